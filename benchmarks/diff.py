@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.diff.logical_tree import logical_tree
 from torch_tb_profiler.analyses.diff.tree_alignment import align
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.calls.operators import operators
-from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.pair import TracePair
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Events, Thread, Trace
 from torch_tb_profiler.views.diff import build as diff
 from torch_tb_profiler.views.diff.build import build_part
@@ -98,12 +98,12 @@ def main() -> None:
         print(f"{name:22} {statistics.median(seconds):7.2f} s")
 
 
-def compare(timed: Callable[[str, Callable[[], object]], object], nodes: int, distinct: bool) -> Pair:
+def compare(timed: Callable[[str, Callable[[], object]], object], nodes: int, distinct: bool) -> TracePair:
     """Two new traces, each step of their comparison timed."""
     base, candidate = draw(nodes, 0.0, distinct, 1), draw(nodes, 0.01, distinct, 2)
     for trace in (base, candidate):
         timed("prepare (a side)", partial(prepare, trace))
-    pair = Pair([base], [candidate])
+    pair = TracePair([base], [candidate])
     timed("timelines and align", lambda: align(pair))
     timed("payload, first", lambda: msgspec.json.encode(diff.build(pair, DiffParams())))
     timed("payload, again", lambda: msgspec.json.encode(diff.build(pair, DiffParams())))

@@ -15,7 +15,7 @@ from benchmarks.contestants import kept, tensorboard_start
 from benchmarks.grow import read_recording, write_grown
 from tests.support.traces import document, read_bytes
 from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.kinds import is_slice
+from torch_tb_profiler.model.kinds import slice_mask
 from torch_tb_profiler.model.steps import steps
 
 SAMPLE = next((Path(__file__).parents[1] / "samples" / "ddp").glob("rank0*.gz"))
@@ -29,7 +29,7 @@ def test_a_grown_recording_is_the_recording_repeated() -> None:
     assert grown.health == once.health
     assert grown.metadata == once.metadata
     assert len(steps(grown).names) == len(set(steps(grown).names)) == 3 * len(steps(once).names)
-    assert is_slice(grown).sum() == 3 * is_slice(once).sum() - 2  # the profiler's own mark stays single
+    assert slice_mask(grown).sum() == 3 * slice_mask(once).sum() - 2  # the profiler's own mark stays single
     assert call_tree(grown).overlaps == 3 * call_tree(once).overlaps
     names = [{text for text in trace.strings if not text.startswith("ProfilerStep#")} for trace in (once, grown)]
     assert names[0] == names[1]

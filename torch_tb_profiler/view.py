@@ -26,8 +26,8 @@ from torch_tb_profiler.base.memo import Memo
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from torch_tb_profiler.model.pair import Pair
-    from torch_tb_profiler.model.trace import Clock, Trace
+    from torch_tb_profiler.model.pair import TracePair
+    from torch_tb_profiler.model.trace import ClockKind, Trace
 
 P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")
@@ -223,7 +223,7 @@ class RankView(_View[P, R], Generic[P, R, S]):
 class PairView(_View[P, R]):
     """A view of a candidate and the base it is compared with, each of one recording or several."""
 
-    build: Callable[[Pair, P], R]
+    build: Callable[[TracePair, P], R]
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ Section = Literal["", "Where the time goes", "Resources", "Compare"]
 """The headings of the navigation, in its order; "" stands above them all."""
 
 
-_RECORDS: dict[Clock, str] = {
+_RECORDS: dict[ClockKind, str] = {
     "epoch": "events",
     "boot": "events",
     "iteration": "busy times of streams per iteration",
@@ -277,7 +277,7 @@ class Tab:
     view: View
     unavailable: Callable[[Trace], str | None] = _available
     parts: tuple[View, ...] = ()
-    clocks: tuple[Clock, ...] = ("epoch", "boot")
+    clocks: tuple[ClockKind, ...] = ("epoch", "boot")
 
     @property
     def slug(self) -> str:

@@ -11,7 +11,7 @@ import pytest
 import torch_tb_profiler as ttp
 from tests.support.page import training
 from torch_tb_profiler.base import html
-from torch_tb_profiler.base.text import printable
+from torch_tb_profiler.base.text import replace_unprintable
 from torch_tb_profiler.base.units import format_bytes
 
 HOSTILE = "<script>alert(1)</script> ' \" & $x$ \x1b[2J"
@@ -72,7 +72,7 @@ def test_an_answer_shows_its_sentences_and_its_table(run: ttp.Run) -> None:
     page = checked(result)
     row = result.data.rows[0]
     assert "Kernels\n" in page.text
-    assert printable(result.text.split("\n")[0]) in page.text.split("\n")
+    assert replace_unprintable(result.text.split("\n")[0]) in page.text.split("\n")
     assert f"{row.total_ns / 1e6:.2f} ms\n" in page.text
     bars = [given["style"] for tag, given in page.elements if tag == "td" and "gradient" in str(given["style"])]
     assert any("100.0%" in str(style) for style in bars)
@@ -98,13 +98,13 @@ def test_columns_and_summary(run: ttp.Run) -> None:
 
 def test_a_long_table_says_how_many_rows_there_are() -> None:
     rows = [{"name": f"row {at}", "duration_ns": at} for at in range(30)]
-    page = Read(html.table("rows", rows))
-    assert f"rows ({html.MOST_ROWS} of 30 rows)" in page.text
+    page = Read(html.render_table("rows", rows))
+    assert f"rows ({html.MAX_ROWS} of 30 rows)" in page.text
     assert "row 19" in page.text and "row 20" not in page.text
-    assert html.table("rows", []) == ""
+    assert html.render_table("rows", []) == ""
 
 
 def test_a_long_name_is_cut_in_the_middle_and_whole_in_its_tooltip() -> None:
     name = f"<{'a' * 200}>"
-    cell = next(given for tag, given in Read(html.table("t", [{"name": name}])).elements if tag == "td")
+    cell = next(given for tag, given in Read(html.render_table("t", [{"name": name}])).elements if tag == "td")
     assert cell["title"] == name

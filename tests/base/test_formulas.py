@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from torch_tb_profiler.base.formulas import LONGEST, evaluate, parse_expression
+from torch_tb_profiler.base.formulas import MAX_FORMULA_LENGTH, evaluate_formula, parse_formula
 
 NAMES: dict[str, list[Any]] = {
     "dims": [(8, 16), (16, 4), (), (2, 3)],
@@ -29,7 +29,7 @@ NAMES: dict[str, list[Any]] = {
     ],
 )
 def test_a_formula_of_the_sizes(text: str, value: float) -> None:
-    assert evaluate(text, NAMES) == value
+    assert evaluate_formula(text, NAMES) == value
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_formula_of_the_sizes(text: str, value: float) -> None:
 )  # fmt: skip
 def test_a_formula_without_a_value_is_unknown(text: str) -> None:
     with pytest.raises(ValueError, match="the formula"):
-        evaluate(text, NAMES)
+        evaluate_formula(text, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_a_formula_without_a_value_is_unknown(text: str) -> None:
         ("True", "cannot stand in a formula"),
         ("'text'", "cannot stand in a formula"),
         ("1 if 2 else 3", "cannot stand in a formula"),
-        ("1+" * LONGEST + "1", "too long"),
+        ("1+" * MAX_FORMULA_LENGTH + "1", "too long"),
         ("(" * 400 + "1" + ")" * 400, "formula"),
     ],
 )
 def test_what_is_no_formula_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        parse_expression(text)
+        parse_formula(text)

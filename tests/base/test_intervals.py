@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from torch_tb_profiler.base.intervals import (
     Intervals,
-    covered,
-    covered_between,
+    covered_time,
+    covered_time_between,
     intersect,
     merge,
     subtract,
@@ -55,7 +55,7 @@ def test_covered_counts_each_window_by_itself(
     spans: list[tuple[int, int]], windows: list[tuple[int, int]]
 ) -> None:
     pairs = np.array(windows, np.int64).reshape(-1, 2)
-    found = covered(make(spans), pairs[:, 0], pairs[:, 1])
+    found = covered_time(make(spans), pairs[:, 0], pairs[:, 1])
     assert found.tolist() == [len(as_set(spans) & as_set([window])) for window in windows]
 
 
@@ -64,5 +64,5 @@ def test_what_is_covered_between_times_is_that_of_their_windows(
     spans: list[tuple[int, int]], times: list[int]
 ) -> None:
     ascending = np.array(sorted(times), np.int64)
-    found = covered_between(make(spans), ascending)
-    assert found.tolist() == covered(make(spans), ascending[:-1], ascending[1:]).tolist()
+    found = covered_time_between(make(spans), ascending)
+    assert found.tolist() == covered_time(make(spans), ascending[:-1], ascending[1:]).tolist()

@@ -8,9 +8,9 @@ from tests.support.traces import draw
 from torch_tb_profiler.analyses.diff.logical_tree import logical_tree
 from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
-from torch_tb_profiler.base.markers import is_data_loading, is_mark, is_optimizer, is_step, step_number
+from torch_tb_profiler.base.markers import is_data_loading, is_optimizer, is_step, is_training_mark, step_number
 from torch_tb_profiler.model.calls.operators import operators
-from torch_tb_profiler.model.phases import PHASES, phases
+from torch_tb_profiler.model.phases import PHASES, event_phases
 
 LOADERS = ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "enumerate(DataPipe)#Mapper")
 OPTIMIZERS = ("Optimizer.step#SGD.step", "Optimizer.zero_grad#Adam.zero_grad")
@@ -29,7 +29,7 @@ def test_names(name: str) -> None:
     assert is_data_loading(name) == (name in LOADERS)
     assert is_optimizer(name) == (name in OPTIMIZERS)
     assert is_step(name) == (name == "ProfilerStep#12")
-    assert is_mark(name) == (name not in PLAIN)
+    assert is_training_mark(name) == (name not in PLAIN)
 
 
 def test_the_number_of_a_step() -> None:
@@ -40,7 +40,7 @@ def test_the_number_of_a_step() -> None:
 @pytest.mark.parametrize("name", [*LOADERS, *OPTIMIZERS, *PLAIN])
 def test_phases_categories_operators_and_the_diff_agree(name: str, category: str) -> None:
     trace = draw(f"host {category} {name} 0 10")
-    phase = PHASES[int(phases(trace)[0])]
+    phase = PHASES[int(event_phases(trace)[0])]
     assert phase == ("data" if name in LOADERS else "optimizer" if name in OPTIMIZERS else "forward")
     assert (len(role_intervals(trace)["dataloader"].starts) > 0) == (name in LOADERS)
     assert (len(operators(trace).rows) > 0) == (name in PLAIN and category == "cpu_op")

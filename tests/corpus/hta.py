@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from torch_tb_profiler.base.markers import is_step
-from torch_tb_profiler.model.calls.links import launches
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int64, Trace, name_mask
 
 
@@ -37,22 +37,22 @@ def _rounded(trace: Trace) -> tuple[Int64, Int64]:
     # HTA reads microseconds as float64, which near 1.7e15 (an epoch) is exact to a quarter of one only.
     begin = ((trace.events.start + base).astype(np.longdouble) / 1000).astype(np.float64)
     start = np.ceil(begin).astype(np.int64) * 1000 - base
-    end = np.floor(begin + (ends(trace) - trace.events.start) / 1000).astype(np.int64) * 1000 - base
+    end = np.floor(begin + (event_ends(trace) - trace.events.start) / 1000).astype(np.int64) * 1000 - base
     return start, end
 
 
 def kept(trace: Trace, last_step: bool = True) -> Trace:
     """The rounded trace with the device work that HTA keeps; `last_step`: that of the last step too."""
     trace = rounded(trace)
-    rows, launch = launches(trace)
-    marks = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
+    rows, launch = device_launches(trace)
+    marks = rows_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
     marks = marks[name_mask(trace.strings, is_step)[trace.events.name[marks]]]
     if len(np.unique(trace.events.name[marks])) < 2:
         return trace
     begin = trace.events.start
     known = launch >= 0
     start: Int64 = np.where(known, begin[np.maximum(launch, 0)], ABSENT)
-    inside: Bool = known & (start <= ends(trace)[marks].max() if last_step else start < begin[marks].max())
+    inside: Bool = known & (start <= event_ends(trace)[marks].max() if last_step else start < begin[marks].max())
     phase = trace.events.phase.copy()
     phase[rows[~inside]] = 0
     return replace(trace, events=replace(trace.events, phase=phase), _memo=type(trace._memo)())

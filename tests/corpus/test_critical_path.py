@@ -19,9 +19,9 @@ from torch_tb_profiler.analyses.schedule.places import Place
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.analyses.schedule.threads import cut
 from torch_tb_profiler.analyses.schedule.what_if import curves
-from torch_tb_profiler.base.intervals import covered, merge
+from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.model.communication.events import communication_kernels
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.views.critical_path.build import unavailable
@@ -72,8 +72,10 @@ def test_shares_of_host_and_device_are_within_3_points_of_holistic_trace_analysi
 ) -> None:
     """Its `bound_by` CPU and GPU of the last annotation of a name; traces without Python, which it ignores."""
     trace = real_traces.of_run(corpus, run)
-    row = [row for row in of_kind(trace, Kind.ANNOTATION) if trace.strings[trace.events.name[row]] == mark][-1]
-    path = path_between(trace, int(trace.events.start[row]), int(ends(trace)[row]))
+    row = [row for row in rows_of_kind(trace, Kind.ANNOTATION) if trace.strings[trace.events.name[row]] == mark][
+        -1
+    ]
+    path = path_between(trace, int(trace.events.start[row]), int(event_ends(trace)[row]))
     time = np.bincount(path.kind, weights=path.end - path.begin, minlength=len(PieceKind))
     assert time[PieceKind.HOST] / time.sum() == pytest.approx(host, abs=0.03)
     assert time[PieceKind.DEVICE] / time.sum() == pytest.approx(device, abs=0.03)
@@ -91,16 +93,16 @@ def test_a_path_without_the_gaps_between_operators_has_the_shares_of_holistic_tr
     length, host = path.end - path.begin, path.kind == PieceKind.HOST
     pieces = cut(trace, path.ref[host].astype(np.int32), path.begin[host], path.end[host])
     between = np.isin(pieces.cause, (Cause.ANNOTATION, Cause.UNRECORDED))
-    work = of_kind(trace, Kind.CPU_OP, Kind.RUNTIME)
-    start, finish, on = trace.events.start[work], ends(trace)[work], trace.events.thread[work]
+    work = rows_of_kind(trace, Kind.CPU_OP, Kind.RUNTIME)
+    start, finish, on = trace.events.start[work], event_ends(trace)[work], trace.events.thread[work]
     threads = path.ref[host][pieces.window]
     inside = 0  # of marks inside of operators
     for thread in np.unique(threads[between]).tolist():
         mine, busy = between & (threads == thread), merge(start[on == thread], finish[on == thread])
-        inside += int(covered(busy, pieces.begin[mine], pieces.end[mine]).sum())
+        inside += int(covered_time(busy, pieces.begin[mine], pieces.end[mine]).sum())
     assert (int((pieces.end - pieces.begin)[between].sum()), inside) == (12_415_000, 65_000)
     begin, end = int(spans.starts[2]), int(spans.host_ends[2])
-    without = end - begin - int(covered(merge(start, finish), np.array([begin]), np.array([end]))[0])
+    without = end - begin - int(covered_time(merge(start, finish), np.array([begin]), np.array([end]))[0])
     assert (end - begin, without) == (76_212_000, 16_929_000)
     left = int(length.sum() - (pieces.end - pieces.begin)[between].sum())
     assert left / length.sum() == pytest.approx(0.837, abs=0.01)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.corpus import real_traces
 from tests.support.diffs import values
-from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.pair import TracePair
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.diff.build import TAB, build, build_part
@@ -35,7 +35,7 @@ def traces(corpus: Path) -> Path:
 def test_two_spans_of_an_unchanged_run_are_no_change(traces: Path) -> None:
     """Their steps differ beyond all scatter (22.7 ms of 178 ms), and the program is the same."""
     base, candidate = (load(traces, "kineto2021_resnet50_v100_nw0", which) for which in (0, 1))
-    payload = build(Pair([base], [candidate], one_run=True), DiffParams())
+    payload = build(TracePair([base], [candidate], one_run=True), DiffParams())
     assert payload.step.verdict == "cannot_tell"
     assert (payload.step.delta_ns or 0) / 1e6 == pytest.approx(-22.7, abs=0.05)
     assert payload.step.high_ns is not None and payload.step.high_ns < 0
@@ -53,7 +53,7 @@ def test_spans_of_unchanged_runs_differ_nowhere_beyond_the_claimed_rate(traces: 
     for run, count in (("dtu_mac_7span", 7), ("part_a100_bs128_3span", 3)):
         spans = [load(traces, run, which) for which in range(count)]
         for first in range(count - 3):
-            pair = Pair(spans[first : first + 2], spans[first + 2 : first + 4], one_run=True)
+            pair = TracePair(spans[first : first + 2], spans[first + 2 : first + 4], one_run=True)
             payload = build(pair, DiffParams())
             compared += 1
             alarms += payload.step.verdict in ("slower", "faster")
@@ -61,7 +61,7 @@ def test_spans_of_unchanged_runs_differ_nowhere_beyond_the_claimed_rate(traces: 
                 row.host_self.significant or row.device_self.significant for row in payload.level.operators
             )
         for one in spans[1:]:
-            payload = build(Pair(spans[:1], [one], one_run=True), DiffParams())
+            payload = build(TracePair(spans[:1], [one], one_run=True), DiffParams())
             compared += 1
             alarms += payload.step.verdict in ("slower", "faster")
     assert compared == 12
@@ -71,7 +71,7 @@ def test_spans_of_unchanged_runs_differ_nowhere_beyond_the_claimed_rate(traces: 
 
 def test_the_samples_before_and_after_their_fix(samples: Path) -> None:
     base, candidate = (load(samples, name) for name in ("data_loading_slow", "data_loading_fixed"))
-    payload = build(Pair([base], [candidate]), DiffParams())
+    payload = build(TracePair([base], [candidate]), DiffParams())
     assert payload.step.verdict == "faster"
     assert bars(payload)["dataloader"].verdict == "faster"
     status = {row.name: row.status for row in payload.level.operators}
@@ -82,7 +82,7 @@ def test_the_samples_before_and_after_their_fix(samples: Path) -> None:
 
 def test_backward_meets_backward_across_generations(traces: Path) -> None:
     base, candidate = load(traces, "kineto2021_resnet50_nw0_v1"), load(traces, "kineto2021_resnet50_v100_nw0")
-    payload = build(Pair([base], [candidate]), DiffParams())
+    payload = build(TracePair([base], [candidate]), DiffParams())
     backward = next(part for part in payload.level.parts if part.kind == "backward")
     assert (backward.device.base_ns or 0) / 1e6 == pytest.approx(65, abs=1)
     assert (backward.device.candidate_ns or 0) / 1e6 == pytest.approx(64, abs=1)
@@ -90,7 +90,7 @@ def test_backward_meets_backward_across_generations(traces: Path) -> None:
 
 def test_slow_communication_is_named(traces: Path) -> None:
     base, candidate = load(traces, "torchrec_sst_4rank_b"), load(traces, "torchrec_sst_4rank_e")
-    payload = build(Pair([base], [candidate]), DiffParams())
+    payload = build(TracePair([base], [candidate]), DiffParams())
     assert payload.step.verdict == "faster"
     assert bars(payload)["communication"].verdict == "faster"
     assert payload.communication.exposed.delta_ns == pytest.approx(bars(payload)["communication"].delta_ns, abs=2)
@@ -99,8 +99,8 @@ def test_slow_communication_is_named(traces: Path) -> None:
 
 def test_other_hardware_meets_at_common_operators(traces: Path) -> None:
     base, candidate = load(traces, "dtu_mac_resnet18"), load(traces, "dtu_win_resnet18")
-    payload = build(Pair([base], [candidate]), DiffParams())
-    level = build_part(Pair([base], [candidate]), DiffPartParams(path="0"))
+    payload = build(TracePair([base], [candidate]), DiffParams())
+    level = build_part(TracePair([base], [candidate]), DiffPartParams(path="0"))
     assert "aten::conv2d" in {part.name for part in level.parts if part.status == "matched"}
     rows = {row.name: row.status for row in payload.level.operators}
     assert (rows["aten::_slow_conv2d_forward"], rows["aten::mkldnn_convolution"]) == ("removed", "added")
@@ -117,7 +117,7 @@ def test_every_recording_against_itself_differs_in_nothing(traces: Path) -> None
             trace = real_traces.read(file)
             if TAB.unavailable(trace) is not None:
                 continue
-            payload = build(Pair([trace], [trace]), DiffParams())
+            payload = build(TracePair([trace], [trace]), DiffParams())
             nonzero = [value for value in _deltas(msgspec.to_builtins(payload)) if value]
             assert not nonzero, file
             assert {row.status for row in payload.level.operators} <= {"matched"}

@@ -18,8 +18,8 @@ from torch_tb_profiler.analyses.schedule.gaps import Work, work_of
 from torch_tb_profiler.analyses.schedule.segments import segments
 from torch_tb_profiler.analyses.schedule.what_if import unexplained
 from torch_tb_profiler.base.intervals import merge, subtract, total
-from torch_tb_profiler.model.devices import device_of, stream_of
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.devices import device_ids, stream_ids
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int64, Trace
 
@@ -39,10 +39,10 @@ def parts_tile_the_steps(trace: Trace, device: int, times: StepTimes, name: str)
 def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpus: Path) -> None:
     looked_at = 0
     for name, trace in real_traces.recordings(corpus):
-        rows = of_kind(trace, *DEVICE)
-        for device in np.unique(device_of(trace)[rows]).tolist():
-            mine = rows[device_of(trace)[rows] == device]
-            for stream in [None, *np.unique(stream_of(trace)[mine]).tolist()[:3]]:
+        rows = rows_of_kind(trace, *DEVICE_KINDS)
+        for device in np.unique(device_ids(trace)[rows]).tolist():
+            mine = rows[device_ids(trace)[rows] == device]
+            for stream in [None, *np.unique(stream_ids(trace)[mine]).tolist()[:3]]:
                 times, found = step_times(trace, device, stream), segments(trace, device, stream)
                 parts = times.compute + times.communication + times.copies + times.idle
                 assert (parts == times.duration).all(), name
@@ -59,9 +59,9 @@ def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpu
                 looked_at += 1
             spans = steps(trace)
             windows = merge(spans.starts[spans.complete], spans.ends[spans.complete])
-            another_way = total(subtract(windows, merge(trace.events.start[mine], ends(trace)[mine])))
+            another_way = total(subtract(windows, merge(trace.events.start[mine], event_ends(trace)[mine])))
             assert int(segments(trace, device).length.sum()) == another_way, name
-        if len(np.unique(device_of(trace)[rows])) == 1:
+        if len(np.unique(device_ids(trace)[rows])) == 1:
             assert total(overview_idle(trace)) == int(segments(trace, device).length.sum()), name
     assert looked_at > 150
 
@@ -80,7 +80,7 @@ def test_what_known_runs_wait_for(
     corpus: Path, run: str, idle_ms: float, window_ms: float, shares: dict[str, int]
 ) -> None:
     trace = real_traces.of_run(corpus, run)
-    (device,) = np.unique(device_of(trace)[of_kind(trace, *DEVICE)]).tolist()
+    (device,) = np.unique(device_ids(trace)[rows_of_kind(trace, *DEVICE_KINDS)]).tolist()
     times, found = step_times(trace, device), segments(trace, device)
     assert times.idle[times.complete].sum() / 1e6 == pytest.approx(idle_ms, abs=0.05)
     assert times.duration[times.complete].sum() / 1e6 == pytest.approx(window_ms, abs=0.05)
@@ -120,7 +120,7 @@ def test_temporal_and_idle_time_breakdown_of_hta(
     """Microseconds; the window is from the first item to the last, without the time of none."""
     trace = real_traces.of_run(corpus, run, span)
     trace = hta.kept(trace, last_step)
-    (device,) = np.unique(device_of(trace)[of_kind(trace, *DEVICE)]).tolist()
+    (device,) = np.unique(device_ids(trace)[rows_of_kind(trace, *DEVICE_KINDS)]).tolist()
     work = work_of(trace, device)
     compute = total(merge(work.start[work.compute], work.end[work.compute]))
     whole = int(work.end.max() - work.start.min())
@@ -134,7 +134,7 @@ def test_hta_gives_the_idle_time_more_where_its_rounding_makes_work_shorter_than
     """77 memsets and copies last -1 us there, and nothing here; that much less is busy, all else is equal."""
     recorded = real_traces.of_run(corpus, "tl_h100_owlv2")
     below, trace = hta.below_zero(recorded), hta.kept(recorded)
-    (device,) = np.unique(device_of(trace)[of_kind(trace, *DEVICE)]).tolist()
+    (device,) = np.unique(device_ids(trace)[rows_of_kind(trace, *DEVICE_KINDS)]).tolist()
     work = work_of(trace, device)
     assert np.unique(below[work.row], return_counts=True)[1].tolist() == [len(work.row) - 77, 77]
     less = int(below[work.row].sum())
@@ -168,4 +168,4 @@ def idle_time(trace: Trace, work: Work, less: Int64 | int = 0) -> tuple[int, ...
 def test_copies_are_no_compute(corpus: Path) -> None:
     trace = real_traces.of_run(corpus, "kineto2021_resnet50_v100_nw0")
     work = work_of(trace, 0)
-    assert set(np.unique(kinds(trace)[work.row[work.compute]]).tolist()) == {Kind.KERNEL}
+    assert set(np.unique(event_kinds(trace)[work.row[work.compute]]).tolist()) == {Kind.KERNEL}

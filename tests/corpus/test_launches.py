@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.launches.bandwidth import bytes_between, copies
 from torch_tb_profiler.analyses.launches.calls import api_calls, launch_calls
 from torch_tb_profiler.analyses.launches.queue import queues
 from torch_tb_profiler.analyses.launches.sequences import sequences
-from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 
 pytestmark = real_traces.MARKS
 
@@ -36,7 +36,7 @@ def test_launch_statistics_and_queue_lengths_of_hta(
     corpus: Path, run: str, span: int, last_step: bool, figures: tuple[int, ...], longest: int
 ) -> None:
     trace = hta.kept(real_traces.of_run(corpus, run, span), last_step)
-    work = of_kind(trace, *DEVICE)
+    work = rows_of_kind(trace, *DEVICE_KINDS)
     found = api_calls(trace, launch_calls(trace, work))
     counted = np.isin([trace.strings[code] for code in trace.events.name[found.event]], list(HTA_APIS))
     columns = (found.calls, found.short, found.slow, found.delayed)
@@ -65,10 +65,12 @@ def test_bytes_over_time_sum_to_the_bytes_of_the_copies(corpus: Path) -> None:
     compared = 0
     for path in sorted((corpus / "traces").glob("kineto*/*.json*")):
         trace = real_traces.read(path)
-        work = of_kind(trace, *DEVICE)
+        work = rows_of_kind(trace, *DEVICE_KINDS)
         if len(work) == 0:
             continue
-        edges = np.linspace(trace.events.start[work].min(), ends(trace)[work].max() + 1, 101).astype(np.int64)
+        edges = np.linspace(trace.events.start[work].min(), event_ends(trace)[work].max() + 1, 101).astype(
+            np.int64
+        )
         for each in copies(trace, work):
             if each.bytes is not None:
                 assert int(bytes_between(trace, each.rows, edges).sum()) == each.bytes, path

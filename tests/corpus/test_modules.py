@@ -13,7 +13,7 @@ import pytest
 
 from tests.corpus import real_traces
 from torch_tb_profiler.analyses.modules.times import module_times
-from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
@@ -55,7 +55,9 @@ def test_a_module_is_its_own_time_its_operators_and_the_modules_inside(traces: d
         inside = np.zeros(len(model.names), np.int64)
         rows = model.nesting.rows
         rows = rows[np.isin(model.nesting.parent[rows], model.calls)]
-        np.add.at(inside, model.code[model.nesting.parent[rows]], ends(trace)[rows] - trace.events.start[rows])
+        np.add.at(
+            inside, model.code[model.nesting.parent[rows]], event_ends(trace)[rows] - trace.events.start[rows]
+        )
         assert (times.host_self + times.operators_time + inside == times.host_total).all(), name
         assert (times.host_self >= 0).all() and (times.operators_time >= 0).all(), name
         assert (times.backward_host_self >= 0).all(), name
@@ -64,7 +66,7 @@ def test_a_module_is_its_own_time_its_operators_and_the_modules_inside(traces: d
 def test_all_device_time_is_in_modules_outside_or_not_linked(traces: dict[str, Trace]) -> None:
     for name, trace in traces.items():
         payload = build(trace, NoParams())
-        rows = of_kind(trace, *DEVICE)
+        rows = rows_of_kind(trace, *DEVICE_KINDS)
         recorded = int(np.maximum(trace.events.duration[rows], 0).sum())
         listed = list(flat(payload.rows))
         own = sum(row.device_self_ns for row in listed)

@@ -17,7 +17,7 @@ from tests.corpus import real_traces
 from torch_tb_profiler.base.intervals import merge, total
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.operators import operators
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.kernels import build as kernels_view
 from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams
@@ -43,8 +43,8 @@ def traces(corpus: Path) -> dict[str, Trace]:
 
 def test_device_time_is_the_operators_or_not_linked(traces: dict[str, Trace]) -> None:
     for name, trace in traces.items():
-        work = of_kind(trace, *DEVICE)
-        length = int((ends(trace) - trace.events.start)[work].sum())
+        work = rows_of_kind(trace, *DEVICE_KINDS)
+        length = int((event_ends(trace) - trace.events.start)[work].sum())
         for group_by in ("name", "shape", "signature"):
             if operators_view.unavailable(trace) is not None:
                 continue
@@ -63,7 +63,7 @@ def test_self_times_of_a_thread_sum_to_what_its_roots_cover(traces: dict[str, Tr
     for name, trace in traces.items():
         tree = call_tree(trace)
         rows = tree.rows[tree.lane[tree.rows] == 0]
-        length = ends(trace) - trace.events.start
+        length = event_ends(trace) - trace.events.start
         own = length[rows].copy()
         at = np.full(len(trace), -1)
         at[rows] = np.arange(len(rows))
@@ -72,17 +72,17 @@ def test_self_times_of_a_thread_sum_to_what_its_roots_cover(traces: dict[str, Tr
         roots = rows[tree.parent[rows] < 0]
         for thread in np.unique(trace.events.thread[rows]).tolist():
             mine = roots[trace.events.thread[roots] == thread]
-            covered = total(merge(trace.events.start[mine], ends(trace)[mine]))
+            covered = total(merge(trace.events.start[mine], event_ends(trace)[mine]))
             assert int(own[trace.events.thread[rows] == thread].sum()) == covered, (name, thread)
 
 
 def test_kernel_rows_are_the_kernel_events(traces: dict[str, Trace]) -> None:
     for name, trace in traces.items():
-        rows = of_kind(trace, Kind.KERNEL)
+        rows = rows_of_kind(trace, Kind.KERNEL)
         if kernels_view.unavailable(trace) is not None:
             assert len(rows) == 0, name
             continue
-        length = int((ends(trace) - trace.events.start)[rows].sum())
+        length = int((event_ends(trace) - trace.events.start)[rows].sum())
         for group_by in ("name", "launch"):
             payload = kernels_view.build(trace, KernelsParams(group_by))
             assert sum(row.calls for row in payload.rows) == payload.calls == len(rows), name
@@ -250,8 +250,8 @@ def test_operators_with_kernels_are_those_of_tracelens(corpus: Path, traces: dic
 
 def fills(trace: Trace, name: str) -> float:
     """Time of the memsets that operators of a name launched, us."""
-    found, work = operators(trace), of_kind(trace, Kind.MEMSET)
+    found, work = operators(trace), rows_of_kind(trace, Kind.MEMSET)
     work = work[found.owner[work] >= 0]
     names = trace.events.name[found.rows[found.owner[work]]].tolist()
     mine = work[[trace.strings[code] == name for code in names]]
-    return float((ends(trace) - trace.events.start)[mine].sum() / 1000)
+    return float((event_ends(trace) - trace.events.start)[mine].sum() / 1000)

@@ -11,7 +11,7 @@ import pytest
 from tests.corpus import real_traces
 from tests.support.views import ask, column
 from torch_tb_profiler.base.intervals import merge, total
-from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Trace
 
 pytestmark = real_traces.MARKS
@@ -65,7 +65,7 @@ def test_busy_columns_are_exact_and_devices_are_busy_as_their_work(traces: list[
         payload = ask(trace, "trace")
         begin, end = payload["begin_ns"], payload["end_ns"]
         selection = ask(trace, "trace/selection", begin=begin, end=end)
-        rows = of_kind(trace, *DEVICE)
+        rows = rows_of_kind(trace, *DEVICE_KINDS)
         device = {
             track["id"]: track["device"]
             for track in payload["tracks"]
@@ -73,7 +73,10 @@ def test_busy_columns_are_exact_and_devices_are_busy_as_their_work(traces: list[
         }
         for each in selection["devices"]:
             mine = rows[np.isin(trace.events.thread[rows], threads_of(trace, payload, device, each["device"]))]
-            start, finish = np.clip(trace.events.start[mine], begin, end), np.clip(ends(trace)[mine], begin, end)
+            start, finish = (
+                np.clip(trace.events.start[mine], begin, end),
+                np.clip(event_ends(trace)[mine], begin, end),
+            )
             assert each["busy_ns"] == total(merge(start, finish)), name
             assert each["busy_ns"] + each["idle_ns"] == end - begin, name
             assert each["overlap_ns"] <= min(each["compute_ns"], each["communication_ns"]), name

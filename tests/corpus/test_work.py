@@ -18,7 +18,7 @@ from torch_tb_profiler.analyses.roofline.table import OF_EVENTS, Filter, GroupBy
 from torch_tb_profiler.analyses.roofline.tokens import tokens
 from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.calls import Work, work
@@ -34,11 +34,11 @@ def test_owned_unmodeled_and_unlinked_work_is_all_device_time(corpus: Path) -> N
     for path in real_traces.files(corpus):
         for trace in real_traces.ranks(path).values():
             done = work(trace)
-            length = ends(trace) - trace.events.start
+            length = event_ends(trace) - trace.events.start
             unlinked = int(length[done.owners.events[done.owners.call < 0]].sum())
             modeled = int(done.device[done.owners.modeled].sum())
             unmodeled = int(done.device[~done.owners.modeled].sum())
-            assert modeled + unmodeled + unlinked == int(length[of_kind(trace, *DEVICE)].sum()), path
+            assert modeled + unmodeled + unlinked == int(length[rows_of_kind(trace, *DEVICE_KINDS)].sum()), path
             assert unlinked == int(length[device_links(trace).rows[device_links(trace).operator < 0]].sum()), path
             assert (done.busy <= done.device).all(), path
             unknown = np.isnan(done.flops) | np.isnan(done.bytes)
@@ -51,7 +51,7 @@ def test_owned_unmodeled_and_unlinked_work_is_all_device_time(corpus: Path) -> N
 
 def _rows_sum_to_all(trace: Trace, done: Work, path: Path) -> None:
     """Device time and FLOPs of the rows are the same however they are grouped: all of the trace, all of a step."""
-    length = (ends(trace) - trace.events.start)[of_kind(trace, *DEVICE)]
+    length = (event_ends(trace) - trace.events.start)[rows_of_kind(trace, *DEVICE_KINDS)]
     spans = steps(trace)
     for step in ["", *dict.fromkeys(spans.names[:2] if spans.recorded else [])]:
         sums = {}

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.traces import draw
 from torch_tb_profiler.ingest.kineto.clock import absurd, ns_from_value
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.trace import ABSENT
 
 WEEK = 7 * 24 * 3600 * 10**9
@@ -54,7 +54,7 @@ def test_an_absurd_time_is_noted_and_does_not_begin_the_trace() -> None:
 def test_a_negative_duration_is_noted_and_counts_as_empty() -> None:
     """One of zero is nothing unusual."""
     trace = draw("host cpu_op empty 0 0\nhost cpu_op negative 5 -3")
-    assert ends(trace).tolist() == [0, 5_000]
+    assert event_ends(trace).tolist() == [0, 5_000]
     assert [note.count for note in trace.health if note.kind == "negative_duration"] == [1]
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from tests.support.traces import read_bytes
 from tests.support.views import words
-from torch_tb_profiler.base.intervals import covered, merge, total
+from torch_tb_profiler.base.intervals import covered_time, merge, total
 from torch_tb_profiler.base.markers import is_data_loading
-from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import open_session
@@ -51,7 +51,7 @@ def ask(logdir: Path, slug: str, run: str, **params: str) -> dict[str, Any]:
 def planted_ns(trace: Trace, target: str) -> float:
     """What the slices of a target take of the mean step, on the thread of the steps."""
     names = [trace.strings[code] for code in trace.events.name.tolist()]
-    kind, spans = kinds(trace), steps(trace)
+    kind, spans = event_kinds(trace), steps(trace)
     main = next(row for row, name in enumerate(names) if name.startswith("ProfilerStep#"))
 
     def mine(row: int) -> bool:
@@ -63,9 +63,9 @@ def planted_ns(trace: Trace, target: str) -> float:
 
     of_thread = trace.events.thread == trace.events.thread[main]
     rows = [row for row in range(len(trace)) if of_thread[row] and mine(row)]
-    taken = merge(trace.events.start[rows], ends(trace)[rows])
+    taken = merge(trace.events.start[rows], event_ends(trace)[rows])
     assert total(taken) > 0
-    return float(covered(taken, spans.starts, spans.ends)[spans.complete].sum()) / int(spans.complete.sum())
+    return float(covered_time(taken, spans.starts, spans.ends)[spans.complete].sum()) / int(spans.complete.sum())
 
 
 @pytest.mark.parametrize("name", PLANTED)

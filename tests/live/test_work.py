@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from torch_tb_profiler.ingest import read_trace
-from torch_tb_profiler.model.calls.calltree import enclosing_operator
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.formulas.registry import model_of
 from torch_tb_profiler.model.work.tensors import read_call
@@ -50,10 +50,10 @@ def counted(run: Callable[[], None], path: Path) -> tuple[float, float]:
 
 def innermost_flops(trace: Trace) -> float:
     """A CPU has no kernels to own: every modeled operator that has none inside counts."""
-    rows = of_kind(trace, Kind.CPU_OP)
+    rows = rows_of_kind(trace, Kind.CPU_OP)
     models = {int(row): model_of(trace.strings[trace.events.name[row]]) for row in rows}
     matrix = [row for row, model in models.items() if model is not None and model.family == "matrix"]
-    around, outer = enclosing_operator(trace), set()
+    around, outer = enclosing_operators(trace), set()
     for row in matrix:
         above = int(around[row])
         while above >= 0:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.modules.lightning import has_marks, lightning_hooks, lightning_modules
+from torch_tb_profiler.model.modules.lightning import has_lightning_marks, lightning_hooks, lightning_modules
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,10 @@ from torch_tb_profiler.model.modules.lightning import has_marks, lightning_hooks
     ],
 )
 def test_one_mark_is_enough(mark: str, marked: bool) -> None:
-    assert has_marks(draw(f"host user_annotation {mark} 0 10")) == marked
-    assert not has_marks(draw(f"gpu0 gpu_user_annotation {mark} 0 10 stream=7"))  # its copy on the device
+    assert has_lightning_marks(draw(f"host user_annotation {mark} 0 10")) == marked
+    assert not has_lightning_marks(
+        draw(f"gpu0 gpu_user_annotation {mark} 0 10 stream=7")
+    )  # its copy on the device
 
 
 def test_what_runs_outside_of_all_hooks_belongs_to_none() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.names import names
+from torch_tb_profiler.model.names import process_and_thread_names
 
 
 def metadata(what: str, **args: Any) -> dict[str, Any]:
@@ -13,7 +13,7 @@ def metadata(what: str, **args: Any) -> dict[str, Any]:
 
 
 def test_a_sort_index_is_that_of_the_thread_or_process_it_is_given_for() -> None:
-    found = names(
+    found = process_and_thread_names(
         draw(
             "host cpu_op a 0 1",
             metadata("process_sort_index", sort_index=4),
@@ -25,5 +25,7 @@ def test_a_sort_index_is_that_of_the_thread_or_process_it_is_given_for() -> None
 
 
 def test_without_an_index_there_is_no_order() -> None:
-    found = names(draw("host cpu_op a 0 1", metadata("thread_sort_index"), metadata("process_sort_index")))
+    found = process_and_thread_names(
+        draw("host cpu_op a 0 1", metadata("thread_sort_index"), metadata("process_sort_index"))
+    )
     assert (found.process_order, found.thread_order) == ({}, {})

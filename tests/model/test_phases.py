@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.phases import PHASES, phases
+from torch_tb_profiler.model.phases import PHASES, event_phases
 from torch_tb_profiler.model.trace import Trace
 
 ENGINE = "autograd::engine::evaluate_function:~"
@@ -12,7 +12,7 @@ ENGINE = "autograd::engine::evaluate_function:~"
 def phase_of(trace: Trace) -> dict[str, str]:
     return {
         trace.strings[code]: PHASES[phase]
-        for code, phase in zip(trace.events.name.tolist(), phases(trace).tolist(), strict=True)
+        for code, phase in zip(trace.events.name.tolist(), event_phases(trace).tolist(), strict=True)
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.traces import read
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.ranks import rank, split
+from torch_tb_profiler.model.ranks import split_trace, trace_rank
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -34,14 +34,14 @@ def merged(*labels: str) -> Trace:
     ],
 )
 def test_every_label_is_a_rank(labels: list[str], expected: list[int]) -> None:
-    parts = split(merged(*labels))
+    parts = split_trace(merged(*labels))
     assert list(parts) == sorted(expected)
     for at, number in enumerate(expected):
         assert breakdown(parts[number]).times["kernel"].tolist() == [1000 * (at + 1)]
         assert [device.id for device in devices(parts[number])] == [at]
-        assert rank(parts[number]) == number  # not 0: `distributedInfo` is of the first file
+        assert trace_rank(parts[number]) == number  # not 0: `distributedInfo` is of the first file
 
 
 @pytest.mark.parametrize("labels", [["TP00"], ["Unknown", "TP00"], ["rank 0", "rank 1"]])
 def test_other_pids_are_one_trace(labels: list[str]) -> None:
-    assert split(merged(*labels)) == {}
+    assert split_trace(merged(*labels)) == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.tensor_cores import NO, UNKNOWN, YES, uses_tensor_cores, verdict
+from torch_tb_profiler.model.tensor_cores import TC_NO, TC_UNKNOWN, TC_YES, tensor_core_verdict, uses_tensor_cores
 
 HOSTS = {
     "CUDA": "host cuda_runtime cudaLaunchKernel 0 1",
@@ -81,21 +81,21 @@ NO      CUDA maxwell_scudnn_winograd_128x128_ldg1_ldg4_tile148n_nt
 YES     CUDA ampere_d884gemm_64x64_nn
 NO      CUDA miopenGcnAsmConv1x1U
 """
-VERDICTS = {"YES": YES, "NO": NO, "UNKNOWN": UNKNOWN}
+VERDICTS = {"YES": TC_YES, "NO": TC_NO, "UNKNOWN": TC_UNKNOWN}
 
 
 @pytest.mark.parametrize(
     ("answer", "vendor", "kernel"), [line.split(None, 2) for line in NAMES.strip().splitlines()]
 )
 def test_the_name_of_a_kernel_tells(vendor: str, kernel: str, answer: str) -> None:
-    assert verdict(kernel, vendor)[0] == VERDICTS[answer]
+    assert tensor_core_verdict(kernel, vendor)[0] == VERDICTS[answer]
 
 
 def test_a_trace_has_the_verdicts_of_its_names() -> None:
-    assert uses("CUDA", "ampere_fp16_s16816gemm_fp16_128x64_ldg8") == YES
-    assert uses("XPU", "gemm_kernel_s16816") == UNKNOWN  # such names mean nothing on other devices
-    assert uses("ROCm", "Cijk_Ailk_Bljk_HHS_BH_MT64x64x32_MI16x16x16x1_SN") == YES
+    assert uses("CUDA", "ampere_fp16_s16816gemm_fp16_128x64_ldg8") == TC_YES
+    assert uses("XPU", "gemm_kernel_s16816") == TC_UNKNOWN  # such names mean nothing on other devices
+    assert uses("ROCm", "Cijk_Ailk_Bljk_HHS_BH_MT64x64x32_MI16x16x16x1_SN") == TC_YES
 
 
 def test_copies_use_none() -> None:
-    assert uses("CUDA", "Memcpy~s16816", "gpu_memcpy") == NO
+    assert uses("CUDA", "Memcpy~s16816", "gpu_memcpy") == TC_NO

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.support.traces import draw
 from tests.support.waiting import PATIENCE
-from torch_tb_profiler.model.trace import NO_CODE, Trace, derived, known, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Trace, derived, name_mask, seed_derived
 
 
 def test_requests_at_the_same_time_compute_a_derived_table_once() -> None:
@@ -59,8 +59,8 @@ def test_what_is_known_is_not_derived() -> None:
 
     trace = draw("host cpu_op a 0 1")
     table(trace, 1)
-    known(trace, table, 1, value=10)
-    known(trace, table, 2, value=20)
+    seed_derived(trace, table, 1, value=10)
+    seed_derived(trace, table, 2, value=20)
     assert [table(trace, number) for number in (1, 2, 3)] == [1, 20, 3], "what was derived already stays"
 
 

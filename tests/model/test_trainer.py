@@ -11,8 +11,8 @@ from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.analyses.shared.breakdown import TRAINER_ONLY, breakdown
 from torch_tb_profiler.analyses.timeline.counters import all_series
 from torch_tb_profiler.analyses.tracks.tracks import tracks
-from torch_tb_profiler.model.kinds import is_slice
-from torch_tb_profiler.model.phases import PHASES, phases
+from torch_tb_profiler.model.kinds import slice_mask
+from torch_tb_profiler.model.phases import PHASES, event_phases
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.trainer.events import loading_per_batch
@@ -69,8 +69,8 @@ def test_phases_are_what_the_trainer_marks() -> None:
     trace = read(
         [*cycle([Batch(60, 20, 15, 40)]), torch("aten::a", 62, 3), torch("aten::b", 85, 3), torch("c", 5, 9)]
     )
-    rows = np.flatnonzero(is_slice(trace))
-    of = {trace.strings[trace.events.name[row]]: PHASES[phases(trace)[row]] for row in rows}
+    rows = np.flatnonzero(slice_mask(trace))
+    of = {trace.strings[trace.events.name[row]]: PHASES[event_phases(trace)[row]] for row in rows}
     expected = {"aten::a": "forward", "aten::b": "backward", "c": "data", "event/backward": "backward"}
     assert {name: of[name] for name in expected} == expected
 

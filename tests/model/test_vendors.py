@@ -10,7 +10,7 @@ from tests.support.traces import draw, read
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.timeline.event import arguments_of
 from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views import find_view
 
@@ -41,7 +41,7 @@ XPU = draw(
 
 
 def names(trace: Trace, kind: Kind) -> list[str]:
-    return [trace.strings[trace.events.name[row]] for row in of_kind(trace, kind)]
+    return [trace.strings[trace.events.name[row]] for row in rows_of_kind(trace, kind)]
 
 
 def test_waits_and_dma_of_mtia_are_no_kernels() -> None:
@@ -84,7 +84,7 @@ def test_a_kernel_with_metrics_counts_once() -> None:
 
 
 def test_the_metrics_are_shown_with_the_kernel() -> None:
-    kernel, metrics = (int(of_kind(XPU, kind)[0]) for kind in (Kind.KERNEL, Kind.METRICS))
+    kernel, metrics = (int(rows_of_kind(XPU, kind)[0]) for kind in (Kind.KERNEL, Kind.METRICS))
     assert arguments_of(XPU, kernel)["EuActive"] == 61
     assert arguments_of(XPU, kernel)["correlation"] == 5
     assert "correlation" not in arguments_of(XPU, metrics)

@@ -14,7 +14,7 @@ from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.pair import TracePair
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.session.targets import Names, Target
 from torch_tb_profiler.view import NoParams, PairView, Tab
@@ -26,7 +26,7 @@ class Devices:
     base: list[list[int]]
 
 
-def devices_of(pair: Pair, params: NoParams) -> Devices:
+def devices_of(pair: TracePair, params: NoParams) -> Devices:
     return Devices(
         *([[device.id for device in devices(trace)] for trace in side] for side in (pair.candidate, pair.base))
     )

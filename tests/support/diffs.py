@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from tests.support.recordings import Op
-from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.pair import TracePair
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.diff.build import build, build_part
 from torch_tb_profiler.views.diff.payload import DiffLevel, DiffParams, DiffPart, DiffPartParams, DiffPayload
@@ -25,11 +25,11 @@ WORK = [
 
 
 def compare(base: Trace, candidate: Trace) -> DiffPayload:
-    return build(Pair([base], [candidate]), DiffParams())
+    return build(TracePair([base], [candidate]), DiffParams())
 
 
 def part(base: Trace, candidate: Trace, path: str) -> DiffLevel:
-    return build_part(Pair([base], [candidate]), DiffPartParams(path=path))
+    return build_part(TracePair([base], [candidate]), DiffPartParams(path=path))
 
 
 def noise(seed: int, step: float = 0.002, op: float = 0.003) -> Any:

@@ -12,8 +12,8 @@ import msgspec
 from tests.corpus import real_traces
 from tests.support.simulation.ranks import ready
 from tests.views.figures import numbers, unheld
-from torch_tb_profiler.model.pair import Pair
-from torch_tb_profiler.model.ranks import rank
+from torch_tb_profiler.model.pair import TracePair
+from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Members, NoParams, RunView, Tab, TraceView
 from torch_tb_profiler.views import all_tabs
@@ -75,8 +75,8 @@ def _answer(tab: Tab, files: list[Trace]) -> object:
         return distributed(Members(members), NoParams())
     if len(files) > 1:
         assert tab.slug == DIFF.slug
-        one_run = rank(files[0]) == rank(files[1])
-        return diff(Pair(files[:1], files[1:2], one_run), DiffParams())
+        one_run = trace_rank(files[0]) == trace_rank(files[1])
+        return diff(TracePair(files[:1], files[1:2], one_run), DiffParams())
     return None
 
 

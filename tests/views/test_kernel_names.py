@@ -9,9 +9,9 @@ from typing import Any
 from tests.support.payloads import GOLDEN, RAW_NAME
 from tests.support.traces import draw
 from tests.support.views import ask
-from torch_tb_profiler.model.families import kernel_names, pair_kernel_names, shown_name
-from torch_tb_profiler.model.kernels.short_names import LONGEST
-from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.families import display_name, short_kernel_names, short_kernel_names_of_pair
+from torch_tb_profiler.model.kernels.short_names import MAX_SHORT_NAME_LENGTH
+from torch_tb_profiler.model.pair import TracePair
 
 SHORT = "GEMM bf16 128x128 nn, CUTLASS sm80, align8"
 _IDENTIFIERS = ("target", "link", "kernel_name")
@@ -30,8 +30,10 @@ def _bare_names(payloads: Any) -> list[tuple[str, dict[str, Any]]]:
     found = []
     for each in _objects(payloads):
         for key, value in each.items():
-            named = isinstance(value, str) and RAW_NAME[:LONGEST] in value and key not in _IDENTIFIERS
-            if named and len(each.get(f"short_{key}") or value) > LONGEST:
+            named = (
+                isinstance(value, str) and RAW_NAME[:MAX_SHORT_NAME_LENGTH] in value and key not in _IDENTIFIERS
+            )
+            if named and len(each.get(f"short_{key}") or value) > MAX_SHORT_NAME_LENGTH:
                 found.append((key, each))
     return found
 
@@ -53,8 +55,8 @@ def test_the_views_that_list_kernels_have_it_in_the_payloads() -> None:
 def test_a_short_name_is_the_kernel_s_alone_on_both_sides_of_a_comparison() -> None:
     base = draw("gpu0 kernel f<int,~true>  0 10 stream=7")
     candidate = draw("gpu0 kernel f<int,~false> 0 10 stream=7")
-    assert kernel_names(base)["f<int, true>"] == kernel_names(candidate)["f<int, false>"] == "f int32"
-    assert len(set(pair_kernel_names(Pair([base], [candidate])).values())) == 2
+    assert short_kernel_names(base)["f<int, true>"] == short_kernel_names(candidate)["f<int, false>"] == "f int32"
+    assert len(set(short_kernel_names_of_pair(TracePair([base], [candidate])).values())) == 2
 
 
 def test_only_kernels_are_renamed() -> None:
@@ -63,7 +65,7 @@ def test_only_kernels_are_renamed() -> None:
     host  cpu_op  ncclDevKernel_AllReduce  0  10
     gpu0  kernel  ncclDevKernel_AllReduce  0  10  stream=7
     """)
-    names = [shown_name(trace, row, "ncclDevKernel_AllReduce") for row in (0, 1)]
+    names = [display_name(trace, row, "ncclDevKernel_AllReduce") for row in (0, 1)]
     assert names == ["ncclDevKernel_AllReduce", "NCCL AllReduce"]
 
 

@@ -76,4 +76,4 @@ class Log:
             }
             for run in self._opened.session.catalog.runs
         ]
-        return html.block(f"Log {self.path}", self.problems, html.table("runs", rows))
+        return html.render_block(f"Log {self.path}", self.problems, html.render_table("runs", rows))

@@ -73,8 +73,8 @@ class Result(Generic[R]):
         """In a notebook: the sentences, and the first rows of the main table."""
         name = self.tables[0]
         rows = self.to_arrow(name)
-        shown = html.table(name, rows.slice(0, html.MOST_ROWS).to_pylist(), rows.num_rows)
-        return html.block(self._view.title, sentences(self.to_dict())[0], shown)
+        shown = html.render_table(name, rows.slice(0, html.MAX_ROWS).to_pylist(), rows.num_rows)
+        return html.render_block(self._view.title, sentences(self.to_dict())[0], shown)
 
 
 def data_frame(table: pyarrow.Table) -> pandas.DataFrame:

@@ -53,4 +53,4 @@ class Run(Views):
         """In a notebook: the workers, and what can be asked."""
         rows = [{"worker": name, "spans": ", ".join(spans)} for name, spans in self.workers.items()]
         asked = f"Views: {', '.join(SLUGS)}; summary(), columns()."
-        return html.block(f"Run {self.name}", [asked], html.table("workers", rows))
+        return html.render_block(f"Run {self.name}", [asked], html.render_table("workers", rows))

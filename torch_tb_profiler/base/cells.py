@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch_tb_profiler.base.text import printable
+from torch_tb_profiler.base.text import replace_unprintable
 from torch_tb_profiler.base.units import MINUS, format_bytes, format_duration
 
 
@@ -14,7 +14,7 @@ def format_cell(key: str, value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool) or isinstance(value, str):
-        return printable(str(value))
+        return replace_unprintable(str(value))
     if name.endswith("_bytes") or name == "bytes":
         return format_bytes(value)
     if (name.endswith("_ns") and key not in ("trace_start_ns", "base_ns")) or "categories." in key:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Cut(msgspec.Struct, frozen=True):
+class ExcerptRange(msgspec.Struct, frozen=True):
     """What to keep.
 
     begin, end       ns since the trace's start; what touches [begin, end) is kept; None: open

@@ -12,9 +12,13 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-NAMES = ("dims", "elements", "bytes", "values")
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {"min": min, "max": max, "prod": lambda sizes: math.prod(sizes)}
-LONGEST = 1000
+FORMULA_NAMES = ("dims", "elements", "bytes", "values")
+FORMULA_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "min": min,
+    "max": max,
+    "prod": lambda sizes: math.prod(sizes),
+}
+MAX_FORMULA_LENGTH = 1000
 """Characters of a formula."""
 
 _OPERATIONS: Mapping[type[ast.AST], Callable[..., Any]] = {
@@ -31,10 +35,10 @@ _MOST = 1e30
 
 
 @lru_cache(maxsize=256)
-def parse_expression(text: str) -> ast.expr:
+def parse_formula(text: str) -> ast.expr:
     """ValueError, with what is wrong, if the text is no formula."""
-    if len(text) > LONGEST:
-        raise ValueError(f"a formula of {len(text)} characters is too long ({LONGEST} at most)")
+    if len(text) > MAX_FORMULA_LENGTH:
+        raise ValueError(f"a formula of {len(text)} characters is too long ({MAX_FORMULA_LENGTH} at most)")
     try:
         expression = ast.parse(text.strip(), mode="eval").body
         _check(expression)
@@ -60,23 +64,23 @@ def _check(node: ast.expr) -> None:
     elif (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and node.func.id in FUNCTIONS
+        and node.func.id in FORMULA_FUNCTIONS
         and not node.keywords
     ):
         for each in node.args:
             _check(each)
-    elif not isinstance(node, ast.Name) or node.id not in NAMES:
-        allowed = f"numbers, + - * / // %, {', '.join(NAMES)}, {', '.join(FUNCTIONS)}"
+    elif not isinstance(node, ast.Name) or node.id not in FORMULA_NAMES:
+        allowed = f"numbers, + - * / // %, {', '.join(FORMULA_NAMES)}, {', '.join(FORMULA_FUNCTIONS)}"
         raise ValueError(f"{ast.unparse(node)!r} cannot stand in a formula ({allowed})")
 
 
-def evaluate(text: str, names: Mapping[str, Any]) -> float:
+def evaluate_formula(text: str, names: Mapping[str, Any]) -> float:
     """The number that a formula gives, 0 or more. ValueError, with the reason, where it has none.
 
     names  each of NAMES -> a list; of numbers, or of lists of numbers
     """
     try:
-        value = float(_value(parse_expression(text), names))
+        value = float(_value(parse_formula(text), names))
     except (IndexError, TypeError, ValueError, ArithmeticError) as error:
         raise ValueError(f"the formula {text!r} has no value for its inputs: {error}") from error
     if not 0 <= value < _MOST:
@@ -97,7 +101,7 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
         case ast.BinOp():
             return _bounded(_OPERATIONS[type(node.op)](_value(node.left, names), _value(node.right, names)))
         case ast.Call(func=ast.Name(id=name)):
-            return _bounded(FUNCTIONS[name](*(_value(each, names) for each in node.args)))
+            return _bounded(FORMULA_FUNCTIONS[name](*(_value(each, names) for each in node.args)))
     raise TypeError(ast.unparse(node))
 
 

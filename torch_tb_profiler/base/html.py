@@ -7,11 +7,11 @@ from html import escape
 from typing import Any
 
 from torch_tb_profiler.base.cells import format_cell
-from torch_tb_profiler.base.text import middle_cut, printable
+from torch_tb_profiler.base.text import replace_unprintable, shorten_middle
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 
-MOST_LETTERS = 80
+MAX_CELL_LENGTH = 80
 """Of a name; the whole one is its tooltip."""
 
 # Text keeps the color that the notebook gives it, light or dark; lines and bars are translucent.
@@ -21,7 +21,7 @@ _BAR = "rgba(80,140,230,.3)"
 _PLAIN = "tex2jax_ignore mathjax_ignore"
 
 
-def block(title: str, paragraphs: Iterable[str], *tables: str) -> str:
+def render_block(title: str, paragraphs: Iterable[str], *tables: str) -> str:
     """A title, sentences, tables."""
     lines = "".join(f'<p style="margin:.2em 0">{_text(sentence)}</p>' for sentence in paragraphs)
     return (
@@ -29,14 +29,14 @@ def block(title: str, paragraphs: Iterable[str], *tables: str) -> str:
     )
 
 
-def table(title: str, rows: Sequence[Mapping[str, Any]], count: int | None = None) -> str:
+def render_table(title: str, rows: Sequence[Mapping[str, Any]], count: int | None = None) -> str:
     """The first rows of a table with `count` of them, times with a bar as long as they are; "" without any.
 
     The keys of the rows say what their values are: `_ns` and `_bytes` get units.
     """
     if not rows:
         return ""
-    shown = rows[:MOST_ROWS]
+    shown = rows[:MAX_ROWS]
     names = list(dict.fromkeys(name for row in shown for name in row))
     head = "".join(f'<th style="text-align:left;padding:2px 8px">{_text(name)}</th>' for name in names)
     longest = {name: max((_length(name, row) for row in shown), default=0.0) for name in names}
@@ -62,7 +62,7 @@ def _cell(name: str, row: Mapping[str, Any], longest: float) -> str:
     if length := _length(name, row):
         style += f";background:linear-gradient(90deg,{_BAR} {100 * length / longest:.1f}%,transparent 0)"
     text = format_cell(name, value)
-    short = middle_cut(text, MOST_LETTERS)
+    short = shorten_middle(text, MAX_CELL_LENGTH)
     whole = "" if short == text else f' title="{escape(text)}"'
     return f'<td style="{style}"{whole}>{escape(short)}</td>'
 
@@ -75,4 +75,4 @@ def _length(name: str, row: Mapping[str, Any]) -> float:
 
 
 def _text(text: str) -> str:
-    return escape(printable(text))
+    return escape(replace_unprintable(text))

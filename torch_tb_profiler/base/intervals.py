@@ -22,7 +22,7 @@ class Intervals(NamedTuple):
     ends: Int64
 
 
-EMPTY = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
+NO_INTERVALS = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def merge(starts: Int64, ends: Int64) -> Intervals:
@@ -31,7 +31,7 @@ def merge(starts: Int64, ends: Int64) -> Intervals:
     if not keep.all():
         starts, ends = starts[keep], ends[keep]
     if len(starts) == 0:
-        return EMPTY
+        return NO_INTERVALS
     order = np.argsort(starts, kind="stable")
     starts, ends = starts[order], ends[order]
     reach = np.maximum.accumulate(ends)
@@ -47,8 +47,8 @@ def merge(starts: Int64, ends: Int64) -> Intervals:
 def union(*sets: Intervals) -> Intervals:
     """Union of merged sets."""
     return merge(
-        np.concatenate([s.starts for s in sets]) if sets else EMPTY.starts,
-        np.concatenate([s.ends for s in sets]) if sets else EMPTY.ends,
+        np.concatenate([s.starts for s in sets]) if sets else NO_INTERVALS.starts,
+        np.concatenate([s.ends for s in sets]) if sets else NO_INTERVALS.ends,
     )
 
 
@@ -60,13 +60,13 @@ def total(merged: Intervals) -> int:
 def intersect(a: Intervals, b: Intervals) -> Intervals:
     """Time covered by both merged sets."""
     if len(a.starts) == 0 or len(b.starts) == 0:
-        return EMPTY
+        return NO_INTERVALS
     # Interval i of `a` meets intervals lo[i]..hi[i]-1 of `b`.
     lo = np.searchsorted(b.ends, a.starts, "right")
     hi = np.searchsorted(b.starts, a.ends, "left")
     counts = np.maximum(hi - lo, 0)
     if not counts.any():
-        return EMPTY
+        return NO_INTERVALS
     of_a = np.repeat(np.arange(len(counts)), counts)
     offset = np.cumsum(counts) - counts
     of_b = np.arange(len(of_a)) - np.repeat(offset, counts) + np.repeat(lo, counts)
@@ -87,7 +87,7 @@ def _complement(merged: Intervals, begin: int, end: int) -> Intervals:
     return Intervals(starts[keep], ends[keep])
 
 
-def covered_between(merged: Intervals, times: Int64) -> Int64:
+def covered_time_between(merged: Intervals, times: Int64) -> Int64:
     """int64[k - 1]: how much of each stretch from one time to the next the merged set covers, in ns.
 
     The k >= 1 times ascend; they may repeat.
@@ -98,15 +98,15 @@ def covered_between(merged: Intervals, times: Int64) -> Int64:
     return np.diff(_covered_before(merged, times, begun))
 
 
-def covered(merged: Intervals, begins: Int64, ends: Int64) -> Int64:
+def covered_time(merged: Intervals, begins: Int64, ends: Int64) -> Int64:
     """int64[k]: how much of each window [begins[i], ends[i]) the merged set covers, in ns.
 
     Windows may overlap and come in any order; one with end <= begin covers 0.
     """
-    return covered_before(merged, np.maximum(begins, ends)) - covered_before(merged, begins)
+    return covered_time_before(merged, np.maximum(begins, ends)) - covered_time_before(merged, begins)
 
 
-def covered_before(merged: Intervals, times: Int64) -> Int64:
+def covered_time_before(merged: Intervals, times: Int64) -> Int64:
     """int64[k]: how much of the time before each of these the merged set covers, in ns."""
     return _covered_before(merged, times, np.searchsorted(merged.starts, times, "right"))
 
@@ -123,7 +123,7 @@ def _covered_before(merged: Intervals, times: Int64, begun: Int64) -> Int64:
     return before - np.maximum(over, 0)
 
 
-class Owned(NamedTuple):
+class OwnedIntervals(NamedTuple):
     """Intervals of several owners: those of each owner merged, owners ascending."""
 
     owner: Int64
@@ -137,11 +137,11 @@ class Owned(NamedTuple):
         return sums
 
 
-def merge_owned(owner: npt.NDArray[np.integer[Any]], starts: Int64, ends: Int64) -> Owned:
+def merge_by_owner(owner: npt.NDArray[np.integer[Any]], starts: Int64, ends: Int64) -> OwnedIntervals:
     """Union of the intervals of each owner (a number >= 0) by itself."""
     keep = ends > starts
     if not keep.any():
-        return Owned(EMPTY.starts, *EMPTY)
+        return OwnedIntervals(NO_INTERVALS.starts, *NO_INTERVALS)
     whose: Int64 = owner[keep].astype(np.int64)
     starts, ends = starts[keep], ends[keep]
     low, high, owners = int(starts.min()), int(ends.max()), int(whose.max()) + 1
@@ -163,4 +163,4 @@ def merge_owned(owner: npt.NDArray[np.integer[Any]], starts: Int64, ends: Int64)
     first[1:] = (whose[1:] != whose[:-1]) | (starts[1:] > reach[:-1])
     begin = np.flatnonzero(first)
     last = np.append(begin[1:], len(starts)) - 1
-    return Owned(whose[begin], starts[begin], reach[last])
+    return OwnedIntervals(whose[begin], starts[begin], reach[last])

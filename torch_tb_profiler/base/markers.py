@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 
-STEP = "ProfilerStep#"
+STEP_PREFIX = "ProfilerStep#"
 """Followed by the number of the step: `torch.profiler.profile.step`."""
 
-MODULE = "nn.Module: "
+MODULE_PREFIX = "nn.Module: "
 """Python frames of module calls."""
 
-LIGHTNING_HOOK = "[pl][profile]"
-LIGHTNING_MODULE = "[pl][module]"
+LIGHTNING_HOOK_PREFIX = "[pl][profile]"
+LIGHTNING_MODULE_PREFIX = "[pl][module]"
 """Marks of Lightning's profiler."""
 
 DATA_PARALLEL = "DataParallel.forward"
@@ -47,12 +47,12 @@ _LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|^torch/|^<")
 
 def is_step(name: str) -> bool:
     """`ProfilerStep#5`."""
-    return name.startswith(STEP)
+    return name.startswith(STEP_PREFIX)
 
 
 def step_number(name: str) -> str:
     """The "5" of "ProfilerStep#5"."""
-    return name[len(STEP) :]
+    return name[len(STEP_PREFIX) :]
 
 
 def is_data_loading(name: str) -> bool:
@@ -62,12 +62,12 @@ def is_data_loading(name: str) -> bool:
     return iterator or name.startswith((_DATA_PIPE, *_TRAINER_LOADER))
 
 
-def is_trainer(name: str) -> bool:
+def is_composer_event(name: str) -> bool:
     """An event of Composer's training loop: `event/forward`, `callback/<class>/event/batch_end`."""
     return name.startswith(_TRAINER)
 
 
-def is_loaded_elsewhere(name: str) -> bool:
+def is_multiprocess_loading(name: str) -> bool:
     """A wait for the next batch from worker processes, which load it and which no profiler records."""
     return is_data_loading(name) and _WORKER_PROCESSES in name
 
@@ -87,7 +87,7 @@ def is_user_frame(name: str) -> bool:
     return _LINE.search(name) is not None and _LIBRARY.search(name) is None
 
 
-def is_unnamed(name: str) -> bool:
+def is_anonymous_frame(name: str) -> bool:
     """A built-in function, a comprehension, a lambda: the function around it has the name that people look for."""
     return name.startswith("<built-in") or _INNER.search(name) is not None
 
@@ -97,12 +97,12 @@ def is_profiler_frame(name: str) -> bool:
     return "_record_function_" in name or "torch._C._profiler." in name or "torch/autograd/profiler.py(" in name
 
 
-def is_lightning(name: str) -> bool:
+def is_lightning_mark(name: str) -> bool:
     """A hook or a module that Lightning's profiler marked."""
-    return name.startswith((LIGHTNING_HOOK, LIGHTNING_MODULE))
+    return name.startswith((LIGHTNING_HOOK_PREFIX, LIGHTNING_MODULE_PREFIX))
 
 
-def is_mark(name: str) -> bool:
+def is_training_mark(name: str) -> bool:
     """Any part of the training loop, and wrappers of the model: no operator, whatever its category."""
     marks = is_step(name) or is_data_loading(name) or is_optimizer(name)
     return marks or name in (DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL)

@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 
-def described(schema: dict[str, Any]) -> dict[str, Any]:
+def clean_description(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with its docstring indented as Python 3.13 and newer do, whichever Python runs."""
     text = schema.get("description")
     return {**schema, "description": inspect.cleandoc(text)} if text else schema

@@ -9,7 +9,7 @@ from math import isfinite
 
 from torch_tb_profiler.base.errors import UsageError
 
-UNKNOWN = "–"
+UNKNOWN_TEXT = "–"
 MINUS = "−"
 """The sign of what is below zero, as wide as a plus; a hyphen is a shorter line."""
 _TIMES = ((1, "ns"), (10**3, "µs"), (10**6, "ms"), (10**9, "s"))
@@ -25,7 +25,7 @@ def format_number(value: float, digits: int = 3) -> str:
     rounds them.
     """
     if not isfinite(value):
-        return UNKNOWN
+        return UNKNOWN_TEXT
     if value == 0:
         return "0"
     exact = Decimal(repr(float(value)))
@@ -52,7 +52,7 @@ def _scaled(value: float, units: Sequence[tuple[int, str]]) -> str:
 
 def format_duration(ns: float | None) -> str:
     """12.3 ms; "–" where nothing is known."""
-    return UNKNOWN if ns is None else _scaled(ns, _TIMES)
+    return UNKNOWN_TEXT if ns is None else _scaled(ns, _TIMES)
 
 
 def parse_duration(text: str) -> int:
@@ -71,7 +71,7 @@ def parse_duration(text: str) -> int:
 def format_bytes(count: float | None) -> str:
     """8 B, 1.23 GiB; a mean may be 8.50 B; "–" where nothing is known."""
     if count is None:
-        return UNKNOWN
+        return UNKNOWN_TEXT
     return (
         f"{int(count)} B".replace("-", MINUS)
         if abs(count) < 1000 and count == int(count)
@@ -98,7 +98,7 @@ def parse_bytes(text: str) -> int:
 def format_ratio(ratio: float | None) -> str:
     """55.5%, 20%, 100%: at most one decimal, and <0.1% for the least above nothing; "–" where nothing is known."""
     if ratio is None or not isfinite(ratio):
-        return UNKNOWN
+        return UNKNOWN_TEXT
     percent = 100.0 * ratio
     tenths = _rounded(Decimal(repr(float(percent))), 0 if abs(percent) >= 99.95 else 1)
     if tenths == 0:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from torch_tb_profiler.base.arrow_texts import Texts, text_array
-from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.base.arrow_texts import ArrowTexts, build_text_array
+from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.trace import ArgColumn, Events, Thread, Trace
 
 _STRINGS = "strings"
@@ -56,7 +56,7 @@ def read_trace_file(content: pa.Buffer) -> Trace:
     args = {}
     for key, kind in header["args"].items():
         texts = f"arg:{key}:texts"
-        dictionary = Texts(column[texts].values) if texts in column else ()
+        dictionary = ArrowTexts(column[texts].values) if texts in column else ()
         args[key] = ArgColumn(kind, numbers(f"arg:{key}:rows"), numbers(f"arg:{key}:values"), dictionary)
     return Trace(
         events=Events(*(numbers(f"event:{name}") for name in Events.__slots__)),
@@ -67,7 +67,7 @@ def read_trace_file(content: pa.Buffer) -> Trace:
         metadata=header["metadata"],
         trace_start_ns=header["trace_start_ns"],
         base_ns=header["base_ns"],
-        health=tuple(Note(*note) for note in header["health"]),
+        health=tuple(HealthNote(*note) for note in header["health"]),
         producer=header["producer"],
         clock=header["clock"],
         recordings=tuple(header["recordings"]),
@@ -103,7 +103,7 @@ def _trace_columns(trace: Trace) -> Iterator[tuple[str, Any]]:
 
 def _list_cell(values: Any) -> pa.Array:
     """Return an array of one row, a list of all values."""
-    flat = _arrow_array(values) if isinstance(values, np.ndarray) else text_array(values, "replace")
+    flat = _arrow_array(values) if isinstance(values, np.ndarray) else build_text_array(values, "replace")
     return pa.LargeListArray.from_arrays(_arrow_array(np.array([0, len(flat)], np.int64)), flat)
 
 

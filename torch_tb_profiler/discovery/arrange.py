@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from torch_tb_profiler.base.text import natural_order
+from torch_tb_profiler.base.text import natural_sort_key
 from torch_tb_profiler.discovery.ascend import AscendFolders
 from torch_tb_profiler.discovery.beside import files_beside
 from torch_tb_profiler.discovery.catalog import ListedFile, MemoryFile, OtherFiles, Run, Span, Worker
@@ -151,4 +151,4 @@ def _workers(traces_of: dict[str, list[_TraceFile]]) -> tuple[Worker, ...]:
         )
         ranks = {trace.rank for trace in traces}
         workers.append(Worker(name, ranks.pop() if len(ranks) == 1 else None, spans))
-    return tuple(sorted(workers, key=lambda worker: natural_order(worker.name)))
+    return tuple(sorted(workers, key=lambda worker: natural_sort_key(worker.name)))

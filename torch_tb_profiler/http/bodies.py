@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from torch_tb_profiler.ingest.formats import FileKind
-from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.session import ErrorInfo, FileState, ProgressInfo
 from torch_tb_profiler.view import Section
 
@@ -122,7 +122,7 @@ class FileHealth(msgspec.Struct, frozen=True):
     file: str
     bytes: int
     state: FileState
-    notes: list[Note]
+    notes: list[HealthNote]
 
 
 class Health(msgspec.Struct, frozen=True):

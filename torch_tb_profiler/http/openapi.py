@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from torch_tb_profiler.base.cut import Cut
-from torch_tb_profiler.base.schema import described
+from torch_tb_profiler.base.cut import ExcerptRange
+from torch_tb_profiler.base.schema import clean_description
 from torch_tb_profiler.http import bodies
 from torch_tb_profiler.http.query import SELECTORS
 from torch_tb_profiler.http.routes import ROUTES
@@ -50,7 +50,7 @@ def document() -> dict[str, Any]:
         responses = {"200": answer}
         if route.path == "/slice":
             responses["202"] = _json(refs[bodies.Pending])
-        cut = Cut if route.path == "/slice" else NoParams
+        cut = ExcerptRange if route.path == "/slice" else NoParams
         parameters = _parameters([name for name in route.takes if name not in cut.__struct_fields__], cut)
         operation = _operation(route.summary, parameters, responses, refs)
         paths[route.path] = {route.method.lower(): operation}
@@ -78,7 +78,7 @@ def document() -> dict[str, Any]:
         "info": {"title": "torch-tb-profiler", "version": "1"},
         "servers": [{"url": "/data/plugin/pytorch_profiler"}],
         "paths": paths,
-        "components": {"schemas": {name: described(schema) for name, schema in components.items()}},
+        "components": {"schemas": {name: clean_description(schema) for name, schema in components.items()}},
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torch_tb_profiler.base.cut import Cut
+from torch_tb_profiler.base.cut import ExcerptRange
 from torch_tb_profiler.http import bodies, handlers
 from torch_tb_profiler.http.query import SELECTORS
 
@@ -31,7 +31,7 @@ class Route:
     summary: str
 
 
-_CUT = (*SELECTORS, *Cut.__struct_fields__)
+_CUT = (*SELECTORS, *ExcerptRange.__struct_fields__)
 
 ROUTES = (
     Route("/runs", "GET", (), bodies.Runs, handlers.runs, "All runs and how many of their files are loaded"),

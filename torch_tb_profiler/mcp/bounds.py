@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.base.text import middle_cut
+from torch_tb_profiler.base.text import shorten_middle
 
 MAX_BYTES = 20_000
 """Of the UTF-8 of an answer."""
@@ -96,7 +96,7 @@ def _note(notes: dict[str, dict[str, Any]], field: str, cut: dict[str, Any]) -> 
     """One for all items of a list: `*` stands for their numbers, and the longest of them is told."""
     known = notes.get(field)
     if known is None or cut["of"] > known["of"]:
-        notes[field] = {"field": middle_cut(field, 100), **cut}
+        notes[field] = {"field": shorten_middle(field, 100), **cut}
 
 
 def _at(value: Any, field: str) -> Any:
@@ -115,7 +115,7 @@ def _at(value: Any, field: str) -> Any:
 
 def _hint(value: Any, key: str) -> str:
     if isinstance(value, Mapping):
-        return f"instead of {_shown(key)}: {middle_cut(', '.join(value), 500)}"
+        return f"instead of {_shown(key)}: {shorten_middle(', '.join(value), 500)}"
     if isinstance(value, list):
         return f"instead of {_shown(key)}: a number below {len(value)}"
     return f"nothing lies below the value before {_shown(key)}"
@@ -126,4 +126,4 @@ def _escaped(key: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return repr(middle_cut(text, 100))
+    return repr(shorten_middle(text, 100))

@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from torch_tb_profiler.base.errors import ProfilerError
-from torch_tb_profiler.base.text import middle_cut
+from torch_tb_profiler.base.text import shorten_middle
 from torch_tb_profiler.mcp.tools import Tools
 
 NAME = "torch-tb-profiler"
@@ -45,6 +45,6 @@ def _with_hints(tool: Callable[..., str]) -> Callable[..., str]:
         except ProfilerError as error:
             where = f"{error.where}: " if error.where else ""
             hint = f"\nhint: {error.hint}" if error.hint else ""
-            raise ToolError(middle_cut(f"{where}{error.message}{hint}", MOST_LETTERS)) from error
+            raise ToolError(shorten_middle(f"{where}{error.message}{hint}", MOST_LETTERS)) from error
 
     return answer

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-Positive = Annotated[float, msgspec.Meta(gt=0, lt=1e9)]
-Count = Annotated[int, msgspec.Meta(gt=0)]
+PositiveRate = Annotated[float, msgspec.Meta(gt=0, lt=1e9)]
+PositiveCount = Annotated[int, msgspec.Meta(gt=0)]
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DeviceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A device as `devices.toml` describes it; rates in TFLOP/s and 10^9 bytes/s, dense, at the boost clock.
 
     checked  figures that another source than `source` confirms: types, "hbm", "link"
@@ -18,18 +18,18 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     match: str
-    hbm_gbs: Positive
+    hbm_gbs: PositiveRate
     source: str
     vendor: str = ""
-    units: Count | None = None
-    memory_gb: Positive | None = None
-    matrix: dict[str, Positive] = {}
-    vector: dict[str, Positive] = {}
-    link_gbs: Positive | None = None
-    matrix_mhz: Positive | None = None
-    vector_mhz: Positive | None = None
-    per_clock: dict[str, Positive] = {}
-    vector_per_clock: dict[str, Positive] = {}
+    units: PositiveCount | None = None
+    memory_gb: PositiveRate | None = None
+    matrix: dict[str, PositiveRate] = {}
+    vector: dict[str, PositiveRate] = {}
+    link_gbs: PositiveRate | None = None
+    matrix_mhz: PositiveRate | None = None
+    vector_mhz: PositiveRate | None = None
+    per_clock: dict[str, PositiveRate] = {}
+    vector_per_clock: dict[str, PositiveRate] = {}
     checked: tuple[str, ...] = ()
 
 
@@ -52,10 +52,10 @@ class Catalog(msgspec.Struct, frozen=True):
     operator  the user's models, each of another name
     """
 
-    device: tuple[Entry, ...] = ()
+    device: tuple[DeviceEntry, ...] = ()
     operator: tuple[OperatorModel, ...] = ()
     note: str | None = None
 
 
-NO_DEVICES = Catalog()
+EMPTY_CATALOG = Catalog()
 """What a user who has no file says."""

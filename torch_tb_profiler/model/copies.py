@@ -15,6 +15,6 @@ def moved_bytes(trace: Trace, rows: Int32) -> Int64:
     return np.where(size == ABSENT, trace.arg_int("size", rows), size)
 
 
-def recorded_direction(trace: Trace, rows: Int32) -> tuple[Int32, Sequence[str]]:
+def copy_directions(trace: Trace, rows: Int32) -> tuple[Int32, Sequence[str]]:
     """int32[k] codes and texts of the argument `direction` ("DEVICE_TO_HOST"); NO_CODE where there is none."""
     return trace.arg_codes("direction", rows)

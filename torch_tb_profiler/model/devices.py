@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.kinds import DEVICE, Kind, names_of, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, names_of_kind, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace, derived
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
@@ -29,10 +29,10 @@ class DeviceInfo(msgspec.Struct, frozen=True):
 
 
 @derived
-def device_of(trace: Trace) -> Int64:
+def device_ids(trace: Trace) -> Int64:
     """int64[n]: device id of every event: arg `device`, else by the pid of device work; ABSENT elsewhere."""
     device = trace.arg_int("device")
-    rows = of_kind(trace, *DEVICE)
+    rows = rows_of_kind(trace, *DEVICE_KINDS)
     known = ascend.device_numbers(trace)[trace.events.thread]
     device[known != ABSENT] = known[known != ABSENT]
     missing = rows[device[rows] == ABSENT]
@@ -43,10 +43,10 @@ def device_of(trace: Trace) -> Int64:
 
 
 @derived
-def stream_of(trace: Trace) -> Int64:
+def stream_ids(trace: Trace) -> Int64:
     """int64[n]: stream of device work: arg `stream`, else the tid; ABSENT elsewhere. Stream 0 is valid."""
     stream = trace.arg_int("stream")
-    rows = of_kind(trace, *DEVICE)
+    rows = rows_of_kind(trace, *DEVICE_KINDS)
     missing = rows[stream[rows] == ABSENT]
     if len(missing):
         tids = np.array([_number(thread.tid) for thread in trace.threads] + [int(ABSENT)], np.int64)
@@ -72,14 +72,14 @@ def device_name(kind: str, id: int | str) -> str:
 @derived
 def devices(trace: Trace) -> tuple[DeviceInfo, ...]:
     """Devices with work in this trace, by id; properties are found by `id`, not by position."""
-    rows = of_kind(trace, *DEVICE)
-    used = device_of(trace)[rows]
+    rows = rows_of_kind(trace, *DEVICE_KINDS)
+    used = device_ids(trace)[rows]
     kind = device_kind(trace)
     properties = _properties(trace.metadata)
     return tuple(_describe(int(id), kind, properties.get(int(id))) for id in np.unique(used[used != ABSENT]))
 
 
-def describe(trace: Trace, id: int) -> DeviceInfo | None:
+def describe_device(trace: Trace, id: int) -> DeviceInfo | None:
     """What the file says of a device, whether it worked or not: of the card with this id, else of all if alike.
 
     (Where a process sees some cards only, its allocator numbers them from 0 and the file as the machine does.)
@@ -140,7 +140,7 @@ def device_kind(trace: Trace) -> str:
     keys = trace.metadata.keys()
     if any(key.startswith(("hip_", "roctracer", "rocprofiler")) for key in keys) or "hsa_queue" in trace.args:
         return "ROCm"
-    names = names_of(trace, Kind.RUNTIME, Kind.DRIVER)
+    names = names_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     if any(name.startswith("hip") for name in names):
         return "ROCm"
     cuda_args = {"blocks per SM", "registers per thread", "context"} & trace.args.keys()

@@ -13,7 +13,7 @@ Severity = Literal["info", "warning", "error"]
 _TRUNCATED = frozenset(("truncated", "gzip_damaged"))
 
 
-class Note(msgspec.Struct, frozen=True):
+class HealthNote(msgspec.Struct, frozen=True):
     """One kind of finding.
 
     `count` is how many times it was met; `first_offset` the byte offset of the first one in the
@@ -31,7 +31,7 @@ class Note(msgspec.Struct, frozen=True):
 class HealthLog:
     """Collects findings while a file is read; equal kinds are counted together."""
 
-    _notes: dict[str, Note] = field(default_factory=dict)
+    _notes: dict[str, HealthNote] = field(default_factory=dict)
 
     def add(
         self,
@@ -44,21 +44,21 @@ class HealthLog:
     ) -> None:
         known = self._notes.get(kind)
         if known is None:
-            self._notes[kind] = Note(kind, severity, message, count, offset)
+            self._notes[kind] = HealthNote(kind, severity, message, count, offset)
             return
         first = known.first_offset if known.first_offset is not None else offset
-        self._notes[kind] = Note(kind, known.severity, known.message, known.count + count, first)
+        self._notes[kind] = HealthNote(kind, known.severity, known.message, known.count + count, first)
 
     def __contains__(self, kind: object) -> bool:
         return kind in self._notes
 
-    def __iter__(self) -> Iterator[Note]:
+    def __iter__(self) -> Iterator[HealthNote]:
         return iter(self._notes.values())
 
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[HealthNote, ...]:
         return tuple(self._notes.values())
 
 
-def is_truncated(notes: Iterable[Note]) -> bool:
+def is_truncated(notes: Iterable[HealthNote]) -> bool:
     """The file ends before the recording does; as a rule what is missing is the work of the devices."""
     return any(note.kind in _TRUNCATED for note in notes)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Trace, derived
 
 
 @derived
-def metrics_of(trace: Trace) -> dict[int, int]:
+def kernel_metric_rows(trace: Trace) -> dict[int, int]:
     """Row of a kernel -> row of the slice with its metrics: the one with the same `kernel_id`."""
-    rows = of_kind(trace, Kind.METRICS)
+    rows = rows_of_kind(trace, Kind.METRICS)
     if len(rows) == 0:
         return {}
     slices = dict(zip(trace.arg_int("kernel_id", rows).tolist(), rows.tolist(), strict=True))
     slices.pop(int(ABSENT), None)
-    kernels = of_kind(trace, Kind.KERNEL)
+    kernels = rows_of_kind(trace, Kind.KERNEL)
     ids = trace.arg_int("kernel_id", kernels).tolist()
     return {row: slices[id] for row, id in zip(kernels.tolist(), ids, strict=True) if id in slices}

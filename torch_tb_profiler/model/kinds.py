@@ -7,8 +7,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.base.markers import is_lightning, is_trainer
-from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived, distinct, name_mask
+from torch_tb_profiler.base.markers import is_composer_event, is_lightning_mark
+from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived, distinct_codes, name_mask
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
 
@@ -33,7 +33,7 @@ class Kind(IntEnum):
 
 
 # Lower-cased category -> kind. Old Kineto capitalized them; vendors add their own prefix.
-CATEGORIES: dict[str, Kind] = {
+KIND_BY_CATEGORY: dict[str, Kind] = {
     "cpu_op": Kind.CPU_OP,
     "operator": Kind.CPU_OP,
     "user_annotation": Kind.ANNOTATION,
@@ -79,10 +79,10 @@ An MTIA card reports its waits and its DMA beside its kernels. Intel's scope pro
 nanosecond longer at both ends, to carry its hardware metrics: no work of its own.
 """
 
-HOST = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)
+HOST_KINDS = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)
 """Kinds that take their place in the host's call tree."""
 
-DEVICE = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 """Kinds that are work of a device."""
 
 _OF_ENGINE = np.full(len(gaudi.ENGINES), Kind.UNKNOWN, np.int8)
@@ -94,9 +94,9 @@ _AUTOGRAD_PROCESSES = {"CPU functions": Kind.CPU_OP, "CUDA functions": Kind.KERN
 
 
 @derived
-def kinds(trace: Trace) -> npt.NDArray[np.int8]:
+def event_kinds(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: the Kind of every event, whatever its phase."""
-    table = np.array([CATEGORIES.get(text.lower(), Kind.UNKNOWN) for text in trace.strings] + [0], np.int8)
+    table = np.array([KIND_BY_CATEGORY.get(text.lower(), Kind.UNKNOWN) for text in trace.strings] + [0], np.int8)
     kind = table[trace.events.category]
     by_process = np.array(
         [_AUTOGRAD_PROCESSES.get(str(thread.pid), Kind.UNKNOWN) for thread in trace.threads] + [0], np.int8
@@ -109,10 +109,10 @@ def kinds(trace: Trace) -> npt.NDArray[np.int8]:
         if filed.any():
             fits = np.array([*(text.startswith(begins) for text in trace.strings), False])
             kind[filed[trace.events.category] & fits[trace.events.name]] = named
-    marks = name_mask(trace.strings, is_lightning)
+    marks = name_mask(trace.strings, is_lightning_mark)
     if marks.any():  # old Kineto filed them under operators
         kind[marks[trace.events.name] & (kind == Kind.CPU_OP)] = Kind.ANNOTATION
-    trainer = name_mask(trace.strings, is_trainer)
+    trainer = name_mask(trace.strings, is_composer_event)
     if trainer.any():  # its callbacks carry the name of their event as a category
         pairs = np.isin(trace.events.phase, np.frombuffer(b"BEX", np.uint8))
         kind[trainer[trace.events.name] & pairs & (kind == Kind.UNKNOWN)] = Kind.TRAINER
@@ -149,7 +149,7 @@ def _of_gaudi(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
     filed = (kind == Kind.RUNTIME) & (engine >= 0)
     if filed.any():
         kind[filed] = _OF_ENGINE[engine[filed]]
-    for code in distinct(trace.events.category):
+    for code in distinct_codes(trace.events.category):
         category = trace.strings[code].lower()
         if category in ("hpu_op", "privateuse1_runtime"):
             rows = np.flatnonzero(trace.events.category == code).astype(np.int32)
@@ -158,7 +158,7 @@ def _of_gaudi(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
 
 
 @derived
-def is_slice(trace: Trace) -> Bool:
+def slice_mask(trace: Trace) -> Bool:
     """bool[n]: events with a start and an extent: "X", and "B" with its "E"."""
     events = trace.events
     begins: Bool = (events.phase == ord("X")) | ((events.phase == ord("B")) & (events.duration != ABSENT))
@@ -166,7 +166,7 @@ def is_slice(trace: Trace) -> Bool:
     return placed
 
 
-def of_kind(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
+def rows_of_kind(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
     """int32[k]: rows of the slices of these kinds, in file order."""
     parts = [_rows_by_kind(trace)[kind] for kind in wanted]
     return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts), kind="stable")
@@ -175,20 +175,20 @@ def of_kind(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
 @derived
 def _rows_by_kind(trace: Trace) -> list[npt.NDArray[np.int32]]:
     """Of each Kind the rows of its slices, in file order."""
-    rows = np.flatnonzero(is_slice(trace)).astype(np.int32)
-    kind = kinds(trace)[rows]
+    rows = np.flatnonzero(slice_mask(trace)).astype(np.int32)
+    kind = event_kinds(trace)[rows]
     rows = rows[np.argsort(kind, kind="stable")]
     return np.split(rows, np.cumsum(np.bincount(kind, minlength=len(Kind)))[:-1])
 
 
-def names_of(trace: Trace, *wanted: Kind) -> set[str]:
+def names_of_kind(trace: Trace, *wanted: Kind) -> set[str]:
     """The distinct names of the slices of these kinds."""
-    rows = np.concatenate([of_kind(trace, kind) for kind in wanted])
-    return {trace.strings[code] for code in distinct(trace.events.name[rows])}
+    rows = np.concatenate([rows_of_kind(trace, kind) for kind in wanted])
+    return {trace.strings[code] for code in distinct_codes(trace.events.name[rows])}
 
 
 @derived
-def ends(trace: Trace) -> npt.NDArray[np.int64]:
+def event_ends(trace: Trace) -> npt.NDArray[np.int64]:
     """int64[n]: start + duration; a missing or negative duration counts as 0; ABSENT without a start."""
     events = trace.events
     lasting = np.maximum(events.duration, 0)  # ABSENT is negative too

@@ -7,11 +7,11 @@ import numpy as np
 
 from torch_tb_profiler.model.trace import ABSENT, Trace, derived
 
-BRIDGE = "Bridge Logs"
+GAUDI_BRIDGE_PROCESS = "Bridge Logs"
 """What Gaudi's bridge to PyTorch calls the process that it logs in: that of PyTorch, which has a name already."""
 
 
-class Names(msgspec.Struct, frozen=True):
+class ProcessAndThreadNames(msgspec.Struct, frozen=True):
     """Names and sort indices, of processes by pid as the file spells it, of threads by thread code."""
 
     process: dict[int | str | None, str]
@@ -21,9 +21,9 @@ class Names(msgspec.Struct, frozen=True):
 
 
 @derived
-def names(trace: Trace) -> Names:
+def process_and_thread_names(trace: Trace) -> ProcessAndThreadNames:
     """All names; where the file gives several, the last."""
-    known = Names({}, {}, {}, {})
+    known = ProcessAndThreadNames({}, {}, {}, {})
     rows = np.flatnonzero(trace.events.phase == ord("M")).astype(np.int32)
     codes, dictionary = trace.arg_codes("name", rows)
     for row, text_code, index in zip(
@@ -34,7 +34,7 @@ def names(trace: Trace) -> Names:
         pid = trace.threads[code].pid
         text = dictionary[text_code].strip('"') if text_code >= 0 else ""
         if what == "process_name":
-            if text != BRIDGE or pid not in known.process:
+            if text != GAUDI_BRIDGE_PROCESS or pid not in known.process:
                 known.process[pid] = text
         elif what == "thread_name":
             known.thread[code] = text.removesuffix(" ()")

@@ -12,7 +12,7 @@ Recordings = Sequence[Trace]
 
 
 @dataclass(frozen=True)
-class Pair:
+class TracePair:
     """A base and the candidate that is compared with it.
 
     one_run  all are recordings of one worker of one run, hence of one program that ran on

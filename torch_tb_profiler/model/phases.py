@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.markers import is_data_loading, is_optimizer
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import tree_of
-from torch_tb_profiler.model.calls.enclosing import innermost
+from torch_tb_profiler.model.calls.calltree import build_call_tree
+from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, name_mask
 from torch_tb_profiler.model.trainer.events import trainer_phases
 
@@ -18,14 +18,14 @@ PHASES = ("forward", "backward", "optimizer", "data")
 
 
 @derived
-def phases(trace: Trace) -> npt.NDArray[np.int8]:
+def event_phases(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: index into PHASES of every event: of the innermost mark around it; of device work of its launch.
 
     A backward pass that an optimizer runs (Lightning's closure) is backward, an optimizer that a backward hook
     runs is optimizer.
     """
     phase_of = np.zeros(len(trace), np.int8)
-    marks = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
+    marks = rows_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
     trainer = trainer_phases(trace)
     for phase, rows in (
         (1, backward_tasks(trace).rows),
@@ -37,7 +37,7 @@ def phases(trace: Trace) -> npt.NDArray[np.int8]:
         phase_of[trainer[name]] = phase
     marked = np.flatnonzero(phase_of).astype(np.int32)
     if len(marked):
-        around = innermost(trace, tree_of(trace, marked))
+        around = innermost_enclosing(trace, build_call_tree(trace, marked))
         inside = (phase_of == 0) & (around >= 0)
         phase_of[inside] = phase_of[around[inside]]
     links = device_links(trace)
@@ -46,7 +46,7 @@ def phases(trace: Trace) -> npt.NDArray[np.int8]:
     return phase_of
 
 
-def rows_in_phase(trace: Trace, rows: Int32, phase: str) -> Bool:
+def phase_mask(trace: Trace, rows: Int32, phase: str) -> Bool:
     """bool[k]: which of the rows run in a phase of PHASES."""
-    inside: Bool = phases(trace)[rows] == PHASES.index(phase)
+    inside: Bool = event_phases(trace)[rows] == PHASES.index(phase)
     return inside

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from torch_tb_profiler.base.memo import Memo
-from torch_tb_profiler.model.kinds import DEVICE, HOST, Kind, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, HOST_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.trace import (
     ABSENT,
     ArgColumn,
@@ -18,33 +18,33 @@ from torch_tb_profiler.model.trace import (
     Int32,
     Trace,
     derived,
-    distinct,
+    distinct_codes,
     name_mask,
 )
 
-OF_RANKS = "metadataOfRanks"
+RANK_METADATA_KEY = "metadataOfRanks"
 """Key of `Trace.metadata` in which a merged trace keeps what its ranks alone say: by rank, as text."""
 
 
-TOLD_RANK = "rankOfTrace"
+FALLBACK_RANK_KEY = "rankOfTrace"
 """Key of `Trace.metadata`: the rank that names and files around the trace tell, or its place in a merged file."""
 
 
-def with_told_rank(trace: Trace, number: int) -> Trace:
+def with_fallback_rank(trace: Trace, number: int) -> Trace:
     """The trace, with a rank for the case that its file names none."""
-    return replace(trace, metadata={**trace.metadata, TOLD_RANK: number}, _memo=Memo())
+    return replace(trace, metadata={**trace.metadata, FALLBACK_RANK_KEY: number}, _memo=Memo())
 
 
 @derived
-def rank(trace: Trace) -> int | None:
+def trace_rank(trace: Trace) -> int | None:
     """The rank that the file itself names (`distributedInfo.rank`, Composer's `global_rank`), else the one that it
-    was told (`with_told_rank`); None if neither."""
+    was told (`with_fallback_rank`); None if neither."""
     info = trace.metadata.get("distributedInfo")
     value = info.get("rank") if isinstance(info, Mapping) else trace.metadata.get("global_rank")
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     ranks = set(trace.arg_int("value", _global_rank_rows(trace)).tolist()) - {int(ABSENT)}
-    value = ranks.pop() if len(ranks) == 1 else trace.metadata.get(TOLD_RANK)
+    value = ranks.pop() if len(ranks) == 1 else trace.metadata.get(FALLBACK_RANK_KEY)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
@@ -59,8 +59,13 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
     if labeled := _labeled_ranks(trace):
         return labeled
     events = trace.events
-    host = {trace.threads[code].pid for code in distinct(events.thread[of_kind(trace, *HOST, Kind.TRAINER)])}
-    device = {trace.threads[code].pid for code in distinct(events.thread[of_kind(trace, *DEVICE)])}
+    host = {
+        trace.threads[code].pid
+        for code in distinct_codes(events.thread[rows_of_kind(trace, *HOST_KINDS, Kind.TRAINER)])
+    }
+    device = {
+        trace.threads[code].pid for code in distinct_codes(events.thread[rows_of_kind(trace, *DEVICE_KINDS)])
+    }
     named = _global_ranks(trace)
     ranks = sorted(pid for pid in host & (device | named) if isinstance(pid, int))
     if len(ranks) < 2:
@@ -68,17 +73,18 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
     pids = [thread.pid for thread in trace.threads]
     whole = replace(trace, merged=True, _memo=Memo())
     return {
-        pid: _described(select(whole, np.array([p == pid for p in pids])[events.thread]), pid) for pid in ranks
+        pid: _described(select_events(whole, np.array([p == pid for p in pids])[events.thread]), pid)
+        for pid in ranks
     }
 
 
 def _described(part: Trace, number: int) -> Trace:
-    """A rank with what it alone says (`OF_RANKS`)."""
+    """A rank with what it alone says (`RANK_METADATA_KEY`)."""
     metadata = dict(part.metadata)
-    descriptions = metadata.pop(OF_RANKS, None)
+    descriptions = metadata.pop(RANK_METADATA_KEY, None)
     own = descriptions.get(str(number)) if isinstance(descriptions, Mapping) else None
     described = replace(part, metadata={**own, **metadata} if isinstance(own, Mapping) else metadata, _memo=Memo())
-    return with_told_rank(described, number)
+    return with_fallback_rank(described, number)
 
 
 _LABEL = re.compile(r"^\[((?:(?:TP|DP|PP|EP)\d{1,6}-?)+)\] ")
@@ -92,7 +98,7 @@ def _labeled_ranks(trace: Trace) -> dict[int, Trace]:
     labels = [None if match is None else match[1] for match in matches]
     if not any(labels):
         return {}
-    host = set(distinct(trace.events.thread[of_kind(trace, *HOST)]))
+    host = set(distinct_codes(trace.events.thread[rows_of_kind(trace, *HOST_KINDS)]))
     places = {label: _place(label) for code, label in enumerate(labels) if label is not None and code in host}
     if len(places) < 2:
         return {}
@@ -104,8 +110,8 @@ def _labeled_ranks(trace: Trace) -> dict[int, Trace]:
     metadata = {key: value for key, value in trace.metadata.items() if key != "distributedInfo"}
     plain = replace(trace, metadata=metadata, merged=True, _memo=Memo())
     return {
-        number[label]: with_told_rank(
-            select(plain, np.array([each == label for each in labels])[trace.events.thread]), number[label]
+        number[label]: with_fallback_rank(
+            select_events(plain, np.array([each == label for each in labels])[trace.events.thread]), number[label]
         )
         for label in sorted(number, key=lambda label: number[label])
     }
@@ -117,7 +123,7 @@ def _place(label: str) -> tuple[int, ...]:
 
 
 @derived
-def split(trace: Trace) -> dict[int, Trace]:
+def split_trace(trace: Trace) -> dict[int, Trace]:
     """The parts of a file: one trace per rank of a merged file, by rank, or one per recording, by its number from
     0 on; empty if the file holds one trace."""
     begins = trace.recordings
@@ -125,7 +131,7 @@ def split(trace: Trace) -> dict[int, Trace]:
         return split_ranks(trace)
     rows = np.arange(len(trace))
     number = np.searchsorted(np.array(begins), rows, "right") - 1
-    return {at: select(trace, number == at) for at in range(len(begins))}
+    return {at: select_events(trace, number == at) for at in range(len(begins))}
 
 
 def _global_rank_rows(trace: Trace) -> Int32:
@@ -138,7 +144,7 @@ def _global_ranks(trace: Trace) -> set[int | str | None]:
     return {trace.threads[thread].pid for thread in trace.events.thread[rows].tolist()}
 
 
-def select(trace: Trace, which: Bool) -> Trace:
+def select_events(trace: Trace, which: Bool) -> Trace:
     """The trace of a subset of the events; times count from the first of them."""
     events = Events(*(getattr(trace.events, name)[which] for name in Events.__slots__))
     position = np.cumsum(which) - 1

@@ -13,12 +13,22 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import is_step, step_number
-from torch_tb_profiler.model.calls.links import launches
-from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, Bool, Float64, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.trace import (
+    ABSENT,
+    MAX_RECORDING_NS,
+    Bool,
+    Float64,
+    Int32,
+    Int64,
+    Trace,
+    derived,
+    name_mask,
+)
 from torch_tb_profiler.model.trainer.events import trainer_batches
 
-COMPLETE_SHARE = 0.95
+MIN_COMPLETE_SHARE = 0.95
 """A last step was cut off if fewer of its launches have their kernel than this share of its predecessor's."""
 
 
@@ -50,7 +60,7 @@ def steps(trace: Trace) -> Steps:
     if batches is not None:
         names, host_start, host_end = batches.names, batches.starts, batches.ends
     elif len(rows):
-        host_start, host_end = trace.events.start[rows], ends(trace)[rows]
+        host_start, host_end = trace.events.start[rows], event_ends(trace)[rows]
         names = tuple(step_number(trace.strings[code]) for code in trace.events.name[rows])
     else:
         return _whole(trace)
@@ -61,12 +71,12 @@ def steps(trace: Trace) -> Steps:
 
 
 def _step_rows(trace: Trace) -> Int32:
-    rows = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
+    rows = rows_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
     rows = rows[name_mask(trace.strings, is_step)[trace.events.name[rows]]]
     if len(rows) == 0:
         return rows
     # A second profiler, or the copy of a step inside it or on another thread, must not count twice.
-    finish = ends(trace)[rows]
+    finish = event_ends(trace)[rows]
     order = np.lexsort((-finish, trace.events.start[rows], trace.events.thread[rows]))
     rows, finish = rows[order], finish[order]
     thread = trace.events.thread[rows]
@@ -81,10 +91,10 @@ def _step_rows(trace: Trace) -> Int32:
 
 def _whole(trace: Trace) -> Steps:
     events = trace.events
-    counted = (events.start != ABSENT) & (events.phase != ord("M")) & (kinds(trace) != Kind.SPAN)
+    counted = (events.start != ABSENT) & (events.phase != ord("M")) & (event_kinds(trace) != Kind.SPAN)
     counted &= np.isin(events.phase, np.frombuffer(b"XBE", np.uint8))
-    reach = ends(trace)
-    counted &= (events.start >= 0) & (events.start < WEEK_NS) & (reach < 2 * WEEK_NS)
+    reach = event_ends(trace)
+    counted &= (events.start >= 0) & (events.start < MAX_RECORDING_NS) & (reach < 2 * MAX_RECORDING_NS)
     if not counted.any():
         return Steps((), _int64(), _int64(), _int64(), _int64(), np.empty(0, np.bool_), recorded=False)
     start, end = events.start[counted].min(), reach[counted].max()
@@ -116,8 +126,8 @@ class _Work(msgspec.Struct, frozen=True):
 
 
 def _device_work(trace: Trace, start: Int64, end: Int64) -> _Work:
-    device, launch = launches(trace)
-    finish = ends(trace)
+    device, launch = device_launches(trace)
+    finish = event_ends(trace)
     known = launch >= 0
     launch = np.where(known, launch, 0)
     step = np.searchsorted(start, trace.events.start[launch], "right") - 1
@@ -140,7 +150,7 @@ def _launched_before_recording(trace: Trace, device: Int32) -> Bool:
     Other work without a recorded launch says nothing of when it was launched, so it delays no step.
     """
     correlation = trace.arg_int("correlation")
-    calls = correlation[of_kind(trace, Kind.RUNTIME, Kind.DRIVER)]
+    calls = correlation[rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)]
     first = calls[calls > 0].min(initial=np.iinfo(np.int64).max)
     before: Bool = (correlation[device] > 0) & (correlation[device] < first) & bool((calls > 0).any())
     return before
@@ -159,13 +169,13 @@ def _extend(host_start: Int64, host_end: Int64, work: _Work) -> tuple[Int64, Int
 
 def _executed(trace: Trace, start: Int64, end: Int64) -> Float64:
     """float64[steps]: which share of the kernel launches in each step has its kernel; 1 without launches."""
-    calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     calls = calls[name_mask(trace.strings, lambda name: "launch" in name.lower())[trace.events.name[calls]]]
     has_kernel = np.zeros(len(trace), np.bool_)
-    _, launch = launches(trace)
+    _, launch = device_launches(trace)
     has_kernel[launch[launch >= 0]] = True
     step = np.searchsorted(start, trace.events.start[calls], "right") - 1
-    inside = (step >= 0) & (ends(trace)[calls] <= end[step])
+    inside = (step >= 0) & (event_ends(trace)[calls] <= end[step])
     launched = np.bincount(step[inside], minlength=len(start))
     executed = np.bincount(step[inside], has_kernel[calls[inside]], minlength=len(start))
     return np.where(launched > 0, executed / np.maximum(launched, 1), 1.0)
@@ -177,7 +187,7 @@ def _complete(counts: Int64, executed: Float64) -> Bool:
         return complete
     last = int(np.flatnonzero(counts)[-1])
     complete[last + 1 :] = False
-    if last > 0 and executed[last] < COMPLETE_SHARE * executed[last - 1]:
+    if last > 0 and executed[last] < MIN_COMPLETE_SHARE * executed[last - 1]:
         complete[last] = False
     return complete
 
@@ -185,4 +195,4 @@ def _complete(counts: Int64, executed: Float64) -> Bool:
 @derived
 def has_host_events(trace: Trace) -> bool:
     """True if the host was recorded at all."""
-    return len(of_kind(trace, *HOST)) > 0
+    return len(rows_of_kind(trace, *HOST_KINDS)) > 0

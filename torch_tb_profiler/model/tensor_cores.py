@@ -9,22 +9,22 @@ import numpy.typing as npt
 
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kernels.families import family_of_name
-from torch_tb_profiler.model.kernels.identifiers import identifiers
-from torch_tb_profiler.model.kinds import Kind, kinds
-from torch_tb_profiler.model.trace import Bool, Trace, derived, distinct, name_mask
+from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
+from torch_tb_profiler.model.kinds import Kind, event_kinds
+from torch_tb_profiler.model.trace import Bool, Trace, derived, distinct_codes, name_mask
 
-YES, NO, UNKNOWN = 1, 0, -1
+TC_YES, TC_NO, TC_UNKNOWN = 1, 0, -1
 
 _WHY: dict[str, int] = {
-    "the name carries the instruction": YES,
-    "a library that has only such kernels": YES,
-    "the main kernel of a fused attention": YES,
-    "the name says vector instructions": NO,
-    "work without a matrix product": NO,
-    "before or after the product, not the product": NO,
-    "a compiled kernel whose name does not tell": UNKNOWN,
-    "the name does not tell": UNKNOWN,
-    "names tell nothing on this device": UNKNOWN,
+    "the name carries the instruction": TC_YES,
+    "a library that has only such kernels": TC_YES,
+    "the main kernel of a fused attention": TC_YES,
+    "the name says vector instructions": TC_NO,
+    "work without a matrix product": TC_NO,
+    "before or after the product, not the product": TC_NO,
+    "a compiled kernel whose name does not tell": TC_UNKNOWN,
+    "the name does not tell": TC_UNKNOWN,
+    "names tell nothing on this device": TC_UNKNOWN,
 }
 """What a verdict rests on -> the verdict."""
 
@@ -89,7 +89,7 @@ _AOTRITON = frozenset(("attn_fwd", "bwd_kernel_dk_dv", "bwd_kernel_dq", "bwd_ker
 _PRODUCTS = frozenset(("matrix product", "convolution", "attention", "other"))
 """Families that may hold matrix products."""
 
-ELIGIBLE = frozenset(
+ELIGIBLE_OPERATORS = frozenset(
     """aten::_convolution aten::conv1d aten::conv2d aten::conv3d aten::conv_tbc aten::conv_transpose1d
     aten::conv_transpose2d aten::conv_transpose3d aten::convolution aten::cudnn_convolution
     aten::cudnn_convolution_transpose aten::prelu aten::addmm aten::addmv aten::addr aten::matmul aten::mm
@@ -119,14 +119,14 @@ ELIGIBLE = frozenset(
 def uses_tensor_cores(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: YES, NO or UNKNOWN for kernels, NO elsewhere; inferred from the kernel's name."""
     vendor = device_kind(trace)
-    kernel = kinds(trace) == Kind.KERNEL
-    by_name = np.full(len(trace.strings) + 1, UNKNOWN, np.int8)
-    for code in distinct(trace.events.name[kernel]):
-        by_name[code] = verdict(trace.strings[code], vendor)[0]
-    return np.where(kernel, by_name[trace.events.name], NO).astype(np.int8)
+    kernel = event_kinds(trace) == Kind.KERNEL
+    by_name = np.full(len(trace.strings) + 1, TC_UNKNOWN, np.int8)
+    for code in distinct_codes(trace.events.name[kernel]):
+        by_name[code] = tensor_core_verdict(trace.strings[code], vendor)[0]
+    return np.where(kernel, by_name[trace.events.name], TC_NO).astype(np.int8)
 
 
-def verdict(name: str, vendor: str) -> tuple[int, str]:
+def tensor_core_verdict(name: str, vendor: str) -> tuple[int, str]:
     """YES, NO or UNKNOWN for a kernel of a device of this vendor ("CUDA", "ROCm", ...), and what it rests on."""
     why = _why(name) if vendor in ("CUDA", "ROCm") else "names tell nothing on this device"
     if vendor == "ROCm" and name in _AOTRITON:
@@ -135,7 +135,7 @@ def verdict(name: str, vendor: str) -> tuple[int, str]:
 
 
 def _why(name: str) -> str:
-    spelled = identifiers(name)
+    spelled = parse_identifiers(name)
     text = f"{spelled.path} {spelled.arguments}"
     if why := _first(_INSTRUCTION_RULES, text):
         return why
@@ -151,6 +151,6 @@ def _first(rules: tuple[tuple[str, re.Pattern[str]], ...], text: str) -> str | N
 @derived
 def eligible_operators(trace: Trace) -> Bool:
     """bool[n]: operators that could use Tensor Cores, by name."""
-    by_name = name_mask(trace.strings, ELIGIBLE.__contains__)
-    eligible: Bool = (kinds(trace) == Kind.CPU_OP) & by_name[trace.events.name]
+    by_name = name_mask(trace.strings, ELIGIBLE_OPERATORS.__contains__)
+    eligible: Bool = (event_kinds(trace) == Kind.CPU_OP) & by_name[trace.events.name]
     return eligible

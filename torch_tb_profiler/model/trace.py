@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.memo import Memo
-from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
-from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog
+from torch_tb_profiler.model.health import HealthNote
 
 Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
@@ -42,7 +42,7 @@ NO_CODE = -1
 FIRST_TEXT_ID = -(2**62)
 """Ids that are no integers are numbered from here upwards."""
 
-WEEK_NS = 7 * 24 * 3600 * 10**9
+MAX_RECORDING_NS = 7 * 24 * 3600 * 10**9
 """No recording lasts longer: times further away than this are damage."""
 
 _BEFORE_PROFILERS_NS = 1_483_228_800 * 10**9
@@ -50,7 +50,7 @@ _BEFORE_PROFILERS_NS = 1_483_228_800 * 10**9
 
 ArgKind = Literal["int", "float", "text", "json"]
 
-Clock = Literal["epoch", "boot", "iteration", "local"]
+ClockKind = Literal["epoch", "boot", "iteration", "local"]
 """epoch: a clock that the machine's processes share; boot: one that they share too, counting since the machine
 booted; iteration: each iteration counts from its own start, so that the time between iterations is unknown and
 they are laid end to end; local: the time of day somewhere, of a zone that the file does not say."""
@@ -139,10 +139,10 @@ class Trace:
     metadata: Mapping[str, Any]
     trace_start_ns: int
     base_ns: int
-    health: tuple[Note, ...] = ()
-    catalog: Catalog = NO_DEVICES
+    health: tuple[HealthNote, ...] = ()
+    catalog: Catalog = EMPTY_CATALOG
     producer: str = PYTORCH
-    clock: Clock = "epoch"
+    clock: ClockKind = "epoch"
     recordings: tuple[int, ...] = ()
     merged: bool = False
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
@@ -228,12 +228,12 @@ def name_mask(texts: Sequence[str], holds: Callable[[str], object], among: Int32
     if among is None:
         return np.array([*map(bool, map(holds, texts)), False], np.bool_)
     mask = np.zeros(len(texts) + 1, np.bool_)
-    for code in distinct(among):
+    for code in distinct_codes(among):
         mask[code] = bool(holds(texts[code]))
     return mask
 
 
-def distinct(codes: Int32 | Int64) -> list[int]:
+def distinct_codes(codes: Int32 | Int64) -> list[int]:
     """The codes that occur, ascending, without NO_CODE."""
     seen = np.zeros(int(codes.max(initial=0)) + 2, np.bool_)  # the last cell answers for NO_CODE
     seen[codes] = True
@@ -278,7 +278,7 @@ def derived(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M,
     There is one table per combination of the further arguments, which must be hashable. Several requests may
     ask at once: the first computes, the others wait for it.
     """
-    name, further = f"{function.__module__}.{function.__qualname__}", signature(function).parameters
+    name, further = _table_name(function), signature(function).parameters
     defaults = [(each.name, each.default) for each in list(further.values())[1:]]
 
     @wraps(function)
@@ -295,7 +295,11 @@ def derived(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M,
     return memoized
 
 
-def known(trace: Memoized, table: Callable[..., T], *args: Hashable, value: T) -> None:
+def seed_derived(trace: Memoized, table: Callable[..., T], *args: Hashable, value: T) -> None:
     """Have a derived table with these arguments answer what it was before, in another process; nothing if it has
     been derived meanwhile. All arguments are given, in order."""
-    trace._memo.setdefault((f"{table.__module__}.{table.__qualname__}", *args), value)
+    trace._memo.setdefault((_table_name(table), *args), value)
+
+
+def _table_name(table: Any) -> str:
+    return f"{table.__module__}.{table.__qualname__}"

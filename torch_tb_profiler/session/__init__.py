@@ -8,7 +8,7 @@ One direction: nothing on the right knows what stands on the left.
 
 from __future__ import annotations
 
-from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.session.answers import Answer
 from torch_tb_profiler.session.exports import Download, Excerpt
 from torch_tb_profiler.session.log import Root
@@ -23,7 +23,7 @@ __all__ = [
     "Excerpt",
     "FileState",
     "HealthCounts",
-    "Note",
+    "HealthNote",
     "ProgressInfo",
     "Root",
     "Session",

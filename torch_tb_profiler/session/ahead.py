@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.ingest import without_gc
-from torch_tb_profiler.model.ranks import split
+from torch_tb_profiler.model.ranks import split_trace
 from torch_tb_profiler.session.jobs import LoadRequest, derived_from, use_compiled
 from torch_tb_profiler.session.kept.columns import keep_columns
 from torch_tb_profiler.session.kept.structure import entry_key
@@ -32,7 +32,7 @@ def answer_in_worker(request: LoadRequest, part: int | None, slug: str, cache_di
     whole = derived_from(cache, key, request.catalog)
     if whole is None:
         return
-    trace = whole if part is None else split(whole)[part]
+    trace = whole if part is None else split_trace(whole)[part]
     view = find_view(slug)
     assert isinstance(view, TraceView)
     with without_gc():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.timeline.excerpt import excerpt
-from torch_tb_profiler.base.cut import Cut
+from torch_tb_profiler.base.cut import ExcerptRange
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.ingest import Progress, Report
@@ -21,7 +21,7 @@ EVENT_BYTES = 256
 """JSON of a typical event; for how many events a part may hold."""
 
 
-def cut_large(file: ListedFile, cut: Cut, limit: int) -> Iterator[bytes]:
+def cut_large(file: ListedFile, cut: ExcerptRange, limit: int) -> Iterator[bytes]:
     """As `excerpt`, in two passes over the file: one finds its start, one keeps what the cut wants.
 
     limit  bytes of JSON that the part may hold at once

@@ -6,7 +6,7 @@ import logging
 import os
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
+from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog
 
 logger = logging.getLogger(__name__)
 
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 def read_devices(path: str) -> Catalog:
     """What the file says, nothing if `path` is empty. One that cannot be used is logged, and leaves a note."""
     if not path:
-        return NO_DEVICES
+        return EMPTY_CATALOG
     from torch_tb_profiler.model.hardware.catalog import from_file
 
     name = os.path.basename(path)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from torch_tb_profiler.base.cut import Cut
+from torch_tb_profiler.base.cut import ExcerptRange
 from torch_tb_profiler.base.errors import TooLargeError
 from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.log import LogFolders
@@ -55,7 +55,7 @@ class Exports:
         from torch_tb_profiler.session.cutting import cut_large
         from torch_tb_profiler.view import parse_params
 
-        cut = parse_params(Cut, params)
+        cut = parse_params(ExcerptRange, params)
         target = self._targets.ready(names, wait, timeout)
         file = target.file
         state, trace = self._files.open(file.id, target.part)

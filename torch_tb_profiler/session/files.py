@@ -196,9 +196,9 @@ class Files:
                 kept = self._cache.load_trace(self._key(id_))
                 trace = None if kept is None else replace(kept, catalog=self._catalog)
             if trace is not None and part is not None:
-                from torch_tb_profiler.model.ranks import split
+                from torch_tb_profiler.model.ranks import split_trace
 
-                trace = split(trace).get(part)
+                trace = split_trace(trace).get(part)
             if trace is None:
                 return None
             trace = self._open.add(id_, part, trace)

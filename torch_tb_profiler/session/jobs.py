@@ -17,10 +17,10 @@ from torch_tb_profiler.executors import ProgressTuple, limited_memory, release_m
 from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.ingest.helpers import lent
-from torch_tb_profiler.model.calls.compiled import calculate_with
-from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
-from torch_tb_profiler.model.health import Note
-from torch_tb_profiler.model.ranks import rank, split, with_told_rank
+from torch_tb_profiler.model.calls.compiled import use_compiled_functions
+from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog
+from torch_tb_profiler.model.health import HealthNote
+from torch_tb_profiler.model.ranks import split_trace, trace_rank, with_fallback_rank
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.kept.likeness import sketch
 from torch_tb_profiler.session.kept.packed import pack
@@ -51,7 +51,7 @@ class LoadRequest(NamedTuple):
     size: int
     id: FileId
     limit: int
-    catalog: Catalog = NO_DEVICES
+    catalog: Catalog = EMPTY_CATALOG
     beside: tuple[tuple[int, str], ...] = ()
     counters: tuple[tuple[str, int], ...] = ()
     shared: bool = False
@@ -113,7 +113,7 @@ def use_compiled() -> None:
     """What this process derives from traces is derived in C where it may be, and where that was compiled."""
     from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
 
-    calculate_with(compiled_functions())
+    use_compiled_functions(compiled_functions())
 
 
 def load_alone(request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None], memory: int) -> Loaded:
@@ -164,7 +164,7 @@ def _load(
         identity = joined_identity(identity, location.entry(counters).identity)
     identity = ranked_identity(identity, request.rank)
     if request.rank is not None:
-        trace = with_told_rank(trace, request.rank)
+        trace = with_fallback_rank(trace, request.rank)
     if request.beside:
         from torch_tb_profiler.ingest.composer.beside import add_pytorch
 
@@ -214,12 +214,12 @@ def _cores() -> int:
 
 def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, bytes]]:
     """The summary, and by `result_name` what is answered of every trace at once and what it is reduced to."""
-    split_ = split(trace)
+    split_ = split_trace(trace)
     parts: dict[int | None, Trace] = dict(split_.items()) if split_ else {None: trace}
     unavailable: dict[str, str] = {}
     results: dict[str, bytes] = {}
     reduced: dict[str, bytes] = {}
-    health: dict[str, Note] = {note.kind: note for note in trace.health}
+    health: dict[str, HealthNote] = {note.kind: note for note in trace.health}
     for number, part in parts.items():
         for tab in all_tabs():
             reason = tab.reason(part)
@@ -237,7 +237,7 @@ def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, byte
                         reduced[result_name(reduction.kept_as, number)] = pack(reduction.reduce(part))
     summary = FileSummary(
         len(trace),
-        rank(trace),
+        trace_rank(trace),
         () if trace.recordings else tuple(split_),
         max(len(trace.recordings), 1),
         unavailable,

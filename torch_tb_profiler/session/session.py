@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog, Run, Span, Worker
-from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.session.answers import Answer, Answers, Question, unavailable
 from torch_tb_profiler.session.exports import Download, Excerpt, Exports
 from torch_tb_profiler.session.files import Files
@@ -115,7 +115,7 @@ class Session:
         """The state of a span's file."""
         return self._files.state(span.file.id)
 
-    def health(self, span: Span) -> tuple[Note, ...]:
+    def health(self, span: Span) -> tuple[HealthNote, ...]:
         """The notes of a file that is ready, else none."""
         summary = self._files.summary(span.file.id)
         return summary.health if summary is not None else ()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from torch_tb_profiler.base.text import middle_cut, printable
+from torch_tb_profiler.base.text import replace_unprintable, shorten_middle
 from torch_tb_profiler.summary.markdown import markdown
 from torch_tb_profiler.summary.payload import Summary, Top
 
@@ -34,10 +34,10 @@ def _fitting(summary: Summary, render: Callable[[Summary], str]) -> str:
 
 def _shortened(summary: Summary, rows: int, sentence: int, name: int) -> Summary:
     def said(text: str) -> str:
-        return _end_cut(printable(text), sentence)
+        return _end_cut(replace_unprintable(text), sentence)
 
     def named(text: str) -> str:
-        return middle_cut(printable(text), name)
+        return shorten_middle(replace_unprintable(text), name)
 
     def top(listed: list[Top]) -> list[Top]:
         return [replace(each, name=named(each.name)) for each in listed[:rows]]

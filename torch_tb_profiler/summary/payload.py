@@ -141,10 +141,10 @@ class Summary(msgspec.Struct, frozen=True):
         parts = [{"part": part, "mean_ns": time} for part, time in step.breakdown.items()] if step else []
         advice = [{"gain": each.gain, "advice": each.title, "worker": each.worker} for each in self.advice]
         tables = dict(zip(("operators", "kernels", "modules"), work, strict=True))
-        return html.block(
+        return html.render_block(
             f"Run {self.run}",
             [*self.headline, self.bound, *self.health.notes],
-            html.table(f"{step.whole} of {format_duration(step.mean_ns)}" if step else "", parts),
-            *(html.table(name, rows) for name, rows in tables.items()),
-            html.table("advice, largest gain first", advice),
+            html.render_table(f"{step.whole} of {format_duration(step.mean_ns)}" if step else "", parts),
+            *(html.render_table(name, rows) for name, rows in tables.items()),
+            html.render_table("advice, largest gain first", advice),
         )

@@ -7,14 +7,14 @@ import sys
 
 import msgspec
 
-from torch_tb_profiler.base.schema import described
+from torch_tb_profiler.base.schema import clean_description
 from torch_tb_profiler.summary.payload import Summary
 
 
 def render() -> str:
     """The schema as committed."""
     schema = msgspec.json.schema(Summary)
-    parts = {name: described(part) for name, part in schema["$defs"].items()}
+    parts = {name: clean_description(part) for name, part in schema["$defs"].items()}
     return json.dumps({**schema, "$defs": parts}, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -5600,16 +5600,16 @@ export interface components {
       file: string;
       bytes: number;
       state: components['schemas']['FileState'];
-      notes: components['schemas']['Note'][];
+      notes: components['schemas']['HealthNote'][];
     };
     /**
-     * Note
+     * HealthNote
      * @description One kind of finding.
      *
      *     `count` is how many times it was met; `first_offset` the byte offset of the first one in the
      *     decompressed file (None where there is no place to name).
      */
-    Note: {
+    HealthNote: {
       kind: string;
       /** @enum {unknown} */
       severity: 'error' | 'info' | 'warning';
@@ -5693,7 +5693,7 @@ export interface components {
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
-      health: components['schemas']['Note'][];
+      health: components['schemas']['HealthNote'][];
     };
     /**
      * Phrase

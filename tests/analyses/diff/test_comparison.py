@@ -7,7 +7,7 @@ from torch_tb_profiler.analyses.diff.comparison import find_batch_sizes
 from torch_tb_profiler.analyses.diff.name_tables import find_renames
 from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.diff.tree_alignment import align
-from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.pair import TracePair
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -22,7 +22,7 @@ def step(dims: str, *more: str) -> Trace:
 
 
 def batch_sizes(base: str, candidate: str) -> tuple[int, int] | None:
-    pair = Pair([step(base)], [step(candidate)])
+    pair = TracePair([step(base)], [step(candidate)])
     return find_batch_sizes(align(pair), pair)
 
 
@@ -34,7 +34,7 @@ def test_a_batch_is_known_on_both_sides_or_not_at_all() -> None:
 
 
 def test_an_added_or_removed_operator_is_not_renamed() -> None:
-    pair = Pair([step("[]")], [step("[]", "aten::new")])
+    pair = TracePair([step("[]")], [step("[]", "aten::new")])
     assert find_renames(align(pair), PartRole.OPERATOR) == {}
-    pair = Pair([step("[]", "aten::old")], [step("[]")])
+    pair = TracePair([step("[]", "aten::old")], [step("[]")])
     assert find_renames(align(pair), PartRole.OPERATOR) == {}

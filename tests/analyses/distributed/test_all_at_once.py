@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.distributed.costs.costs import costs
 from torch_tb_profiler.analyses.distributed.costs.medians import median_of_others
 from torch_tb_profiler.analyses.distributed.job import JobTable, gather
 from torch_tb_profiler.analyses.distributed.matching.order import ordinals
-from torch_tb_profiler.base.intervals import merge, merge_owned
+from torch_tb_profiler.base.intervals import merge, merge_by_owner
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE
 from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import compare_members
@@ -101,7 +101,7 @@ def test_owned_intervals_are_merged_by_owner_however_large_their_times_are(scale
     dice = np.random.default_rng(4)
     owner, starts = dice.integers(0, 40, 500), dice.integers(0, 2000, 500) * scale
     ends = starts + dice.integers(-1, 60, 500) * scale
-    owned = merge_owned(owner, starts, ends)
+    owned = merge_by_owner(owner, starts, ends)
     for each in range(40):
         alone = merge(starts[owner == each], ends[owner == each])
         assert owned.starts[owned.owner == each].tolist() == alone.starts.tolist()

@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.launches.bandwidth import bytes_between, copies, direction_of
-from torch_tb_profiler.model.kinds import DEVICE, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_copies_side_by_side_share_their_time() -> None:
     gpu0  gpu_memcpy  Memcpy~DtoH~(Device~->~Pageable)  20   1  stream=7
     gpu0  kernel      gemm                              30   9  stream=7
     """)
-    up, down = copies(trace, of_kind(trace, *DEVICE))
+    up, down = copies(trace, rows_of_kind(trace, *DEVICE_KINDS))
     assert (up.direction, up.memory, len(up.rows), up.sized, up.bytes, up.time_ns) == (
         "host to device",
         "pinned",
@@ -51,14 +51,14 @@ def test_copies_side_by_side_share_their_time() -> None:
 
 def test_mtia_says_direction_and_size_in_arguments() -> None:
     trace = draw("gpu0 gpu_memcpy dma 0 10 direction=DEVICE_TO_HOST size=500")
-    (copy,) = copies(trace, of_kind(trace, *DEVICE))
+    (copy,) = copies(trace, rows_of_kind(trace, *DEVICE_KINDS))
     assert (copy.direction, copy.bytes) == ("device to host", 500)
     assert copy.bandwidth == pytest.approx(5e7)
 
 
 def test_a_copy_moves_its_bytes_evenly() -> None:
     trace = draw("gpu0 gpu_memcpy copy 10 10 bytes=1000\ngpu0 gpu_memcpy copy 12 0 bytes=7")
-    rows = of_kind(trace, *DEVICE)
+    rows = rows_of_kind(trace, *DEVICE_KINDS)
     start = int(trace.events.start[rows[0]])
     edges = start + np.array([-5_000, 0, 2_000, 4_000, 9_000, 50_000])
     assert bytes_between(trace, rows, edges).tolist() == [0, 200, 207, 500, 100]
@@ -72,7 +72,7 @@ def test_the_bytes_of_all_stretches_sum_to_the_bytes_of_the_copies(seed: int) ->
         for size in (2 ** random.integers(0, 50, 50) - 1).tolist()
     ]
     trace = draw("\n".join(lines))
-    rows = of_kind(trace, *DEVICE)
+    rows = rows_of_kind(trace, *DEVICE_KINDS)
     edges = np.unique(random.integers(-10, 1_100_000, 30))
     edges = np.concatenate([[-20], edges, [2_000_000]])
     parts = bytes_between(trace, rows, edges)

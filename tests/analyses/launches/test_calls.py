@@ -5,13 +5,13 @@ import pytest
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.launches.calls import ApiCalls, api_calls, launch_calls
 from torch_tb_profiler.analyses.shared.device_work import chosen_work
-from torch_tb_profiler.model.kinds import DEVICE, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 
 
 def apis(trace: Trace, **limits: int) -> dict[str, ApiCalls]:
     """The statistics by name of the API, each with columns of one entry."""
-    found = api_calls(trace, launch_calls(trace, of_kind(trace, *DEVICE)), **limits)
+    found = api_calls(trace, launch_calls(trace, rows_of_kind(trace, *DEVICE_KINDS)), **limits)
     columns = [getattr(found, field) for field in ApiCalls.__struct_fields__]
     return {
         trace.strings[trace.events.name[row]]: ApiCalls(*(column[i : i + 1] for column in columns))
@@ -97,7 +97,7 @@ def test_work_is_chosen_by_the_step_of_its_launch_its_device_and_its_stream() ->
     gpu0  kernel           late            55   5  correlation=1 stream=7
     gpu1  kernel           other           70   5  correlation=2 stream=8
     """)
-    work = of_kind(trace, *DEVICE)
+    work = rows_of_kind(trace, *DEVICE_KINDS)
     assert chosen_work(trace, work).tolist() == [4, 5]
     assert chosen_work(trace, work, step="1").tolist() == [4]
     assert chosen_work(trace, work, device=1).tolist() == [5]

@@ -4,12 +4,12 @@ import numpy as np
 
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.launches.queue import blocked_launches, longest_between, queues
-from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 
 
 def work(trace: Trace) -> np.ndarray:
-    return of_kind(trace, *DEVICE)
+    return rows_of_kind(trace, *DEVICE_KINDS)
 
 
 PICTURE = """
@@ -95,5 +95,5 @@ def test_calls_that_wait_for_a_full_queue_are_told_from_usual_ones() -> None:
 
 def calls_of(trace: Trace) -> list[int]:
     """Durations of all runtime calls."""
-    lasting: list[int] = trace.events.duration[of_kind(trace, Kind.RUNTIME)].tolist()
+    lasting: list[int] = trace.events.duration[rows_of_kind(trace, Kind.RUNTIME)].tolist()
     return lasting

@@ -12,7 +12,7 @@ from tests.support.traces import read
 from torch_tb_profiler.analyses.modules.families import family_times
 from torch_tb_profiler.analyses.modules.flame import module_flame
 from torch_tb_profiler.analyses.modules.times import module_times
-from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.modules.modules import modules
 
 ENGINE = "autograd::engine::evaluate_function: "
@@ -49,8 +49,8 @@ def test_times_add_up_in_any_trace(drawn: list[dict[str, Any]]) -> None:
     trace = read(drawn)
     model = modules(trace)
     times = module_times(trace, model)
-    durations = ends(trace) - trace.events.start
-    assert times.device_time == durations[of_kind(trace, *DEVICE)].sum()
+    durations = event_ends(trace) - trace.events.start
+    assert times.device_time == durations[rows_of_kind(trace, *DEVICE_KINDS)].sum()
     assert (family_times(trace, model).sum(axis=1) == times.forward_self + times.backward_self).all()
     inside = np.zeros(len(model.names), np.int64)
     rows = model.nesting.rows

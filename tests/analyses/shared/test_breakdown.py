@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.traces import draw, read
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, no_host
 from torch_tb_profiler.analyses.shared.utilization import utilizations
-from torch_tb_profiler.model.calls.missing import NO_DEVICE
+from torch_tb_profiler.model.calls.missing import NO_DEVICE_REASON
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -172,7 +172,7 @@ def test_what_was_not_recorded_is_unknown_not_zero() -> None:
         ("runtime", "dataloader", "cpu_exec"), no_host(device_only)
     )
     host_only = draw("host cpu_op a 0 10\nhost cuda_runtime cudaLaunchKernel 2 3")
-    assert breakdown(host_only).unknown == dict.fromkeys(("kernel", "memcpy", "memset"), NO_DEVICE)
+    assert breakdown(host_only).unknown == dict.fromkeys(("kernel", "memcpy", "memset"), NO_DEVICE_REASON)
     cpu = draw("host cpu_op a 0 10")
     assert breakdown(cpu).unknown == {}
 

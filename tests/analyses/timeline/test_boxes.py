@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.timeline.boxes import Boxes
 from torch_tb_profiler.analyses.timeline.grid import Grid
 from torch_tb_profiler.analyses.timeline.pyramid import boxes_in, pyramid
 from torch_tb_profiler.analyses.tracks.lanes import lanes
-from torch_tb_profiler.base.intervals import covered, merge
+from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -65,7 +65,7 @@ def test_no_slice_is_lost_and_busy_time_is_exact(
         mine = slice(layout.bounds[lane], layout.bounds[lane + 1])
         exact = merge(layout.start[mine][touching[mine]], layout.end[mine][touching[mine]])
         # Within a box that merges slices busy time is exact; outside of boxes there is none.
-        assert (covered(exact, starts, ends) == merged.busy[low:high]).all()
+        assert (covered_time(exact, starts, ends) == merged.busy[low:high]).all()
         # What lasts a bucket or longer stands alone; what is merged begins in one bucket.
         lasting = (layout.end - layout.start)[mine][touching[mine]]
         alone = merged.count[low:high] == 1
@@ -129,5 +129,5 @@ def test_up_to_any_column_the_boxes_are_as_busy_as_the_slices_within_one_column(
         columns = np.arange(0, 700, bucket)
         up_to = columns[:, None]
         shown = np.where(alone, np.clip(up_to - start, 0, busy), busy * (start < up_to)).sum(1)
-        over = shown - covered(exact, np.full(len(columns), -(10**6)), columns)
+        over = shown - covered_time(exact, np.full(len(columns), -(10**6)), columns)
         assert ((over >= 0) & (over < bucket)).all()

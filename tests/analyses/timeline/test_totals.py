@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.timeline.device_times import busy_of_tracks, dev
 from torch_tb_profiler.analyses.timeline.totals import by_family, family_of, totals
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.trace import Trace
 
 STEP = """
@@ -95,13 +95,13 @@ def test_self_times_in_a_window_sum_to_what_a_thread_is_busy(
     window = begin * 1000 - origin, (begin + length) * 1000 - origin
     all_lanes = np.arange(len(layout.track))
     inside = totals(trace, False, all_lanes, *window)
-    start, end = np.maximum(trace.events.start, window[0]), np.minimum(ends(trace), window[1])
+    start, end = np.maximum(trace.events.start, window[0]), np.minimum(event_ends(trace), window[1])
     assert int(inside.total.sum()) == int(np.maximum(end - start, 0).sum())
     if layout.side() == 0:
         assert int(inside.self_time.sum()) == sum(busy_of_tracks(layout, all_lanes, *window).values())
     tree = call_tree(trace)
     whole = totals(trace, False, all_lanes, -(10**9), 10**9)
-    lasting = ends(trace) - trace.events.start
+    lasting = event_ends(trace) - trace.events.start
     alone = lasting.copy()
     children = np.flatnonzero(tree.parent >= 0)
     np.subtract.at(alone, tree.parent[children], lasting[children])

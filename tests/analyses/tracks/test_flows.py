@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.tracks.launches import launch_of, operator_of
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.calls.autograd import backward_links
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 
 LAUNCHES = """
@@ -175,4 +175,4 @@ def test_links_of_one_event_are_those_of_all(corpus: Path, run: str) -> None:
             assert pair in {(e.source, e.target) for e in edges(trace, end) if e.kind == BACKWARD}, named(
                 trace, end
             )
-    assert len(of_kind(trace, Kind.CPU_OP)) or not len(pairs.forward)
+    assert len(rows_of_kind(trace, Kind.CPU_OP)) or not len(pairs.forward)

@@ -16,7 +16,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.ingest import lines as long_lines
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.iterations.ranges import iterations, stream_ranges
-from torch_tb_profiler.model.ranks import rank, split
+from torch_tb_profiler.model.ranks import split_trace, trace_rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session
@@ -32,7 +32,7 @@ def read(data: bytes) -> Trace:
 
 def test_iterations_are_laid_end_to_end_with_their_ranges() -> None:
     trace = read(content(line(4, [Busy("compute", 10, 90)], 100, rank=3), line(5, [Busy("compute", -5, 60)], 100)))
-    assert (trace.producer, trace.clock, rank(trace)) == ("AORTA", "iteration", 3)
+    assert (trace.producer, trace.clock, trace_rank(trace)) == ("AORTA", "iteration", 3)
     found = iterations(trace)
     assert found.starts.tolist() == [0, 105_000] and found.totals.tolist() == [100_000, 100_000]
     assert found.begins.tolist() == [0, 100_000]
@@ -51,7 +51,7 @@ def test_a_range_that_outlasts_its_iteration_moves_the_next_one() -> None:
 def test_a_global_step_that_does_not_rise_begins_a_recording() -> None:
     trace = read(content(*(line(step, iteration(step), 500) for step in (0, 1, 2, 0, 1, 1))))
     assert len(trace.recordings) == 3
-    parts = split(trace)
+    parts = split_trace(trace)
     assert [steps(part).names for part in parts.values()] == [("0", "1", "2"), ("0", "1"), ("1",)]
     assert all(iterations(part).starts[0] == 0 and part.recordings == () for part in parts.values())
     assert sum(len(part) for part in parts.values()) == len(trace)
@@ -59,7 +59,7 @@ def test_a_global_step_that_does_not_rise_begins_a_recording() -> None:
 
 def test_one_recording_is_not_split() -> None:
     trace = read(content(line(0, [], 10), line(1, [], 10)))
-    assert split(trace) == {}
+    assert split_trace(trace) == {}
 
 
 def test_a_loss_that_is_no_number_leaves_its_iteration() -> None:

@@ -11,8 +11,8 @@ from tests.support.producers.composer import EPOCH, LOOP, Batch, content, cycle,
 from tests.support.traces import read as read_events
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.ingest.kineto.clock import QUARTER_NS
-from torch_tb_profiler.model.kinds import Kind, of_kind
-from torch_tb_profiler.model.ranks import rank, split_ranks
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
+from torch_tb_profiler.model.ranks import split_ranks, trace_rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.trainer.clock import ClockSync, clock_sync
@@ -26,14 +26,14 @@ def read(data: bytes) -> Trace:
 
 def slices(trace: Trace, name: str) -> list[tuple[int, int]]:
     """(start, duration) ns."""
-    rows = [row for row in of_kind(trace, Kind.TRAINER) if trace.strings[trace.events.name[row]] == name]
+    rows = [row for row in rows_of_kind(trace, Kind.TRAINER) if trace.strings[trace.events.name[row]] == name]
     return [(int(trace.events.start[row]), int(trace.events.duration[row])) for row in rows]
 
 
 @pytest.mark.parametrize("closed", [True, False])
 def test_a_list_may_lack_its_closing_bracket(closed: bool) -> None:
     trace = read(content(cycle([Batch(60, 20, 15, 40), Batch(10, 5, 6, 12)], rank=3), closed=closed))
-    assert (trace.producer, rank(trace)) == ("Composer", 3)
+    assert (trace.producer, trace_rank(trace)) == ("Composer", 3)
     assert slices(trace, "event/dataloader") == [(0, 60_000), (100_000, 10_000)]
     assert slices(trace, "event/batch") == [(60_000, 40_000), (110_000, 12_000)]
     assert slices(trace, "event/backward") == [(80_000, 15_000), (115_000, 6_000)]
@@ -77,7 +77,7 @@ def test_torch_counts_from_the_quarter_and_lies_inside_its_batch() -> None:
         "ts": (EPOCH + 70) % quarter_us, "dur": 5.5, "args": {},
     }  # fmt: skip
     trace = read(content([*cycle([Batch(60, 20, 15, 40)]), torch]))
-    (row,) = of_kind(trace, Kind.CPU_OP)
+    (row,) = rows_of_kind(trace, Kind.CPU_OP)
     assert (trace.events.start[row], trace.events.duration[row]) == (70_000, 5_500)
     assert "two_clocks" in {note.kind for note in trace.health}
 
@@ -87,7 +87,7 @@ def test_a_merged_list_is_a_trace_per_rank() -> None:
     trace = read(gzip.compress(content(merged(*ranks))))
     parts = split_ranks(trace)
     assert {number: steps(part).names for number, part in parts.items()} == {0: ("0", "1"), 5: ("0", "1", "2")}
-    assert [rank(parts[number]) for number in (0, 5)] == [0, 5]
+    assert [trace_rank(parts[number]) for number in (0, 5)] == [0, 5]
     # Rank 5 began 100 µs after the moment at which all met; the merge has moved it, so its note moves it no more.
     assert parts[5].trace_start_ns - parts[0].trace_start_ns == 100_000
     assert [clock_sync(part) for part in parts.values()] == [None, None]
@@ -105,4 +105,4 @@ def test_the_moment_at_which_all_met_is_read_in_the_clock_of_the_file() -> None:
 
 def test_a_record_function_of_the_same_name_stays_an_annotation() -> None:
     event = {"ph": "X", "cat": "user_annotation", "name": "event/forward", "pid": 1, "tid": 1, "ts": 0, "dur": 9}
-    assert len(of_kind(read_events([event]), Kind.ANNOTATION)) == 1
+    assert len(rows_of_kind(read_events([event]), Kind.ANNOTATION)) == 1

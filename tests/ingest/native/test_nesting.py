@@ -15,9 +15,9 @@ from tests.ingest.native.comparison import NEEDED
 from tests.support.traces import draw
 from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
 from torch_tb_profiler.model.calls import calltree, nesting
-from torch_tb_profiler.model.calls.compiled import Compiled, calculate_with, compiled
-from torch_tb_profiler.model.calls.enclosing import innermost
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.calls.compiled import CompiledFunctions, active_functions, use_compiled_functions
+from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.jobs import use_compiled
 
@@ -29,19 +29,19 @@ def used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
 
 
-def functions() -> Compiled:
+def functions() -> CompiledFunctions:
     found = compiled_functions()
     assert found is not None
     return found
 
 
 @contextmanager
-def calculating_with(chosen: Compiled | None) -> Iterator[None]:
-    calculate_with(chosen)
+def calculating_with(chosen: CompiledFunctions | None) -> Iterator[None]:
+    use_compiled_functions(chosen)
     try:
         yield
     finally:
-        calculate_with(None)
+        use_compiled_functions(None)
 
 
 @given(st.lists(st.tuples(st.integers(-9, 30), st.integers(0, 12)), max_size=30))
@@ -69,10 +69,14 @@ SLICES = st.lists(
 def answers(picture: str) -> list[list[Any]]:
     """Of a call tree, and of a tree of the operators alone, which leaves events out."""
     trace = draw(picture)
-    operators = calltree.tree_of(trace, of_kind(trace, Kind.CPU_OP))
+    operators = calltree.build_call_tree(trace, rows_of_kind(trace, Kind.CPU_OP))
     tree = calltree.call_tree(trace)
     columns = [each for t in (tree, operators) for each in (t.rows, t.parent, t.depth, t.lane)]
-    columns += [calltree.enclosing_operator(trace), innermost(trace, tree), innermost(trace, operators)]
+    columns += [
+        calltree.enclosing_operators(trace),
+        innermost_enclosing(trace, tree),
+        innermost_enclosing(trace, operators),
+    ]
     return [[str(column.dtype), *column.tolist()] for column in columns]
 
 
@@ -142,15 +146,15 @@ def test_a_process_that_may_uses_it_and_another_does_not(monkeypatch: pytest.Mon
         return called
 
     def ask(trace: Trace) -> None:
-        calltree.enclosing_operator(trace)
-        innermost(trace, calltree.call_tree(trace))
+        calltree.enclosing_operators(trace)
+        innermost_enclosing(trace, calltree.call_tree(trace))
 
-    with calculating_with(Compiled(*map(count, Compiled._fields))):
+    with calculating_with(CompiledFunctions(*map(count, CompiledFunctions._fields))):
         ask(draw(PICTURE))
     assert asked == ["tree", "enclosing", "changes"]
     with calculating_with(None):
         use_compiled()
-        assert compiled() is not None
+        assert active_functions() is not None
         monkeypatch.setenv("TORCH_PROFILER_NATIVE", "0")
         use_compiled()
-        assert compiled() is None
+        assert active_functions() is None

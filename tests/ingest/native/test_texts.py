@@ -12,7 +12,7 @@ import pytest
 from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
 from tests.ingest.native.test_equal import ODD_EVENTS, event
 from tests.ingest.test_mutations import LAYOUTS
-from torch_tb_profiler.base.arrow_texts import Texts, text_array_of
+from torch_tb_profiler.base.arrow_texts import ArrowTexts, text_array_from_bytes
 from torch_tb_profiler.ingest.kineto import codes, document
 from torch_tb_profiler.ingest.kineto.codes import TextCodes
 from torch_tb_profiler.ingest.kineto.native import decode, threads
@@ -34,10 +34,10 @@ def buffers(monkeypatch: pytest.MonkeyPatch, many: int) -> list[int]:
 
     def note(lengths: Int64, content: bytes) -> Any:
         held.append(len(lengths))
-        return text_array_of(lengths, content)
+        return text_array_from_bytes(lengths, content)
 
     monkeypatch.setattr(codes, "_MANY", many)
-    monkeypatch.setattr(codes, "text_array_of", note)
+    monkeypatch.setattr(codes, "text_array_from_bytes", note)
     return held
 
 
@@ -67,7 +67,7 @@ def test_each_text_is_held_once_and_most_in_arrow(buffers: list[int]) -> None:
         table.of_json(batch)
     assert buffers == [2, 2]
     texts, _ = table.merge()
-    assert isinstance(texts, Texts) and [*texts] == ["a", "b", "c"]
+    assert isinstance(texts, ArrowTexts) and [*texts] == ["a", "b", "c"]
 
 
 def test_half_a_surrogate_pair_keeps_its_place() -> None:
@@ -129,5 +129,5 @@ def test_what_profilers_write_is_the_same(layout: str) -> None:
 def test_a_dictionary_in_buffers_has_no_texts_of_python() -> None:
     trace = outcome(json.dumps(events(500), ensure_ascii=False).encode())
     assert isinstance(trace, Trace)
-    assert isinstance(trace.args["new"].dictionary, Texts) and len(trace.args["new"].dictionary) == 500
+    assert isinstance(trace.args["new"].dictionary, ArrowTexts) and len(trace.args["new"].dictionary) == 500
     assert len(trace.args["shared"].dictionary) == 97

@@ -19,7 +19,7 @@ from tests.support.views import ask
 from torch_tb_profiler.analyses.timeline.counters import all_series
 from torch_tb_profiler.ingest.perfetto import clocks
 from torch_tb_profiler.model.counters.dispatches import PREFIX
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 
 COPIES, WAVES, FETCHED = "COPY BYTES to Agent [1] (GPU)", "Agent [1] PMC SQ_WAVES", "Agent [1] PMC FETCH_SIZE"
@@ -92,13 +92,13 @@ def test_counters_are_those_of_the_other_formats(format_: str) -> None:
     """There they are arguments: the bytes of copies, and what was counted of a kernel from its begin on."""
     other, mine = read_bytes(content(RUN, format_)), read(read_bytes(rocprof_pftrace(RUN)))
     begin = other.events.start + other.trace_start_ns - BOOT
-    kernels = of_kind(other, Kind.KERNEL)
+    kernels = rows_of_kind(other, Kind.KERNEL)
     for name, track in (("SQ_WAVES", WAVES), ("FETCH_SIZE", FETCHED)):
         counted_ = other.arg_float(PREFIX + name, kernels)
         begins = begin[kernels].tolist()
         told = {at: value for at, value in zip(begins, counted_.tolist(), strict=True) if value == value}
         assert len(told) == 3 and told.items() <= dict(mine[track]).items()
-    copies = of_kind(other, Kind.MEMCPY)
+    copies = rows_of_kind(other, Kind.MEMCPY)
     names = [other.strings[code] for code in other.events.name[copies].tolist()]
     size, end = other.arg_int("bytes", copies), begin[copies] + other.events.duration[copies]
     inbound = np.array(["HtoD" in name for name in names])

@@ -19,7 +19,7 @@ from tests.support.traces import event, read, read_bytes
 from tests.support.views import ask
 from torch_tb_profiler.analyses.timeline.counters import all_series
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.model.calls.links import device_links, launches
+from torch_tb_profiler.model.calls.links import device_launches, device_links
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session
@@ -56,7 +56,7 @@ def drawn(form: Form) -> Trace:
 
 def joined(trace: Trace) -> Counter[tuple[Any, ...]]:
     """Each slice, and of device work the call that launched it; not what number joins them."""
-    rows, launch = launches(trace)
+    rows, launch = device_launches(trace)
     calls = dict(zip(rows.tolist(), launch.tolist(), strict=True))
 
     def told(row: int) -> tuple[Any, ...]:
@@ -125,7 +125,7 @@ def test_a_launch_lists_the_stages_that_it_submitted(packed: bool) -> None:
     events = [event(line) for line in GRAPH.strip().splitlines()]
     trace = read_bytes(pytorch_pftrace([events], "submitted", packed=packed))
     assert joined(trace) == joined(read(events))
-    rows, launch = launches(trace)
+    rows, launch = device_launches(trace)
     names = [trace.strings[code] for code in trace.events.name.tolist()]
     assert {names[row]: names[call] for row, call in zip(rows.tolist(), launch.tolist(), strict=True)} == {
         "first": "cudaGraphLaunch",
@@ -138,7 +138,7 @@ def test_a_stage_that_no_launch_lists_stays_without_one() -> None:
     events = [event(line) for line in GRAPH.strip().splitlines()]
     host, device = [events[3]], [events[4], events[1]]
     trace = read_bytes(pytorch_pftrace([host, device], "submitted"))
-    rows, launch = launches(trace)
+    rows, launch = device_launches(trace)
     names = [trace.strings[code] for code in trace.events.name.tolist()]
     assert {names[row]: call >= 0 for row, call in zip(rows.tolist(), launch.tolist(), strict=True)} == {
         "third": True,

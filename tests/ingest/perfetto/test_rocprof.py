@@ -22,7 +22,7 @@ from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.ingest import Progress, read_trace
 from torch_tb_profiler.ingest.perfetto import packets, wire
-from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session
@@ -47,7 +47,7 @@ def test_what_is_drawn_is_what_is_parsed(content: bytes) -> None:
     assert without_grids(slices(trace)) == without_grids(expected(RUN))
     assert (trace.producer, trace.clock, kinds(trace)) == ("rocprofv3", "boot", set())
     assert steps(trace).names == ("0", "1", "2")
-    assert (launches(trace)[1] >= 0).all()
+    assert (device_launches(trace)[1] >= 0).all()
 
 
 def test_times_of_the_overview_are_those_of_the_other_formats_and_of_pytorch() -> None:

@@ -25,7 +25,7 @@ from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.ingest import ignore
 from torch_tb_profiler.ingest.rocprof.counters import looks_like_counters, read_counters
 from torch_tb_profiler.model.counters.dispatches import PREFIX, Dispatches
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -48,7 +48,7 @@ def content(run: Run, format_: str) -> bytes:
 
 def values(trace: Trace) -> list[tuple[float, float]]:
     """(SQ_WAVES, FETCH_SIZE) of the kernels in order of time, -1 where they have none."""
-    rows = of_kind(trace, Kind.KERNEL)
+    rows = rows_of_kind(trace, Kind.KERNEL)
     rows = rows[np.argsort(trace.events.start[rows])]
     columns = [np.nan_to_num(trace.arg_float(PREFIX + name, rows), nan=-1) for name in ("SQ_WAVES", "FETCH_SIZE")]
     return list(zip(*(column.tolist() for column in columns), strict=True))
@@ -67,7 +67,7 @@ def test_kernels_that_were_counted_and_not_traced_are_kernels() -> None:
     whole["rocprofiler-sdk-tool"][0]["buffer_records"]["kernel_dispatch"] = []
     trace = read_bytes(json.dumps(whole).encode())
     assert values(trace) == [(100, 8), (101, -1), (102, 8), (103, -1)]
-    kernels = of_kind(trace, Kind.KERNEL)
+    kernels = rows_of_kind(trace, Kind.KERNEL)
     assert {trace.strings[code] for code in trace.events.name[kernels].tolist()} == set(KERNELS)
     assert sorted(trace.events.duration[kernels].tolist()) == sorted(d.end - d.start for d in run.dispatches)
 

@@ -32,10 +32,10 @@ from tests.support.producers.rocprof import (
 from tests.support.traces import read_bytes
 from tests.support.views import ask
 from torch_tb_profiler.ingest import Progress, read_trace
-from torch_tb_profiler.model.calls.links import launches
-from torch_tb_profiler.model.kinds import Kind, of_kind
-from torch_tb_profiler.model.names import names
-from torch_tb_profiler.model.ranks import rank
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
+from torch_tb_profiler.model.names import process_and_thread_names
+from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, Trace
 from torch_tb_profiler.model.vendors.records import Topic, option
@@ -104,11 +104,11 @@ def test_what_is_drawn_is_what_is_parsed(format_: str) -> None:
     trace = drawn(format_)
     assert slices(trace) == expected(RUN)
     assert (trace.producer, trace.clock, trace.health) == ("rocprofv3", "boot", ())
-    assert rank(trace) == (None if format_ == "json" else 3)
-    rows, launch = launches(trace)
+    assert trace_rank(trace) == (None if format_ == "json" else 3)
+    rows, launch = device_launches(trace)
     assert len(rows) == len(RUN.dispatches) + len(RUN.copies) and (launch >= 0).all()
     assert steps(trace).names == ("0", "1", "2")
-    assert names(trace).process == {PID: "python train.py", GPU_INDEX: f"GPU {GPU_INDEX}"}
+    assert process_and_thread_names(trace).process == {PID: "python train.py", GPU_INDEX: f"GPU {GPU_INDEX}"}
 
 
 def settled(payload: Any, trace: Trace) -> Any:
@@ -179,9 +179,9 @@ def test_sums_are_those_of_the_drawing(format_: str) -> None:
 
 def test_without_streams_the_queues_are_the_lanes() -> None:
     trace = read_bytes(rocprof_json(RUN, streams=False))
-    kernels = of_kind(trace, Kind.KERNEL)
+    kernels = rows_of_kind(trace, Kind.KERNEL)
     assert {trace.threads[code].label for code in trace.events.thread[kernels].tolist()} == {"1/1", "1/2"}
-    assert {name for name in names(trace).thread.values() if name} >= {"queue 1", "queue 2"}
+    assert {name for name in process_and_thread_names(trace).thread.values() if name} >= {"queue 1", "queue 2"}
 
 
 def test_two_processes_of_a_file_do_not_share_their_calls(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_two_processes_of_a_file_do_not_share_their_calls(tmp_path: Path) -> Non
     merged["rocprofiler-sdk-tool"] *= 2
     for content in (path.read_bytes(), json.dumps(merged).encode()):
         trace = read_bytes(content)
-        rows, launch = launches(trace)
+        rows, launch = device_launches(trace)
         assert len(rows) == 2 * (len(RUN.dispatches) + len(RUN.copies))
         assert len(set(launch.tolist())) == len(rows)
 
@@ -216,5 +216,5 @@ def test_a_call_without_length_is_no_region_and_a_null_is_unknown(tmp_path: Path
         ).fetchone()
         connection.execute(f"UPDATE {table} SET event_id = NULL, stream_id = NULL WHERE id = 1")
     trace = read_bytes(path.read_bytes())
-    rows, launch = launches(trace)
+    rows, launch = device_launches(trace)
     assert (launch < 0).sum() == 1

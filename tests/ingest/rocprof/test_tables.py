@@ -27,7 +27,7 @@ from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.ingest import ignore, read_trace
 from torch_tb_profiler.ingest.joined import Joined
 from torch_tb_profiler.ingest.rocprof import tables as reader
-from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 
@@ -65,7 +65,7 @@ def test_what_is_drawn_is_what_is_parsed(rows: int, monkeypatch: pytest.MonkeyPa
     assert without_bytes(slices(trace)) == without_bytes(expected(RUN))
     assert (trace.producer, trace.clock, kinds(trace)) == ("rocprofv3", "boot", {})
     assert steps(trace).names == ("0", "1", "2")
-    assert (launches(trace)[1] >= 0).all()
+    assert (device_launches(trace)[1] >= 0).all()
     codes, texts = trace.arg_codes("message")
     assert {texts[code] for code in codes[codes >= 0].tolist()} == {"step 0", "step 1", "step 2", "forward"}
 
@@ -126,7 +126,7 @@ def test_columns_of_the_first_versions_and_of_the_converter_are_found_by_name() 
     calls = TABLES["hip_api_trace"].partition("\n")
     spoken = "".join(f'"{guid}",{row}\n' for guid in ("b", "a") for row in calls[2].splitlines())
     both = read_bytes(f'"Guid",{head}\n{guided}"Guid",{calls[0]}\n{spoken}'.encode())
-    of, launch = launches(both)
+    of, launch = device_launches(both)
     assert len(of) == 2 * len(RUN.dispatches)
     assert len(set(launch.tolist())) == len(of)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.support.traces import draw, read
 from torch_tb_profiler.model.calls import nesting
-from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operator
+from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -111,7 +111,7 @@ def test_the_enclosing_operator_skips_what_is_no_operator() -> None:
         host  cuda_runtime     call  30  10
         """
     )
-    assert enclosing_operator(trace).tolist() == [-1, 0, 0, 0]
+    assert enclosing_operators(trace).tolist() == [-1, 0, 0, 0]
 
 
 def naive(events: list[tuple[int, int, int]]) -> tuple[dict[int, int | None], dict[int, int]]:

@@ -17,8 +17,8 @@ from torch_tb_profiler.analyses.diff.comparison import compare
 from torch_tb_profiler.analyses.overview.idle import idle
 from torch_tb_profiler.analyses.timeline.device_times import device_times
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.model.calls.missing import NO_DEVICE, missing_copies, missing_kernels
-from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.calls.missing import NO_DEVICE_REASON, missing_copies_reason, missing_kernels_reason
+from torch_tb_profiler.model.pair import TracePair
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views import all_tabs
 from torch_tb_profiler.views.trace.blame import blame_tracks
@@ -91,7 +91,7 @@ def test_without_kernels_nothing_is_concluded_of_devices(name: str, format_: str
     assert blame_tracks(trace) == ()
     with pytest.raises(NotFoundError, match="is not known"):
         ask(trace, "trace/moment", device=1, at=50_000)
-    assert compare(Pair((trace,), (trace,)), 0.01).devices == ()
+    assert compare(TracePair((trace,), (trace,)), 0.01).devices == ()
 
 
 def test_without_copies_a_device_waits_for_at_most_what_it_seems_to(tmp_path: Path) -> None:
@@ -131,12 +131,12 @@ def test_a_busy_device_without_its_copies_is_so_at_least() -> None:
 
 def test_what_nobody_asked_for_is_not_missing() -> None:
     whole = read_bytes(rocprof_json(RUN))
-    assert (missing_kernels(whole), missing_copies(whole)) == (None, None)
+    assert (missing_kernels_reason(whole), missing_copies_reason(whole)) == (None, None)
     copying = [call for call in RUN.calls if call.name != "hipLaunchKernel"]
-    assert missing_kernels(read_bytes(rocprof_json(Run(calls=copying, copies=RUN.copies)))) is None
+    assert missing_kernels_reason(read_bytes(rocprof_json(Run(calls=copying, copies=RUN.copies)))) is None
     launching = [call for call in RUN.calls if "Memcpy" not in call.name]
     none_copied = read_bytes(rocprof_json(replace(RUN, calls=launching, copies=[])))
-    assert missing_copies(none_copied) is None
+    assert missing_copies_reason(none_copied) is None
     assert ask(none_copied, "overview")["average"]["categories"]["memcpy"] == 0
 
 
@@ -144,6 +144,6 @@ def test_pytorch_records_kernels_and_copies_by_one_option() -> None:
     """Where it recorded a device and no calls, what is not in the file did not run."""
     copies = draw("gpu0 gpu_memcpy Memcpy 0 10 device=0 stream=7")
     kernels = draw("gpu0 kernel gemm 0 10 device=0 stream=7")
-    assert (missing_kernels(copies), missing_copies(kernels)) == (None, None)
+    assert (missing_kernels_reason(copies), missing_copies_reason(kernels)) == (None, None)
     launched = draw("host cuda_runtime cudaLaunchKernel 0 5\nhost cuda_runtime cudaMemcpyAsync 6 5")
-    assert missing_kernels(launched) == NO_DEVICE and missing_copies(launched) is None
+    assert missing_kernels_reason(launched) == NO_DEVICE_REASON and missing_copies_reason(launched) is None

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.traces import draw
 from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.calls.overlaps import overlaps
+from torch_tb_profiler.model.calls.overlaps import count_unexplained_overlaps
 
 ENTER = "<built-in~method~_record_function_enter_new~of~object>"
 EXIT = "torch/autograd/profiler.py(932):~__exit__"
@@ -20,7 +20,7 @@ def test_functions_that_begin_and_end_an_annotation_are_no_overlap(leaving: str)
         host user_annotation ProfilerStep#2 5 100
         host python_function {leaving} 100 10
     """)
-    assert call_tree(trace).overlaps == 1 and overlaps(trace) == 0
+    assert call_tree(trace).overlaps == 1 and count_unexplained_overlaps(trace) == 0
 
 
 def test_other_events_that_stick_out_are_counted() -> None:
@@ -32,7 +32,7 @@ def test_other_events_that_stick_out_are_counted() -> None:
         host2 user_annotation other 5 100
         host2 cpu_op aten::mul 0 10
     """)
-    assert call_tree(trace).overlaps == 3 and overlaps(trace) == 2
+    assert call_tree(trace).overlaps == 3 and count_unexplained_overlaps(trace) == 2
 
 
 def test_a_profiler_function_on_another_thread_explains_nothing() -> None:
@@ -41,4 +41,4 @@ def test_a_profiler_function_on_another_thread_explains_nothing() -> None:
         host cpu_op aten::mm 0 10
         host user_annotation ProfilerStep#2 5 100
     """)
-    assert overlaps(trace) == 1
+    assert count_unexplained_overlaps(trace) == 1

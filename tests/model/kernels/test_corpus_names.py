@@ -17,27 +17,27 @@ from pathlib import Path
 
 from tests.corpus import real_traces
 from torch_tb_profiler.model.devices import device_kind
-from torch_tb_profiler.model.families import NONE, families, kernel_names
+from torch_tb_profiler.model.families import NO_FAMILY, family_codes, short_kernel_names
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_of_name
-from torch_tb_profiler.model.kernels.identifiers import identifiers
-from torch_tb_profiler.model.kernels.short_names import LONGEST
-from torch_tb_profiler.model.kinds import Kind, ends, names_of
-from torch_tb_profiler.model.tensor_cores import NO, UNKNOWN, YES, verdict
+from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
+from torch_tb_profiler.model.kernels.short_names import MAX_SHORT_NAME_LENGTH
+from torch_tb_profiler.model.kinds import Kind, event_ends, names_of_kind
+from torch_tb_profiler.model.tensor_cores import TC_NO, TC_UNKNOWN, TC_YES, tensor_core_verdict
 
 pytestmark = real_traces.MARKS
 
 TABLE = Path(__file__).with_name("kernel_names.tsv")
 HEAD = "vendor\tspelling\tfamily\ttensor cores\twhy\tnames\tdigest"
-WORDS = {YES: "yes", NO: "no", UNKNOWN: "unknown"}
+WORDS = {TC_YES: "yes", TC_NO: "no", TC_UNKNOWN: "unknown"}
 
 
 def lines(corpus: Path) -> list[str]:
     groups: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for _, trace in real_traces.whole_files(corpus):
         vendor = device_kind(trace)
-        for name in names_of(trace, Kind.KERNEL):
-            uses, why = verdict(name, vendor)
-            spelling = re.sub(r"\d+", "#", identifiers(name).path)[:60]
+        for name in names_of_kind(trace, Kind.KERNEL):
+            uses, why = tensor_core_verdict(name, vendor)
+            spelling = re.sub(r"\d+", "#", parse_identifiers(name).path)[:60]
             groups[vendor, spelling, family_of_name(name), WORDS[uses], why].add(name)
     rows = []
     for key, names in sorted(groups.items()):
@@ -61,18 +61,18 @@ OTHER = {
 
 def test_no_two_kernels_of_a_trace_share_a_short_name(corpus: Path) -> None:
     for _, trace in real_traces.whole_files(corpus):
-        short = kernel_names(trace)
+        short = short_kernel_names(trace)
         assert len(set(short.values())) == len(short)
-        assert all(len(each) <= LONGEST for each in short.values())
+        assert all(len(each) <= MAX_SHORT_NAME_LENGTH for each in short.values())
 
 
 def test_little_device_time_is_of_no_family(corpus: Path) -> None:
     whole: defaultdict[str, int] = defaultdict(int)
     other: defaultdict[str, int] = defaultdict(int)
     for name, trace in real_traces.whole_files(corpus):
-        family, length = families(trace), ends(trace) - trace.events.start
+        family, length = family_codes(trace), event_ends(trace) - trace.events.start
         run = name.partition("/")[0]
-        whole[run] += int(length[family != NONE].sum())
+        whole[run] += int(length[family != NO_FAMILY].sum())
         other[run] += int(length[family == FAMILIES.index("other")].sum())
     assert {run: round(time / whole[run], 4) for run, time in other.items() if time} == OTHER
     share = sum(other.values()) / sum(whole.values())

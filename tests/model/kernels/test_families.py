@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.families import NONE, families, kernel_names
+from torch_tb_profiler.model.families import NO_FAMILY, family_codes, short_kernel_names
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_of_name
 
 NAMES = """
@@ -46,6 +46,6 @@ def test_device_work_has_a_family_and_nothing_else_has() -> None:
     gpu0  gpu_memset    Memset~(Device)               30    5  stream=7
     gpu0  kernel        my_reduce                     40    5  stream=7 Collective~name=allreduce
     """)
-    found = [FAMILIES[number] if number != NONE else None for number in families(trace).tolist()]
+    found = [FAMILIES[number] if number != NO_FAMILY else None for number in family_codes(trace).tolist()]
     assert found[:4] == [None, "matrix product", "memory", "memory"]
-    assert kernel_names(trace)["ampere_sgemm_64x64_nn"] == "GEMM fp32 64x64 nn, ampere"
+    assert short_kernel_names(trace)["ampere_sgemm_64x64_nn"] == "GEMM fp32 64x64 nn, ampere"

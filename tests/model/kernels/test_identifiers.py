@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_tb_profiler.model.kernels.identifiers import LONGEST, Identifiers, identifiers
+from torch_tb_profiler.model.kernels.identifiers import MAX_NAME_LENGTH, KernelIdentifiers, parse_identifiers
 
 
 @pytest.mark.parametrize(
@@ -24,15 +24,15 @@ from torch_tb_profiler.model.kernels.identifiers import LONGEST, Identifiers, id
     ],
 )
 def test_a_name_is_a_path_and_arguments(name: str, path: str, arguments: str) -> None:
-    assert identifiers(name) == Identifiers(path, arguments)
+    assert parse_identifiers(name) == KernelIdentifiers(path, arguments)
 
 
 @pytest.mark.parametrize(
     "name", ["_Z", "_ZN", "_ZN99999short", "_ZN9999", "void ", "f<<<<", ">>>>(", "<" * 10_000]
 )
 def test_a_broken_name_is_still_read(name: str) -> None:
-    assert isinstance(identifiers(name).path, str)
+    assert isinstance(parse_identifiers(name).path, str)
 
 
 def test_only_the_beginning_of_a_long_name_is_read() -> None:
-    assert len(identifiers("k" * 10 * LONGEST).path) == LONGEST
+    assert len(parse_identifiers("k" * 10 * MAX_NAME_LENGTH).path) == MAX_NAME_LENGTH

@@ -7,7 +7,7 @@ import string
 
 import pytest
 
-from torch_tb_profiler.model.kernels.short_names import LONGEST, short_name, short_names
+from torch_tb_profiler.model.kernels.short_names import MAX_SHORT_NAME_LENGTH, short_name, short_names
 
 NATIVE = "void at::native::"
 BINARY = "at::native::AUnaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, at::native::binary_internal"
@@ -85,7 +85,7 @@ def test_whatever_the_names_short_names_are_unique_and_short() -> None:
     found = short_names(names)
     assert found.keys() == names
     assert len(set(found.values())) == len(names)
-    assert max(map(len, found.values())) <= LONGEST
+    assert max(map(len, found.values())) <= MAX_SHORT_NAME_LENGTH
 
 
 def test_short_names_do_not_depend_on_the_order() -> None:

@@ -17,7 +17,7 @@ from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.devices import device_kind, devices
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.work.cost import Unknown
 from torch_tb_profiler.model.work.tensors import Tensor, read_call
 from torch_tb_profiler.session import Root, Session
@@ -155,11 +155,11 @@ def test_groups_talk_through_huawei_s_library() -> None:
 
 def test_times_as_text_are_exact(session: Session) -> None:
     trace = read(ascend.events())
-    tasks = of_kind(trace, Kind.KERNEL, Kind.MEMCPY, Kind.SYNC)
+    tasks = rows_of_kind(trace, Kind.KERNEL, Kind.MEMCPY, Kind.SYNC)
     starts = sorted(trace.events.start[tasks].tolist())
     drawn = [task.start for task in TASKS if task.type] + [start for _, start, _ in COLLECTIVES]
     assert starts == sorted(int(1000 * start) for start in drawn)
-    calls = [trace.strings[trace.events.name[row]] for row in of_kind(trace, Kind.RUNTIME)]
+    calls = [trace.strings[trace.events.name[row]] for row in rows_of_kind(trace, Kind.RUNTIME)]
     assert [name for name in calls if name not in ("Enqueue", "Dequeue")] == [name for name, *_ in CALLS]
 
 
@@ -223,7 +223,7 @@ def test_nothing_counts_where_nothing_is_sampled(session: Session) -> None:
 def test_the_type_of_a_task_tells_what_it_is(type_: str, kind: Kind) -> None:
     name = {"ph": "M", "name": "process_name", "pid": 8, "tid": 0, "args": {"name": "Ascend Hardware"}}
     task = {"ph": "X", "name": "x", "pid": 8, "tid": 2, "ts": "1.5", "dur": 1, "args": {"Task Type": type_}}
-    assert of_kind(read([name, task]), kind).tolist() == [1]
+    assert rows_of_kind(read([name, task]), kind).tolist() == [1]
 
 
 def test_a_process_called_can_or_communication_alone_is_no_sign() -> None:
@@ -234,4 +234,4 @@ def test_a_process_called_can_or_communication_alone_is_no_sign() -> None:
     slices = [{"ph": "X", "name": "x", "pid": pid, "tid": 1, "ts": 1, "dur": 1} for pid in (1, 2, 3)]
     trace = read([*names, *slices])
     assert device_kind(trace) == "other" and devices(trace) == ()
-    assert len(of_kind(trace, Kind.UNKNOWN)) == 3
+    assert len(rows_of_kind(trace, Kind.UNKNOWN)) == 3

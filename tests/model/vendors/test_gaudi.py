@@ -16,7 +16,7 @@ from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.devices import device_kind, devices
-from torch_tb_profiler.model.kinds import Kind, kinds, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_kinds, rows_of_kind
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.views import find_view
 from torch_tb_profiler.views._shared.text import plain
@@ -136,7 +136,7 @@ def test_work_on_the_network_is_communication_of_habana_s_library() -> None:
 @pytest.mark.parametrize("plugin", [False, True])
 def test_what_is_hidden_or_ends_a_flow_is_no_call(plugin: bool) -> None:
     trace = read_bytes(gaudi.content(plugin=plugin))
-    calls = [trace.strings[trace.events.name[row]] for row in of_kind(trace, Kind.RUNTIME)]
+    calls = [trace.strings[trace.events.name[row]] for row in rows_of_kind(trace, Kind.RUNTIME)]
     assert sorted(calls) == ["LaunchSyncTensorsGraph", "SyncTensorsGraphInternal", "enqueueWithExternalEvents"]
 
 
@@ -151,14 +151,14 @@ def test_an_engine_without_a_name_is_told_by_its_number() -> None:
     ]
     trace = read(events)
     told = [Kind.KERNEL, Kind.MEMCPY, Kind.UNKNOWN, Kind.UNKNOWN, Kind.UNKNOWN]
-    assert kinds(trace)[1:].tolist() == told
+    assert event_kinds(trace)[1:].tolist() == told
     assert device_kind(trace) == "HPU"
 
 
 def test_a_process_of_another_name_is_no_card() -> None:
     name = {"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "ts": 0, "args": {"name": "/device:GPU:0"}}
     trace = read([name, {"ph": "X", "cat": "Runtime", "name": "x", "pid": 0, "tid": 14000, "ts": 0, "dur": 1}])
-    assert of_kind(trace, Kind.RUNTIME).tolist() == [1]
+    assert rows_of_kind(trace, Kind.RUNTIME).tolist() == [1]
     assert devices(trace) == ()
 
 

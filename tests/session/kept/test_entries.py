@@ -20,7 +20,7 @@ from tests.support.waiting import PATIENCE
 from torch_tb_profiler import views
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import ListedFile
-from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session, loading
 from torch_tb_profiler.session.kept import structure
@@ -29,7 +29,7 @@ from torch_tb_profiler.view import NoParams, Tab, TraceView
 
 
 class HealthOnly(msgspec.Struct, frozen=True):
-    health: tuple[Note, ...] = ()
+    health: tuple[HealthNote, ...] = ()
 
 
 def kept() -> Settings:

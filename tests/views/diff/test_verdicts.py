@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.diffs import WORK, compare, noise, verdicts
 from tests.support.recordings import Op, record
-from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.pair import TracePair
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.diff.build import build
 from torch_tb_profiler.views.diff.payload import DiffParams
@@ -53,5 +53,5 @@ def test_the_answer_is_the_same_every_time() -> None:
 def test_a_change_must_have_the_minimum_effect() -> None:
     base = record(WORK, 10, noise(1, 1e-5, 1e-5))
     candidate = record([replace(op, own=op.own * 1.03) for op in WORK], 10, noise(2, 1e-5, 1e-5))
-    assert build(Pair([base], [candidate]), DiffParams(min_effect=0.01)).step.verdict == "slower"
-    assert build(Pair([base], [candidate]), DiffParams(min_effect=0.05)).step.verdict == "unchanged"
+    assert build(TracePair([base], [candidate]), DiffParams(min_effect=0.01)).step.verdict == "slower"
+    assert build(TracePair([base], [candidate]), DiffParams(min_effect=0.05)).step.verdict == "unchanged"

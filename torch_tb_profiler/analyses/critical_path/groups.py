@@ -8,9 +8,9 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, group_of, path_pieces
 from torch_tb_profiler.analyses.schedule.places import Place, places
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.markers import MODULE
-from torch_tb_profiler.model.kinds import Kind, of_kind
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, distinct
+from torch_tb_profiler.base.markers import MODULE_PREFIX
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
+from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, distinct_codes
 
 _OF_CATEGORY = np.array([("host", "device", "latency").index(group_of(name)) for name in CATEGORIES])
 
@@ -55,7 +55,7 @@ def path_groups(trace: Trace, by: Place, step: int | None = None) -> PathGroups:
 
 
 def _target(trace: Trace, by: Place, name: str | None) -> str | None:
-    frame = MODULE + name if by == "module" and name else name
+    frame = MODULE_PREFIX + name if by == "module" and name else name
     known = name is not None and (by == "operator" or frame in _frames(trace))
     return f"{by}:{name}" if known else None
 
@@ -63,5 +63,5 @@ def _target(trace: Trace, by: Place, name: str | None) -> str | None:
 @derived
 def _frames(trace: Trace) -> frozenset[str]:
     """Names of the recorded Python frames."""
-    codes = distinct(trace.events.name[of_kind(trace, Kind.PYTHON)])
+    codes = distinct_codes(trace.events.name[rows_of_kind(trace, Kind.PYTHON)])
     return frozenset(trace.strings[code] for code in codes if code >= 0)

@@ -14,14 +14,14 @@ from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_items
 from torch_tb_profiler.analyses.schedule.targets import ALONE, sync_names, target
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.intervals import Intervals, covered, merge
-from torch_tb_profiler.base.markers import MODULE, is_data_loading, is_step
+from torch_tb_profiler.base.intervals import Intervals, covered_time, merge
+from torch_tb_profiler.base.markers import MODULE_PREFIX, is_data_loading, is_step
 from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.names import collective_of_kernel
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, distinct
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, distinct_codes
 
 _MOST_NAMES = 20
 """Names of a kind that are looked at: those with most time on the path, or most time at all on the device."""
@@ -68,7 +68,7 @@ def candidate(trace: Trace, spelled: str) -> Candidate:
 def _host_names(trace: Trace) -> Iterator[str]:
     """Operators, modules and calls with most time on the path, that of what they call included."""
     for word, of in _HOST_KINDS.items():
-        rows = of_kind(trace, *of)
+        rows = rows_of_kind(trace, *of)
         rows = rows[trace.events.name[rows] >= 0]  # an event may have no name
         # By time, not by what calls what: an annotation whose ends lie in Python frames does not nest with them.
         sums = np.bincount(trace.events.name[rows], weights=_spent(trace, rows))
@@ -82,7 +82,7 @@ def _not_counted_elsewhere(text: str) -> str | None:
 
 _MEANT: dict[str, Callable[[str], str | None]] = {
     "operator": _not_counted_elsewhere,
-    "module": lambda text: text[len(MODULE) :] if text.startswith(MODULE) else None,
+    "module": lambda text: text[len(MODULE_PREFIX) :] if text.startswith(MODULE_PREFIX) else None,
     "call": lambda text: text,
 }
 """What an event's name says of a target of each kind; None if it is no such target."""
@@ -157,7 +157,7 @@ def _spent(trace: Trace, calls: Int32) -> Int64:
     spent = np.zeros(len(calls), np.int64)
     for code, pieces in _pieces_by_thread(trace):
         of = np.flatnonzero(trace.events.thread[calls] == code)
-        spent[of] = covered(pieces, trace.events.start[calls[of]], ends(trace)[calls[of]])
+        spent[of] = covered_time(pieces, trace.events.start[calls[of]], event_ends(trace)[calls[of]])
     return spent
 
 
@@ -165,12 +165,12 @@ def _host_path(trace: Trace, spelled: str, rows: Int32) -> int:
     """ns of the path's host time inside the slices of a target."""
     if spelled == "data_loading":
         return _sum_of(host_pieces(trace), HOST_CATEGORIES.index("data_loading"))
-    begin, finish, thread = trace.events.start[rows], ends(trace)[rows], trace.events.thread[rows]
+    begin, finish, thread = trace.events.start[rows], event_ends(trace)[rows], trace.events.thread[rows]
     total = 0
     for code, pieces in _pieces_by_thread(trace):
         of = thread == code
         if of.any():
-            total += int(covered(merge(begin[of], finish[of]), pieces.starts, pieces.ends).sum())
+            total += int(covered_time(merge(begin[of], finish[of]), pieces.starts, pieces.ends).sum())
     return total
 
 
@@ -180,7 +180,7 @@ def _pieces_by_thread(trace: Trace) -> list[tuple[int, Intervals]]:
     pieces = host_pieces(trace)
     return [
         (code, merge(pieces.begin[pieces.thread == code], pieces.end[pieces.thread == code]))
-        for code in distinct(pieces.thread)
+        for code in distinct_codes(pieces.thread)
     ]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, step_counts, step_durations
 from torch_tb_profiler.analyses.shared.significance import Evidence, Rules, weigh
-from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.pair import TracePair
 from torch_tb_profiler.model.trace import Bool, Float64, Trace
 
 Verdict = Literal["slower", "faster", "unchanged", "equal", "cannot_tell", "unknown"]
@@ -73,7 +73,7 @@ class JudgedChanges(msgspec.Struct, frozen=True):
     autocorrelation: float
 
 
-def judge_changes(pair: Pair, min_effect: float, blocks: Mapping[str, SideValues]) -> JudgedChanges:
+def judge_changes(pair: TracePair, min_effect: float, blocks: Mapping[str, SideValues]) -> JudgedChanges:
     """Judge the step and all rows of `blocks`.
 
     The step is tested alone; the rows of all blocks are corrected together for multiple testing.
@@ -132,7 +132,7 @@ def _none_if_nan(value: np.float64) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _rules(pair: Pair, min_effect: float, base: Float64) -> Rules:
+def _rules(pair: TracePair, min_effect: float, base: Float64) -> Rules:
     return Rules(
         step=float(base.mean()) if base.size else 0.0,
         min_effect=min_effect,

@@ -37,8 +37,8 @@ from torch_tb_profiler.analyses.diff.step_parts import (
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
-from torch_tb_profiler.model.calls.missing import missing_kernels
-from torch_tb_profiler.model.pair import Pair, Recordings
+from torch_tb_profiler.model.calls.missing import missing_kernels_reason
+from torch_tb_profiler.model.pair import Recordings, TracePair
 from torch_tb_profiler.model.trace import Float64, Trace
 
 DevicePairs = tuple[tuple[Utilization | None, Utilization | None], ...]
@@ -86,7 +86,7 @@ class PairComparison(msgspec.Struct, frozen=True):
     batch_sizes: tuple[int, int] | None
 
 
-def compare(pair: Pair, min_effect: float) -> PairComparison:
+def compare(pair: TracePair, min_effect: float) -> PairComparison:
     """Compare both sides; `min_effect` is the smallest relative change that matters."""
     level = LevelValues(pair, "")
     categories = comparable_categories(pair)
@@ -156,10 +156,10 @@ def _communication_rows(recordings: Recordings) -> Float64:
 
 def _known_devices(trace: Trace) -> tuple[Utilization, ...]:
     """Return the devices, or none where kernels are missing, because busy time is unknown then."""
-    return () if missing_kernels(trace) is not None else utilizations(trace)
+    return () if missing_kernels_reason(trace) is not None else utilizations(trace)
 
 
-def _busy_rows(pair: Pair, devices: DevicePairs) -> SideValues:
+def _busy_rows(pair: TracePair, devices: DevicePairs) -> SideValues:
     """Return a row of busy time per device."""
     return (
         _busy_rows_of_side(pair.base, [both[0] for both in devices]),
@@ -175,7 +175,7 @@ def _busy_rows_of_side(recordings: Recordings, devices: list[Utilization | None]
     return values
 
 
-def find_batch_sizes(tree: AlignedTree, pair: Pair) -> tuple[int, int] | None:
+def find_batch_sizes(tree: AlignedTree, pair: TracePair) -> tuple[int, int] | None:
     """Return the batch sizes of base and candidate where their input shapes show different ones.
 
     They are the first dimensions of most inputs that differ; None if these don't agree.

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.step_means import is_warm_up
-from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.pair import Recordings
 from torch_tb_profiler.model.steps import steps
@@ -59,7 +59,7 @@ def counted_steps(trace: Trace) -> CountedSteps:
     numbers[which] = np.arange(len(which), dtype=np.int32)
     start = trace.events.start
     of_event = numbers[_find_window(start, recorded.host_starts, recorded.host_ends)]
-    device_rows, launch = launches(trace)
+    device_rows, launch = device_launches(trace)
     by_own_start = numbers[_find_window(start[device_rows], recorded.starts, recorded.ends)]
     of_event[device_rows] = np.where(launch >= 0, of_event[launch], by_own_start)
     return CountedSteps(

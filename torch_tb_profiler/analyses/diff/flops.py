@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps
-from torch_tb_profiler.model.kinds import ends
-from torch_tb_profiler.model.pair import Pair, Recordings
-from torch_tb_profiler.model.trace import Bool, Float64, Int64, Trace, distinct
+from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.pair import Recordings, TracePair
+from torch_tb_profiler.model.trace import Bool, Float64, Int64, Trace, distinct_codes
 from torch_tb_profiler.model.work.calls import work
 
 
@@ -44,14 +44,14 @@ def step_flops(recordings: Recordings) -> StepFlops:
         rows = call_work.owners.events
         counted = counted_steps(trace).of_event[rows] >= 0
         known = np.append(~np.isnan(call_work.flops) | ~np.isnan(call_work.bytes), False)[call_work.owners.call]
-        length = ends(trace)[rows] - trace.events.start[rows]
+        length = event_ends(trace)[rows] - trace.events.start[rows]
         known_ns += int(length[counted & known].sum())
         device_ns += int(length[counted].sum())
     coverage = known_ns / device_ns if device_ns else None
     return StepFlops(FlopsPerStep(flops / max(steps, 1), busy / max(steps, 1)), coverage)
 
 
-def matrix_operator_times(pair: Pair) -> SideValues:
+def matrix_operator_times(pair: TracePair) -> SideValues:
     """Return one row: ns per counted step in which matrix operators with known FLOPs run."""
     base, candidate = (
         np.concatenate([_matrix_operator_time(trace) for trace in side])[None, :]
@@ -79,7 +79,7 @@ def flops_by_operator(recordings: Recordings, inside: Sequence[Bool | None]) -> 
             mask &= selected[call_work.owners.calls]
         name = trace.events.name[call_work.owners.calls[mask]]
         sums = [np.bincount(name, values[mask], minlength=1) for values in (call_work.flops, call_work.busy)]
-        for code in distinct(name):
+        for code in distinct_codes(name):
             text = trace.strings[code]
             flops[text] = flops.get(text, 0.0) + float(sums[0][code])
             busy[text] = busy.get(text, 0.0) + float(sums[1][code])

@@ -25,9 +25,9 @@ from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedSide, AlignedTree, align
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.markers import is_loaded_elsewhere
-from torch_tb_profiler.model.pair import Pair, Recordings
-from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, distinct
+from torch_tb_profiler.base.markers import is_multiprocess_loading
+from torch_tb_profiler.model.pair import Recordings, TracePair
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, distinct_codes
 
 OPERATOR_TIMES = ("host_self", "host_total", "device_self", "device_total")
 """The columns of an operator, in this order."""
@@ -75,7 +75,7 @@ class ComparedLevel(msgspec.Struct, frozen=True):
     reasons: Mapping[str, str]
 
 
-def compare_part(pair: Pair, path: str, min_effect: float) -> ComparedLevel:
+def compare_part(pair: TracePair, path: str, min_effect: float) -> ComparedLevel:
     """Compare the part at `path`; NotFoundError if there is no such part."""
     values = LevelValues(pair, path)
     return values.compare(judge_changes(pair, min_effect, values.blocks).by_block)
@@ -89,7 +89,7 @@ class LevelValues:
             one more for the self time of the part); OPERATOR_TIMES, with a row per operator
     """
 
-    def __init__(self, pair: Pair, path: str) -> None:
+    def __init__(self, pair: TracePair, path: str) -> None:
         self.tree: AlignedTree = align(pair)
         self._trail = _find_trail(self.tree, path)
         self._node = self._trail[-1][1]
@@ -110,7 +110,7 @@ class LevelValues:
         self.blocks: dict[str, SideValues] = {"host": host, "device": device}
         self.blocks |= dict(zip(OPERATOR_TIMES, self._operators.columns, strict=True))
 
-    def _operator_table(self, pair: Pair) -> NameTable:
+    def _operator_table(self, pair: TracePair) -> NameTable:
         base, candidate = (
             join_recordings([operator_events(trace, rows) for trace, rows in zip(recordings, inside, strict=True)])
             for recordings, inside in zip((pair.base, pair.candidate), self._inside, strict=True)
@@ -185,7 +185,7 @@ def _first_event(side: AlignedSide, element: int) -> int | None:
     return row if row >= 0 else None
 
 
-def _unknown_times(pair: Pair) -> dict[str, str]:
+def _unknown_times(pair: TracePair) -> dict[str, str]:
     """Return "host", "device" -> why these times are unknown on at least one side."""
     unknown = [breakdown(trace).unknown for trace in (*pair.base, *pair.candidate)]
     reasons = {}
@@ -273,14 +273,14 @@ def find_moved_loading(tree: AlignedTree) -> MovedLoading:
 
 def _loads_elsewhere(side: AlignedSide) -> bool:
     loading = side.tree.name[(side.tree.role == PartRole.DATALOADER) & (side.tree.step >= 0)]
-    return any(is_loaded_elsewhere(side.tree.texts[code]) for code in distinct(loading))
+    return any(is_multiprocess_loading(side.tree.texts[code]) for code in distinct_codes(loading))
 
 
 def _names_only_inside(side: AlignedSide, nodes: Bool) -> frozenset[str]:
     operators = (side.tree.role == PartRole.OPERATOR) & (side.tree.step >= 0)
     inside = nodes[side.node]
     names_inside, names_outside = (
-        {side.tree.texts[code] for code in distinct(side.tree.name[operators & selected])}
+        {side.tree.texts[code] for code in distinct_codes(side.tree.name[operators & selected])}
         for selected in (inside, ~inside)
     )
     return frozenset(names_inside - names_outside)

@@ -23,11 +23,11 @@ from msgspec.structs import replace
 from torch_tb_profiler.analyses.diff.counted_steps import counted_steps
 from torch_tb_profiler.analyses.diff.roles import GROUP_NAMES, PartRole, autograd_threads, main_thread, part_roles
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.markers import MODULE, is_step
+from torch_tb_profiler.base.markers import MODULE_PREFIX, is_step
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import tree_of
+from torch_tb_profiler.model.calls.calltree import build_call_tree
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import Kind, ends, is_slice, kinds, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind, slice_mask
 from torch_tb_profiler.model.modules.modules import has_modules, module_calls, modules
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived, name_mask
 
@@ -82,9 +82,11 @@ class _TreeBuilder:
         self.trace = trace
         self.steps = counted_steps(trace)
         self.texts = (
-            [text.removeprefix(MODULE) for text in trace.strings] + list(GROUP_NAMES.values()) + ["(no name)"]
+            [text.removeprefix(MODULE_PREFIX) for text in trace.strings]
+            + list(GROUP_NAMES.values())
+            + ["(no name)"]
         )
-        self.durations = ends(trace) - trace.events.start
+        self.durations = event_ends(trace) - trace.events.start
 
     def build(self) -> LogicalTree:
         trace = self.trace
@@ -113,14 +115,16 @@ class _TreeBuilder:
     def _host_rows(self) -> tuple[Int32, Int32, Int32]:
         """Return the rows of host elements by start, the element around each event, and the task around it."""
         trace = self.trace
-        kind = kinds(trace)
+        kind = event_kinds(trace)
         is_element = np.zeros(len(trace) + 1, np.bool_)
-        is_element[of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER)] = True
+        is_element[rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER)] = True
         is_element[module_calls(trace)] = True
         step = np.append(name_mask(trace.strings, is_step)[trace.events.name], False)
         step[:-1] &= np.isin(kind, (Kind.CPU_OP, Kind.ANNOTATION))
         # Leave plain frames out: the frame that enters an annotation would push it to a side lane.
-        tree = tree_of(trace, np.flatnonzero((is_element | step)[:-1] & is_slice(trace)).astype(np.int32))
+        tree = build_call_tree(
+            trace, np.flatnonzero((is_element | step)[:-1] & slice_mask(trace)).astype(np.int32)
+        )
         is_element &= ~step
         task = np.zeros(len(trace) + 1, np.bool_)
         task[backward_tasks(trace).rows] = True

@@ -14,10 +14,10 @@ from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
 from torch_tb_profiler.model.engines.executions import call_lengths, one_each
-from torch_tb_profiler.model.families import families
+from torch_tb_profiler.model.families import family_codes
 from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes
 
 
 class CallsPerStep(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ def calls_per_step(calls: SideValues, row: int) -> CallsPerStep:
 
 def build_name_table(base: NamedEvents, candidate: NamedEvents, renamed: Mapping[str, str]) -> NameTable:
     """Build rows by name; `renamed` maps a name of the base to that of the same thing in the candidate."""
-    codes = [{side.texts[code]: code for code in distinct(side.name)} for side in (base, candidate)]
+    codes = [{side.texts[code]: code for code in distinct_codes(side.name)} for side in (base, candidate)]
     pairs = {
         old: new
         for old, new in renamed.items()
@@ -132,7 +132,7 @@ def join_recordings(recordings: Sequence[NamedEvents]) -> NamedEvents:
     names, steps, offset = [], [], 0
     for events in recordings:
         recoded = np.full(len(events.texts), NO_CODE, np.int32)
-        for code in distinct(events.name):
+        for code in distinct_codes(events.name):
             recoded[code] = codes.setdefault(events.texts[code], len(codes))
         names.append(recoded[events.name])
         steps.append(np.where(events.step >= 0, events.step + offset, NO_CODE).astype(np.int32))
@@ -160,14 +160,14 @@ def operator_events(trace: Trace, inside: Bool | None) -> NamedEvents:
 
 def kernel_events(trace: Trace) -> NamedEvents:
     """Return kernels with their durations."""
-    return _with_durations(trace, one_each(trace, of_kind(trace, Kind.KERNEL)))
+    return _with_durations(trace, one_each(trace, rows_of_kind(trace, Kind.KERNEL)))
 
 
 def family_events(trace: Trace) -> NamedEvents:
     """Return kernels, copies and memsets by family, with their durations."""
-    steps, rows = counted_steps(trace), one_each(trace, of_kind(trace, *DEVICE))
+    steps, rows = counted_steps(trace), one_each(trace, rows_of_kind(trace, *DEVICE_KINDS))
     rows = rows[steps.of_event[rows] >= 0]
-    codes, durations = families(trace)[rows].astype(np.int32), call_lengths(trace, rows)
+    codes, durations = family_codes(trace)[rows].astype(np.int32), call_lengths(trace, rows)
     return NamedEvents(FAMILIES, codes, steps.of_event[rows], len(steps), (durations,))
 
 

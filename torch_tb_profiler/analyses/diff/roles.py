@@ -9,7 +9,7 @@ import numpy as np
 from torch_tb_profiler.base.markers import is_data_loading, is_optimizer, is_step
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.kinds import Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int8, Int32, Trace, derived, name_mask
 
 
@@ -44,7 +44,7 @@ def part_roles(trace: Trace, rows: Int32) -> Int8:
     by_kind = np.full(len(Kind), PartRole.OPERATOR, np.int8)
     by_kind[Kind.ANNOTATION], by_kind[Kind.PYTHON] = PartRole.ANNOTATION, PartRole.MODULE
     by_kind[Kind.RUNTIME] = by_kind[Kind.DRIVER] = PartRole.RUNTIME
-    role: Int8 = by_kind[kinds(trace)[rows]]
+    role: Int8 = by_kind[event_kinds(trace)[rows]]
     may_be_marker = np.isin(role, (PartRole.ANNOTATION, PartRole.OPERATOR))
     for is_marked, marked_role in ((is_data_loading, PartRole.DATALOADER), (is_optimizer, PartRole.OPTIMIZER)):
         role[may_be_marker & name_mask(trace.strings, is_marked)[trace.events.name[rows]]] = marked_role
@@ -57,7 +57,7 @@ def main_thread(trace: Trace) -> int:
 
     Without step markers it is the thread whose outermost calls take the most time; NO_CODE if no thread has calls.
     """
-    markers = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
+    markers = rows_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
     markers = markers[name_mask(trace.strings, is_step)[trace.events.name[markers]]]
     if len(markers):
         return int(np.bincount(trace.events.thread[markers]).argmax())
@@ -65,7 +65,9 @@ def main_thread(trace: Trace) -> int:
     outermost = tree.rows[tree.depth[tree.rows] == 0]
     if len(outermost) == 0:
         return NO_CODE
-    return int(np.bincount(trace.events.thread[outermost], (ends(trace) - trace.events.start)[outermost]).argmax())
+    return int(
+        np.bincount(trace.events.thread[outermost], (event_ends(trace) - trace.events.start)[outermost]).argmax()
+    )
 
 
 @derived

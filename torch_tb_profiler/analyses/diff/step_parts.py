@@ -11,13 +11,13 @@ from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps
 from torch_tb_profiler.analyses.diff.roles import autograd_threads
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, role_intervals
-from torch_tb_profiler.base.intervals import Intervals, covered, merge, union
+from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, union
 from torch_tb_profiler.base.markers import is_step
-from torch_tb_profiler.model.devices import device_of
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
+from torch_tb_profiler.model.devices import device_ids
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.modules.modules import module_calls
-from torch_tb_profiler.model.pair import Pair, Recordings
-from torch_tb_profiler.model.phases import PHASES, phases
+from torch_tb_profiler.model.pair import Recordings, TracePair
+from torch_tb_profiler.model.phases import PHASES, event_phases
 from torch_tb_profiler.model.steps import has_host_events
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
 from torch_tb_profiler.model.trainer.events import trainer_phases
@@ -58,7 +58,7 @@ def phase_times(trace: Trace) -> PartTimes:
     counted = np.zeros(len(steps), np.int64)
     for name in PHASE_ORDER:
         so_far = [union(*so_far, _host_intervals(trace, name))]
-        reached = covered(so_far[0], steps.starts, host_end)
+        reached = covered_time(so_far[0], steps.starts, host_end)
         parts[name] = reached - counted
         counted = reached
     parts["other"] = host_end - steps.starts - counted
@@ -69,34 +69,34 @@ def phase_times(trace: Trace) -> PartTimes:
 def _host_intervals(trace: Trace, phase: str) -> Intervals:
     if not has_host_events(trace):  # the trace has the phases of a trainer only
         rows = trainer_phases(trace)[phase]
-        return merge(trace.events.start[rows], ends(trace)[rows])
-    rows = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER)
+        return merge(trace.events.start[rows], event_ends(trace)[rows])
+    rows = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER)
     rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
     if phase == "forward":
         rows = np.concatenate([rows, module_calls(trace)])
-    phase_of = phases(trace)[rows]
+    phase_of = event_phases(trace)[rows]
     autograd = np.isin(trace.events.thread[rows], autograd_threads(trace))
     phase_of[(phase_of == 0) & autograd] = PHASES.index("backward")
     rows = rows[phase_of == PHASES.index(phase)]
-    return merge(trace.events.start[rows], ends(trace)[rows])
+    return merge(trace.events.start[rows], event_ends(trace)[rows])
 
 
 def communication_times(trace: Trace) -> tuple[Int64, Int64]:
     """Return (all communication, exposed communication), int64[steps] ns each."""
     steps = counted_steps(trace)
     communicating = role_intervals(trace)["communication"]
-    return covered(communicating, steps.starts, steps.ends), category_times(trace)["communication"]
+    return covered_time(communicating, steps.starts, steps.ends), category_times(trace)["communication"]
 
 
 def busy_times(trace: Trace, device: int) -> Int64:
     """Return the ns in which a device runs a kernel, a memcpy or a memset, int64[steps]."""
     steps = counted_steps(trace)
-    rows: Int32 = of_kind(trace, *DEVICE)
-    rows = rows[device_of(trace)[rows] == device]
-    return covered(merge(trace.events.start[rows], ends(trace)[rows]), steps.starts, steps.ends)
+    rows: Int32 = rows_of_kind(trace, *DEVICE_KINDS)
+    rows = rows[device_ids(trace)[rows] == device]
+    return covered_time(merge(trace.events.start[rows], event_ends(trace)[rows]), steps.starts, steps.ends)
 
 
-def unknown_categories(pair: Pair) -> frozenset[str]:
+def unknown_categories(pair: TracePair) -> frozenset[str]:
     """Return the categories that at least one side doesn't record."""
     return frozenset(name for trace in (*pair.base, *pair.candidate) for name in breakdown(trace).unknown)
 
@@ -107,7 +107,7 @@ def join_parts(recordings: Recordings, times_of: Callable[[Trace], PartTimes]) -
     return {name: np.concatenate([parts[name] for parts in times]) for name in times[0]}
 
 
-def comparable_categories(pair: Pair) -> tuple[PartTimes, PartTimes]:
+def comparable_categories(pair: TracePair) -> tuple[PartTimes, PartTimes]:
     """Return the categories of both sides; what one side doesn't record counts as `other` on both."""
     unknown = unknown_categories(pair)
     sides = []

@@ -22,7 +22,7 @@ from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree, logical_tr
 from torch_tb_profiler.analyses.diff.roles import GROUP_NAMES, PartRole
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.memo import Memo
-from torch_tb_profiler.model.pair import Pair, Recordings
+from torch_tb_profiler.model.pair import Recordings, TracePair
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
 
 MAX_CALLS_DIFFERENCE = 0.1
@@ -97,7 +97,7 @@ class AlignedTree(msgspec.Struct, frozen=True):
         return None if code < 0 else (self.base, self.candidate)[side].tree.texts[code]
 
 
-def align(pair: Pair) -> AlignedTree:
+def align(pair: TracePair) -> AlignedTree:
     """Align both sides. The tree is cached with the candidate until other recordings are compared with it."""
     memo, key = pair.candidate[0]._memo, f"{__name__}.align"
     others = [trace._memo for trace in (*pair.base, *pair.candidate[1:])]
@@ -125,7 +125,7 @@ class _NodeColumns:
 
 
 class _Aligner:
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: TracePair) -> None:
         self.trees = join_trees(pair.base), join_trees(pair.candidate)
         self.step_starts = tuple(
             np.concatenate([counted_steps(trace).starts for trace in side]) for side in (pair.base, pair.candidate)

@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.distributed.clocks import Clocks, align
 from torch_tb_profiler.analyses.distributed.job import Job, Source, gather
 from torch_tb_profiler.analyses.distributed.matching.matching import Matching, match
 from torch_tb_profiler.analyses.distributed.waiting import Split, split_waiting
-from torch_tb_profiler.base.text import natural_order
+from torch_tb_profiler.base.text import natural_sort_key
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ def compare(candidates: Iterable[Source]) -> Comparison:
     sources: list[Source] = []
     holders: dict[int, str] = {}
     duplicates: dict[str, str] = {}
-    for source in sorted(candidates, key=lambda each: natural_order(each.worker)):
+    for source in sorted(candidates, key=lambda each: natural_sort_key(each.worker)):
         if source.rank is not None and source.rank in holders:
             duplicates[source.worker] = holders[source.rank]
             continue

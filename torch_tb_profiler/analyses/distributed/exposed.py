@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.base.intervals import merge_owned
+from torch_tb_profiler.base.intervals import merge_by_owner
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 
 
@@ -71,8 +71,8 @@ def exposed_steps(comparison: Comparison, member: int) -> ExposedSteps | None:
     end, latency = job.table.end[rows], job.table.latency[rows]
     exposed = job.table.exposed[rows] if summary.by_kernels else latency
     moves = end - np.minimum(exposed, split.transfer[rows])
-    transfer = merge_owned(step, moves, end).totals(count)
-    waiting = merge_owned(step, end - exposed, end).totals(count) - transfer
+    transfer = merge_by_owner(step, moves, end).totals(count)
+    waiting = merge_by_owner(step, end - exposed, end).totals(count) - transfer
 
     collective = comparison.matching.instance[rows]
     whom = np.where(arrivals.attributable[collective], job.table.member[arrivals.last[collective]], NO_CODE)
@@ -87,7 +87,7 @@ def exposed_steps(comparison: Comparison, member: int) -> ExposedSteps | None:
         if claims[late] <= 0:
             break
         begin[whom == late] = (end - exposed)[whom == late]
-        reached = merge_owned(step, begin, end).totals(count)
+        reached = merge_by_owner(step, begin, end).totals(count)
         if (reached > taken).any():
             behind[late] = reached - taken
         taken = reached

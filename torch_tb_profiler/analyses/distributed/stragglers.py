@@ -16,7 +16,7 @@ from torch_tb_profiler.analyses.distributed.costs.own_work import OwnWork
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.waiting import Split
 from torch_tb_profiler.analyses.shared.optional import optional_ints
-from torch_tb_profiler.base.intervals import covered, merge, merge_owned
+from torch_tb_profiler.base.intervals import covered_time, merge, merge_by_owner
 from torch_tb_profiler.model.trace import ABSENT, Int64
 
 
@@ -106,8 +106,8 @@ def _delays(job: Job, split: Split, rows: Int64, arrivals: Arrivals, since: Int6
     width = int(table.end[compared].max(initial=0)) - int(low) + 1
     lines, line = (table.member[each].astype(np.int64) * width - low for each in (compared, rows))
     waiting = merge(lines + begin, lines + begin + split.waiting[compared])
-    own = lateness - covered(waiting, line + earliest, line + start)
-    return merge_owned(table.member[rows], start - own, start).totals(len(job.sources))
+    own = lateness - covered_time(waiting, line + earliest, line + start)
+    return merge_by_owner(table.member[rows], start - own, start).totals(len(job.sources))
 
 
 class LatenessByStep(msgspec.Struct, frozen=True):

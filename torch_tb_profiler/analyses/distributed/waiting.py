@@ -13,7 +13,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.matching import Matching
-from torch_tb_profiler.base.intervals import merge_owned
+from torch_tb_profiler.base.intervals import merge_by_owner
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64
 
 
@@ -36,8 +36,8 @@ class Split(msgspec.Struct, frozen=True):
         """
         rows = np.flatnonzero(self.compared & (owner >= 0))
         end = job.table.end[rows]
-        latency = merge_owned(owner[rows], end - job.table.latency[rows], end).totals(count)
-        transfer = merge_owned(owner[rows], end - self.transfer[rows], end).totals(count)
+        latency = merge_by_owner(owner[rows], end - job.table.latency[rows], end).totals(count)
+        transfer = merge_by_owner(owner[rows], end - self.transfer[rows], end).totals(count)
         return transfer, latency - transfer
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from torch_tb_profiler.analyses.schedule.gaps import Work, work_of
-from torch_tb_profiler.base.intervals import covered, merge
-from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.base.intervals import covered_time, merge
+from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Int64, Trace, derived
 
@@ -35,7 +35,7 @@ class StepTimes(msgspec.Struct, frozen=True):
 def step_times(trace: Trace, device: int, stream: int | None = None) -> StepTimes:
     """Each part is what the union of it and those before covers, less what those before cover."""
     spans, work = steps(trace), work_of(trace, device, stream)
-    kernel = kinds(trace)[work.row] == Kind.KERNEL
+    kernel = event_kinds(trace)[work.row] == Kind.KERNEL
     busy = [_covered(work, which, spans.starts, spans.ends) for which in (work.compute, kernel, kernel | True)]
     return StepTimes(
         names=spans.names,
@@ -50,4 +50,4 @@ def step_times(trace: Trace, device: int, stream: int | None = None) -> StepTime
 
 
 def _covered(work: Work, which: Bool, begin: Int64, end: Int64) -> Int64:
-    return covered(merge(work.start[which], work.end[which]), begin, end)
+    return covered_time(merge(work.start[which], work.end[which]), begin, end)

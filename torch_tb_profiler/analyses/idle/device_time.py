@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.schedule.gaps import Work, windows, work_of
 from torch_tb_profiler.analyses.schedule.segments import segments
 from torch_tb_profiler.analyses.tracks.lanes import Lanes
 from torch_tb_profiler.base.intervals import Intervals, merge, subtract
-from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Int8, Int32, Int64, Trace, derived
 
@@ -51,7 +51,7 @@ class DeviceTime(msgspec.Struct, frozen=True):
 def device_time(trace: Trace, device: int) -> DeviceTime:
     """Raises NotFoundError if nothing ran on the device."""
     work, idle = work_of(trace, device), segments(trace, device)
-    kernel = kinds(trace)[work.row] == Kind.KERNEL
+    kernel = event_kinds(trace)[work.row] == Kind.KERNEL
     free = windows(steps(trace))
     parts = []
     for code, mine in enumerate((work.compute, kernel & ~work.compute, ~kernel)):

@@ -7,9 +7,9 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.segments import in_step, segments
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.markers import MODULE, is_step, is_user_frame
+from torch_tb_profiler.base.markers import MODULE_PREFIX, is_step, is_user_frame
 from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived, name_mask
 
 _LEAST_SHARE = 0.001
@@ -131,7 +131,7 @@ def _paths(trace: Trace, rows: Int32) -> _Paths:
 def _folded(trace: Trace) -> Bool:
     """bool[strings + 1]: names that the flame graph leaves out: of steps and of frames that are not the user's."""
     frame = np.zeros(len(trace.strings) + 1, np.bool_)
-    frame[trace.events.name[kinds(trace) == Kind.PYTHON]] = True
+    frame[trace.events.name[event_kinds(trace) == Kind.PYTHON]] = True
     frame[-1] = False
-    shown = name_mask(trace.strings, lambda name: is_user_frame(name) or name.startswith(MODULE))
+    shown = name_mask(trace.strings, lambda name: is_user_frame(name) or name.startswith(MODULE_PREFIX))
     return (frame & ~shown) | name_mask(trace.strings, is_step)

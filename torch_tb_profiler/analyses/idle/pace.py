@@ -8,10 +8,10 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.causes import LAUNCH_BOUND
 from torch_tb_profiler.analyses.schedule.gaps import windows, work_of
 from torch_tb_profiler.analyses.schedule.segments import segments
-from torch_tb_profiler.base.intervals import covered
+from torch_tb_profiler.base.intervals import covered_time
 from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Trace, derived, distinct
+from torch_tb_profiler.model.trace import Trace, derived, distinct_codes
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -31,8 +31,8 @@ class Pace(msgspec.Struct, frozen=True):
 def pace(trace: Trace, device: int) -> Pace:
     """Of one device."""
     work, idle = work_of(trace, device), segments(trace, device)
-    inside = covered(windows(steps(trace)), work.start, work.start + 1) > 0
-    calls = distinct(work.call[inside])
+    inside = covered_time(windows(steps(trace)), work.start, work.start + 1) > 0
+    calls = distinct_codes(work.call[inside])
     thread, start = trace.events.thread[calls], trace.events.start[calls]
     order = np.lexsort((start, thread))
     between = np.diff(start[order])[np.diff(thread[order]) == 0]

@@ -11,7 +11,7 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.places import places
 from torch_tb_profiler.analyses.schedule.segments import Segments, in_step, segments
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
-from torch_tb_profiler.model.calls.calltree import enclosing_operator
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.trace import NO_CODE, Float64, Int8, Int32, Int64, Trace, derived
 
 By = Literal["cause", "emptied_by", "operator", "module", "frame"]
@@ -126,7 +126,7 @@ def _subjects(trace: Trace, idle: Segments, by: By) -> tuple[Int64, tuple[str, .
 def _emptying(trace: Trace, call: Int32) -> tuple[Int64, tuple[str, ...]]:
     """Calls by their name and the operator around them: cudaStreamSynchronize in aten::item."""
     names, known = trace.events.name, call >= 0
-    operator = np.where(known, enclosing_operator(trace)[call], NO_CODE)
+    operator = np.where(known, enclosing_operators(trace)[call], NO_CODE)
     around = np.where(operator >= 0, names[operator], NO_CODE)
     keys = group(np.where(known, names[call], NO_CODE), around)
     texts = []

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.utilization import window
-from torch_tb_profiler.base.intervals import Intervals, covered, merge, subtract, total
+from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, subtract, total
 from torch_tb_profiler.model.engines.executions import one_each
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace, derived, name_mask
 from torch_tb_profiler.model.vendors.gaudi import ENGINES, engines
@@ -65,7 +65,7 @@ class EngineTimes(msgspec.Struct, frozen=True):
 @derived
 def engine_times(trace: Trace) -> EngineTimes | None:
     """None of a trace without such engines."""
-    rows = of_kind(trace, *DEVICE)
+    rows = rows_of_kind(trace, *DEVICE_KINDS)
     engine = engines(trace)[trace.events.thread[rows]]
     rows, engine = rows[engine >= 0], engine[engine >= 0]
     if len(rows) == 0:
@@ -77,7 +77,7 @@ def engine_times(trace: Trace) -> EngineTimes | None:
         lanes = len(np.unique(trace.events.thread[mine]))
         classes.append(EngineClass(ENGINES[number], lanes, _within(_merged(trace, mine), begin, end)))
     working = _merged(trace, rows)
-    calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     calls = calls[name_mask(trace.strings, lambda name: name in GRAPHS)[trace.events.name[calls]]]
     meanwhile = subtract(_merged(trace, calls), working)
     return EngineTimes(
@@ -90,11 +90,11 @@ def engine_times(trace: Trace) -> EngineTimes | None:
 
 
 def _merged(trace: Trace, rows: Int32) -> Intervals:
-    return merge(trace.events.start[rows], ends(trace)[rows])
+    return merge(trace.events.start[rows], event_ends(trace)[rows])
 
 
 def _within(busy: Intervals, begin: int, end: int) -> int:
-    return int(covered(busy, np.array([begin]), np.array([end]))[0]) if end > begin else 0
+    return int(covered_time(busy, np.array([begin]), np.array([end]))[0]) if end > begin else 0
 
 
 def _recipes(trace: Trace, rows: Int32) -> tuple[Recipe, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups
-from torch_tb_profiler.model.devices import device_of
+from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
 LIMITERS = ("threads", "registers", "shared memory", "grid")
@@ -24,7 +24,7 @@ def limiters(trace: Trace, rows: Int32) -> Int32:
     registers = trace.arg_int("registers per thread", rows)
     shared = trace.arg_int("shared memory", rows)
     grid = trace.arg_float("blocks per SM", rows)
-    device = device_of(trace)[rows]
+    device = device_ids(trace)[rows]
     for properties in _device_properties(trace):
         most = [properties.get(key) for key in ("maxThreadsPerMultiprocessor", "regsPerMultiprocessor")]
         memory = properties.get("sharedMemPerMultiprocessor")

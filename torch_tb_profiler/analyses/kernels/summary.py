@@ -10,11 +10,11 @@ import numpy as np
 from torch_tb_profiler.analyses.kernels.limits import LIMITERS, common_code, limiters
 from torch_tb_profiler.analyses.kernels.table import Table, operator_name
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
-from torch_tb_profiler.model.copies import moved_bytes, recorded_direction
-from torch_tb_profiler.model.devices import device_kind, device_of, stream_of
+from torch_tb_profiler.model.copies import copy_directions, moved_bytes
+from torch_tb_profiler.model.devices import device_ids, device_kind, stream_ids
 from torch_tb_profiler.model.engines.executions import call_lengths
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.tensor_cores import UNKNOWN, YES, verdict
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.tensor_cores import TC_UNKNOWN, TC_YES, tensor_core_verdict
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
 
 _AGREE = "the names of all its kernels agree"
@@ -61,7 +61,7 @@ def kernel_sums(trace: Trace, table: Table) -> KernelSums:
         p95=order.quantiles[1],
         blocks_per_sm=weighted_means(groups, trace.arg_float("blocks per SM", table.rows), length),
         occupancy=weighted_means(groups, trace.arg_float("est. achieved occupancy %", table.rows), length) / 100,
-        tc_used=[None if use == UNKNOWN else use == YES for use, _ in verdicts],
+        tc_used=[None if use == TC_UNKNOWN else use == TC_YES for use, _ in verdicts],
         tc_reason=[why for _, why in verdicts],
         limiter=[LIMITERS[code] if code != NO_CODE else None for code in limits.tolist()],
     )
@@ -71,13 +71,17 @@ def _verdicts(trace: Trace, table: Table) -> list[tuple[int, str]]:
     """Per group YES, NO or UNKNOWN for Tensor cores, and why; UNKNOWN where its kernels differ."""
     vendor = device_kind(trace)
     names, which = np.unique(trace.events.name[table.rows], return_inverse=True)
-    each = [verdict(trace.strings[code], vendor) for code in names.tolist()]
+    each = [tensor_core_verdict(trace.strings[code], vendor) for code in names.tolist()]
     use = np.array([answer for answer, _ in each], np.int32)[which]
     # Shifted, so that what is not known is told from what differs.
-    agreed = common_code(table.groups, (use - UNKNOWN).astype(np.int32))
+    agreed = common_code(table.groups, (use - TC_UNKNOWN).astype(np.int32))
     one = common_code(table.groups, which.astype(np.int32))
     return [
-        each[name] if name != NO_CODE else (UNKNOWN, _DIFFER) if code == NO_CODE else (code + UNKNOWN, _AGREE)
+        each[name]
+        if name != NO_CODE
+        else (TC_UNKNOWN, _DIFFER)
+        if code == NO_CODE
+        else (code + TC_UNKNOWN, _AGREE)
         for name, code in zip(one.tolist(), agreed.tolist(), strict=True)
     ]
 
@@ -152,11 +156,11 @@ def memory_operation_sums(trace: Trace, table: Table) -> MemoryOperationSums:
     size = moved_bytes(trace, table.rows)
     known = size != ABSENT
     event = table.rows[groups.first]
-    codes, texts = recorded_direction(trace, event)
+    codes, texts = copy_directions(trace, event)
     return MemoryOperationSums(
         event=event,
         direction=[texts[code] if code >= 0 else None for code in codes.tolist()],
-        memset=kinds(trace)[event] == Kind.MEMSET,
+        memset=event_kinds(trace)[event] == Kind.MEMSET,
         calls=groups.counts,
         total=groups.sums(length),
         most=order_statistics(groups, length).most,
@@ -176,10 +180,10 @@ class StreamTime(msgspec.Struct, frozen=True):
 
 def stream_times(trace: Trace) -> list[StreamTime]:
     """The streams with work, by device and stream; work that names none is left out."""
-    work = of_kind(trace, *DEVICE)
-    device, stream = device_of(trace)[work], stream_of(trace)[work]
+    work = rows_of_kind(trace, *DEVICE_KINDS)
+    device, stream = device_ids(trace)[work], stream_ids(trace)[work]
     groups = group(device, stream)
-    totals = groups.sums((ends(trace) - trace.events.start)[work])
+    totals = groups.sums((event_ends(trace) - trace.events.start)[work])
     columns = (device[groups.first], stream[groups.first], groups.counts, totals)
     streams = [StreamTime(*each) for each in zip(*(column.tolist() for column in columns), strict=True)]
     named = [each for each in streams if ABSENT not in (each.device, each.stream)]

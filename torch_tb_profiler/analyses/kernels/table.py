@@ -11,10 +11,10 @@ from torch_tb_profiler.analyses.shared.device_work import chosen_work
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, named
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.operators import operators
-from torch_tb_profiler.model.copies import recorded_direction
+from torch_tb_profiler.model.copies import copy_directions
 from torch_tb_profiler.model.engines.executions import one_each
-from torch_tb_profiler.model.families import families, of_family
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.families import family_codes, family_mask
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 
 GroupBy = Literal["name", "launch", "family"]
@@ -40,8 +40,8 @@ class Table(msgspec.Struct, frozen=True):
 
 def kernel_table(trace: Trace, group_by: GroupBy, kept: Filter) -> Table:
     """Raises NotFoundError for an unknown step."""
-    rows = one_each(trace, filtered(trace, of_kind(trace, Kind.KERNEL), kept))
-    keys: list[Any] = [families(trace)[rows] if group_by == "family" else trace.events.name[rows]]
+    rows = one_each(trace, filtered(trace, rows_of_kind(trace, Kind.KERNEL), kept))
+    keys: list[Any] = [family_codes(trace)[rows] if group_by == "family" else trace.events.name[rows]]
     if group_by == "launch":
         keys += [
             operator_name(trace, rows),
@@ -57,7 +57,7 @@ def filtered(trace: Trace, rows: Int32, kept: Filter) -> Int32:
     """The device work that a filter keeps. Raises UsageError for an unknown family."""
     rows = chosen_work(trace, rows, kept.step, kept.device, kept.stream)
     if kept.family:
-        rows = rows[of_family(trace, rows, kept.family)]
+        rows = rows[family_mask(trace, rows, kept.family)]
     if not kept.operator:
         return rows
     calls = operators(trace)
@@ -76,8 +76,8 @@ def operator_name(trace: Trace, rows: Int32) -> Int32:
 
 def memory_operations(trace: Trace, kept: Filter) -> Table:
     """Copies and memsets by name, and by direction where the file says it beside the name."""
-    rows = filtered(trace, of_kind(trace, Kind.MEMCPY, Kind.MEMSET), kept)
-    return Table(rows, group(trace.events.name[rows], recorded_direction(trace, rows)[0]))
+    rows = filtered(trace, rows_of_kind(trace, Kind.MEMCPY, Kind.MEMSET), kept)
+    return Table(rows, group(trace.events.name[rows], copy_directions(trace, rows)[0]))
 
 
 def launches_beside(trace: Trace, group_by: GroupBy, kept: Filter, event: int) -> Int32:

@@ -15,8 +15,8 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.intervals import merge, total
-from torch_tb_profiler.model.copies import moved_bytes, recorded_direction
-from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.copies import copy_directions, moved_bytes
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
 
 Direction = Literal["host to device", "device to host", "device to device", "device to peer", "unknown"]
@@ -65,8 +65,8 @@ def direction_of(name: str) -> tuple[Direction, HostMemory | None]:
 
 def copies(trace: Trace, work: Int32) -> list[Copies]:
     """The copies among some device work, by direction and memory, the most time first."""
-    rows = work[kinds(trace)[work] == Kind.MEMCPY]
-    name, (written, texts) = trace.events.name[rows], recorded_direction(trace, rows)
+    rows = work[event_kinds(trace)[work] == Kind.MEMCPY]
+    name, (written, texts) = trace.events.name[rows], copy_directions(trace, rows)
     kinds_of_copy = group(name, written)
     ways: dict[tuple[Direction, HostMemory | None], list[int]] = {}
     for number, first in enumerate(kinds_of_copy.first.tolist()):
@@ -78,7 +78,7 @@ def copies(trace: Trace, work: Int32) -> list[Copies]:
         size = moved_bytes(trace, mine)
         sized = mine[size >= 0]
         moved = int(size[size >= 0].sum()) if len(sized) else None
-        busy = total(merge(trace.events.start[sized], ends(trace)[sized]))
+        busy = total(merge(trace.events.start[sized], event_ends(trace)[sized]))
         groups.append(Copies(direction, memory, mine, moved, len(sized), busy))
     return sorted(groups, key=lambda each: -each.time_ns)
 
@@ -91,7 +91,7 @@ def bytes_between(trace: Trace, rows: Int32, edges: Int64) -> Int64:
     """
     size = moved_bytes(trace, rows)
     rows, size = rows[size >= 0], size[size >= 0]
-    start, finish = trace.events.start[rows], ends(trace)[rows]
+    start, finish = trace.events.start[rows], event_ends(trace)[rows]
     lasting = finish > start
     # A copy of no length moves everything at once.
     instant = np.searchsorted(edges, start[~lasting], "right") - 1

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import group, order_statistics
-from torch_tb_profiler.model.calls.links import launches
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace
 
 SLOW_CALL_NS = 50_000
@@ -69,10 +69,10 @@ class ApiCalls(msgspec.Struct, frozen=True):
 
 def launch_calls(trace: Trace, work: Int32) -> LaunchCalls:
     """The calls that launched some device work; work without a recorded call is left out."""
-    rows, launch = launches(trace)
+    rows, launch = device_launches(trace)
     kept = np.isin(rows, work) & (launch >= 0)
     rows, launch = rows[kept], launch[kept]
-    start, finish = trace.events.start, ends(trace)
+    start, finish = trace.events.start, event_ends(trace)
     order = np.lexsort((start[rows], launch))
     rows, launch = rows[order], launch[order]
     calls = group(launch)

@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.analyses.schedule.targets import time_target
 from torch_tb_profiler.analyses.schedule.what_if import unexplained, without
 from torch_tb_profiler.base.intervals import merge
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 
@@ -29,7 +29,7 @@ def captures(trace: Trace, sequences: Listed[Sequence]) -> list[int] | None:
         calls = launch[each.rows]
         calls = calls[(calls >= 0).all(axis=1)]
         first = trace.events.start[calls].min(axis=1, initial=np.iinfo(np.int64).max)
-        parts.append(time_target(trace, merge(first, ends(trace)[calls].max(axis=1, initial=0))))
+        parts.append(time_target(trace, merge(first, event_ends(trace)[calls].max(axis=1, initial=0))))
     if not parts:
         return []
     spans = recorded_spans(trace)

@@ -7,7 +7,7 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 
 
@@ -16,7 +16,7 @@ def common_slice(trace: Trace, work: Int32) -> int:
 
     A call that launched all of it (a graph) is that slice itself. A step is no answer: it launches everything.
     """
-    rows, launch = launches(trace)
+    rows, launch = device_launches(trace)
     order = np.argsort(rows)
     calls = launch[order][np.searchsorted(rows[order], work)]
     if len(calls) == 0 or (calls < 0).any():

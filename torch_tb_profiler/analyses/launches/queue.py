@@ -10,8 +10,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.calls.links import launches
-from torch_tb_profiler.model.devices import device_of, stream_of
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
@@ -59,12 +59,12 @@ def queues(trace: Trace, work: Int32) -> list[Queue]:
     many (a graph) adds them all at once. Work that a skewed clock starts before its call makes a queue negative:
     its call then counts as of that instant.
     """
-    rows, launch = launches(trace)
+    rows, launch = device_launches(trace)
     kept = np.isin(rows, work) & (launch >= 0)
     rows, launch = rows[kept], launch[kept]
     begin = trace.events.start[rows]
     call = np.minimum(trace.events.start[launch], begin)
-    device, stream = device_of(trace)[rows], stream_of(trace)[rows]
+    device, stream = device_ids(trace)[rows], stream_ids(trace)[rows]
     results = []
     for key in np.unique(np.stack([device, stream]), axis=1).T if len(rows) else ():
         mine = (device == key[0]) & (stream == key[1])

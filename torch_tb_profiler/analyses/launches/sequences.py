@@ -14,8 +14,8 @@ import numpy as np
 from torch_tb_profiler.analyses.launches.grams import maximal, repeats
 from torch_tb_profiler.analyses.shared.device_work import chosen_work
 from torch_tb_profiler.analyses.shared.grouping import launch_times
-from torch_tb_profiler.model.devices import device_of, stream_of
-from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
+from torch_tb_profiler.model.devices import device_ids, stream_ids
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
 
@@ -64,9 +64,9 @@ class Sequences(msgspec.Struct, frozen=True):
 @derived
 def sequences(trace: Trace, device: int | None = None, stream: int | None = None, most: int = 8) -> Sequences:
     """At most `most` sequences of two and more, each run at least 3 times and twice per step."""
-    work = chosen_work(trace, of_kind(trace, *DEVICE), "", device, stream)
+    work = chosen_work(trace, rows_of_kind(trace, *DEVICE_KINDS), "", device, stream)
     codes, rows = _codes(trace, work)
-    duration = (ends(trace) - trace.events.start)[rows]
+    duration = (event_ends(trace) - trace.events.start)[rows]
     cost = np.where(rows >= 0, duration, 0)
     before = np.append(0, np.cumsum(cost))
     spans = steps(trace)
@@ -84,13 +84,15 @@ def sequences(trace: Trace, device: int | None = None, stream: int | None = None
 
 def duration_of(trace: Trace, rows: Int32) -> Int64:
     """ns, in the shape of the rows."""
-    lasting: Int64 = ends(trace)[rows] - trace.events.start[rows]
+    lasting: Int64 = event_ends(trace)[rows] - trace.events.start[rows]
     return lasting
 
 
 def _codes(trace: Trace, work: Int32) -> tuple[Int64, Int32]:
     """(names of the work as codes, -1 between streams and between steps; its rows, -1 likewise)."""
-    stream = np.unique(np.stack([device_of(trace)[work], stream_of(trace)[work]]), axis=1, return_inverse=True)[1]
+    stream = np.unique(np.stack([device_ids(trace)[work], stream_ids(trace)[work]]), axis=1, return_inverse=True)[
+        1
+    ]
     stream = stream.reshape(-1)
     order = np.lexsort((trace.events.start[work], stream))
     work, stream = work[order], stream[order]

@@ -7,8 +7,8 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, in_range
-from torch_tb_profiler.model.calls.operators import operators, with_nested
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.calls.operators import operators, sum_with_nested
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.memory.events import memory_operators, memory_records
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
 
@@ -44,7 +44,7 @@ def operator_memory(trace: Trace, level: Levels, begin: int | None, end: int | N
     allocated = np.maximum(size, 0)
     columns = (size, (size > 0).astype(np.int64), allocated)
     selves = [_sums(owner, column, len(operator_calls)) for column in columns]
-    totals = [with_nested(trace, column) for column in selves]
+    totals = [sum_with_nested(trace, column) for column in selves]
     calls = np.flatnonzero(_overlapping(trace, operator_calls, begin, end))
     groups = group(trace.events.name[operator_calls[calls]])
     sums = [groups.sums(column[calls]) for column in (*totals, *selves)]
@@ -77,7 +77,7 @@ def _overlapping(trace: Trace, rows: Int32, begin: int | None, end: int | None) 
     if end is not None:
         inside &= trace.events.start[rows] <= end
     if begin is not None:
-        inside &= ends(trace)[rows] >= begin
+        inside &= event_ends(trace)[rows] >= begin
     return inside
 
 

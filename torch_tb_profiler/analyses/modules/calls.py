@@ -8,7 +8,7 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.tracks import Track, tracks
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived
 
 
@@ -44,7 +44,7 @@ def calls(trace: Trace) -> Calls:
     rows, count = tree.rows, len(trace)
     parent = tree.parent[rows]
     order = np.lexsort((trace.events.start[rows], trace.events.thread[rows], parent))
-    durations = ends(trace) - trace.events.start
+    durations = event_ends(trace) - trace.events.start
     nested = np.zeros(count, np.int64)
     np.add.at(nested, parent[parent >= 0], durations[rows[parent >= 0]])
     device = np.zeros(count, np.int64)
@@ -67,4 +67,4 @@ def threads(trace: Trace) -> list[Track]:
 
 def longest(trace: Trace, rows: Int32) -> int | None:
     """Position of the row that takes longest, the first of equal ones; None of no rows."""
-    return int(np.argmax((ends(trace) - trace.events.start)[rows])) if len(rows) else None
+    return int(np.argmax((event_ends(trace) - trace.events.start)[rows])) if len(rows) else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.families import families
+from torch_tb_profiler.model.families import family_codes
 from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.modules.modules import Modules
 from torch_tb_profiler.model.trace import Int64, Trace
 
@@ -20,7 +20,7 @@ def family_times(trace: Trace, model: Modules) -> Int64:
     rows = device_links(trace).rows
     rows = rows[model.code[rows] >= 0]
     times = np.zeros((len(model.names), len(FAMILIES)), np.int64)
-    np.add.at(times, (model.code[rows], families(trace)[rows]), (ends(trace) - trace.events.start)[rows])
+    np.add.at(times, (model.code[rows], family_codes(trace)[rows]), (event_ends(trace) - trace.events.start)[rows])
     return times
 
 

@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.modules.times import (
 )
 from torch_tb_profiler.model.calls.calltree import CallTree
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.modules.modules import Modules
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
@@ -102,7 +102,7 @@ def _launched(trace: Trace, model: Modules, tree: CallTree) -> tuple[Int32, Int6
     """Direct operators and the device time launched in them, forward."""
     owner = owning_operator(trace, model, tree)
     links = device_links(trace)
-    durations = (ends(trace) - trace.events.start)[links.rows]
+    durations = (event_ends(trace) - trace.events.start)[links.rows]
     operator = np.where(links.operator >= 0, owner[links.operator], NO_CODE)
     kept = (operator >= 0) & ~model.backward[links.rows] & (model.code[links.rows] >= 0)
     kept[kept] = model.code[operator[kept]] == model.code[links.rows[kept]]

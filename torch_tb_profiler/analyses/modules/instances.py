@@ -8,7 +8,7 @@ import numpy as np
 from torch_tb_profiler.analyses.modules.calls import calls
 from torch_tb_profiler.analyses.modules.times import recomputed
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.modules.modules import Modules
 from torch_tb_profiler.model.trace import Trace
 
@@ -29,7 +29,7 @@ def module_calls(trace: Trace, model: Modules, place: int, rows: slice) -> tuple
     if not 0 <= place < len(model.names):
         raise NotFoundError(f"there is no module {place}", hint=f"places: 0 to {len(model.names) - 1}")
     events = model.calls[model.code[model.calls] == place]
-    durations = (ends(trace) - trace.events.start)[events]
+    durations = (event_ends(trace) - trace.events.start)[events]
     order = np.lexsort((events, -durations))[rows]
     page = events[order]
     columns = (

@@ -14,9 +14,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.calls.calltree import CallTree, tree_of
+from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.modules.modules import Modules
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
 
@@ -72,7 +72,7 @@ class ModuleTimes(msgspec.Struct, frozen=True):
 def module_times(trace: Trace, model: Modules) -> ModuleTimes:
     """Times of all places."""
     count = len(model.names)
-    durations = ends(trace) - trace.events.start
+    durations = event_ends(trace) - trace.events.start
 
     def per_place(rows: Int32, times: Int64) -> Int64:
         return _sums(model.code[rows], times, count)
@@ -119,9 +119,9 @@ def operators_and_calls(trace: Trace, model: Modules) -> CallTree:
 
     Other events (Python frames, annotations) may overlap an operator without nesting; here they do not disturb.
     """
-    rows = of_kind(trace, Kind.CPU_OP)
+    rows = rows_of_kind(trace, Kind.CPU_OP)
     rows = rows[(model.code[rows] >= 0) & ~model.backward[rows]]
-    return tree_of(trace, np.sort(np.concatenate([rows, model.nesting.rows])))
+    return build_call_tree(trace, np.sort(np.concatenate([rows, model.nesting.rows])))
 
 
 def direct_operators(trace: Trace, model: Modules, tree: CallTree) -> Int32:
@@ -139,7 +139,7 @@ def operator_times(trace: Trace, model: Modules, tree: CallTree) -> tuple[Int32,
     Those of side lanes are left out: another event has their time already.
     """
     owner = owning_operator(trace, model, tree)
-    durations = ends(trace) - trace.events.start
+    durations = event_ends(trace) - trace.events.start
     rows = np.flatnonzero(owner == np.arange(len(trace))).astype(np.int32)
     inside = np.concatenate([model.nesting.rows, rows])
     around = tree.parent[inside]

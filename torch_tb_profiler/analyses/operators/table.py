@@ -19,15 +19,15 @@ from torch_tb_profiler.analyses.shared.grouping import (
 from torch_tb_profiler.analyses.shared.shapes import shapes
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.markers import is_step
-from torch_tb_profiler.model.calls.calltree import tree_of
-from torch_tb_profiler.model.calls.enclosing import innermost
+from torch_tb_profiler.model.calls.calltree import build_call_tree
+from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.calls.operators import Operators, operators
-from torch_tb_profiler.model.families import families, of_family
+from torch_tb_profiler.model.families import family_codes, family_mask
 from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.modules.modules import modules
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, distinct, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, distinct_codes, name_mask
 
 GroupBy = Literal["name", "shape", "signature", "module", "annotation"]
 """name; name + input shapes; name + shapes, dtypes and strides; name + nn.Module; name + annotation around it."""
@@ -107,7 +107,7 @@ def _wanted(trace: Trace, work: Int32, kept: Filter) -> Bool:
     if kept.kernel:
         wanted &= named(trace, work, kept.kernel)
     if kept.family:
-        wanted &= of_family(trace, work, kept.family)
+        wanted &= family_mask(trace, work, kept.family)
     return wanted
 
 
@@ -115,7 +115,7 @@ def launched_families(trace: Trace) -> list[str]:
     """Families of the device work that operators launched, in order of FAMILIES."""
     work = device_links(trace).rows
     owned = work[operators(trace).owner[work] >= 0]
-    return [FAMILIES[number] for number in distinct(families(trace)[owned].astype(np.int32))]
+    return [FAMILIES[number] for number in distinct_codes(family_codes(trace)[owned].astype(np.int32))]
 
 
 def _keys(trace: Trace, rows: Int32, group_by: GroupBy) -> list[Int32]:
@@ -135,9 +135,9 @@ def _keys(trace: Trace, rows: Int32, group_by: GroupBy) -> list[Int32]:
 @derived
 def annotation_around(trace: Trace) -> Int32:
     """int32[n]: row of the innermost annotation of the user around each event; steps do not count."""
-    rows = of_kind(trace, Kind.ANNOTATION)
+    rows = rows_of_kind(trace, Kind.ANNOTATION)
     rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
-    return innermost(trace, tree_of(trace, rows))
+    return innermost_enclosing(trace, build_call_tree(trace, rows))
 
 
 class Unlinked(msgspec.Struct, frozen=True):
@@ -164,5 +164,5 @@ def unlinked(trace: Trace, kept: Filter) -> Unlinked:
     if kept.phase:
         keep &= in_phase(trace, rows, kept.phase)
     keep &= _wanted(trace, rows, kept)
-    length = (ends(trace) - trace.events.start)[rows[keep]]
+    length = (event_ends(trace) - trace.events.start)[rows[keep]]
     return Unlinked(int(keep.sum()), int(length.sum()))

@@ -14,10 +14,18 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overlap.recorded import STREAM, recorded_times
 from torch_tb_profiler.analyses.shared.packing import float64_bytes
-from torch_tb_profiler.base.intervals import EMPTY, Intervals, covered, intersect, merge, subtract, union
+from torch_tb_profiler.base.intervals import (
+    NO_INTERVALS,
+    Intervals,
+    covered_time,
+    intersect,
+    merge,
+    subtract,
+    union,
+)
 from torch_tb_profiler.model.iterations.ranges import Iterations, iterations, stream_ranges
-from torch_tb_profiler.model.kinds import ends
-from torch_tb_profiler.model.ranks import rank
+from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int32, Int64, Trace, derived
 
 COMPUTE = "compute"
@@ -71,20 +79,20 @@ def summarize(trace: Trace) -> RankOverlap:
         **_idle_times(trace, iteration, rows),
         **{f"recorded {name}": values for name, values in recorded_times(trace, iteration.row).items()},
     }
-    return RankOverlap(rank(trace), {name: float64_bytes(values) for name, values in columns.items()})
+    return RankOverlap(trace_rank(trace), {name: float64_bytes(values) for name, values in columns.items()})
 
 
 def _busy_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:
     bounds = np.append(iteration.begins[1:], np.iinfo(np.int64).max)
 
     def per_iteration(busy: Intervals) -> Int64:
-        return covered(busy, iteration.begins, bounds)
+        return covered_time(busy, iteration.begins, bounds)
 
     streams = {name: _busy(trace, each) for name, each in rows.items()}
-    compute = streams.get(COMPUTE, EMPTY)
+    compute = streams.get(COMPUTE, NO_INTERVALS)
     communication = {
-        "allreduce": streams.get("allreduce", EMPTY),
-        "reducescatter": streams.get("reducescatter", EMPTY),
+        "allreduce": streams.get("allreduce", NO_INTERVALS),
+        "reducescatter": streams.get("reducescatter", NO_INTERVALS),
         "allgather": _busy(trace, _gathers(trace, rows)),
     }
     counted = union(communication["allreduce"], communication["reducescatter"])
@@ -104,15 +112,15 @@ def _busy_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) 
 def _idle_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:
     active = union(*(_busy(trace, each) for each in rows.values()))
     last = _last_ends(trace, rows, iteration)
-    gaps = last - iteration.starts - covered(active, iteration.starts, last)
-    idle = iteration.totals - covered(active, iteration.starts, iteration.starts + iteration.totals)
+    gaps = last - iteration.starts - covered_time(active, iteration.starts, last)
+    idle = iteration.totals - covered_time(active, iteration.starts, iteration.starts + iteration.totals)
     bounds = np.append(iteration.begins[1:], np.iinfo(np.int64).max)
-    rest = np.maximum(iteration.totals - covered(active, iteration.begins, bounds), 0)
+    rest = np.maximum(iteration.totals - covered_time(active, iteration.begins, bounds), 0)
     return {"idle": idle, "idle_before_last": np.where(gaps > 0, gaps, rest)}
 
 
 def _busy(trace: Trace, rows: Int32) -> Intervals:
-    return merge(trace.events.start[rows], ends(trace)[rows])
+    return merge(trace.events.start[rows], event_ends(trace)[rows])
 
 
 def _gathers(trace: Trace, rows: Mapping[str, Int32]) -> Int32:
@@ -129,13 +137,13 @@ def _last_ends(trace: Trace, rows: Mapping[str, Int32], iteration: Iterations) -
     last: Int64 = iteration.starts.copy()
     for each in rows.values():
         at = np.searchsorted(iteration.begins, trace.events.start[each], "right") - 1
-        np.maximum.at(last, at, ends(trace)[each])
+        np.maximum.at(last, at, event_ends(trace)[each])
     return last
 
 
 def _folded(trace: Trace, rows: Int32, begins: Int64) -> Int64:
     """int64[k]: ranges of one stream that begin while an earlier one runs, or in the moment in which it ends."""
-    start, finish = trace.events.start[rows], ends(trace)[rows]
+    start, finish = trace.events.start[rows], event_ends(trace)[rows]
     order = np.lexsort((finish, start))
     start, finish = start[order], finish[order]
     reach = np.maximum.accumulate(finish)

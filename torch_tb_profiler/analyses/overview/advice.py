@@ -20,7 +20,7 @@ from torch_tb_profiler.analyses.overview.kernel_rules.chains import elementwise_
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import optimizer_loop
 from torch_tb_profiler.analyses.overview.kernel_rules.products import slow_products
 from torch_tb_profiler.analyses.overview.memory_rules import memory_limit
-from torch_tb_profiler.model.kinds import DEVICE, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace, derived
 
@@ -42,7 +42,7 @@ _KERNEL_RULES = (slow_products, unfused_attention, elementwise_chains, optimizer
 @derived
 def advice(trace: Trace) -> tuple[Advice, ...]:
     """Of all rules that apply, by what following it gains; empty where `no_advice` says why."""
-    rules = (*_RULES, *_KERNEL_RULES) if len(of_kind(trace, *DEVICE)) else _RULES
+    rules = (*_RULES, *_KERNEL_RULES) if len(rows_of_kind(trace, *DEVICE_KINDS)) else _RULES
     return _worthwhile(trace, rules, gains)
 
 

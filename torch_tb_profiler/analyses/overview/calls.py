@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.median import median
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, name_mask
 
@@ -44,7 +44,7 @@ class Calls(msgspec.Struct, frozen=True):
 @derived
 def calls(trace: Trace) -> Calls:
     """Every call at most once."""
-    rows = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    rows = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     rows = rows[_named(trace, rows, _VENDOR)]
     launch, wait = _named(trace, rows, _LAUNCH), _named(trace, rows, _WAIT)
     memory = _named(trace, rows, _MEMORY)
@@ -72,5 +72,5 @@ def _recurs(trace: Trace, rows: Int32) -> bool:
     if count < 3:
         return False
     at = np.searchsorted(spans.host_starts, trace.events.start[rows], "right") - 1
-    inside = at[(at >= 0) & (ends(trace)[rows] <= spans.host_ends[at])]
+    inside = at[(at >= 0) & (event_ends(trace)[rows] <= spans.host_ends[at])]
     return 2 * len(np.unique(inside[spans.complete[inside]])) > count

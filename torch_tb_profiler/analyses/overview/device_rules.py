@@ -17,9 +17,9 @@ from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
-from torch_tb_profiler.model.devices import DeviceInfo, device_of, devices
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, names_of, of_kind
-from torch_tb_profiler.model.tensor_cores import NO, eligible_operators, uses_tensor_cores
+from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, names_of_kind, rows_of_kind
+from torch_tb_profiler.model.tensor_cores import TC_NO, eligible_operators, uses_tensor_cores
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask
 
 USUAL = 3
@@ -52,7 +52,7 @@ def communication(trace: Trace) -> Iterator[Finding]:
         return
     start, end, kind = operations.start[timed], operations.end[timed], operations.collective[timed]
     longest = int(timed[np.argmax(end - start)])
-    on_device = len(of_kind(trace, *DEVICE)) > 0
+    on_device = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0
     size = (
         np.maximum(operations.bytes_in, operations.bytes_out)[timed] if on_device else np.full(len(timed), ABSENT)
     )
@@ -105,14 +105,14 @@ def _usual(duration: Int64, kind: Int32, size: Int64) -> Int64:
 
 def data_parallel(trace: Trace) -> Iterator[Finding]:
     """One process drives several devices: with one for each, every device could work as the busiest does."""
-    if len(devices(trace)) < 2 or DATA_PARALLEL not in names_of(trace, Kind.CPU_OP, Kind.ANNOTATION):
+    if len(devices(trace)) < 2 or DATA_PARALLEL not in names_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION):
         return
-    kernels = of_kind(trace, Kind.KERNEL)
+    kernels = rows_of_kind(trace, Kind.KERNEL)
     kernels = kernels[~communication_kernels(trace)[kernels]]
-    used = device_of(trace)[kernels]
+    used = device_ids(trace)[kernels]
     busiest = max(
         (
-            merge(trace.events.start[mine], ends(trace)[mine])
+            merge(trace.events.start[mine], event_ends(trace)[mine])
             for mine in (kernels[used == id] for id in np.unique(used))
         ),
         key=total,
@@ -151,19 +151,19 @@ def mixed_precision(trace: Trace) -> Iterator[Finding]:
     if len(capable) < len(devices(trace)) or not capable:
         return
     links = device_links(trace)
-    candidates = (kinds(trace)[links.rows] == Kind.KERNEL) & (links.operator >= 0)
+    candidates = (event_kinds(trace)[links.rows] == Kind.KERNEL) & (links.operator >= 0)
     rows, operators = links.rows[candidates], links.operator[candidates]
-    idle_cores = eligible_operators(trace)[operators] & (uses_tensor_cores(trace)[rows] == NO)
+    idle_cores = eligible_operators(trace)[operators] & (uses_tensor_cores(trace)[rows] == TC_NO)
     idle_cores &= _in_float32(trace, operators)
     mine = rows[idle_cores]
     if len(mine) == 0:
         return
-    others = np.setdiff1d(of_kind(trace, *DEVICE), mine)
+    others = np.setdiff1d(rows_of_kind(trace, *DEVICE_KINDS), mine)
     newest = min(_capability(device) for device in capable)
     yield Finding(
         "mixed_precision",
-        merge(trace.events.start[mine], ends(trace)[mine]),
-        merge(trace.events.start[others], ends(trace)[others]),
+        merge(trace.events.start[mine], event_ends(trace)[mine]),
+        merge(trace.events.start[others], event_ends(trace)[others]),
         mine,
         on_device=True,
         case="tf32" if newest >= (8, 0) else "fp16",
@@ -173,16 +173,16 @@ def mixed_precision(trace: Trace) -> Iterator[Finding]:
 
 def layout_conversion(trace: Trace) -> Iterator[Finding]:
     """Tensors that are reordered between NCHW and NHWC because convolutions want another layout than they have."""
-    kernels = of_kind(trace, Kind.KERNEL)
+    kernels = rows_of_kind(trace, Kind.KERNEL)
     names = trace.events.name[kernels]
     mine = kernels[name_mask(trace.strings, _CONVERSION.search, names)[names]]
     if len(mine) == 0:
         return
-    others = np.setdiff1d(of_kind(trace, *DEVICE), mine)
+    others = np.setdiff1d(rows_of_kind(trace, *DEVICE_KINDS), mine)
     yield Finding(
         "layout_conversion",
-        merge(trace.events.start[mine], ends(trace)[mine]),
-        merge(trace.events.start[others], ends(trace)[others]),
+        merge(trace.events.start[mine], event_ends(trace)[mine]),
+        merge(trace.events.start[others], event_ends(trace)[others]),
         mine,
         on_device=True,
         value=len(mine),

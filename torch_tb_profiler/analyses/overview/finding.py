@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.intervals import EMPTY, Intervals
+from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals
 from torch_tb_profiler.model.trace import Int32
 
 LEAST_GAIN = 0.02
@@ -36,8 +36,8 @@ class Finding(msgspec.Struct, frozen=True):
     """
 
     id: str
-    during: Intervals = EMPTY
-    passes: Intervals = EMPTY
+    during: Intervals = NO_INTERVALS
+    passes: Intervals = NO_INTERVALS
     rows: Int32 = NO_ROWS
     on_device: bool = False
     case: str = ""

@@ -24,10 +24,10 @@ from torch_tb_profiler.analyses.schedule.targets import (
 )
 from torch_tb_profiler.analyses.schedule.what_if import unexplained, without
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.intervals import covered, intersect, merge, subtract
+from torch_tb_profiler.base.intervals import covered_time, intersect, merge, subtract
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import communication_kernels
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Trace, derived
@@ -114,7 +114,7 @@ def _share(trace: Trace, finding: Finding) -> float:
     spans = steps(trace)
     kept = spans.complete
     alone = subtract(finding.during, finding.passes)
-    mean = float(covered(alone, spans.starts[kept], spans.ends[kept]).sum()) / int(kept.sum())
+    mean = float(covered_time(alone, spans.starts[kept], spans.ends[kept]).sum()) / int(kept.sum())
     waits = _host_waits(trace) if finding.on_device else None
     return mean if waits is None else min(mean, waits)
 
@@ -122,14 +122,14 @@ def _share(trace: Trace, finding: Finding) -> float:
 @derived
 def _host_waits(trace: Trace) -> float | None:
     """Mean ns per complete step in which the host waits for the device; None without recorded calls."""
-    calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     if len(calls) == 0:
         return None
     long = calls[trace.events.duration[calls] >= WAITING_NS]
-    blocked = intersect(merge(trace.events.start[long], ends(trace)[long]), device_busy(trace))
+    blocked = intersect(merge(trace.events.start[long], event_ends(trace)[long]), device_busy(trace))
     windows = step_windows(trace)
-    inside = int(covered(blocked, windows.starts, windows.ends).sum())
-    return (inside + _tail(trace, int(ends(trace)[calls].max()))) / int(steps(trace).complete.sum())
+    inside = int(covered_time(blocked, windows.starts, windows.ends).sum())
+    return (inside + _tail(trace, int(event_ends(trace)[calls].max()))) / int(steps(trace).complete.sum())
 
 
 def _tail(trace: Trace, last_call: int) -> int:

@@ -6,7 +6,7 @@ from torch_tb_profiler.analyses.overview.idle import Covering, step_windows
 from torch_tb_profiler.analyses.overview.unrecorded import deepest
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.base.intervals import intersect, subtract, union
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.threads import main_thread
 from torch_tb_profiler.model.trace import Trace, derived
 
@@ -17,6 +17,6 @@ def main_operator(trace: Trace) -> Covering | None:
     complete steps spend in host operators; None if none does. Of two threads at once each would have all of it."""
     roles = dict(role_intervals(trace))
     time = intersect(step_windows(trace), roles.pop("cpu_exec"))
-    rows = of_kind(trace, Kind.CPU_OP)
+    rows = rows_of_kind(trace, Kind.CPU_OP)
     rows = rows[trace.events.thread[rows] == main_thread(trace)]
     return deepest(trace, subtract(time, union(*roles.values())), rows)

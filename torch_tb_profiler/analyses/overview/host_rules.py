@@ -26,9 +26,9 @@ from torch_tb_profiler.analyses.tracks.sources import stack
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.base.median import median
-from torch_tb_profiler.model.calls.calltree import enclosing_operator
-from torch_tb_profiler.model.calls.links import launches
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Trace, name_mask
 from torch_tb_profiler.model.trainer.events import loading_per_batch
@@ -73,7 +73,7 @@ def _allocator(trace: Trace, passes: Intervals) -> Iterator[Finding]:
 
 
 def _calls(id: str, trace: Trace, rows: Int32, passes: Intervals) -> Iterator[Finding]:
-    during = intersect(idle(trace), merge(trace.events.start[rows], ends(trace)[rows]))
+    during = intersect(idle(trace), merge(trace.events.start[rows], event_ends(trace)[rows]))
     during = subtract(during, passes)
     if len(during.starts):
         longest = int(rows[np.argmax(trace.events.duration[rows])])
@@ -91,11 +91,11 @@ def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     rows = calls(trace).waiting
     if len(rows) == 0:
         return
-    during, which = after(host_late(trace), trace.events.start[rows], ends(trace)[rows])
+    during, which = after(host_late(trace), trace.events.start[rows], event_ends(trace)[rows])
     if len(during.starts) == 0:
         return
     # The operator whose waits cost most stands for all of them.
-    operators = enclosing_operator(trace)[rows[which]]
+    operators = enclosing_operators(trace)[rows[which]]
     names = np.where(operators >= 0, trace.events.name[operators], -1)
     groups = group(names)
     worst = int(np.argmax(groups.sums(during.ends - during.starts)))
@@ -115,11 +115,11 @@ def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
 
 
 def _host_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
-    if len(of_kind(trace, *DEVICE)) == 0:
+    if len(rows_of_kind(trace, *DEVICE_KINDS)) == 0:
         yield from _alone(trace)
     stretches = long_stretches(subtract(host_late(trace), passes))
     for stretch in covering(trace, stretches)[:1]:
-        case = _CASES[Kind(kinds(trace)[stretch.event])]
+        case = _CASES[Kind(event_kinds(trace)[stretch.event])]
         yield Finding(
             "host_code",
             stretch.during,
@@ -142,32 +142,32 @@ def _alone(trace: Trace) -> Iterator[Finding]:
 
 def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     """Many short waits, each until the host has launched what follows."""
-    device, launch = launches(trace)
+    device, launch = device_launches(trace)
     linked = device[launch >= 0]
     if job(trace).graphs or len(linked) < LEAST_LAUNCHES:
         return
     during = subtract(short_stretches(host_late(trace)), passes)
     if len(during.starts):
-        item = median((ends(trace) - trace.events.start)[linked])
+        item = median((event_ends(trace) - trace.events.start)[linked])
         yield Finding("launch_bound", during, value=item, window=_longest(during))
 
 
 def pageable_copies(trace: Trace) -> Iterator[Finding]:
     """Copies to the device from memory that is not pinned, while nothing computes."""
-    copies = of_kind(trace, Kind.MEMCPY)
+    copies = rows_of_kind(trace, Kind.MEMCPY)
     pageable = name_mask(trace.strings, lambda text: "HtoD" in text and "Pageable" in text)
     copies = copies[pageable[trace.events.name[copies]]]
     if len(copies):
         roles = role_intervals(trace)
         others = union(roles["kernel"], roles["communication"], roles["dataloader"])
-        during = merge(trace.events.start[copies], ends(trace)[copies])
+        during = merge(trace.events.start[copies], event_ends(trace)[copies])
         longest = int(copies[np.argmax(trace.events.duration[copies])])
         yield Finding("pageable_copies", during, others, copies, value=len(copies), event=longest)
 
 
 def place_of(trace: Trace, row: int) -> str:
     """The innermost frame around a call that is not of a library; "" where none is recorded."""
-    operator = int(enclosing_operator(trace)[row])
+    operator = int(enclosing_operators(trace)[row])
     frames, _ = stack(trace, row, operator)
     return next((each.text for each in frames if is_user_frame(each.text)), "")
 

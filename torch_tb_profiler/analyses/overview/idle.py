@@ -12,14 +12,14 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.schedule.gaps import gaps
-from torch_tb_profiler.base.intervals import EMPTY, Intervals, intersect, merge, subtract, union
-from torch_tb_profiler.base.markers import is_mark, is_unnamed
-from torch_tb_profiler.model.calls.links import launches
-from torch_tb_profiler.model.calls.missing import missing_kernels
-from torch_tb_profiler.model.kinds import DEVICE, HOST, ends, of_kind
+from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, intersect, merge, subtract, union
+from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.calls.missing import missing_kernels_reason
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, HOST_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, distinct, name_mask
+from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, distinct_codes, name_mask
 
 LONG_NS = 1_000_000
 """A stretch that the device waits for longer is not for the next launch but for what the host does before."""
@@ -38,16 +38,16 @@ def step_windows(trace: Trace) -> Intervals:
 @derived
 def device_busy(trace: Trace) -> Intervals:
     """When any device computes, copies or exchanges data."""
-    rows = of_kind(trace, *DEVICE)
-    return merge(trace.events.start[rows], ends(trace)[rows])
+    rows = rows_of_kind(trace, *DEVICE_KINDS)
+    return merge(trace.events.start[rows], event_ends(trace)[rows])
 
 
 @derived
 def idle(trace: Trace) -> Intervals:
     """Within the complete steps; nothing where no device is recorded, or kernels are missing."""
     busy = device_busy(trace)
-    known = len(busy.starts) and missing_kernels(trace) is None
-    return subtract(step_windows(trace), busy) if known else EMPTY
+    known = len(busy.starts) and missing_kernels_reason(trace) is None
+    return subtract(step_windows(trace), busy) if known else NO_INTERVALS
 
 
 @derived
@@ -73,7 +73,7 @@ def device_late(trace: Trace) -> Intervals:
 
     Where a device's next work has no recorded launch, or none follows, it does not count.
     """
-    submitted = EMPTY
+    submitted = NO_INTERVALS
     for device in np.unique(device_items(trace).device).tolist():
         table = gaps(trace, device)
         known = (table.thread >= 0) & (table.next >= 0)
@@ -113,7 +113,7 @@ def _deepest(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, int]]:
     if len(longest) == 0:
         return
     rows = _slices(trace, int(lengths[longest].min()))
-    start, finish = trace.events.start[rows], ends(trace)[rows]
+    start, finish = trace.events.start[rows], event_ends(trace)[rows]
     for at in longest.tolist():
         begin, end = int(stretches.starts[at]), int(stretches.ends[at])
         inside = np.minimum(finish, end) - np.maximum(start, begin)
@@ -124,11 +124,11 @@ def _deepest(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, int]]:
 
 def _slices(trace: Trace, length: int) -> Int32:
     """Host slices of half this length on threads that launch; marks of the loop and what has no name are none."""
-    rows = of_kind(trace, *HOST)
-    named = name_mask(trace.strings, lambda text: not (is_mark(text) or is_unnamed(text)))
+    rows = rows_of_kind(trace, *HOST_KINDS)
+    named = name_mask(trace.strings, lambda text: not (is_training_mark(text) or is_anonymous_frame(text)))
     rows = rows[named[trace.events.name[rows]] & (2 * trace.events.duration[rows] >= length)]
-    _, launch = launches(trace)
-    threads = distinct(trace.events.thread[launch[launch >= 0]])
+    _, launch = device_launches(trace)
+    threads = distinct_codes(trace.events.thread[launch[launch >= 0]])
     kept: Int32 = rows[np.isin(trace.events.thread[rows], threads)] if len(threads) else rows
     return kept
 

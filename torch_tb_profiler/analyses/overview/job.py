@@ -8,9 +8,9 @@ import msgspec
 
 from torch_tb_profiler.base.markers import DISTRIBUTED_DATA_PARALLEL, is_data_loading, is_optimizer
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.missing import missing_copies, missing_kernels
+from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
 from torch_tb_profiler.model.health import is_truncated
-from torch_tb_profiler.model.kinds import DEVICE, Kind, names_of, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, names_of_kind, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace, derived
 
@@ -37,8 +37,8 @@ class Job(msgspec.Struct, frozen=True):
 @derived
 def job(trace: Trace) -> Job:
     """From the names of operators, annotations and calls."""
-    marks = names_of(trace, Kind.CPU_OP, Kind.ANNOTATION)
-    calls = names_of(trace, Kind.RUNTIME, Kind.DRIVER)
+    marks = names_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
+    calls = names_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     loaders = {name for name in marks if is_data_loading(name)}
     sharded = any("FSDP" in name or "FullyShardedDataParallel" in name for name in marks)
     return Job(
@@ -58,11 +58,11 @@ def no_advice(trace: Trace) -> str | None:
         return "there is no complete step"
     if job(trace).captures:
         return "graphs are captured in this trace, and what happens once says nothing of the steps that follow"
-    calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
-    if len(of_kind(trace, *DEVICE)) == 0 and len(calls):
+    calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    if len(rows_of_kind(trace, *DEVICE_KINDS)) == 0 and len(calls):
         return "the profiler did not record the device"
-    if len(of_kind(trace, *DEVICE)) and missing_kernels(trace) is not None:
+    if len(rows_of_kind(trace, *DEVICE_KINDS)) and missing_kernels_reason(trace) is not None:
         return "the profiler did not record the kernels"
-    if missing_copies(trace) is not None:
+    if missing_copies_reason(trace) is not None:
         return "the profiler did not record the copies, and a device may copy where it seems to wait"
     return None

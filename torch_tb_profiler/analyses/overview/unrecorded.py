@@ -6,9 +6,9 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.idle import Covering, long_stretches, step_windows
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
-from torch_tb_profiler.base.intervals import Intervals, covered, intersect, merge, subtract, total, union
-from torch_tb_profiler.base.markers import is_unnamed
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge, subtract, total, union
+from torch_tb_profiler.base.markers import is_anonymous_frame
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.threads import main_thread
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
@@ -28,7 +28,7 @@ def host_alone(trace: Trace) -> Covering | None:
     if found is None:
         return None
     rows = rows[trace.events.name[rows] == trace.events.name[found.event]]
-    lasts = total(intersect(step_windows(trace), merge(trace.events.start[rows], ends(trace)[rows])))
+    lasts = total(intersect(step_windows(trace), merge(trace.events.start[rows], event_ends(trace)[rows])))
     return found if 2 * total(found.during) >= lasts else None
 
 
@@ -46,7 +46,9 @@ def deepest(trace: Trace, rest: Intervals, rows: Int32) -> Covering | None:
         return None
     # Sums of calls are more than the time under a name, which may call itself: they say for which names to look.
     rows, _ = _often(trace, rows, trace.events.duration[rows], total(rest))
-    rows, often = _often(trace, rows, covered(rest, trace.events.start[rows], ends(trace)[rows]), total(rest))
+    rows, often = _often(
+        trace, rows, covered_time(rest, trace.events.start[rows], event_ends(trace)[rows]), total(rest)
+    )
     stretches = [_covering(trace, rest, rows[trace.events.name[rows] == code]) for code in often]
     half = [each for each in stretches if 2 * total(each.during) >= total(rest)]
     return min(half, key=lambda each: (total(each.during), int(trace.events.duration[each.event])), default=None)
@@ -61,7 +63,7 @@ def _often(trace: Trace, rows: Int32, times: Int64, whole: int) -> tuple[Int32, 
 
 
 def _covering(trace: Trace, rest: Intervals, rows: Int32) -> Covering:
-    during = intersect(rest, merge(trace.events.start[rows], ends(trace)[rows]))
+    during = intersect(rest, merge(trace.events.start[rows], event_ends(trace)[rows]))
     longest = int(rows[np.argmax(trace.events.duration[rows])])
     return Covering(trace.strings[trace.events.name[longest]], during, longest)
 
@@ -70,12 +72,12 @@ def _covering(trace: Trace, rest: Intervals, rows: Int32) -> Covering:
 def _functions(trace: Trace) -> Int32:
     """Calls of named Python functions on the main thread (others wait, or work beside) that hold no whole step:
     these explain nothing in it."""
-    rows = of_kind(trace, Kind.PYTHON)
+    rows = rows_of_kind(trace, Kind.PYTHON)
     rows = rows[trace.events.thread[rows] == main_thread(trace)]
-    named = name_mask(trace.strings, lambda name: not is_unnamed(name))  # a frame may have no name at all
+    named = name_mask(trace.strings, lambda name: not is_anonymous_frame(name))  # a frame may have no name at all
     rows = rows[named[trace.events.name[rows]]]
     spans = steps(trace)
     next_step = np.searchsorted(spans.host_starts, trace.events.start[rows], "left")
     until = np.append(spans.host_ends, np.iinfo(np.int64).max)[next_step]
-    kept: Int32 = rows[ends(trace)[rows] < until]
+    kept: Int32 = rows[event_ends(trace)[rows] < until]
     return kept

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
-from torch_tb_profiler.model.calls.calltree import enclosing_operator
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.counters.measures import measures
 from torch_tb_profiler.model.counters.ranges import ranges
 from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Trace
@@ -83,7 +83,7 @@ def _names(trace: Trace, rows: Int32) -> Int32:
 
 def _outermost(trace: Trace, rows: Int32) -> Int32:
     """int32[k]: the outermost operator around each, itself if there is none."""
-    around = enclosing_operator(trace)
+    around = enclosing_operators(trace)
     outer: Int32 = rows.copy()
     while (inside := (outer >= 0) & (around[outer] >= 0)).any():
         outer[inside] = around[outer[inside]]

@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.roofline.table import Items, items_of_calls, ite
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.model.counters.ranges import ranges
-from torch_tb_profiler.model.kinds import DEVICE, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 from torch_tb_profiler.model.vendors.records import no_device_work, option
 from torch_tb_profiler.model.work.calls import work
@@ -45,7 +45,7 @@ class Speed(msgspec.Struct, frozen=True):
 
 def untold(trace: Trace) -> str | None:
     """Why a trace says nothing about work; None if it does."""
-    if not len(of_kind(trace, *DEVICE)):
+    if not len(rows_of_kind(trace, *DEVICE_KINDS)):
         return COUNTED if len(ranges(trace)) else no_device_work(trace)
     return None if len(shape_texts(trace)) or measured_events(trace) is not None else _no_shapes(trace)
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, in_step, launch_times
 from torch_tb_profiler.analyses.shared.shapes import shapes
-from torch_tb_profiler.model.devices import device_of
-from torch_tb_profiler.model.families import families
-from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.devices import device_ids
+from torch_tb_profiler.model.families import family_codes
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace, derived
 from torch_tb_profiler.model.work.attainable import Attainable, attainable
@@ -75,14 +75,14 @@ def roofline_table(trace: Trace, group_by: GroupBy, kept: Filter, given: str) ->
     done, reach = work(trace), attainable(trace, given)
     calls = np.flatnonzero(kept_calls(trace, reach, kept))
     lost = kept_unlinked(trace, kept)
-    length = int((ends(trace) - trace.events.start)[lost].sum())
+    length = int((event_ends(trace) - trace.events.start)[lost].sum())
     if group_by in OF_EVENTS:
         own = done.owners
         wanted = np.zeros(len(own.calls) + 1, np.bool_)
         wanted[calls] = True
         at = np.flatnonzero(wanted[own.call] | np.isin(own.events, lost))
         items = items_of_events(trace, at, given)
-        codes = trace.events.name if group_by == "kernel" else families(trace).astype(np.int32)
+        codes = trace.events.name if group_by == "kernel" else family_codes(trace).astype(np.int32)
         keys = [codes[items.event]]
     else:
         rows = done.owners.calls[calls]
@@ -114,7 +114,7 @@ def kept_unlinked(trace: Trace, kept: Filter) -> Int32:
     if kept.step:
         keep &= in_step(trace, launch_times(trace, rows), kept.step)
     if kept.device is not None:
-        keep &= device_of(trace)[rows] == kept.device
+        keep &= device_ids(trace)[rows] == kept.device
     lost: Int32 = rows[keep]
     return lost
 
@@ -141,7 +141,7 @@ def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
     done, reach = work(trace), attainable(trace, given)
     call = done.owners.call[at].astype(np.int64)
     rows = done.owners.events[at]
-    length = (ends(trace) - trace.events.start)[rows]
+    length = (event_ends(trace) - trace.events.start)[rows]
     of_flops, of_bytes = (shares[at] for shares in _event_shares(trace))
     # The last cell answers for what no operator launched.
     flops, moved, compute, memory = (
@@ -175,7 +175,7 @@ def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
 
 def _bandwidths(trace: Trace, reach: Attainable) -> Float64:
     """float64[n]: bytes/s of the device of each event, NaN where that is not known."""
-    device, bandwidth = device_of(trace), np.full(len(trace), np.nan)
+    device, bandwidth = device_ids(trace), np.full(len(trace), np.nan)
     for id_, peaks in reach.peaks.items():
         bandwidth[device == id_] = np.nan if peaks.memory is None else peaks.memory
     return bandwidth
@@ -190,9 +190,9 @@ def _event_shares(trace: Trace) -> tuple[Float64, Float64]:
     own = owners(trace)
     owned = own.call >= 0
     rows = own.events[owned]
-    length = (ends(trace) - trace.events.start)[rows]
+    length = (event_ends(trace) - trace.events.start)[rows]
     shares = np.ones(len(own.events))
-    shares[owned] = _shares(kinds(trace)[rows] == Kind.KERNEL, own.call[owned], length, len(own.calls))
+    shares[owned] = _shares(event_kinds(trace)[rows] == Kind.KERNEL, own.call[owned], length, len(own.calls))
     counted, calls = measured_events(trace), measured_calls(trace)
     if counted is None or calls is None:
         return shares, shares

@@ -13,9 +13,9 @@ import re
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.calls.links import launches
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
-from torch_tb_profiler.model.trace import Trace, derived, distinct
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.trace import Trace, derived, distinct_codes
 
 _ITERATION = re.compile(
     r"^execute_\d{1,12}_context_\d{1,9}\(sq(?P<prompt>\d{1,12})sk\d+sqsq\d+sqsk\d+\)"
@@ -48,23 +48,23 @@ class Tokens(msgspec.Struct, frozen=True):
 @derived
 def tokens(trace: Trace) -> Tokens | None:
     """None where no annotation tells, none takes time, or nothing tells which device work is theirs."""
-    host, device = of_kind(trace, Kind.ANNOTATION), of_kind(trace, Kind.DEVICE_ANNOTATION)
+    host, device = rows_of_kind(trace, Kind.ANNOTATION), rows_of_kind(trace, Kind.DEVICE_ANNOTATION)
     token_counts = {
         code: (int(match["prompt"]), int(match["generated"]))
-        for code in distinct(trace.events.name[host])
+        for code in distinct_codes(trace.events.name[host])
         if (match := _ITERATION.match(trace.strings[code]))
     }
     names = np.array([*token_counts], np.int32)
     mine = host[np.isin(trace.events.name[host], names)]
     if len(mine) == 0:
         return None
-    begin, end = int(trace.events.start[mine].min()), int(ends(trace)[mine].max())
-    rows, launch = launches(trace)
+    begin, end = int(trace.events.start[mine].min()), int(event_ends(trace)[mine].max())
+    rows, launch = device_launches(trace)
     launched = rows[(launch >= 0) & (trace.events.start[launch] >= begin) & (trace.events.start[launch] <= end)]
     work = np.concatenate([launched, device[np.isin(trace.events.name[device], names)]])
     if end <= begin or (len(rows) > 0 and len(work) == 0):
         return None
-    end = max(end, int(ends(trace)[work].max(initial=end)))
+    end = max(end, int(event_ends(trace)[work].max(initial=end)))
     counts = [token_counts[code] for code in trace.events.name[mine].tolist()]
     first = int(mine[np.argmin(trace.events.start[mine])])
     return Tokens(len(mine), sum(p for p, _ in counts), sum(g for _, g in counts), end - begin, first)

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.roofline.table import Filter, kept_calls, kept_unlinked
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Trace
 from torch_tb_profiler.model.work.attainable import attainable
@@ -79,7 +79,7 @@ def _covered(trace: Trace, kept: Filter, keep: Bool) -> tuple[int, int]:
     done = work(trace)
     known = keep & (~np.isnan(done.flops) | ~np.isnan(done.bytes))
     lost = kept_unlinked(trace, kept)
-    unlinked = int((ends(trace) - trace.events.start)[lost].sum())
+    unlinked = int((event_ends(trace) - trace.events.start)[lost].sum())
     return int(done.device[known].sum()), int(done.device[keep].sum()) + unlinked
 
 

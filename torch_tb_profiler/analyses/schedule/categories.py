@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.schedule.host_time import HOST_CATEGORIES, host_
 from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.model.communication.events import communication_kernels
-from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.trace import NO_CODE, Int8, Int32, Int64, Trace, derived
 
@@ -69,7 +69,7 @@ def path_pieces(trace: Trace) -> PathPieces:
     row[of_item] = schedule(trace).items.row[ref[of_item]]
     row[kind == PieceKind.WAKE_UP] = ref[kind == PieceKind.WAKE_UP]
     working = kind == PieceKind.DEVICE
-    category[working & (kinds(trace)[row] != Kind.KERNEL)] = CATEGORIES.index("copy")
+    category[working & (event_kinds(trace)[row] != Kind.KERNEL)] = CATEGORIES.index("copy")
     category[working & communication_kernels(trace)[row]] = CATEGORIES.index("communication")
     begin = np.append(host.begin, path.begin[other])
     order = np.argsort(begin, kind="stable")

@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.base.markers import is_data_loading
 from torch_tb_profiler.model.communication.events import communication_calls
-from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.trace import Bool, Int8, Trace, derived, name_mask
 
 
@@ -77,7 +77,7 @@ _WAIT = (
 @derived
 def slice_causes(trace: Trace) -> Int8:
     """int8[n]: what the time in each host slice stands for, less slices inside it; -1 for other events."""
-    kind, name = kinds(trace), trace.events.name
+    kind, name = event_kinds(trace), trace.events.name
     cause = np.full(len(trace), -1, np.int8)
     cause[kind == Kind.ANNOTATION] = Cause.ANNOTATION
     cause[kind == Kind.CPU_OP] = Cause.OPERATOR

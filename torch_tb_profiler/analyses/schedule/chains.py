@@ -21,10 +21,10 @@ from torch_tb_profiler.analyses.schedule.causes import Cause
 from torch_tb_profiler.analyses.schedule.path import PieceKind
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_items
 from torch_tb_profiler.analyses.schedule.threads import thread_states
-from torch_tb_profiler.base.intervals import covered, merge
+from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
-from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.schedule.schedule import StartLimit, schedule
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
@@ -194,7 +194,7 @@ def _by_category(trace: Trace, stretches: list[_Stretch], nodes: int) -> Int64:
         borders[0], borders[-1] = min(borders[0], begin[mine].min()), max(borders[-1], end[mine].max())
         for cause in np.unique(states.cause).tolist():
             of = (states.cause == cause) & (np.diff(borders) > 0)
-            inside = covered(merge(borders[:-1][of], borders[1:][of]), begin[mine], end[mine])
+            inside = covered_time(merge(borders[:-1][of], borders[1:][of]), begin[mine], end[mine])
             np.add.at(times[:, CATEGORIES.index(Cause(cause).name.lower())], node[mine], inside)
     return times
 
@@ -207,7 +207,7 @@ def _add_work(
     until = work.end.copy()
     until[:-1] = np.where(work.queue[1:] == work.queue[:-1], np.minimum(until[:-1], work.start[1:]), until[:-1])
     talking = communication_kernels(trace)[work.row]
-    kernel = (kinds(trace)[work.row] == Kind.KERNEL) & ~talking
+    kernel = (event_kinds(trace)[work.row] == Kind.KERNEL) & ~talking
     rest = end - begin
     for name, mine in (("kernel", kernel), ("communication", talking), ("copy", ~kernel & ~talking)):
         sums = np.append(0, np.cumsum(np.where(mine, until - work.start, 0)))

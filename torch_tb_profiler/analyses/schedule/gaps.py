@@ -18,7 +18,7 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, merge, subtract
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import device_kind, device_name
-from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.steps import Steps, steps
@@ -87,7 +87,7 @@ def work_of(trace: Trace, device: int, stream: int | None = None) -> Work:
         start=work.start[at] - shift,
         end=work.end[at] - shift,
         submitted=np.where(work.submit_time[at] == ABSENT, ABSENT, work.submit_time[at] - shift),
-        compute=(kinds(trace)[rows] == Kind.KERNEL) & ~communication_kernels(trace)[rows],
+        compute=(event_kinds(trace)[rows] == Kind.KERNEL) & ~communication_kernels(trace)[rows],
     )
 
 

@@ -17,10 +17,10 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.call_stacks import python_paths
 from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import enclosing_operator, tree_of
-from torch_tb_profiler.model.calls.enclosing import innermost
+from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators
+from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, name_mask
 
@@ -53,7 +53,7 @@ def user_lines(trace: Trace, rows: Int32) -> tuple[Int64, tuple[str, ...]]:
     forward = np.full(len(trace) + 1, NO_CODE, np.int32)
     forward[tasks.rows] = tasks.forward
     own = np.append(forward[:-1] >= 0, False)
-    task = np.append(innermost(trace, tree_of(trace, tasks.rows), asked=at[at >= 0]), NO_CODE)
+    task = np.append(innermost_enclosing(trace, build_call_tree(trace, tasks.rows), asked=at[at >= 0]), NO_CODE)
     differentiates = np.where(own[at], forward[at], forward[task[at]])
     return np.where((code < 0) & (differentiates >= 0), frames[differentiates], code), texts
 
@@ -72,7 +72,7 @@ def _frames(trace: Trace) -> tuple[Int64, tuple[str, ...]]:
     while not own[at].all():
         at = np.where(own[at], at, at[at])
     code = np.append(paths.name, NO_CODE)[at][paths.around].astype(np.int64)
-    mine = (kinds(trace) == Kind.PYTHON) & user[names]
+    mine = (event_kinds(trace) == Kind.PYTHON) & user[names]
     code[mine] = names[mine]
     recorded, stacks = trace.arg_codes("Call stack")
     if not len(stacks):
@@ -90,8 +90,8 @@ def _frames(trace: Trace) -> tuple[Int64, tuple[str, ...]]:
 
 def _operators(trace: Trace, rows: Int32) -> Int32:
     """The operator of each row: itself, the innermost around it, of device work the one around its launch."""
-    around = enclosing_operator(trace).copy()
+    around = enclosing_operators(trace).copy()
     links = device_links(trace)
     around[links.rows] = links.operator
-    own = kinds(trace)[rows] == Kind.CPU_OP
+    own = event_kinds(trace)[rows] == Kind.CPU_OP
     return np.where(rows >= 0, np.where(own, rows, around[rows]), NO_CODE).astype(np.int32)

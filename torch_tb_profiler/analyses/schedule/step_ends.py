@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.schedule.replay import ReplayTimes
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
@@ -47,7 +47,7 @@ def step_items(trace: Trace) -> StepItems:
     linked = work.call >= 0
     step = np.searchsorted(spans.host_starts, work.call_start, "right") - 1
     inside = linked & (step >= 0)
-    inside[inside] &= ends(trace)[work.call[inside]] <= spans.host_ends[step[inside]]
+    inside[inside] &= event_ends(trace)[work.call[inside]] <= spans.host_ends[step[inside]]
     known = np.flatnonzero(inside & (step < count))
     order = known[np.argsort(step[known], kind="stable")]
     bounds = np.searchsorted(step[order], np.arange(count + 1)).astype(np.int64)

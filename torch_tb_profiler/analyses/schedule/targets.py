@@ -15,12 +15,12 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.base.intervals import Intervals, covered, covered_between, merge
-from torch_tb_profiler.base.markers import MODULE
-from torch_tb_profiler.model.calls.calltree import enclosing_operator
+from torch_tb_profiler.base.intervals import Intervals, covered_time, covered_time_between, merge
+from torch_tb_profiler.base.markers import MODULE_PREFIX
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.names import collective_of_kernel
-from torch_tb_profiler.model.kinds import Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.schedule.blocking import WaitKind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived, name_mask
@@ -87,7 +87,7 @@ def work_target(trace: Trace, rows: Int32, during: Intervals) -> Target:
     items = np.isin(graph.items.row, rows)
     device = np.zeros(len(items), np.int64)
     mine = graph.items.row[items]
-    device[items] = covered(during, trace.events.start[mine], ends(trace)[mine])
+    device[items] = covered_time(during, trace.events.start[mine], event_ends(trace)[mine])
     return _nothing(trace, items=items, device=device)
 
 
@@ -143,7 +143,7 @@ def _slices(trace: Trace, kind: str, name: str) -> Int32:
     if kind in ("data_loading", "allocator", "wait"):
         return np.flatnonzero(slice_causes(trace) == Cause[kind.upper()]).astype(np.int32)
     if kind == "module":
-        return _of_name(trace, MODULE + name, Kind.PYTHON)
+        return _of_name(trace, MODULE_PREFIX + name, Kind.PYTHON)
     if kind == "line":
         return _of_name(trace, name, Kind.PYTHON)
     if kind == "call":
@@ -152,7 +152,7 @@ def _slices(trace: Trace, kind: str, name: str) -> Int32:
 
 
 def _of_name(trace: Trace, name: str, *of: Kind) -> Int32:
-    rows = of_kind(trace, *of)
+    rows = rows_of_kind(trace, *of)
     named: Int32 = rows[trace.events.name[rows] == trace_code(trace, name)]
     return named
 
@@ -160,7 +160,7 @@ def _of_name(trace: Trace, name: str, *of: Kind) -> Int32:
 def _host_time(trace: Trace, rows: Int32) -> Int64:
     points = schedule(trace).points
     time = np.zeros(len(points), np.int64)
-    begin, end, thread = trace.events.start[rows], ends(trace)[rows], trace.events.thread[rows]
+    begin, end, thread = trace.events.start[rows], event_ends(trace)[rows], trace.events.thread[rows]
     for code in points.threads.tolist():
         mine = thread == code
         if mine.any():
@@ -173,7 +173,7 @@ def _cover(trace: Trace, time: Int64, thread: int, during: Intervals) -> None:
     points = schedule(trace).points
     slot = points.thread_index(thread)
     low, high = points.bounds[slot], points.bounds[slot + 1]
-    time[low + 1 : high] = covered_between(during, points.time[low:high])
+    time[low + 1 : high] = covered_time_between(during, points.time[low:high])
 
 
 @derived
@@ -181,8 +181,8 @@ def sync_names(trace: Trace) -> Int32:
     """int32[a]: of each wait for the device the name of the operator around its call, else that of the call."""
     graph = schedule(trace)
     call = graph.edges.call
-    around = enclosing_operator(trace)[call]
-    row = np.where((around >= 0) & (kinds(trace)[around] == Kind.CPU_OP), around, call)
+    around = enclosing_operators(trace)[call]
+    row = np.where((around >= 0) & (event_kinds(trace)[around] == Kind.CPU_OP), around, call)
     names = np.where(call >= 0, trace.events.name[row], -1).astype(np.int32)
     queue = np.isin(call, graph.calls.call[graph.calls.kind == WaitKind.QUEUE])
     names[queue] = -1  # a full queue is no synchronization

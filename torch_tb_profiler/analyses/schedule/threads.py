@@ -13,9 +13,9 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
 from torch_tb_profiler.base.intervals import Intervals, merge, union
 from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.calls.enclosing import changes
-from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived, distinct
+from torch_tb_profiler.model.calls.enclosing import running_slices
+from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived, distinct_codes
 
 _AROUND = (Cause.HOST_COMMUNICATION, Cause.COMPILE, Cause.DATA_LOADING)
 """Causes that hold for all inside, the last of these first."""
@@ -52,7 +52,7 @@ def thread_states(trace: Trace, thread: int) -> ThreadStates:
     """The states of a thread, on the host's clock."""
     tree = call_tree(trace)
     rows = tree.rows[(trace.events.thread[tree.rows] == thread) & (tree.lane[tree.rows] == 0)]
-    times, row = changes(trace, tree, rows)
+    times, row = running_slices(trace, tree, rows)
     overlays = [*((cause, _intervals(trace, thread, cause)) for cause in _AROUND)]
     overlays.append((Cause.PROFILER, _profiler(trace, thread)))
     edges = np.concatenate([np.concatenate(inside) for _, inside in overlays])
@@ -70,17 +70,17 @@ def thread_states(trace: Trace, thread: int) -> ThreadStates:
 
 def _intervals(trace: Trace, thread: int, cause: Cause) -> Intervals:
     rows = np.flatnonzero((slice_causes(trace) == cause) & (trace.events.thread == thread))
-    rows = rows[np.isin(kinds(trace)[rows], HOST)]
-    return merge(trace.events.start[rows], ends(trace)[rows])
+    rows = rows[np.isin(event_kinds(trace)[rows], HOST_KINDS)]
+    return merge(trace.events.start[rows], event_ends(trace)[rows])
 
 
 def _profiler(trace: Trace, thread: int) -> Intervals:
     """Overhead that the profiler recorded of this thread, or of none."""
-    rows = of_kind(trace, Kind.OVERHEAD)
+    rows = rows_of_kind(trace, Kind.OVERHEAD)
     whose = trace.events.thread[rows]
-    host = distinct(trace.events.thread[of_kind(trace, *HOST)])
+    host = distinct_codes(trace.events.thread[rows_of_kind(trace, *HOST_KINDS)])
     rows = rows[(whose == thread) | ~np.isin(whose, host)]
-    return union(merge(trace.events.start[rows], ends(trace)[rows]))
+    return union(merge(trace.events.start[rows], event_ends(trace)[rows]))
 
 
 def _covers(inside: Intervals, times: Int64) -> Bool:

@@ -15,7 +15,7 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_spans
 from torch_tb_profiler.analyses.schedule.targets import Target, target
 from torch_tb_profiler.base.units import format_ratio
-from torch_tb_profiler.model.calls.missing import missing_kernels
+from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE, Schedule, schedule
 from torch_tb_profiler.model.trace import Int64, Trace, derived
@@ -34,7 +34,7 @@ def unexplained(trace: Trace) -> str | None:
     graph = schedule(trace)
     if graph.explained_share is None:
         return "no device work is recorded"
-    if missing_kernels(trace) is not None:
+    if missing_kernels_reason(trace) is not None:
         return "kernels are missing in the recording"
     if len(graph.step_begin) == 0 or not (graph.items.call >= 0).any():
         return "no launch is recorded"

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.intervals import EMPTY, Intervals, covered, merge, union
+from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, covered_time, merge, union
 from torch_tb_profiler.base.markers import is_data_loading, is_step
-from torch_tb_profiler.model.calls.missing import missing_copies, missing_kernels
+from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
 from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import Steps, has_host_events, steps
 from torch_tb_profiler.model.trace import ROCPROF, Int32, Int64, Trace, derived, name_mask
 from torch_tb_profiler.model.trainer.events import trainer_loading
@@ -65,7 +65,7 @@ def breakdown(trace: Trace) -> Breakdown:
     for category in CATEGORIES[:-1]:
         if len(role[category].starts):
             covering = [union(*covering, role[category])]
-            reach = covered(covering[0], spans.starts, spans.ends)
+            reach = covered_time(covering[0], spans.starts, spans.ends)
         else:
             reach = counted
         times[category] = reach - counted
@@ -80,25 +80,25 @@ def role_intervals(trace: Trace) -> dict[str, Intervals]:
 
     Copies have none where kernels are missing: whether one ran meanwhile is unknown.
     """
-    kernels, blind = of_kind(trace, Kind.KERNEL), missing_kernels(trace) is not None
+    kernels, blind = rows_of_kind(trace, Kind.KERNEL), missing_kernels_reason(trace) is not None
     talking = communication_kernels(trace)[kernels]
-    host = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
+    host = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
     name = trace.events.name[host]
     loading = name_mask(trace.strings, is_data_loading)[name]
     outside = loading | np.isin(host, host_communication(trace)) | name_mask(trace.strings, is_step)[name]
     return {
         "kernel": _merged(trace, kernels[~talking]),
-        "memcpy": EMPTY if blind else _merged(trace, of_kind(trace, Kind.MEMCPY)),
-        "memset": EMPTY if blind else _merged(trace, of_kind(trace, Kind.MEMSET)),
+        "memcpy": NO_INTERVALS if blind else _merged(trace, rows_of_kind(trace, Kind.MEMCPY)),
+        "memset": NO_INTERVALS if blind else _merged(trace, rows_of_kind(trace, Kind.MEMSET)),
         "communication": _merged(trace, np.concatenate([kernels[talking], host_communication(trace)])),
-        "runtime": _merged(trace, of_kind(trace, Kind.RUNTIME, Kind.DRIVER)),
+        "runtime": _merged(trace, rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)),
         "dataloader": _merged(trace, np.concatenate([host[loading], trainer_loading(trace)])),
         "cpu_exec": _merged(trace, host[~outside]),
     }
 
 
 def _merged(trace: Trace, rows: Int32) -> Intervals:
-    return merge(trace.events.start[rows], ends(trace)[rows])
+    return merge(trace.events.start[rows], event_ends(trace)[rows])
 
 
 def no_host(trace: Trace) -> str:
@@ -107,16 +107,16 @@ def no_host(trace: Trace) -> str:
 
 
 def _unknown(trace: Trace) -> dict[str, str]:
-    if not has_host_events(trace) and len(of_kind(trace, Kind.TRAINER)):
-        work = () if len(of_kind(trace, *DEVICE)) else ("kernel", "memcpy", "memset", "communication")
+    if not has_host_events(trace) and len(rows_of_kind(trace, Kind.TRAINER)):
+        work = () if len(rows_of_kind(trace, *DEVICE_KINDS)) else ("kernel", "memcpy", "memset", "communication")
         loading = () if len(trainer_loading(trace)) else ("dataloader",)
         return dict.fromkeys((*work, "runtime", *loading, "cpu_exec"), TRAINER_ONLY)
     unknown = {}
-    if (kernels := missing_kernels(trace)) is not None:
+    if (kernels := missing_kernels_reason(trace)) is not None:
         # Of rocprofv3 communication is its kernels; elsewhere calls of the host count where no kernel does.
         talk = ("communication",) if trace.producer == ROCPROF and not len(host_communication(trace)) else ()
         unknown = dict.fromkeys(("kernel", "memcpy", "memset", *talk), kernels)
-    elif (copies := missing_copies(trace)) is not None:
+    elif (copies := missing_copies_reason(trace)) is not None:
         unknown = {"memcpy": copies}
     if not has_host_events(trace):
         unknown.update(dict.fromkeys(("runtime", "dataloader", "cpu_exec"), no_host(trace)))

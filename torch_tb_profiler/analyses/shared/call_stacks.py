@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.model.calls.calltree import tree_of
-from torch_tb_profiler.model.calls.enclosing import innermost
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.calls.calltree import build_call_tree
+from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, name_mask
 
 _SEPARATOR = re.compile(r"[;\r\n]+")
@@ -35,7 +35,7 @@ class PythonPaths(msgspec.Struct, frozen=True):
 @derived
 def python_paths(trace: Trace) -> PythonPaths:
     """The chains of frames around all events."""
-    forest = tree_of(trace, of_kind(trace, Kind.PYTHON))
+    forest = build_call_tree(trace, rows_of_kind(trace, Kind.PYTHON))
     path = np.full(len(trace) + 1, NO_CODE, np.int32)
     parents: list[Int32] = []
     names: list[Int32] = []
@@ -53,7 +53,7 @@ def python_paths(trace: Trace) -> PythonPaths:
     return PythonPaths(
         np.concatenate([empty, *parents]),
         np.concatenate([empty, *names]),
-        path[innermost(trace, forest)],
+        path[innermost_enclosing(trace, forest)],
     )
 
 
@@ -72,7 +72,7 @@ class Stacks(msgspec.Struct, frozen=True):
 
 def has_stacks(trace: Trace) -> bool:
     """True if the trace records where operators are called from."""
-    return "Call stack" in trace.args or len(of_kind(trace, Kind.PYTHON)) > 0
+    return "Call stack" in trace.args or len(rows_of_kind(trace, Kind.PYTHON)) > 0
 
 
 def distinct_stacks(trace: Trace, rows: Int32) -> Stacks:

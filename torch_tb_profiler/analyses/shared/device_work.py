@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import in_step, launch_times
-from torch_tb_profiler.model.devices import device_of, stream_of
+from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.trace import Int32, Trace
 
 
@@ -20,8 +20,8 @@ def chosen_work(
     if step:
         keep &= in_step(trace, launch_times(trace, rows), step)
     if device is not None:
-        keep &= device_of(trace)[rows] == device
+        keep &= device_ids(trace)[rows] == device
     if stream is not None:
-        keep &= stream_of(trace)[rows] == stream
+        keep &= stream_ids(trace)[rows] == stream
     chosen: Int32 = rows[keep]
     return chosen

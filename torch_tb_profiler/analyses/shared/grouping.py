@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.phases import PHASES, rows_in_phase
+from torch_tb_profiler.model.phases import PHASES, phase_mask
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace
 
@@ -156,7 +156,7 @@ def in_phase(trace: Trace, rows: Int32, phase: str) -> Bool:
     """bool[k]: which rows run in a phase; NotFoundError lists the phases."""
     if phase not in PHASES:
         raise NotFoundError(f"there is no phase {phase!r}", hint=f"phases: {', '.join(PHASES)}")
-    return rows_in_phase(trace, rows, phase)
+    return phase_mask(trace, rows, phase)
 
 
 def named(trace: Trace, rows: Int32, name: str) -> Bool:

@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.core_time import CoreTime, core_time
-from torch_tb_profiler.base.intervals import covered, merge
+from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.base.units import format_ratio
-from torch_tb_profiler.model.calls.missing import missing_kernels
+from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import communication_kernels
-from torch_tb_profiler.model.devices import DeviceInfo, device_of, devices, stream_of
+from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices, stream_ids
 from torch_tb_profiler.model.engines.executions import one_each
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int64, Trace, derived
 
@@ -57,19 +57,23 @@ def window(spans: Steps) -> tuple[int, int]:
 
 def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
     begin, end = window(steps(trace))
-    all_work = of_kind(trace, *DEVICE)
-    mine = all_work[device_of(trace)[all_work] == device.id]
-    streams = stream_of(trace)[mine]
-    kernels = mine[kinds(trace)[mine] == Kind.KERNEL]
-    start, finish = trace.events.start[kernels], ends(trace)[kernels]
+    all_work = rows_of_kind(trace, *DEVICE_KINDS)
+    mine = all_work[device_ids(trace)[all_work] == device.id]
+    streams = stream_ids(trace)[mine]
+    kernels = mine[event_kinds(trace)[mine] == Kind.KERNEL]
+    start, finish = trace.events.start[kernels], event_ends(trace)[kernels]
     unknown: dict[str, str] = {}
     computes = ~communication_kernels(trace)[kernels]
     used = computing = None
-    if (reason := missing_kernels(trace)) is not None:
+    if (reason := missing_kernels_reason(trace)) is not None:
         unknown["utilization"] = unknown["computing"] = reason
     elif end > begin:
         used, computing, busy = (
-            int(covered(merge(trace.events.start[rows], ends(trace)[rows]), np.array([begin]), np.array([end]))[0])
+            int(
+                covered_time(
+                    merge(trace.events.start[rows], event_ends(trace)[rows]), np.array([begin]), np.array([end])
+                )[0]
+            )
             / (end - begin)
             for rows in (kernels, kernels[computes], mine)
         )

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.markers import is_data_loading, is_step
 from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
-from torch_tb_profiler.model.families import families
+from torch_tb_profiler.model.families import family_codes
 from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.modules.modules import modules
-from torch_tb_profiler.model.trace import Int32, Trace, derived, distinct, name_mask
+from torch_tb_profiler.model.trace import Int32, Trace, derived, distinct_codes, name_mask
 
 ColorBy = Literal["class", "family", "process_group", "module"]
 """What has a legend."""
@@ -57,7 +57,7 @@ _OF_KIND = {
 def classes(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: index into CLASSES of every event."""
     table = np.array([CLASSES.index(_OF_KIND.get(kind, "other")) for kind in Kind], np.int8)
-    codes: npt.NDArray[np.int8] = table[kinds(trace)]
+    codes: npt.NDArray[np.int8] = table[event_kinds(trace)]
     codes[communication_kernels(trace) | communication_calls(trace)] = CLASSES.index("communication")
     codes[name_mask(trace.strings, is_data_loading)[trace.events.name]] = CLASSES.index("dataloader")
     # Old profilers record steps as operators.
@@ -90,7 +90,7 @@ def name_codes(trace: Trace) -> npt.NDArray[np.uint16]:
     So a name has the same one in every trace. The last entry, which NO_CODE leads to, is 0.
     """
     codes = np.zeros(len(trace.strings) + 1, np.uint16)
-    for code in distinct(trace.events.name):
+    for code in distinct_codes(trace.events.name):
         codes[code] = zlib.crc32(trace.strings[code].encode("utf-8", "surrogatepass")) % _MAX_CODE + 1
     return codes
 
@@ -102,7 +102,7 @@ def color_codes(trace: Trace, rows: Int32, by: SliceColor) -> npt.NDArray[np.gen
     if by == "name":
         return name_codes(trace)[trace.events.name[rows]]
     if by == "family":
-        return np.where(rows >= 0, families(trace)[rows] + 1, 0)
+        return np.where(rows >= 0, family_codes(trace)[rows] + 1, 0)
     if by == "process_group":
         return np.minimum(process_groups(trace)[0][rows], _MAX_CODE)
     return np.minimum(modules(trace).code[rows] + 1, _MAX_CODE)
@@ -118,7 +118,7 @@ def legend(trace: Trace, by: ColorBy) -> list[str]:
     if by == "class":
         return list(CLASSES)
     if by == "family":
-        present = distinct(families(trace).astype(np.int32))
+        present = distinct_codes(family_codes(trace).astype(np.int32))
         return ["none", *(name if code in present else "" for code, name in enumerate(FAMILIES))]
     if by == "process_group":
         return list(process_groups(trace)[1])

@@ -12,11 +12,17 @@ from torch_tb_profiler.analyses.shared.memory_curve import levels
 from torch_tb_profiler.analyses.shared.utilization import sm_efficiency
 from torch_tb_profiler.analyses.tracks.tracks import tracks
 from torch_tb_profiler.base.intervals import merge
-from torch_tb_profiler.model.devices import device_of, devices
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.devices import device_ids, devices
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.memory.events import memory_records
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived, name_mask
-from torch_tb_profiler.model.trainer.system import LARGEST_GB, MACHINE_MEMORY, MEMORY_FIELDS, Reading, reading
+from torch_tb_profiler.model.trainer.system import (
+    MACHINE_MEMORY,
+    MAX_MEMORY_GB,
+    MEMORY_FIELDS,
+    MachineMetric,
+    machine_metric,
+)
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -62,10 +68,10 @@ def counter_id(trace: Trace, index: int) -> int:
 
 
 def _of_devices(trace: Trace) -> list[Series]:
-    kernels = of_kind(trace, Kind.KERNEL)
-    owner = device_of(trace)[kernels]
+    kernels = rows_of_kind(trace, Kind.KERNEL)
+    owner = device_ids(trace)[kernels]
     blocks = trace.arg_float("blocks per SM", kernels)
-    start, end = trace.events.start[kernels], ends(trace)[kernels]
+    start, end = trace.events.start[kernels], event_ends(trace)[kernels]
     series = []
     for info in devices(trace):
         mine = owner == info.id
@@ -159,7 +165,7 @@ def _of_file(trace: Trace) -> list[Series]:
             if samples is None:
                 continue
             largest = float(samples[1].max())
-            known = reading(trace.strings[name], argument, largest, misnamed) if name >= 0 else None
+            known = machine_metric(trace.strings[name], argument, largest, misnamed) if name >= 0 else None
             if known is not None:
                 series += _of_machine(known, _group_of_process(trace, first), samples)
             else:
@@ -174,10 +180,10 @@ def _misnamed(trace: Trace, rows: Int32) -> bool:
     """Whether the memory of the machine is in the wrong scale, which is one for the whole file."""
     named = name_mask(trace.strings, lambda name: name in MACHINE_MEMORY)[trace.events.name[rows]]
     samples = [trace.arg_float(field, rows[named]) for field in MEMORY_FIELDS if field in trace.args]
-    return any(bool((values > LARGEST_GB).any()) for values in samples)
+    return any(bool((values > MAX_MEMORY_GB).any()) for values in samples)
 
 
-def _of_machine(known: Reading, group: int | None, samples: tuple[Int64, Float64]) -> list[Series]:
+def _of_machine(known: MachineMetric, group: int | None, samples: tuple[Int64, Float64]) -> list[Series]:
     """A sample of the machine; what only grows as a rate, from one sample to the next.
 
     A count that falls has begun again from 0 since.

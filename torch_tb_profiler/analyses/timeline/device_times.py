@@ -7,10 +7,10 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.lanes import Lanes
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, total
-from torch_tb_profiler.model.calls.missing import missing_kernels
+from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import communication_kernels
-from torch_tb_profiler.model.devices import device_of, devices
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.devices import device_ids, devices
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import Bool, Int64, Trace
 
 
@@ -32,16 +32,16 @@ class DeviceTime(msgspec.Struct, frozen=True):
 
 def device_times(trace: Trace, begin: int, end: int) -> list[DeviceTime]:
     """Every device in [begin, end); none where kernels are missing: when they work is unknown then."""
-    if missing_kernels(trace) is not None:
+    if missing_kernels_reason(trace) is not None:
         return []
-    rows = of_kind(trace, *DEVICE)
-    rows = rows[(trace.events.start[rows] < end) & (ends(trace)[rows] > begin)]
-    owner, kernel = device_of(trace)[rows], kinds(trace)[rows] == Kind.KERNEL
+    rows = rows_of_kind(trace, *DEVICE_KINDS)
+    rows = rows[(trace.events.start[rows] < end) & (event_ends(trace)[rows] > begin)]
+    owner, kernel = device_ids(trace)[rows], event_kinds(trace)[rows] == Kind.KERNEL
     communicates = communication_kernels(trace)[rows]
 
     def union(mask: Bool) -> Intervals:
         chosen = rows[mask]
-        return merge(np.maximum(trace.events.start[chosen], begin), np.minimum(ends(trace)[chosen], end))
+        return merge(np.maximum(trace.events.start[chosen], begin), np.minimum(event_ends(trace)[chosen], end))
 
     times = []
     for info in devices(trace):

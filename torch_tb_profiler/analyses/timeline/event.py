@@ -11,8 +11,8 @@ from torch_tb_profiler.analyses.tracks.events import all_slices
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.positions import ancestors, position_of, self_time
 from torch_tb_profiler.base.markers import is_step, step_number
-from torch_tb_profiler.model.kernel_metrics import metrics_of
-from torch_tb_profiler.model.kinds import HOST, kinds
+from torch_tb_profiler.model.kernel_metrics import kernel_metric_rows
+from torch_tb_profiler.model.kinds import HOST_KINDS, event_kinds
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, Trace
@@ -55,7 +55,7 @@ def step_of(trace: Trace, row: int) -> str | None:
     name = trace.strings[trace.events.name[row]]
     if is_step(name) and step_number(name) in table.names:
         return step_number(name)
-    on_host = kinds(trace)[row] in HOST
+    on_host = event_kinds(trace)[row] in HOST_KINDS
     starts, finish = (table.host_starts, table.host_ends) if on_host else (table.starts, table.ends)
     inside = np.flatnonzero((starts <= start) & (start < finish))
     return table.names[int(inside[0])] if table.recorded and len(inside) else None
@@ -64,7 +64,7 @@ def step_of(trace: Trace, row: int) -> str | None:
 def arguments_of(trace: Trace, row: int) -> dict[str, Any]:
     """All arguments of an event, decoded, and after a kernel's own its hardware metrics."""
     arguments = _own_arguments(trace, row)
-    metrics = metrics_of(trace).get(row)
+    metrics = kernel_metric_rows(trace).get(row)
     return arguments if metrics is None else {**_own_arguments(trace, metrics), **arguments}
 
 

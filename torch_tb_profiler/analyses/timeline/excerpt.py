@@ -14,26 +14,26 @@ from msgspec.structs import replace
 from torch_tb_profiler.analyses.timeline.document import write
 from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, INSTANT_PHASES, all_slices, of_phase
 from torch_tb_profiler.analyses.tracks.flows import flow_rows
-from torch_tb_profiler.base.cut import Cut
+from torch_tb_profiler.base.cut import ExcerptRange
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Trace, distinct, name_mask
+from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Trace, distinct_codes, name_mask
 
 
-def excerpt(trace: Trace, cut: Cut) -> Iterator[bytes]:
+def excerpt(trace: Trace, cut: ExcerptRange) -> Iterator[bytes]:
     """The JSON document of what the cut keeps, piece by piece.
 
     Raises UsageError, before the first piece, for an unknown step or a cut that keeps no slice and no instant.
     """
     rows = _choose(trace, _at_step(trace, cut))
     if not (all_slices(trace) | of_phase(trace, INSTANT_PHASES))[rows].any():
-        known = sorted({trace.strings[code] for code in distinct(trace.events.category)})
+        known = sorted({trace.strings[code] for code in distinct_codes(trace.events.category)})
         raise UsageError("no events match", hint=f"categories: {', '.join(known)}")
     return write(trace, rows)
 
 
-def _at_step(trace: Trace, cut: Cut) -> Cut:
+def _at_step(trace: Trace, cut: ExcerptRange) -> ExcerptRange:
     """The cut with the window of its step, if it names one."""
     if cut.step is None:
         return cut
@@ -47,11 +47,11 @@ def _at_step(trace: Trace, cut: Cut) -> Cut:
     return replace(cut, begin=int(table.starts[i]), end=int(table.ends[i]))
 
 
-def _choose(trace: Trace, cut: Cut) -> Int32:
+def _choose(trace: Trace, cut: ExcerptRange) -> Int32:
     """int32[k]: the rows that the cut keeps, in file order."""
     slices, instants = all_slices(trace), of_phase(trace, INSTANT_PHASES)
     category, inside = _of_category(trace, cut.categories), _touches(trace, cut)
-    long_enough = ends(trace) - trace.events.start >= cut.min_duration_ns
+    long_enough = event_ends(trace) - trace.events.start >= cut.min_duration_ns
     kept = inside & category & ((slices & long_enough) | instants)
     kept |= inside & of_phase(trace, b"C")
     kept[_ends_of_pairs(trace, kept)] = True
@@ -61,8 +61,8 @@ def _choose(trace: Trace, cut: Cut) -> Int32:
     return np.flatnonzero(kept | other | _whole_flows(trace, inside) | of_phase(trace, b"M")).astype(np.int32)
 
 
-def _touches(trace: Trace, cut: Cut) -> Bool:
-    start, finish = trace.events.start, ends(trace)
+def _touches(trace: Trace, cut: ExcerptRange) -> Bool:
+    start, finish = trace.events.start, event_ends(trace)
     inside: Bool = start != ABSENT
     if cut.begin is not None:
         inside &= (finish > cut.begin) | (start >= cut.begin)

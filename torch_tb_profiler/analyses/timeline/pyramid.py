@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 
 from torch_tb_profiler.analyses.timeline.boxes import Boxes, clip, group_begins, join, merge, single
 from torch_tb_profiler.analyses.tracks.lanes import Lanes
-from torch_tb_profiler.model.trace import Int64, Trace, derived, known
+from torch_tb_profiler.model.trace import Int64, Trace, derived, seed_derived
 
 K = TypeVar("K", bound=Hashable)
 
@@ -87,6 +87,8 @@ def from_columns(trace: Trace, columns: Columns, arrange: Arrange[K], kind: type
     lane = parts.pop("lane")
     layout = Lanes(**lane | {"root": lane["root"].view(np.bool_)})
     levels = [(int(part.partition(".")[2]), Boxes(**fields)) for part, fields in parts.items()]
-    known(trace, arrange, key, value=layout)
-    known(trace, pyramid, arrange, key, value=[(1, single(layout)), *sorted(levels, key=lambda level: level[0])])
+    seed_derived(trace, arrange, key, value=layout)
+    seed_derived(
+        trace, pyramid, arrange, key, value=[(1, single(layout)), *sorted(levels, key=lambda level: level[0])]
+    )
     return key

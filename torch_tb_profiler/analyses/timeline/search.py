@@ -11,8 +11,8 @@ from torch_tb_profiler.analyses.tracks.events import drawn
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import tracks, tracks_of
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.model.families import kernel_names, of_family
-from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.families import family_mask, short_kernel_names
+from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ def search(trace: Trace, query: str, *, regex: bool) -> Hits:
 
 
 def _of_family(trace: Trace, query: str) -> Bool:
-    return of_family(trace, np.arange(len(trace), dtype=np.int32), query.removeprefix(FAMILY).strip())
+    return family_mask(trace, np.arange(len(trace), dtype=np.int32), query.removeprefix(FAMILY).strip())
 
 
 def _named(trace: Trace, query: str, regex: bool) -> Bool:
     name = trace.events.name
     match: Bool = _matching_names(_names(trace), query, regex)[name]
-    match |= _matching_names(_short_names(trace), query, regex)[name] & (kinds(trace) == Kind.KERNEL)
+    match |= _matching_names(_short_names(trace), query, regex)[name] & (event_kinds(trace) == Kind.KERNEL)
     return match
 
 
@@ -97,7 +97,7 @@ def _short_names(trace: Trace) -> pa.Array:
     """By code; empty where it is the name of no kernel."""
     import pyarrow as pa
 
-    short = kernel_names(trace)
+    short = short_kernel_names(trace)
     texts = [short.get(text, "").encode("utf-8", "replace").decode() for text in trace.strings]
     return pa.array(texts, pa.large_string())
 

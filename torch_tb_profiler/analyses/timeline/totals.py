@@ -9,9 +9,9 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.positions import nested_time
-from torch_tb_profiler.model.families import families
+from torch_tb_profiler.model.families import family_codes
 from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, distinct
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, distinct_codes
 
 Sort = Literal["total", "self", "count", "mean", "most", "name"]
 
@@ -118,7 +118,7 @@ class _Sums:
 
 def family_of(trace: Trace, row: int) -> str | None:
     """The family of device work; None of everything else."""
-    number = int(families(trace)[row])
+    number = int(family_codes(trace)[row])
     return FAMILIES[number] if number >= 0 else None
 
 
@@ -132,10 +132,10 @@ class FamilyTotal(msgspec.Struct, frozen=True):
 
 def by_family(trace: Trace, table: Totals) -> list[FamilyTotal]:
     """Device work by family, most time first; a name that a host call has, too, is what its longest slice is."""
-    number = families(trace)[table.row]
+    number = family_codes(trace)[table.row]
     totals = [
         FamilyTotal(FAMILIES[each], int(table.count[number == each].sum()), int(table.total[number == each].sum()))
-        for each in distinct(number.astype(np.int32))
+        for each in distinct_codes(number.astype(np.int32))
     ]
     return sorted(totals, key=lambda each: each.total, reverse=True)
 

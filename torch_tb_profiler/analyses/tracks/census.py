@@ -7,8 +7,8 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.events import all_slices
 from torch_tb_profiler.analyses.tracks.roles import Role, roles
-from torch_tb_profiler.model.devices import device_of, stream_of
-from torch_tb_profiler.model.kinds import DEVICE, Kind, kinds, of_kind
+from torch_tb_profiler.model.devices import device_ids, stream_ids
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, rows_of_kind
 from torch_tb_profiler.model.memory.events import is_memory
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
@@ -36,7 +36,7 @@ def census(trace: Trace) -> Census:
     """Slices and instants of every thread and role, and how many of them are of each sort."""
     role, slices = roles(trace), all_slices(trace)
     rows = np.flatnonzero(slices | (role == Role.INSTANT))
-    kind, is_slice = kinds(trace)[rows], slices[rows]
+    kind, is_slice = event_kinds(trace)[rows], slices[rows]
     sorts = (
         is_slice,
         trace.events.start[rows] == ABSENT,
@@ -64,7 +64,7 @@ def census(trace: Trace) -> Census:
 
 def device_and_stream(trace: Trace) -> tuple[dict[int, int | None], dict[int, int | None]]:
     """Device and stream of each thread code that carries device work, annotations or synchronization."""
-    rows = of_kind(trace, *DEVICE, Kind.DEVICE_ANNOTATION, Kind.SYNC)
+    rows = rows_of_kind(trace, *DEVICE_KINDS, Kind.DEVICE_ANNOTATION, Kind.SYNC)
 
     def by_code(values: Int64) -> dict[int, int | None]:
         """Of each thread code the first value that is known; a wait beside the work may carry none."""
@@ -76,4 +76,4 @@ def device_and_stream(trace: Trace) -> tuple[dict[int, int | None], dict[int, in
             for code, value in zip(codes.tolist(), first_values, strict=True)
         }
 
-    return by_code(device_of(trace)), by_code(stream_of(trace))
+    return by_code(device_ids(trace)), by_code(stream_ids(trace))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.model.kinds import is_slice
+from torch_tb_profiler.model.kinds import slice_mask
 from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived
 
 INSTANT_PHASES = b"iIR"
@@ -20,7 +20,7 @@ def of_phase(trace: Trace, phases: bytes) -> Bool:
 @derived
 def all_slices(trace: Trace) -> Bool:
     """bool[n]: "X" events and matched "B"/"E" pairs, those without a time included."""
-    mask: Bool = (trace.events.phase == ord("X")) | is_slice(trace)
+    mask: Bool = (trace.events.phase == ord("X")) | slice_mask(trace)
     return mask
 
 

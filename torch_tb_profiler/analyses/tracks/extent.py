@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from torch_tb_profiler.analyses.tracks.events import all_slices
-from torch_tb_profiler.model.kinds import ends
-from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, Trace, derived
+from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Trace, derived
 
 
 class Extent(NamedTuple):
@@ -22,9 +22,9 @@ class Extent(NamedTuple):
 @derived
 def extent(trace: Trace) -> Extent:
     """From the trace's start to the end of its last event whose time can be true."""
-    start, end = trace.events.start, ends(trace)
+    start, end = trace.events.start, event_ends(trace)
     timed = (start != ABSENT) & (trace.events.phase != ord("M"))
-    sane = timed & (start >= -WEEK_NS) & (start < WEEK_NS) & (end < 2 * WEEK_NS)
+    sane = timed & (start >= -MAX_RECORDING_NS) & (start < MAX_RECORDING_NS) & (end < 2 * MAX_RECORDING_NS)
     slices = all_slices(trace)
     outside = int((slices & timed & ~sane).sum())
     begin = min(0, int(np.min(start, where=slices & sane, initial=0)))

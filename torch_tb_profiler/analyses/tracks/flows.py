@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, of_phase
 from torch_tb_profiler.analyses.tracks.launches import launch_of, launched_in
 from torch_tb_profiler.analyses.tracks.positions import slice_at
 from torch_tb_profiler.base.markers import BACKWARD_FLOWS
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, is_slice, kinds
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, slice_mask
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, derived
 
 LAUNCH = "launch"
@@ -42,7 +42,7 @@ def edges(trace: Trace, row: int) -> list[Edge]:
 
 
 def _launches(trace: Trace, row: int) -> list[Edge]:
-    if kinds(trace)[row] in DEVICE:
+    if event_kinds(trace)[row] in DEVICE_KINDS:
         launch = launch_of(trace, row)
         return [Edge(LAUNCH, launch, row)] if launch != NO_CODE else []
     return [Edge(LAUNCH, source, target) for source, target in launched_in(trace, row)]
@@ -50,7 +50,7 @@ def _launches(trace: Trace, row: int) -> list[Edge]:
 
 def _backward(trace: Trace, row: int) -> list[Edge]:
     """By sequence number; where the file has flows for it, these say the same or more (`_of_file`)."""
-    if has_backward_flows(trace) or kinds(trace)[row] != Kind.CPU_OP or "Sequence number" not in trace.args:
+    if has_backward_flows(trace) or event_kinds(trace)[row] != Kind.CPU_OP or "Sequence number" not in trace.args:
         return []
     column = trace.args["Sequence number"]
     sequence, origin = trace.arg_int("Sequence number"), trace.arg_int("Fwd thread id")
@@ -58,7 +58,7 @@ def _backward(trace: Trace, row: int) -> list[Edge]:
     if number == ABSENT or number < 0:
         return []
     same = column.rows[sequence[column.rows] == number]
-    same = same[(kinds(trace)[same] == Kind.CPU_OP) & is_slice(trace)[same]]
+    same = same[(event_kinds(trace)[same] == Kind.CPU_OP) & slice_mask(trace)[same]]
     is_backward = (origin[same] != ABSENT) & (origin[same] != 0)
     forward = same[~is_backward]
     # The last forward operator with a number is the innermost: the one that autograd recorded.
@@ -86,7 +86,7 @@ def flow_rows(trace: Trace) -> Int32:
 
 def _of_file(trace: Trace, row: int) -> list[Edge]:
     events, flows = trace.events, flow_rows(trace)
-    begin, end = events.start[row], ends(trace)[row]
+    begin, end = events.start[row], event_ends(trace)[row]
     near = flows[events.thread[flows] == events.thread[row]]
     near = near[(events.start[near] >= begin) & (events.start[near] <= end)]
     links = []

@@ -10,8 +10,8 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.census import Census
 from torch_tb_profiler.analyses.tracks.roles import Role
 from torch_tb_profiler.model.devices import device_kind, device_name, devices
-from torch_tb_profiler.model.kinds import HOST, of_kind
-from torch_tb_profiler.model.names import names
+from torch_tb_profiler.model.kinds import HOST_KINDS, rows_of_kind
+from torch_tb_profiler.model.names import process_and_thread_names
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -35,14 +35,14 @@ class Grouping:
         self._threads = trace.threads
         self._slices = census.slices.sum(1)
         self._spans = census.spans.sum(1)
-        self._names = names(trace)
+        self._names = process_and_thread_names(trace)
         self._device_kind = device_kind(trace)
         self._device_names = {info.id: info.name for info in devices(trace)}
         self._device_of_thread = device_of_thread
         self._device_of_pid = {
             trace.threads[code].pid: device for code, device in device_of_thread.items() if device is not None
         }
-        host_threads = np.unique(trace.events.thread[of_kind(trace, *HOST)]).tolist()
+        host_threads = np.unique(trace.events.thread[rows_of_kind(trace, *HOST_KINDS)]).tolist()
         self._host_pids = {trace.threads[code].pid for code in host_threads}
 
     def key(self, code: int, role: Role) -> GroupKey:

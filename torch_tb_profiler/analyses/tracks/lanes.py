@@ -18,8 +18,8 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.events import drawn
 from torch_tb_profiler.analyses.tracks.tracks import tracks_of
-from torch_tb_profiler.model.calls.nesting import nest, nesting_order, one_axis
-from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.calls.nesting import nest, nesting_order, place_on_one_axis
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
 
 
@@ -64,16 +64,16 @@ def lanes(trace: Trace, python: bool) -> Lanes:
     """Lanes of all slices and of the instants; of the Python frames only if `python`."""
     mask = drawn(trace)
     if not python:
-        mask &= kinds(trace) != Kind.PYTHON
+        mask &= event_kinds(trace) != Kind.PYTHON
     return _arrange(trace, np.flatnonzero(mask).astype(np.int32))
 
 
 def _arrange(trace: Trace, rows: Int32) -> Lanes:
-    start, finish = trace.events.start, ends(trace)
+    start, finish = trace.events.start, event_ends(trace)
     parts: list[tuple[Int32, Int32, Int64]] = []  # rows, track, depth; one entry per stack
     while len(rows):
         track = tracks_of(trace, rows)
-        begin, end = one_axis(start[rows], finish[rows], track)
+        begin, end = place_on_one_axis(start[rows], finish[rows], track)
         order = nesting_order(begin, end)
         rows, track = rows[order], track[order]
         _, depth, fits = nest(begin[order], end[order])
@@ -103,7 +103,7 @@ def _join(trace: Trace, parts: list[tuple[Int32, Int32, Int64]]) -> Lanes:
     return Lanes(
         rows=rows,
         start=trace.events.start[rows],
-        end=ends(trace)[rows],
+        end=event_ends(trace)[rows],
         bounds=np.append(first, len(rows)),
         track=track,
         depth=(np.arange(len(track)) - np.searchsorted(track, track)).astype(np.int32),

@@ -11,7 +11,7 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.positions import ancestors, position_of
 from torch_tb_profiler.model.calls.links import external_ids
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, is_slice, kinds
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, slice_mask
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
 
 
@@ -27,7 +27,7 @@ def launch_of(trace: Trace, row: int) -> int:
     """The runtime or driver call that launched a device event; NO_CODE if none is recorded."""
     rows, numbers = correlations(trace)
     number = numbers[rows == row]
-    if len(number) == 0 or number[0] == ABSENT or kinds(trace)[row] not in DEVICE:
+    if len(number) == 0 or number[0] == ABSENT or event_kinds(trace)[row] not in DEVICE_KINDS:
         return NO_CODE
     calls = rows[numbers == number[0]]
     calls = calls[_is_call(trace, calls)]
@@ -39,12 +39,12 @@ def launched_in(trace: Trace, row: int) -> list[tuple[int, int]]:
     events, (rows, numbers) = trace.events, correlations(trace)
     is_call = _is_call(trace, rows)
     inside = (events.thread[rows] == events.thread[row]) & (events.start[rows] >= events.start[row])
-    inside &= (ends(trace)[rows] <= ends(trace)[row]) & is_call & (numbers != ABSENT)
+    inside &= (event_ends(trace)[rows] <= event_ends(trace)[row]) & is_call & (numbers != ABSENT)
     if not inside.any():
         return []
     related = np.isin(numbers, numbers[inside])
     linked, keys = rows[related], numbers[related]
-    work = np.isin(kinds(trace)[linked], DEVICE) & is_slice(trace)[linked]
+    work = np.isin(event_kinds(trace)[linked], DEVICE_KINDS) & slice_mask(trace)[linked]
     call = is_call[related]
     distinct, first = np.unique(keys[call], return_index=True)
     sources = linked[call][first[np.searchsorted(distinct, keys[work])]]
@@ -53,7 +53,7 @@ def launched_in(trace: Trace, row: int) -> list[tuple[int, int]]:
 
 
 def _is_call(trace: Trace, rows: Int32) -> Bool:
-    mask: Bool = np.isin(kinds(trace)[rows], (Kind.RUNTIME, Kind.DRIVER)) & is_slice(trace)[rows]
+    mask: Bool = np.isin(event_kinds(trace)[rows], (Kind.RUNTIME, Kind.DRIVER)) & slice_mask(trace)[rows]
     return mask
 
 
@@ -62,14 +62,14 @@ def operator_of(trace: Trace, row: int) -> int:
 
     As in `model.calls.links`, an `External id` decides only where nesting finds nothing.
     """
-    kind, layout = kinds(trace), lanes(trace, False)
-    start = launch_of(trace, row) if kind[row] in DEVICE else row
+    kind, layout = event_kinds(trace), lanes(trace, False)
+    start = launch_of(trace, row) if kind[row] in DEVICE_KINDS else row
     position = position_of(trace, layout, start) if start != NO_CODE else None
     around = ancestors(layout, position) if position is not None else []
     operators = [slice_row for slice_row in around if kind[slice_row] == Kind.CPU_OP]
     if operators:
         return operators[-1]
-    return _operator_by_id(trace, row) if kind[row] in DEVICE else NO_CODE
+    return _operator_by_id(trace, row) if kind[row] in DEVICE_KINDS else NO_CODE
 
 
 def _operator_by_id(trace: Trace, row: int) -> int:
@@ -77,5 +77,5 @@ def _operator_by_id(trace: Trace, row: int) -> int:
     ids = external_ids(trace)
     if ids[row] in (ABSENT, 0, *numbers[rows == row].tolist()):
         return NO_CODE
-    same = np.flatnonzero((ids == ids[row]) & (kinds(trace) == Kind.CPU_OP) & is_slice(trace))
+    same = np.flatnonzero((ids == ids[row]) & (event_kinds(trace) == Kind.CPU_OP) & slice_mask(trace))
     return int(same[0]) if len(same) else NO_CODE

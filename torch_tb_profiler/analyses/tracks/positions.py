@@ -9,8 +9,8 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
 from torch_tb_profiler.analyses.tracks.roles import Role
 from torch_tb_profiler.analyses.tracks.tracks import track_of, tracks
-from torch_tb_profiler.base.intervals import Intervals, covered
-from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.base.intervals import Intervals, covered_time
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
 
@@ -75,7 +75,7 @@ def nested_time(layout: Lanes, lane: int, begins: Int64, finishes: Int64) -> Int
     low, high = layout.bounds[below], layout.bounds[below + 1]
     lasting = layout.end[low:high] > layout.start[low:high]
     children = Intervals(layout.start[low:high][lasting], layout.end[low:high][lasting])
-    return covered(children, begins, finishes)
+    return covered_time(children, begins, finishes)
 
 
 def slice_at(trace: Trace, thread: int, time: int, *wanted: Kind) -> int:
@@ -83,7 +83,7 @@ def slice_at(trace: Trace, thread: int, time: int, *wanted: Kind) -> int:
 
     `wanted` narrows the kinds if given.
     """
-    layout, kind = lanes(trace, False), kinds(trace)
+    layout, kind = lanes(trace, False), event_kinds(trace)
     begun, around = NO_CODE, NO_CODE
     begun_length = around_length = np.iinfo(np.int64).max
     for lane in layout.of_tracks(_slice_tracks_of(trace, thread)).tolist():
@@ -105,9 +105,9 @@ def _slice_tracks_of(trace: Trace, thread: int) -> list[int]:
 
 def python_frames(trace: Trace, row: int) -> Int32:
     """int32[k]: the Python frames around a slice of the same thread, outermost first."""
-    events, finish = trace.events, ends(trace)
+    events, finish = trace.events, event_ends(trace)
     start, end = events.start[row], finish[row]
-    around = (kinds(trace) == Kind.PYTHON) & (events.start <= start) & (finish >= end)
+    around = (event_kinds(trace) == Kind.PYTHON) & (events.start <= start) & (finish >= end)
     rows = np.flatnonzero(around & (events.thread == events.thread[row])).astype(np.int32)
     rows = rows[rows != row]
     order = np.lexsort((rows, -(finish[rows] - events.start[rows]), events.start[rows]))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from torch_tb_profiler.analyses.tracks.events import INSTANT_PHASES, of_phase
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.model.communication.events import communication_kernels
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace, derived, name_mask
 from torch_tb_profiler.model.vendors.gaudi import engines
 
@@ -31,7 +31,7 @@ class Role(IntEnum):
 
 
 _ROLE_OF_KIND = np.zeros(len(Kind), np.int8)
-_ROLE_OF_KIND[list(DEVICE)] = Role.DEVICE
+_ROLE_OF_KIND[list(DEVICE_KINDS)] = Role.DEVICE
 _ROLE_OF_KIND[[Kind.DEVICE_ANNOTATION, Kind.METRICS]] = Role.ANNOTATION
 _ROLE_OF_KIND[Kind.SYNC] = Role.SYNC
 _ROLE_OF_KIND[Kind.TRAINER] = Role.TRAINER
@@ -40,7 +40,7 @@ _ROLE_OF_KIND[Kind.TRAINER] = Role.TRAINER
 @derived
 def roles(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: the Role of every slice or instant (HOST for what is neither)."""
-    role: npt.NDArray[np.int8] = _ROLE_OF_KIND[kinds(trace)]
+    role: npt.NDArray[np.int8] = _ROLE_OF_KIND[event_kinds(trace)]
     on_engine = (engines(trace) >= 0)[trace.events.thread]
     role[on_engine & (role == Role.HOST)] = Role.DEVICE
     role[of_phase(trace, INSTANT_PHASES)] = Role.INSTANT
@@ -49,10 +49,10 @@ def roles(trace: Trace) -> npt.NDArray[np.int8]:
 
 def stream_roles(trace: Trace) -> list[str]:
     """By thread code, what a stream spends most of its time on: "compute", "communication" or "copy"."""
-    rows = of_kind(trace, *DEVICE)
-    work = np.where(kinds(trace)[rows] == Kind.KERNEL, 0, 2)
+    rows = rows_of_kind(trace, *DEVICE_KINDS)
+    work = np.where(event_kinds(trace)[rows] == Kind.KERNEL, 0, 2)
     work[communication_kernels(trace)[rows]] = 1
-    time = (ends(trace)[rows] - trace.events.start[rows]).astype(np.float64) + 1e-3  # empty ones count too
+    time = (event_ends(trace)[rows] - trace.events.start[rows]).astype(np.float64) + 1e-3  # empty ones count too
     key = trace.events.thread[rows].astype(np.int64) * 3 + work
     spent = np.bincount(key, time, minlength=3 * len(trace.threads)).reshape(-1, 3)
     return [("compute", "communication", "copy")[most] for most in spent.argmax(1).tolist()]
@@ -63,7 +63,7 @@ def thread_roles(trace: Trace) -> tuple[int, set[int]]:
 
     The main thread is the one with the most steps, else with the most operators.
     """
-    operators = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
+    operators = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
     threads = trace.events.thread[operators]
     if len(threads) == 0:
         return NO_CODE, set()

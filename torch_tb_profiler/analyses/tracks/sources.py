@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.launches import launch_of
 from torch_tb_profiler.analyses.tracks.positions import python_frames
-from torch_tb_profiler.model.kinds import DEVICE, kinds
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_kinds
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 
 _LOCATION = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)$", re.DOTALL)
@@ -34,7 +34,7 @@ def stack(trace: Trace, row: int, operator: int) -> tuple[list[Frame], str | Non
         text = _recorded(trace, source) if source != NO_CODE else ""
         if text:
             return [frame(part) for part in re.split(r"[;\r\n]+", text) if part.strip()], "call stack"
-    host = launch_of(trace, row) if kinds(trace)[row] in DEVICE else row
+    host = launch_of(trace, row) if event_kinds(trace)[row] in DEVICE_KINDS else row
     if host == NO_CODE:
         return [], None
     rows = python_frames(trace, host)[::-1].tolist()

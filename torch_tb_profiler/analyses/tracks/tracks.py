@@ -14,7 +14,7 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.census import Census, census, device_and_stream
 from torch_tb_profiler.analyses.tracks.groups import Group, Grouping
 from torch_tb_profiler.analyses.tracks.roles import Role, roles, stream_roles, thread_roles
-from torch_tb_profiler.model.names import names
+from torch_tb_profiler.model.names import process_and_thread_names
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived
 from torch_tb_profiler.model.vendors.ascend import GROUP, lanes
 from torch_tb_profiler.model.vendors.gaudi import engines
@@ -131,7 +131,7 @@ class _Description:
     ) -> None:
         self._threads = trace.threads
         self._counts = counts
-        self._names = names(trace)
+        self._names = process_and_thread_names(trace)
         self._devices, self._streams = devices, streams
         self._stream_roles = stream_roles(trace)
         self._named = (engines(trace) >= 0) | (lanes(trace) == GROUP)

@@ -93,7 +93,9 @@ class Columns:
             for name, each in vars(Columns).items()
             if isinstance(each, cached_property)
         ]
-        return html.block(f"Columns of {plural(len(self._trace), 'event')}", [], html.table("tables", rows))
+        return html.render_block(
+            f"Columns of {plural(len(self._trace), 'event')}", [], html.render_table("tables", rows)
+        )
 
 
 __all__ = ["Columns"]

@@ -16,21 +16,21 @@ from torch_tb_profiler.api.columns.host import module_texts, step_texts
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.communication import collectives as collective_model
-from torch_tb_profiler.model.devices import device_of, stream_of
-from torch_tb_profiler.model.families import families
+from torch_tb_profiler.model.devices import device_ids, stream_ids
+from torch_tb_profiler.model.families import family_codes
 from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 
 
 def kernels(trace: Trace) -> pa.Table:
-    return pa.table(_work(trace, of_kind(trace, Kind.KERNEL)))
+    return pa.table(_work(trace, rows_of_kind(trace, Kind.KERNEL)))
 
 
 def copies(trace: Trace) -> pa.Table:
-    rows = of_kind(trace, Kind.MEMCPY, Kind.MEMSET)
+    rows = rows_of_kind(trace, Kind.MEMCPY, Kind.MEMSET)
     return pa.table({**_work(trace, rows), "bytes": values(trace.arg_int("bytes", rows))})
 
 
@@ -43,11 +43,11 @@ def _work(trace: Trace, rows: Int32) -> dict[str, pa.Array]:
     return {
         "event": values(rows),
         "name": texts(trace.events.name[rows], trace.strings),
-        "family": texts(families(trace)[rows], FAMILIES),
-        "device": values(device_of(trace)[rows]),
-        "stream": values(stream_of(trace)[rows]),
+        "family": texts(family_codes(trace)[rows], FAMILIES),
+        "device": values(device_ids(trace)[rows]),
+        "stream": values(stream_ids(trace)[rows]),
         "start_ns": values(trace.events.start[rows]),
-        "duration_ns": values(ends(trace)[rows] - trace.events.start[rows]),
+        "duration_ns": values(event_ends(trace)[rows] - trace.events.start[rows]),
         "launch": values(launch[rows]),
         "operator": values(operator.astype(np.int32)),
         "module": module_texts(trace, rows),

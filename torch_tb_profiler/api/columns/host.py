@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.api.columns.arrow import letters, texts, values
 from torch_tb_profiler.model import steps as step_model
 from torch_tb_profiler.model.calls import operators as operator_model
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.memory.events import memory_calls, memory_records
 from torch_tb_profiler.model.modules import modules as module_model
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
@@ -65,7 +65,7 @@ def modules(trace: Trace) -> pa.Table:
             "class": texts(model.code[rows], model.classes),
             "thread": thread_texts(trace, trace.events.thread[rows]),
             "start_ns": values(trace.events.start[rows]),
-            "duration_ns": values(ends(trace)[rows] - trace.events.start[rows]),
+            "duration_ns": values(event_ends(trace)[rows] - trace.events.start[rows]),
             "device_ns": values(calls(trace).device[rows]),
             "step": step_texts(trace, trace.events.start[rows]),
         }

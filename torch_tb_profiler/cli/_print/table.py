@@ -6,7 +6,7 @@ import os
 from typing import Any, TextIO
 
 from torch_tb_profiler.base.cells import format_cell
-from torch_tb_profiler.base.text import middle_cut
+from torch_tb_profiler.base.text import shorten_middle
 
 LEAST_NAME = 12
 """A name shortened to less tells nothing."""
@@ -46,7 +46,7 @@ def format_table(rows: list[dict[str, Any]], width: int | None = None) -> str:
 
     def line(values: list[str]) -> str:
         padded = (
-            value.rjust(width) if right else middle_cut(value, width).ljust(width)
+            value.rjust(width) if right else shorten_middle(value, width).ljust(width)
             for value, width, right in zip(values, widths, numeric[:shown], strict=False)
         )
         return "  ".join(padded).rstrip() + "\n"

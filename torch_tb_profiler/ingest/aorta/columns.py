@@ -16,11 +16,20 @@ from array import array
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.markers import STEP
+from torch_tb_profiler.base.markers import STEP_PREFIX
 from torch_tb_profiler.ingest.aorta.records import Record
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.iterations.ranges import ITERATION_LANE, MARKER, RANGE
-from torch_tb_profiler.model.trace import ABSENT, AORTA, WEEK_NS, ArgColumn, ArgKind, Events, Thread, Trace
+from torch_tb_profiler.model.iterations.ranges import ITERATION_LANE, MARKER_CATEGORY, RANGE_CATEGORY
+from torch_tb_profiler.model.trace import (
+    ABSENT,
+    AORTA,
+    MAX_RECORDING_NS,
+    ArgColumn,
+    ArgKind,
+    Events,
+    Thread,
+    Trace,
+)
 
 _LATEST = 2**62
 """ns; where all iterations together last longer, their lengths are damage."""
@@ -73,7 +82,9 @@ class Columns:
         self._iteration(record, begin, length)
         for start, end, each in usable:
             # elapsed_time of two events may be negative by its resolution.
-            self._row("X", RANGE, each.tag or each.stream, each.stream, begin + start, max(end - start, 0))
+            self._row(
+                "X", RANGE_CATEGORY, each.tag or each.stream, each.stream, begin + start, max(end - start, 0)
+            )
             function = each.metadata.get("function")
             if isinstance(function, str):
                 self._arg("function", "text", function)
@@ -81,12 +92,12 @@ class Columns:
         for marker in profile.markers:
             moment = _ns(marker.time_ms)
             if moment is not None and begin + moment >= self._begin:
-                self._row("i", MARKER, marker.tag or marker.stream, marker.stream, begin + moment, None)
+                self._row("i", MARKER_CATEGORY, marker.tag or marker.stream, marker.stream, begin + moment, None)
                 last = max(last, moment)
         self._begin = begin + last
 
     def _iteration(self, record: Record, begin: int, length: int) -> None:
-        self._row("X", "user_annotation", f"{STEP}{record.profile.index}", ITERATION_LANE, begin, length)
+        self._row("X", "user_annotation", f"{STEP_PREFIX}{record.profile.index}", ITERATION_LANE, begin, length)
         for key in _INTEGERS:
             if (whole := getattr(record, key)) is not None:
                 self._arg(key, "int", whole)
@@ -160,6 +171,6 @@ def _column(kind: ArgKind, rows: array[int], values: list[float | int | str]) ->
 
 def _ns(milliseconds: float) -> int | None:
     """None for what is no time: not finite, or further than a week away."""
-    if not abs(milliseconds) < WEEK_NS / 1e6:  # NaN too
+    if not abs(milliseconds) < MAX_RECORDING_NS / 1e6:  # NaN too
         return None
     return round(milliseconds * 1e6)

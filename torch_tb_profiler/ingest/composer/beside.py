@@ -20,10 +20,10 @@ from torch_tb_profiler.ingest.kineto.columns import Columns
 from torch_tb_profiler.ingest.kineto.read import collect_events, read_metadata
 from torch_tb_profiler.ingest.progress import Report
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.kinds import DEVICE, HOST, of_kind
-from torch_tb_profiler.model.ranks import OF_RANKS, rank, split_ranks
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, HOST_KINDS, rows_of_kind
+from torch_tb_profiler.model.ranks import RANK_METADATA_KEY, split_ranks, trace_rank
 from torch_tb_profiler.model.trace import ABSENT, Thread, Trace
-from torch_tb_profiler.model.trainer.clock import merged_by
+from torch_tb_profiler.model.trainer.clock import merge_offsets
 
 Open = Callable[[], BinaryIO]
 
@@ -47,14 +47,14 @@ def add_pytorch(
     shared    what this file does not hold, other merged files may
     """
     ranks = split_ranks(trace)
-    alone = rank(trace) if shared else beside[0][0]
+    alone = trace_rank(trace) if shared else beside[0][0]
     parts = ranks or ({} if alone is None else {alone: trace})
     files: dict[int, list[Open]] = defaultdict(list)
     for number, open_ in beside:
         if number in parts:
             files[number].append(open_)
     metadata_of: dict[int, dict[str, Any]] = {}
-    copied = {number for number, part in parts.items() if len(of_kind(part, *HOST, *DEVICE))}
+    copied = {number for number, part in parts.items() if len(rows_of_kind(part, *HOST_KINDS, *DEVICE_KINDS))}
     if any(number not in copied for number in files):
         columns, health = Columns(), HealthLog()
         with open_own() as stream:
@@ -67,13 +67,13 @@ def add_pytorch(
                     metadata = collect_events(stream, columns, health, report=report, limit=limit)
                 metadata_of.setdefault(number, metadata)
         joined = replace(assemble(columns, own, health), producer=trace.producer)
-        trace = _of_ranks(joined, begins, merged_by(ranks)) if ranks else _in_one_process(joined, begins[0][0])
+        trace = _of_ranks(joined, begins, merge_offsets(ranks)) if ranks else _in_one_process(joined, begins[0][0])
     for number in files.keys() - metadata_of.keys():
         with files[number][0]() as stream:
             metadata_of[number] = read_metadata(stream, report=report, limit=limit)
     described = {number: _without_base(metadata) for number, metadata in metadata_of.items()}
     metadata = (
-        {OF_RANKS: {str(number): described[number] for number in described}}
+        {RANK_METADATA_KEY: {str(number): described[number] for number in described}}
         if ranks
         else next(iter(described.values()), {})
     )
@@ -117,7 +117,7 @@ def _of_ranks(trace: Trace, begins: Sequence[tuple[int, int]], moved: Mapping[in
 
 def _in_one_process(trace: Trace, first: int) -> Trace:
     """The process that has a thread of the trainer is the trainer's, in the events from row `first` on."""
-    number = rank(trace)
+    number = trace_rank(trace)
     if number is None:
         return trace
     used = trace.events.thread

@@ -15,7 +15,7 @@ from torch_tb_profiler.ingest.lines import read_lines
 from torch_tb_profiler.ingest.progress import Progress, Report
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, WEEK_NS, ArgColumn, Events, Thread, Trace
+from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, NO_CODE, ArgColumn, Events, Thread, Trace
 
 VALUE = "value"
 
@@ -63,7 +63,7 @@ class _Columns:
         """Append the values of a sample; one that is more than a week from the first is noted and left out."""
         if self._first is None:
             self._first = sample.time
-        if abs(sample.time - self._first) > WEEK_NS:
+        if abs(sample.time - self._first) > MAX_RECORDING_NS:
             health.add("bad_time", "warning", "a sample is more than a week away from the first and is left out")
             return
         series = [(sample.gpu, name) for name, _ in sample.values]

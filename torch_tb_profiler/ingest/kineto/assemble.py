@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.base.markers import is_trainer
+from torch_tb_profiler.base.markers import is_composer_event
 from torch_tb_profiler.ingest.kineto.clock import EPOCH_NS, absurd, quarter_offset
 from torch_tb_profiler.ingest.kineto.columns import Columns
 from torch_tb_profiler.ingest.progress import Step, no_step
@@ -76,7 +76,7 @@ def _pair_begin_end(events: Events, strings: Sequence[str], health: HealthLog) -
             alone.append(row)
     alone += begun.rows()
     names = [strings[events.name[row]] for row in alone if events.name[row] != NO_CODE]
-    cut = sum(map(is_trainer, names))
+    cut = sum(map(is_composer_event, names))
     if cut:
         message = "events of the trainer began before this cycle of its profiler or end after it; not drawn"
         health.add("trainer_cut", "info", message, count=cut)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.median import median
-from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, Bool, Int64
+from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Bool, Int64
 
 EXACT_LIMIT_US = 2.0**43
 """Below this a float64 of microseconds still tells three decimals apart; above, the text must be read."""
@@ -99,7 +99,7 @@ def quarter_offset(starts: Int64) -> tuple[Bool, int]:
         return np.zeros(len(starts), np.bool_), 0
     middle = int(median(starts[of_epoch] // 1000)) * 1000
     offset = middle // QUARTER_NS * QUARTER_NS
-    lacking[lacking] = np.abs(starts[lacking] + offset - middle) < WEEK_NS
+    lacking[lacking] = np.abs(starts[lacking] + offset - middle) < MAX_RECORDING_NS
     return lacking, offset
 
 
@@ -110,9 +110,9 @@ def absurd(starts: Int64, durations: Int64) -> Bool:
     """
     if len(starts) == 0:
         return np.zeros(0, np.bool_)
-    wrong: Bool = (durations > WEEK_NS) | ((durations < -WEEK_NS) & (durations != ABSENT))
+    wrong: Bool = (durations > MAX_RECORDING_NS) | ((durations < -MAX_RECORDING_NS) & (durations != ABSENT))
     # Halved, because the difference of two int64 may not fit int64.
-    if int(starts.max()) // 2 - int(starts.min()) // 2 > WEEK_NS // 2:
+    if int(starts.max()) // 2 - int(starts.min()) // 2 > MAX_RECORDING_NS // 2:
         middle = np.partition(starts, len(starts) // 2)[len(starts) // 2]
-        wrong |= np.abs(starts // 2 - middle // 2) > WEEK_NS // 2
+        wrong |= np.abs(starts // 2 - middle // 2) > MAX_RECORDING_NS // 2
     return wrong

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrow_texts import Texts, text_array, text_array_of
+from torch_tb_profiler.base.arrow_texts import ArrowTexts, build_text_array, text_array_from_bytes
 from torch_tb_profiler.model.trace import NO_CODE, Int32
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class TextCodes(Codes):
         quotes = np.flatnonzero(np.frombuffer(content, np.uint8) == ord('"'))
         lengths = quotes[1::2] - quotes[::2] - 1
         # Every quote that ends a text is followed by the comma and the quote of the next.
-        self._buffers.append(text_array_of(lengths, content[2:-2].replace(b'","', b"")))
+        self._buffers.append(text_array_from_bytes(lengths, content[2:-2].replace(b'","', b"")))
         first = _BUFFERED + self._buffered
         self._buffered += len(lengths)
         return np.arange(first, first + len(lengths), dtype=np.int32)
@@ -104,11 +104,11 @@ class TextCodes(Codes):
         import pyarrow as pa
 
         try:
-            own = text_array(self.table())
+            own = build_text_array(self.table())
         except UnicodeEncodeError:  # half of a surrogate pair, which Arrow does not hold
             codes = [self.of(buffer.to_pylist()) for buffer in self._buffers]
             return self.table(), np.concatenate(codes)
         merged = pa.chunked_array([own, *self._buffers]).dictionary_encode()
         self._buffers.clear()
         codes = [np.frombuffer(part.indices.buffers()[1], np.int32, len(part)) for part in merged.chunks]
-        return Texts(merged.chunk(0).dictionary), np.concatenate(codes)[len(own) :]
+        return ArrowTexts(merged.chunk(0).dictionary), np.concatenate(codes)[len(own) :]

@@ -14,7 +14,7 @@ from torch_tb_profiler.base.median import median
 from torch_tb_profiler.ingest.kineto.assemble import WINDOW_MARKERS
 from torch_tb_profiler.ingest.kineto.clock import absurd
 from torch_tb_profiler.ingest.kineto.columns import Block, Columns
-from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, ArgKind, Bool, Int32
+from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, ArgKind, Bool, Int32
 
 FLOW_SLACK_NS = 60 * 10**9
 """Flows are kept this far around a window, so that one that leaves it is told from a whole one."""
@@ -50,7 +50,7 @@ class StartColumns(Columns):
         if len(rows) and self._middle is None:
             self._middle = int(median(block.start[rows]))
         if self._middle is not None:
-            rows = rows[np.abs(block.start[rows] // 2 - self._middle // 2) <= WEEK_NS // 2]
+            rows = rows[np.abs(block.start[rows] // 2 - self._middle // 2) <= MAX_RECORDING_NS // 2]
         if self.start is not None:
             rows = rows[block.start[rows] < self.start]
         for row in rows[np.argsort(block.start[rows], kind="stable")].tolist():

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from torch_tb_profiler.base.markers import STEP
+from torch_tb_profiler.base.markers import STEP_PREFIX
 from torch_tb_profiler.ingest.distinct import distinct_rows
 from torch_tb_profiler.ingest.kineto.columns import Columns
 from torch_tb_profiler.ingest.slices import Coded, Texts, add_name, add_slices, coded
@@ -245,7 +245,7 @@ def _step_name(text: str | None, domain: str | None) -> str | None:
     """The name of a call; `step 7` of a marker as PyTorch marks steps."""
     if text is None or not (domain or "").startswith("MARKER_") or not (match := _STEP.fullmatch(text.strip())):
         return text
-    return f"{STEP}{int(match[1])}"
+    return f"{STEP_PREFIX}{int(match[1])}"
 
 
 def _triples(along: Sequence[Int64]) -> Coded:

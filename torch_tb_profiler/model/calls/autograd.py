@@ -22,14 +22,14 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import BACKWARD_FLOWS
-from torch_tb_profiler.model.calls.calltree import enclosing_operator
-from torch_tb_profiler.model.calls.nesting import nesting_order, one_axis
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.model.calls.nesting import nesting_order, place_on_one_axis
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived, name_mask
 
-ENGINE = "autograd::engine::evaluate_function: "
+ENGINE_PREFIX = "autograd::engine::evaluate_function: "
 
-ACCUMULATE = "torch::autograd::AccumulateGrad"
+ACCUMULATE_SUFFIX = "torch::autograd::AccumulateGrad"
 
 _BY_NAME = re.compile(r"\w*Backward\d*|\w+::\w*_backward(?:_\w+)?")
 
@@ -65,9 +65,11 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     """Every task of the backward pass and the forward operator that it belongs to."""
     links = backward_links(trace)
     names = trace.events.name
-    operators = of_kind(trace, Kind.CPU_OP)
-    engine = operators[name_mask(trace.strings, lambda text: text.startswith(ENGINE))[names[operators]]]
-    accumulate = operators[name_mask(trace.strings, lambda text: text.endswith(ACCUMULATE))[names[operators]]]
+    operators = rows_of_kind(trace, Kind.CPU_OP)
+    engine = operators[name_mask(trace.strings, lambda text: text.startswith(ENGINE_PREFIX))[names[operators]]]
+    accumulate = operators[
+        name_mask(trace.strings, lambda text: text.endswith(ACCUMULATE_SUFFIX))[names[operators]]
+    ]
     accumulate = accumulate[np.isin(accumulate, engine) | (_engine_around(trace, accumulate, engine) < 0)]
     around = _engine_around(trace, links.backward, engine)
     forward = np.full(len(trace), NO_CODE, np.int32)
@@ -87,7 +89,7 @@ def _outermost_by_name(trace: Trace, operators: Int32, tasks: Int32) -> Int32:
     called = name_mask(trace.strings, lambda text: _BY_NAME.fullmatch(text) is not None)
     named = operators[called[trace.events.name[operators]]]
     named = named[~np.isin(named, tasks)]
-    around = enclosing_operator(trace)[named]
+    around = enclosing_operators(trace)[named]
     return named[_engine_around(trace, around, np.concatenate([tasks, named])) < 0]
 
 
@@ -95,7 +97,7 @@ def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
     """int32[k]: the innermost engine operator that is, or is around, each of these operators; NO_CODE if none."""
     is_engine = np.zeros(len(trace), np.bool_)
     is_engine[engine] = True
-    around = enclosing_operator(trace)
+    around = enclosing_operators(trace)
     surrounding: Int32 = rows.copy()
     while (climbing := (surrounding >= 0) & ~is_engine[surrounding]).any():
         surrounding[climbing] = around[surrounding[climbing]]
@@ -122,14 +124,14 @@ def _by_flow(trace: Trace) -> BackwardLinks:
 
 def _operators_at(trace: Trace, flows: Int64) -> Int32:
     """The operators that begin where flow events stand, on their threads; the innermost if several do."""
-    operators = of_kind(trace, Kind.CPU_OP)
+    operators = rows_of_kind(trace, Kind.CPU_OP)
     count = len(operators)
     if count == 0:
         return np.full(len(flows), NO_CODE, np.int32)
     rows = np.concatenate([operators, flows])
     start, thread = trace.events.start[rows], trace.events.thread[rows]
-    finish = np.append(ends(trace)[operators], start[count:])
-    begin, end = one_axis(start, finish, thread)
+    finish = np.append(event_ends(trace)[operators], start[count:])
+    begin, end = place_on_one_axis(start, finish, thread)
     # Longer first: of those that begin together, the last is the innermost.
     order = nesting_order(begin[:count], end[:count])
     begins, wanted = begin[order], begin[count:]
@@ -141,7 +143,7 @@ def _operators_at(trace: Trace, flows: Int64) -> Int32:
 def _by_sequence_number(trace: Trace) -> BackwardLinks:
     sequence = trace.arg_int("Sequence number")
     origin = trace.arg_int("Fwd thread id")
-    operators = of_kind(trace, Kind.CPU_OP)
+    operators = rows_of_kind(trace, Kind.CPU_OP)
     operators = operators[(sequence[operators] != ABSENT) & (sequence[operators] >= 0)]
     is_backward = (origin[operators] != ABSENT) & (origin[operators] != 0)
     forward, backward = operators[~is_backward], operators[is_backward]

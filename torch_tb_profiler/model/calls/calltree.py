@@ -15,9 +15,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.calls.compiled import compiled
-from torch_tb_profiler.model.calls.nesting import nest, nesting_order, one_axis
-from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.calls.compiled import active_functions
+from torch_tb_profiler.model.calls.nesting import nest, nesting_order, place_on_one_axis
+from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived
 
 
@@ -44,22 +44,22 @@ class CallTree(msgspec.Struct, frozen=True):
 @derived
 def call_tree(trace: Trace) -> CallTree:
     """The call tree of every thread; side lanes where events overlap without nesting."""
-    return tree_of(trace, of_kind(trace, *HOST))
+    return build_call_tree(trace, rows_of_kind(trace, *HOST_KINDS))
 
 
-def tree_of(trace: Trace, rows: Int32) -> CallTree:
+def build_call_tree(trace: Trace, rows: Int32) -> CallTree:
     """The call tree of these slices alone: of markers such as module calls, whatever else surrounds them."""
     events, count = trace.events, len(trace)
-    if in_c := compiled():
-        return CallTree(*in_c.tree(rows, events.start, ends(trace), events.thread, len(trace.threads)))
+    if in_c := active_functions():
+        return CallTree(*in_c.tree(rows, events.start, event_ends(trace), events.thread, len(trace.threads)))
     parent = np.full(count, NO_CODE, np.int32)
     depth = np.full(count, -1, np.int32)
     lane = np.full(count, -1, np.int32)
-    finish = ends(trace)
+    finish = event_ends(trace)
     arranged: list[Int32] = []
     side = 0
     while len(rows):
-        begin, end = one_axis(events.start[rows], finish[rows], events.thread[rows])
+        begin, end = place_on_one_axis(events.start[rows], finish[rows], events.thread[rows])
         order = nesting_order(begin, end)
         rows = rows[order]
         above, level, fits = nest(begin[order], end[order])
@@ -72,11 +72,11 @@ def tree_of(trace: Trace, rows: Int32) -> CallTree:
 
 
 @derived
-def enclosing_operator(trace: Trace) -> Int32:
+def enclosing_operators(trace: Trace) -> Int32:
     """int32[n]: the innermost operator that contains each event of the tree, itself excluded, by nesting."""
     tree = call_tree(trace)
-    operator = kinds(trace) == Kind.CPU_OP
-    if in_c := compiled():
+    operator = event_kinds(trace) == Kind.CPU_OP
+    if in_c := active_functions():
         return in_c.enclosing(tree.rows, tree.parent, operator)
     enclosing = np.full(len(trace), NO_CODE, np.int32)
     # Level by level, so that the parent's answer is there before its children ask.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torch_tb_profiler.model.trace import Bool, Int32, Int64
 
 
-class Compiled(NamedTuple):
+class CompiledFunctions(NamedTuple):
     """Each answers what the function in Python answers.
 
     nest       `nesting.nest`
@@ -26,15 +26,15 @@ class Compiled(NamedTuple):
     enclosing: Callable[[Int32, Int32, Bool], Int32]
 
 
-_functions: Compiled | None = None
+_functions: CompiledFunctions | None = None
 
 
-def calculate_with(functions: Compiled | None) -> None:
+def use_compiled_functions(functions: CompiledFunctions | None) -> None:
     """From now on these are used; None: those in Python."""
     global _functions
     _functions = functions
 
 
-def compiled() -> Compiled | None:
-    """What `calculate_with` was told last."""
+def active_functions() -> CompiledFunctions | None:
+    """What `use_compiled_functions` was told last."""
     return _functions

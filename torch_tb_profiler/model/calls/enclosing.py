@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from torch_tb_profiler.model.calls.calltree import CallTree
-from torch_tb_profiler.model.calls.compiled import compiled
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.calls.compiled import active_functions
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
 
-def innermost(trace: Trace, forest: CallTree, thread: Int32 | None = None, asked: Int32 | None = None) -> Int32:
+def innermost_enclosing(
+    trace: Trace, forest: CallTree, thread: Int32 | None = None, asked: Int32 | None = None
+) -> Int32:
     """int32[n]: row of the innermost slice of the forest on each event's thread at the event's start.
 
     `thread`, int32[n]: another thread to look on than the event's own. `asked`: rows to answer for, not all.
@@ -33,19 +35,19 @@ def innermost(trace: Trace, forest: CallTree, thread: Int32 | None = None, asked
     for i in range(len(threads)):
         members = by_thread[low[i] : high[i]]
         members = members[events.start[members] != ABSENT]
-        times, running = changes(trace, forest, rows[bounds[i] : bounds[i + 1]])
+        times, running = running_slices(trace, forest, rows[bounds[i] : bounds[i + 1]])
         running_at[members] = running[np.searchsorted(times, events.start[members], "right")]
     return _outside_of_shorter(trace, forest, running_at)
 
 
-def changes(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
+def running_slices(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
     """(times, what runs before each of them and after the last) for the slices of one thread."""
-    if in_c := compiled():
-        return in_c.changes(rows, trace.events.start, ends(trace), forest.parent)
-    start, end = trace.events.start[rows], ends(trace)[rows]
+    if in_c := active_functions():
+        return in_c.changes(rows, trace.events.start, event_ends(trace), forest.parent)
+    start, end = trace.events.start[rows], event_ends(trace)[rows]
     rows = rows[end > start]
     depth = forest.depth[rows]
-    times = np.concatenate([ends(trace)[rows], trace.events.start[rows]])
+    times = np.concatenate([event_ends(trace)[rows], trace.events.start[rows]])
     running = np.concatenate([forest.parent[rows], rows])
     # At one instant: the ends, inner before outer, then the begins, outer before inner.
     turn = np.concatenate([-1 - depth, depth]).astype(np.int64)
@@ -59,7 +61,7 @@ def changes(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
 
 def _outside_of_shorter(trace: Trace, forest: CallTree, running_at: Int32) -> Int32:
     """Where an event starts together with what was found but encloses it: what runs around both."""
-    events, finish = trace.events, ends(trace)
+    events, finish = trace.events, event_ends(trace)
     turn = np.full(len(trace), len(forest.rows), np.int64)
     turn[forest.rows] = np.arange(len(forest.rows))
     asked = np.flatnonzero(running_at >= 0)

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, distinct
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, distinct_codes
 
 OPERATOR, CALL = "async_npu", "HostToDevice"
 
 
-def sources(trace: Trace, category: str, rows: Int32) -> Int32:
+def flow_sources(trace: Trace, category: str, rows: Int32) -> Int32:
     """int32[k]: for each slice the row of the flow event of this category ("s") from which a flow leads to its
     begin; NO_CODE if none does."""
     events = trace.events
     source = np.full(len(rows), NO_CODE, np.int32)
-    codes = [code for code in distinct(events.category) if trace.strings[code] == category]
+    codes = [code for code in distinct_codes(events.category) if trace.strings[code] == category]
     if not codes:
         return source
     flows = np.flatnonzero((events.category == codes[0]) & (events.start != ABSENT) & (events.id != ABSENT))
@@ -34,7 +34,7 @@ def sources(trace: Trace, category: str, rows: Int32) -> Int32:
     return source
 
 
-def slices_at(trace: Trace, flows: Int32, candidates: Int32) -> Int32:
+def slices_starting_at(trace: Trace, flows: Int32, candidates: Int32) -> Int32:
     """int32[k]: of some slices the shortest that begins with each flow event on its thread; NO_CODE for none."""
     events = trace.events
     ordered = candidates[np.argsort(-events.duration[candidates], kind="stable")]

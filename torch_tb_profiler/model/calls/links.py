@@ -14,9 +14,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.calls.calltree import enclosing_operator
-from torch_tb_profiler.model.calls.flow_links import CALL, OPERATOR, slices_at, sources
-from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.model.calls.flow_links import CALL, OPERATOR, flow_sources, slices_starting_at
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived
 from torch_tb_profiler.model.vendors.ascend import lanes
 
@@ -35,24 +35,24 @@ class DeviceLinks(msgspec.Struct, frozen=True):
 
 
 @derived
-def launches(trace: Trace) -> tuple[Int32, Int32]:
+def device_launches(trace: Trace) -> tuple[Int32, Int32]:
     """(int32[k] rows of device events, int32[k] rows of their launches, NO_CODE if none is recorded)."""
-    rows = of_kind(trace, *DEVICE)
+    rows = rows_of_kind(trace, *DEVICE_KINDS)
     correlation = trace.arg_int("correlation")
-    calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     if (lanes(trace) >= 0).any():
-        return rows, slices_at(trace, sources(trace, CALL, rows), calls)
+        return rows, slices_starting_at(trace, flow_sources(trace, CALL, rows), calls)
     return rows, _first_match(correlation[calls], calls, correlation[rows])
 
 
 @derived
 def device_links(trace: Trace) -> DeviceLinks:
     """Launch and operator of every device event; what cannot be linked stays unlinked."""
-    rows, launch = launches(trace)
-    around = enclosing_operator(trace)
+    rows, launch = device_launches(trace)
+    around = enclosing_operators(trace)
     operator = np.where(launch >= 0, around[launch], NO_CODE).astype(np.int32)
     if (lanes(trace) >= 0).any():
-        by_flow = slices_at(trace, sources(trace, OPERATOR, rows), of_kind(trace, Kind.CPU_OP))
+        by_flow = slices_starting_at(trace, flow_sources(trace, OPERATOR, rows), rows_of_kind(trace, Kind.CPU_OP))
         operator = np.where(operator >= 0, operator, by_flow)
     unlinked = operator < 0
     if unlinked.any():
@@ -71,7 +71,7 @@ def _by_external_id(trace: Trace, rows: Int32) -> Int32:
     ids, correlation = external_ids(trace), trace.arg_int("correlation")
     wanted = np.where(ids[rows] == correlation[rows], ABSENT, ids[rows])
     wanted = np.where(wanted == 0, ABSENT, wanted)
-    operators = of_kind(trace, Kind.CPU_OP)
+    operators = rows_of_kind(trace, Kind.CPU_OP)
     return _first_match(ids[operators], operators, wanted)
 
 

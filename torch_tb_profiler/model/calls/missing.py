@@ -8,31 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_tb_profiler.model.kinds import DEVICE, Kind, names_of, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, names_of_kind, rows_of_kind
 from torch_tb_profiler.model.trace import ROCPROF, Trace, derived
 from torch_tb_profiler.model.vendors.records import option
 
-NO_DEVICE = "kernels were launched, but the profiler did not record the device"
+NO_DEVICE_REASON = "kernels were launched, but the profiler did not record the device"
 
 
 @derived
-def missing_kernels(trace: Trace) -> str | None:
+def missing_kernels_reason(trace: Trace) -> str | None:
     """Why it is unknown when the devices compute; None if kernels are recorded, or none was launched."""
-    if len(of_kind(trace, Kind.KERNEL)):
+    if len(rows_of_kind(trace, Kind.KERNEL)):
         return None
-    work, calls = len(of_kind(trace, *DEVICE)) > 0, _calls(trace)
+    work, calls = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0, _calls(trace)
     if _any("launch", calls):
         said = "kernels were launched, but none is recorded"
-        return f"{said}; {option(trace, 'kernels')}" if work else NO_DEVICE
+        return f"{said}; {option(trace, 'kernels')}" if work else NO_DEVICE_REASON
     if work and not calls and trace.producer == ROCPROF:
         return f"no kernel is recorded, and no call that tells whether one ran; {option(trace, 'kernels')}"
     return None
 
 
 @derived
-def missing_copies(trace: Trace) -> str | None:
+def missing_copies_reason(trace: Trace) -> str | None:
     """Why it is unknown when devices with kernels copy; None if copies are recorded, or none was made."""
-    if len(of_kind(trace, Kind.MEMCPY)) or not len(of_kind(trace, Kind.KERNEL)):
+    if len(rows_of_kind(trace, Kind.MEMCPY)) or not len(rows_of_kind(trace, Kind.KERNEL)):
         return None
     calls = _calls(trace)
     if _any("memcpy", calls):
@@ -43,7 +43,7 @@ def missing_copies(trace: Trace) -> str | None:
 
 
 def _calls(trace: Trace) -> set[str]:
-    return names_of(trace, Kind.RUNTIME, Kind.DRIVER)
+    return names_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
 
 
 def _any(part: str, names: Iterable[str]) -> bool:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.model.calls.compiled import compiled
+from torch_tb_profiler.model.calls.compiled import active_functions
 from torch_tb_profiler.model.trace import Bool, Int32, Int64
 
 _ROUNDS = 5
 """How often what seems to stick out is taken out before all is nested one by one; real traces need 1 to 4."""
 
 
-def one_axis(start: Int64, end: Int64, owner: Int32) -> tuple[Int64, Int64]:
+def place_on_one_axis(start: Int64, end: Int64, owner: Int32) -> tuple[Int64, Int64]:
     """Begins and finishes with the owners side by side, so that one sort serves all."""
     if len(start) == 0:
         return start, end
@@ -51,7 +51,7 @@ def nest(begin: Int64, finish: Int64) -> tuple[Int64, Int64, Bool]:
 
     `fits` is False for what sticks out of the interval it begins in; its parent and depth mean nothing.
     """
-    in_c = compiled()
+    in_c = active_functions()
     return in_c.nest(begin, finish) if in_c else _nest(begin, finish)
 
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.markers import is_mark
-from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operator
+from torch_tb_profiler.base.markers import is_training_mark
+from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.tensor_cores import UNKNOWN, YES, eligible_operators, uses_tensor_cores
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.tensor_cores import TC_UNKNOWN, TC_YES, eligible_operators, uses_tensor_cores
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, name_mask
 
 
@@ -54,17 +54,17 @@ class Operators(msgspec.Struct, frozen=True):
 @derived
 def operators(trace: Trace) -> Operators:
     """Every call of an operator with its times."""
-    tree, around = call_tree(trace), enclosing_operator(trace)
-    nodes = tree.rows[kinds(trace)[tree.rows] == Kind.CPU_OP]
+    tree, around = call_tree(trace), enclosing_operators(trace)
+    nodes = tree.rows[event_kinds(trace)[tree.rows] == Kind.CPU_OP]
     nodes = nodes[np.argsort(tree.depth[nodes].astype(np.int32), kind="stable")]
     node_owner = _folded(trace, nodes, around)
-    counted = nodes[(node_owner[nodes] == nodes) & is_operator(trace)[trace.events.name[nodes]]]
+    counted = nodes[(node_owner[nodes] == nodes) & operator_name_mask(trace)[trace.events.name[nodes]]]
     rows = np.sort(counted)
     position = np.full(len(trace) + 1, NO_CODE, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)
     owner = _owners(trace, around, node_owner, position)
 
-    length = ends(trace) - trace.events.start
+    length = event_ends(trace) - trace.events.start
     host_total = length[rows]
     spent = np.zeros(len(rows) + 1, np.int64)
     children = nodes[node_owner[nodes] == nodes]
@@ -76,7 +76,8 @@ def operators(trace: Trace) -> Operators:
     uses = uses_tensor_cores(trace)[work]
     own, parents = owner[work], _outer(owner, around, rows)
     selves = [
-        _sums(len(rows), own[which], length[work][which]) for which in (uses == uses, uses == YES, uses == UNKNOWN)
+        _sums(len(rows), own[which], length[work][which])
+        for which in (uses == uses, uses == TC_YES, uses == TC_UNKNOWN)
     ]
     nested = _nested(parents, tree.depth[rows])
     totals = [_with_nested(values, nested) for values in selves]
@@ -97,15 +98,15 @@ def operators(trace: Trace) -> Operators:
     )
 
 
-def with_nested(trace: Trace, values: Int64) -> Int64:
+def sum_with_nested(trace: Trace, values: Int64) -> Int64:
     """int64[k]: each operator's value and those of all operators inside it; `values` in order of the operators."""
     calls = operators(trace)
     return _with_nested(values, _nested(calls.parent, call_tree(trace).depth[calls.rows]))
 
 
-def is_operator(trace: Trace) -> Bool:
+def operator_name_mask(trace: Trace) -> Bool:
     """bool[strings + 1]: names of operators; old traces have steps, loaders and wrappers in their category."""
-    return ~name_mask(trace.strings, is_mark)
+    return ~name_mask(trace.strings, is_training_mark)
 
 
 def _folded(trace: Trace, nodes: Int32, around: Int32) -> Int32:
@@ -138,9 +139,9 @@ def _outer(owner: Int32, around: Int32, rows: Int32) -> Int32:
 
 def _outermost_calls(trace: Trace, parent: Int32) -> Int32:
     """Runtime and driver calls that are not inside another."""
-    calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     above = parent[calls]
-    inside = (above >= 0) & np.isin(kinds(trace)[above], (Kind.RUNTIME, Kind.DRIVER))
+    inside = (above >= 0) & np.isin(event_kinds(trace)[above], (Kind.RUNTIME, Kind.DRIVER))
     outermost: Int32 = calls[~inside]
     return outermost
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.calls.calltree import CallTree, tree_of
-from torch_tb_profiler.model.calls.enclosing import innermost
+from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree
+from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
 from torch_tb_profiler.model.communication.names import BACKEND, collective_in
@@ -57,7 +57,7 @@ class CollectiveCalls(msgspec.Struct, frozen=True):
 def collective_calls(trace: Trace) -> CollectiveCalls:
     """The operations of a trace, in no particular order."""
     rows = np.flatnonzero(communication_calls(trace)).astype(np.int32)
-    tree = tree_of(trace, rows)
+    tree = build_call_tree(trace, rows)
     chains = _chains(trace, tree)
     kernels = np.flatnonzero(communication_kernels(trace)).astype(np.int32)
     kernels = kernels[np.argsort(trace.events.start[kernels], kind="stable")]
@@ -97,7 +97,7 @@ def _chains(trace: Trace, tree: CallTree) -> _Chains:
     rows = tree.rows
     outer = _outermost(tree, rows)
     sticks_out = tree.lane[outer] > 0
-    around = innermost(trace, tree)[outer[sticks_out]]
+    around = innermost_enclosing(trace, tree)[outer[sticks_out]]
     outer[sticks_out] = np.where(around >= 0, _outermost(tree, around), outer[sticks_out])
     roots = np.unique(outer).astype(np.int32)
     of = np.full(len(trace) + 1, NO_CODE, np.int32)
@@ -130,7 +130,7 @@ def _launching(trace: Trace, tree: CallTree, chains: _Chains, kernels: Int32) ->
     links = device_links(trace)
     at = np.searchsorted(links.rows, kernels)
     launch, operator = links.launch[at], links.operator[at]
-    by_launch = np.where(launch >= 0, chains.of[innermost(trace, tree)[launch]], NO_CODE)
+    by_launch = np.where(launch >= 0, chains.of[innermost_enclosing(trace, tree)[launch]], NO_CODE)
     return np.where(by_launch >= 0, by_launch, chains.of[operator]).astype(np.int32)
 
 

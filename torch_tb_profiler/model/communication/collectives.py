@@ -13,13 +13,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.base.intervals import Owned, merge_owned
+from torch_tb_profiler.base.intervals import OwnedIntervals, merge_by_owner
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.calls import CollectiveCalls, collective_calls
 from torch_tb_profiler.model.communication.facts import groups_of, kinds_of, peers_of, sizes_of
 from torch_tb_profiler.model.communication.groups import ProcessGroup
 from torch_tb_profiler.model.communication.names import DEVICE_BACKENDS
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int8, Int32, Int64, Trace, derived
 
 
@@ -64,7 +64,7 @@ class Collectives(msgspec.Struct, frozen=True):
     bytes_in: Int64
     bytes_out: Int64
     egress_bytes: Int64
-    parts: Owned
+    parts: OwnedIntervals
     names: Sequence[str]
     groups: Sequence[ProcessGroup]
 
@@ -109,7 +109,7 @@ def collectives(trace: Trace) -> Collectives:
         bytes_in=sizes.bytes_in[order],
         bytes_out=sizes.bytes_out[order],
         egress_bytes=sizes.egress_bytes[order],
-        parts=merge_owned(place[times.parts.owner], times.parts.starts, times.parts.ends),
+        parts=merge_by_owner(place[times.parts.owner], times.parts.starts, times.parts.ends),
         names=list(names),
         groups=groups,
     )
@@ -122,12 +122,12 @@ class _Times(msgspec.Struct, frozen=True):
     issue: Int64
     start: Int64
     end: Int64
-    parts: Owned
+    parts: OwnedIntervals
     host: Int32
 
 
 def _times(trace: Trace, calls: CollectiveCalls, backend: Sequence[str | None]) -> _Times:
-    begin, finish = trace.events.start, ends(trace)
+    begin, finish = trace.events.start, event_ends(trace)
     first = calls.first_kernel()
     on_device = first >= 0
     launching = np.array([name is None or name in DEVICE_BACKENDS for name in backend], np.bool_)
@@ -139,8 +139,8 @@ def _times(trace: Trace, calls: CollectiveCalls, backend: Sequence[str | None]) 
     for which, rows in ((on_device, first), (on_host, host)):
         start[which], end[which] = begin[rows[which]], finish[rows[which]]
     np.maximum.at(end, calls.owner, finish[calls.kernels])
-    device = merge_owned(calls.owner, begin[calls.kernels], finish[calls.kernels])
-    parts = merge_owned(
+    device = merge_by_owner(calls.owner, begin[calls.kernels], finish[calls.kernels])
+    parts = merge_by_owner(
         np.append(device.owner, np.flatnonzero(on_host)),
         np.append(device.starts, start[on_host]),
         np.append(device.ends, end[on_host]),

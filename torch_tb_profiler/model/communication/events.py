@@ -9,8 +9,8 @@ import numpy as np
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.names import BACKEND, DEVICE_BACKENDS
-from torch_tb_profiler.model.kinds import Kind, ends, is_slice, kinds
-from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, distinct, name_mask
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, slice_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, distinct_codes, name_mask
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
 # Kernels: nccl/rccl/oneCCL/hccl/ucc device code and the custom all-reduce kernels of serving engines.
@@ -32,7 +32,7 @@ _NOT_DATA = re.compile(r"(?:^|:)(?:init|wait|barrier_wait)$", re.IGNORECASE)
 @derived
 def communication_kernels(trace: Trace) -> Bool:
     """bool[n]: device kernels with collective metadata, whose name says so, or on a network engine."""
-    kernel = (kinds(trace) == Kind.KERNEL) & is_slice(trace)
+    kernel = (event_kinds(trace) == Kind.KERNEL) & slice_mask(trace)
     by_name = _matches(trace, _KERNEL_NAME, kernel)
     network = (gaudi.engines(trace) == gaudi.NIC) | (ascend.lanes(trace) == ascend.GROUP)
     on_network = network[trace.events.thread]
@@ -43,8 +43,8 @@ def communication_kernels(trace: Trace) -> Bool:
 @derived
 def communication_calls(trace: Trace) -> Bool:
     """bool[n]: host operators and annotations that are communication operations."""
-    kind = kinds(trace)
-    host = ((kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION)) & is_slice(trace)
+    kind = event_kinds(trace)
+    host = ((kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION)) & slice_mask(trace)
     by_name = _matches(trace, _HOST_NAME, host)
     communicates: Bool = host & (by_name | _has_metadata(trace))
     return communicates
@@ -67,9 +67,9 @@ def host_communication(trace: Trace) -> Int32:
     by_id = (links.launch < 0) & (links.operator >= 0)  # without a recorded launch the operator stands for it
     launches = np.concatenate([links.launch[links.launch >= 0], links.operator[by_id]])
     events = trace.events
-    end = ends(trace)
+    end = event_ends(trace)
     launched = np.zeros(len(calls), np.bool_)
-    for thread in distinct(events.thread[calls]):
+    for thread in distinct_codes(events.thread[calls]):
         mine = events.thread[calls] == thread
         times = np.sort(events.start[launches[events.thread[launches] == thread]])
         first = np.searchsorted(times, events.start[calls[mine]], "left")
@@ -80,11 +80,11 @@ def host_communication(trace: Trace) -> Int32:
 
 def _in_host_backend(trace: Trace, calls: Int32) -> Bool:
     """bool[k]: calls that are, contain, or lie in one that a back end of the host names (`gloo:all_reduce`)."""
-    start, end, thread = trace.events.start, ends(trace), trace.events.thread
+    start, end, thread = trace.events.start, event_ends(trace), trace.events.thread
     named = name_mask(trace.strings, _HOST_BACKEND.search, trace.events.name[calls])
     own = calls[named[trace.events.name[calls]]]
     inside = np.zeros(len(calls), np.bool_)
-    for each in distinct(thread[own]):
+    for each in distinct_codes(thread[own]):
         mine, theirs = thread[calls] == each, own[thread[own] == each]
         busy = merge(start[theirs], end[theirs])
         after = np.append(busy.starts, np.iinfo(np.int64).max)[

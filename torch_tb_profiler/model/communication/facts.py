@@ -30,7 +30,7 @@ from torch_tb_profiler.model.communication.names import (
     collective_of_kernel,
 )
 from torch_tb_profiler.model.devices import device_kind
-from torch_tb_profiler.model.ranks import rank
+from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
 _TOO_MUCH = 2**50
@@ -202,7 +202,7 @@ def peers_of(
     trace: Trace, calls: CollectiveCalls, collective: Sequence[str], groups: Sequence[ProcessGroup]
 ) -> tuple[Int64, Int64]:
     """(int64[k] source rank, int64[k] target rank) of messages, ABSENT where unknown; `groups` of the calls."""
-    own = rank(trace)
+    own = trace_rank(trace)
     here = int(ABSENT) if own is None else own
     source, target = (trace.arg_int(key, calls.recorded) for key in ("Src Rank", "Dst Rank"))
     inputs, texts = trace.arg_codes("Concrete Inputs")

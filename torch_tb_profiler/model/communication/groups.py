@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from torch_tb_profiler.model.ranks import rank
+from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.trace import Trace, derived
 
 _ELIDED = re.compile(r"^\[\s*(\d+(?:\s*,\s*\d+)*)\s*,\s*\.\.\.\s*,\s*(\d+)\s*\]$")
@@ -88,7 +88,7 @@ def configured_groups(trace: Trace) -> tuple[tuple[ProcessGroup, str], ...]:
     """(group, back ends) of each group of this rank that `distributedInfo.pg_config` lists."""
     info = trace.metadata.get("distributedInfo")
     listed = info.get("pg_config") if isinstance(info, Mapping) else None
-    own = rank(trace)
+    own = trace_rank(trace)
     groups = []
     for entry in listed if isinstance(listed, list) else []:
         if isinstance(entry, Mapping):

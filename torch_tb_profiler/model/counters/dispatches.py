@@ -17,9 +17,9 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import ArgColumn, Float64, Int32, Int64, Trace
 
 PREFIX = "counter "
@@ -85,8 +85,8 @@ def _joined(places: int) -> str:
 
 def _as_launched(trace: Trace) -> Int32:
     """int32[k]: kernels in order of their launches; those of one launch, and those without, as they began."""
-    rows, launch = launches(trace)
-    computes = np.isin(rows, of_kind(trace, Kind.KERNEL))
+    rows, launch = device_launches(trace)
+    computes = np.isin(rows, rows_of_kind(trace, Kind.KERNEL))
     rows, launch = rows[computes], launch[computes]
     began = trace.events.start[rows]
     launched = np.where(launch >= 0, trace.events.start[launch], began)

@@ -14,7 +14,7 @@ import numpy as np
 
 from torch_tb_profiler.model.counters.ranges import MISSING, Ranges, ranges
 from torch_tb_profiler.model.counters.vocabularies import AMD, NVIDIA, Vocabulary
-from torch_tb_profiler.model.tensor_cores import NO, YES, verdict
+from torch_tb_profiler.model.tensor_cores import TC_NO, TC_YES, tensor_core_verdict
 from torch_tb_profiler.model.trace import Bool, Float64, Trace, derived
 
 
@@ -48,7 +48,7 @@ def measures(trace: Trace) -> Measures:
     operations, in_double = _sum(values, vocabulary.matrix, len(profiled))
     tensor = vocabulary.matrix_flops * operations
     verdicts = _verdicts(trace, profiled, vocabulary.vendor)
-    plain = (use == 0) | (np.isnan(use) & (verdicts == NO) & ~(tensor > 0))
+    plain = (use == 0) | (np.isnan(use) & (verdicts == TC_NO) & ~(tensor > 0))
     flops = vector + np.where(plain, 0.0, np.where(tensor > 0, tensor, np.nan))
     double += np.where(plain, 0.0, vocabulary.matrix_flops * in_double)
     moved = vocabulary.traffic(values, len(profiled))
@@ -60,7 +60,7 @@ def measures(trace: Trace) -> Measures:
         else no_traffic if no_bytes
         else None
         for unknown_vector, used, no_flops, no_bytes in zip(
-            np.isnan(vector).tolist(), ((use > 0) | (verdicts == YES)).tolist(),
+            np.isnan(vector).tolist(), ((use > 0) | (verdicts == TC_YES)).tolist(),
             np.isnan(flops).tolist(), np.isnan(moved).tolist(), strict=True,
         )
     ]  # fmt: skip
@@ -101,7 +101,7 @@ def _verdicts(trace: Trace, profiled: Ranges, vendor: str) -> np.ndarray:
     """Of every range whether its kernel uses matrix units, by its name."""
     names = np.where(profiled.kernel >= 0, trace.events.name[profiled.kernel], trace.events.name[profiled.rows])
     verdicts = {
-        code: verdict(trace.strings[code], vendor)[0]
+        code: tensor_core_verdict(trace.strings[code], vendor)[0]
         for code in np.unique(names).tolist()
         if code >= 0 and trace.strings[code] != MISSING
     }

@@ -21,10 +21,10 @@ import re
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.calls.calltree import enclosing_operator
-from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.counters.dispatches import PREFIX
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, derived, name_mask
 
 CATEGORY = "cuda_profiler_range"
@@ -61,7 +61,7 @@ class Ranges(msgspec.Struct, frozen=True):
 @derived
 def ranges(trace: Trace) -> Ranges:
     """Empty where nothing was counted."""
-    rows = of_kind(trace, Kind.METRICS)
+    rows = rows_of_kind(trace, Kind.METRICS)
     if len(rows):  # Intel's metrics of kernels are no ranges
         rows = rows[name_mask(trace.strings, CATEGORY.__eq__)[trace.events.category[rows]]]
     if not len(rows):
@@ -74,15 +74,15 @@ def ranges(trace: Trace) -> Ranges:
     if reason is not None:
         none = np.full(len(rows), NO_CODE, np.int32)
         return Ranges(rows, none, none, none, reason, counters)
-    return Ranges(rows, calls, kernel, enclosing_operator(trace)[calls], None, counters)
+    return Ranges(rows, calls, kernel, enclosing_operators(trace)[calls], None, counters)
 
 
 def _counted_kernels(trace: Trace) -> Ranges:
     """Kernels with counters of rocprofv3."""
     counters = {key.removeprefix(PREFIX): key for key in sorted(trace.args) if key.startswith(PREFIX)}
     counters = {name: key for name, key in counters.items() if trace.args[key].kind in ("int", "float")}
-    rows, launch = launches(trace)
-    counted = np.isin(rows, of_kind(trace, Kind.KERNEL))
+    rows, launch = device_launches(trace)
+    counted = np.isin(rows, rows_of_kind(trace, Kind.KERNEL))
     if counters:
         counted &= np.isin(rows, np.concatenate([trace.args[key].rows for key in counters.values()]))
     rows, launch = rows[counted], launch[counted]
@@ -91,7 +91,7 @@ def _counted_kernels(trace: Trace) -> Ranges:
         return Ranges(none, none, none, none, None, {})
     order = np.argsort(trace.events.start[rows], kind="stable")
     rows, launch = rows[order], launch[order]
-    operator = np.where(launch >= 0, enclosing_operator(trace)[launch], NO_CODE).astype(np.int32)
+    operator = np.where(launch >= 0, enclosing_operators(trace)[launch], NO_CODE).astype(np.int32)
     return Ranges(rows, launch, rows, operator, None, counters, amd=True)
 
 
@@ -111,7 +111,7 @@ def _in_time(trace: Trace, rows: Int32) -> Int32:
 
 def _launches(trace: Trace) -> Int32:
     """Calls that launch kernels, in order; of a runtime call and the driver call inside it the outer one."""
-    rows = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    rows = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     named = name_mask(trace.strings, lambda text: _LAUNCH.match(text) is not None)
     rows = _in_time(trace, rows[named[trace.events.name[rows]]])
     ids = trace.arg_int("correlation", rows)
@@ -124,8 +124,8 @@ def _launches(trace: Trace) -> Int32:
 
 def _kernels(trace: Trace, calls: Int32) -> Int32:
     """int32[k]: the first kernel of each call, NO_CODE where none is recorded."""
-    rows, launch = launches(trace)
-    computes = np.isin(rows, of_kind(trace, Kind.KERNEL))
+    rows, launch = device_launches(trace)
+    computes = np.isin(rows, rows_of_kind(trace, Kind.KERNEL))
     of_call = np.full(len(trace) + 1, NO_CODE, np.int32)
     of_call[launch[computes][::-1]] = rows[computes][::-1]
     of_call[-1] = NO_CODE

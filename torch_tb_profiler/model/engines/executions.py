@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.model.devices import device_of
-from torch_tb_profiler.model.kinds import Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.devices import device_ids
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived
 from torch_tb_profiler.model.vendors.gaudi import engines
 
@@ -36,15 +36,15 @@ class Executions(msgspec.Struct, frozen=True):
 def executions(trace: Trace) -> Executions:
     """Kernels of one name, recipe and class of engines that overlap, at most one on each engine."""
     number = np.full(len(trace), NO_CODE, np.int64)
-    length = ends(trace) - trace.events.start
-    kernels = of_kind(trace, Kind.KERNEL)
+    length = event_ends(trace) - trace.events.start
+    kernels = rows_of_kind(trace, Kind.KERNEL)
     number[kernels] = np.arange(len(kernels))
     engine = engines(trace)[trace.events.thread[kernels]]
     rows = kernels[engine >= 0]
     if len(rows):
-        start, end = trace.events.start[rows], ends(trace)[rows]
+        start, end = trace.events.start[rows], event_ends(trace)[rows]
         texts = [trace.arg_codes(key, rows)[0] for key in _KEYS]
-        keys: list[npt.NDArray[np.integer[Any]]] = [device_of(trace)[rows], engine[engine >= 0], *texts]
+        keys: list[npt.NDArray[np.integer[Any]]] = [device_ids(trace)[rows], engine[engine >= 0], *texts]
         keys.append(trace.events.name[rows])
         order = np.lexsort((start, *keys))
         same = np.ones(len(rows), np.bool_)
@@ -80,14 +80,14 @@ def call_lengths(trace: Trace, rows: Int32) -> Int64:
     """int64[k] ns: how long the execution takes that each of these kernels is part of; other events their own."""
     if (engines(trace) >= 0).any():
         return executions(trace).length[rows]
-    return (ends(trace) - trace.events.start)[rows]
+    return (event_ends(trace) - trace.events.start)[rows]
 
 
 def one_each(trace: Trace, rows: Int32) -> Int32:
     """int32[k]: of the kernels among some rows (ascending) the first of each execution; all others as they are."""
     if not (engines(trace) >= 0).any():
         return rows
-    kernel = kinds(trace)[rows] == Kind.KERNEL
+    kernel = event_kinds(trace)[rows] == Kind.KERNEL
     _, first = np.unique(executions(trace).number[rows[kernel]], return_index=True)
     kept: Int32 = np.sort(np.concatenate([rows[kernel][first], rows[~kernel]]))
     return kept

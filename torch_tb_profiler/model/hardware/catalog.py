@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.base.formulas import parse_expression
-from torch_tb_profiler.model.catalog import Catalog, Entry, OperatorModel
+from torch_tb_profiler.base.formulas import parse_formula
+from torch_tb_profiler.model.catalog import Catalog, DeviceEntry, OperatorModel
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -34,7 +34,7 @@ def read_catalog(text: str, where: str) -> Catalog:
     return Catalog(devices, _entries(given.operator, where, "operator", _operator, OPERATOR_HINT))
 
 
-_Named = TypeVar("_Named", Entry, OperatorModel)
+_Named = TypeVar("_Named", DeviceEntry, OperatorModel)
 
 
 def _entries(
@@ -54,8 +54,8 @@ def _entries(
     return tuple(entries.values())
 
 
-def _device(fields: dict[str, Any]) -> Entry:
-    entry = msgspec.convert(fields, Entry)
+def _device(fields: dict[str, Any]) -> DeviceEntry:
+    entry = msgspec.convert(fields, DeviceEntry)
     re.compile(entry.match)
     return entry
 
@@ -66,7 +66,7 @@ def _operator(fields: dict[str, Any]) -> OperatorModel:
         raise ValueError("it gives neither flops nor bytes")
     for formula in (model.flops, model.bytes):
         if formula:
-            parse_expression(formula)
+            parse_formula(formula)
     return model
 
 
@@ -84,7 +84,7 @@ def built_in() -> Catalog:
     return read_catalog(text, "devices.toml")
 
 
-def with_built_in(own: Catalog) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+def with_built_in(own: Catalog) -> tuple[tuple[DeviceEntry, ...], tuple[DeviceEntry, ...]]:
     """(new devices of `own`, those of the package; one of the same name in `own` takes the place of ours)."""
     given = {entry.name.lower(): entry for entry in own.device}
     known = tuple(given.pop(entry.name.lower(), entry) for entry in built_in().device)

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.devices import device_of, devices
-from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
-from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived, distinct
+from torch_tb_profiler.model.devices import device_ids, devices
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
+from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived, distinct_codes
 
 _CLOCK = re.compile(
     r"clocks?\.(?:current\.)?(?:sm|gr|graphics|gfx)\b|"
@@ -43,14 +43,14 @@ class RecordedClock(msgspec.Struct, frozen=True):
 @derived
 def recorded_clocks(trace: Trace) -> dict[int, RecordedClock]:
     """Device id -> its clock, of devices with work whose clock is recorded; the first counter that tells it."""
-    work = of_kind(trace, *DEVICE)
-    device, clocks = device_of(trace), {}
+    work = rows_of_kind(trace, *DEVICE_KINDS)
+    device, clocks = device_ids(trace), {}
     for name, row, times, mhz in _counters(trace):
         id_ = _device(trace, row, name)
         mine = work[device[work] == id_]
         if id_ is None or id_ in clocks or not len(mine):
             continue
-        begin, end = int(trace.events.start[mine].min()), int(ends(trace)[mine].max())
+        begin, end = int(trace.events.start[mine].min()), int(event_ends(trace)[mine].max())
         mean, samples = _mean(times, mhz, begin, end)
         if samples:
             clocks[id_] = RecordedClock(mean, samples, name)
@@ -67,13 +67,13 @@ def _counters(trace: Trace) -> Iterator[tuple[str, int, Int64, Float64]]:
         if column.kind not in ("int", "float"):
             continue
         mine = column.rows[counts[column.rows]]
-        for code in distinct(events.name[mine]):
+        for code in distinct_codes(events.name[mine]):
             name = _named(trace.strings[code], argument)
             unit = _UNIT.search(name)
             if unit is None or not _CLOCK.search(name):
                 continue
             named = mine[events.name[mine] == code]
-            places = np.stack([events.thread[named], device_of(trace)[named]])
+            places = np.stack([events.thread[named], device_ids(trace)[named]])
             for place in np.unique(places, axis=1).T:
                 sampled = named[(places == place[:, None]).all(axis=0)]
                 yield name, int(sampled[0]), *_samples(trace, sampled, argument, _MHZ[unit[1].lower()])
@@ -91,7 +91,7 @@ def _samples(trace: Trace, rows: Int32, argument: str, scale: float) -> tuple[In
 
 
 def _device(trace: Trace, row: int, name: str) -> int | None:
-    if (device := int(device_of(trace)[row])) != ABSENT:
+    if (device := int(device_ids(trace)[row])) != ABSENT:
         return device
     process = str(trace.threads[trace.events.thread[row]].pid)
     match = _DEVICE.search(process) or _DEVICE.search(name)

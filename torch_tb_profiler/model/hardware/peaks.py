@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog, Entry
+from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog, DeviceEntry
 from torch_tb_profiler.model.devices import DeviceInfo
 from torch_tb_profiler.model.hardware.catalog import with_built_in
 
@@ -50,7 +50,7 @@ class Peaks(msgspec.Struct, frozen=True):
         return self.vector.get(type)
 
 
-def peaks_of(device: DeviceInfo, given: str = "", own: Catalog = NO_DEVICES) -> Peaks:
+def peaks_of(device: DeviceInfo, given: str = "", own: Catalog = EMPTY_CATALOG) -> Peaks:
     """The peaks of a device of a trace.
 
     own    devices of the user's file: a new one is tried before those of the package
@@ -79,7 +79,7 @@ def _called(device: DeviceInfo) -> str:
     return ", whose name is not recorded,"
 
 
-def _match(device: DeviceInfo, candidates: Sequence[Entry]) -> Peaks:
+def _match(device: DeviceInfo, candidates: Sequence[DeviceEntry]) -> Peaks:
     if not candidates:
         return _unknown(f"the peak rates of this device{_called(device)} are not known")
     exact = [entry for entry in candidates if entry.units in (None, device.multiprocessors)]
@@ -102,11 +102,11 @@ def _match(device: DeviceInfo, candidates: Sequence[Entry]) -> Peaks:
     return _peaks(whole, share, f"{by}: a slice of {device.multiprocessors} of its {whole.units} units")
 
 
-def _named(device: DeviceInfo, entry: Entry) -> bool:
+def _named(device: DeviceInfo, entry: DeviceEntry) -> bool:
     return device.name is not None and re.search(entry.match, device.name, re.IGNORECASE) is not None
 
 
-def _candidates(device: DeviceInfo, entries: Sequence[Entry]) -> list[Entry]:
+def _candidates(device: DeviceInfo, entries: Sequence[DeviceEntry]) -> list[DeviceEntry]:
     """By name; drivers of AMD often report none, or one that says nothing."""
     named = [entry for entry in entries if _named(device, entry)]
     if named or device.kind != "ROCm" or (device.name and "Radeon Graphics" not in device.name):
@@ -118,7 +118,7 @@ def _candidates(device: DeviceInfo, entries: Sequence[Entry]) -> list[Entry]:
     ]
 
 
-def _by_memory(device: DeviceInfo, entries: Sequence[Entry]) -> Entry | None:
+def _by_memory(device: DeviceInfo, entries: Sequence[DeviceEntry]) -> DeviceEntry | None:
     """The only one, or the first whose memory fits; None if that does not tell them apart."""
     fitting = [entry for entry in entries if _same_memory(device, entry)]
     if len({entry.name for entry in entries}) == 1:
@@ -126,13 +126,13 @@ def _by_memory(device: DeviceInfo, entries: Sequence[Entry]) -> Entry | None:
     return fitting[0] if fitting else None
 
 
-def _same_memory(device: DeviceInfo, entry: Entry) -> bool:
+def _same_memory(device: DeviceInfo, entry: DeviceEntry) -> bool:
     if device.memory_bytes is None or entry.memory_gb is None:
         return False
     return abs(device.memory_bytes / 1e9 - entry.memory_gb) <= _SAME_MEMORY * entry.memory_gb
 
 
-def _peaks(entry: Entry, share: float, matched: str) -> Peaks:
+def _peaks(entry: DeviceEntry, share: float, matched: str) -> Peaks:
     return Peaks(
         name=entry.name,
         matrix={kind: float(round(1e12 * share * rate)) for kind, rate in entry.matrix.items()},

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived
 
 ITERATION_LANE = "iterations"
 """The lane of the iterations themselves."""
 
-RANGE, MARKER = "stream_range", "stream_marker"
+RANGE_CATEGORY, MARKER_CATEGORY = "stream_range", "stream_marker"
 """Categories of work between two events of a stream, and of a moment of a stream."""
 
 
@@ -33,10 +33,10 @@ class Iterations(NamedTuple):
 
 @derived
 def iterations(trace: Trace) -> Iterations:
-    row = of_kind(trace, Kind.ANNOTATION)
+    row = rows_of_kind(trace, Kind.ANNOTATION)
     starts, totals = trace.events.start[row], trace.events.duration[row]
     # What is laid end to end: everything up to an iteration's start that the one before it has not claimed.
-    reach = np.maximum.accumulate(ends(trace))
+    reach = np.maximum.accumulate(event_ends(trace))
     begins = np.append(np.minimum(starts[:1], 0), reach[row[1:] - 1]) if len(row) else starts
     return Iterations(row, begins, starts, totals)
 
@@ -45,6 +45,6 @@ def iterations(trace: Trace) -> Iterations:
 def stream_ranges(trace: Trace) -> dict[str, Int32]:
     """Of each stream, by name, the rows of its ranges in file order."""
     codes = {text: code for code, text in enumerate(trace.strings)}
-    rows = np.flatnonzero(trace.events.category == codes.get(RANGE, len(codes))).astype(np.int32)
+    rows = np.flatnonzero(trace.events.category == codes.get(RANGE_CATEGORY, len(codes))).astype(np.int32)
     lane = trace.events.thread[rows]
     return {str(trace.threads[code].tid): rows[lane == code] for code in np.unique(lane).tolist()}

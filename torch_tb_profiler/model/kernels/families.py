@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from torch_tb_profiler.model.kernels.identifiers import identifiers
+from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
 
 FAMILIES = (
     "matrix product",
@@ -100,7 +100,7 @@ def family_of_name(name: str) -> str:
     """The family of a kernel by its name alone."""
     if fused := _TRITON.match(name):
         return _compiled(fused[1], fused[2])
-    spelled = identifiers(name)
+    spelled = parse_identifiers(name)
     text = spelled.path
     if _FRAMES.search(spelled.path):
         text += " " + _ADDRESSING.sub("", spelled.arguments)

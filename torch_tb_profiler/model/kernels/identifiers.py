@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-LONGEST = 4096
+MAX_NAME_LENGTH = 4096
 """Characters of a name that are read: the parameters beyond say nothing more."""
 
 _CPLUSPLUS = re.compile(r"::|<|\(|^void ")
@@ -19,7 +19,7 @@ _ANONYMOUS = "(anonymous namespace)::"
 _LENGTH = re.compile(r"\d{1,4}")
 
 
-class Identifiers(msgspec.Struct, frozen=True):
+class KernelIdentifiers(msgspec.Struct, frozen=True):
     """`path` is the function with its namespaces; `arguments` are those of its templates, maybe mangled."""
 
     path: str
@@ -31,17 +31,17 @@ class Identifiers(msgspec.Struct, frozen=True):
         return self.path.rpartition("::")[2]
 
 
-def identifiers(name: str) -> Identifiers:
+def parse_identifiers(name: str) -> KernelIdentifiers:
     """What a name consists of; a name of no C++ is its own path."""
-    text = name[:LONGEST].strip()
+    text = name[:MAX_NAME_LENGTH].strip()
     if text.startswith("_Z"):
         return _mangled(text)
     if not _CPLUSPLUS.search(text):
-        return Identifiers(text, "")
+        return KernelIdentifiers(text, "")
     return _spelled(text)
 
 
-def _spelled(text: str) -> Identifiers:
+def _spelled(text: str) -> KernelIdentifiers:
     previous = None
     while text != previous:
         previous, text = text, _RETURN.sub("", text)
@@ -65,10 +65,10 @@ def _spelled(text: str) -> Identifiers:
         else:
             (arguments if depth else path).append(letter)
     joined = "".join(path).strip()
-    return Identifiers(joined, "".join(arguments).strip()) if joined else Identifiers(text, "")
+    return KernelIdentifiers(joined, "".join(arguments).strip()) if joined else KernelIdentifiers(text, "")
 
 
-def _mangled(text: str) -> Identifiers:
+def _mangled(text: str) -> KernelIdentifiers:
     """An Itanium name: each identifier of the path is preceded by its length; the arguments stay as they are."""
     path: list[str] = []
     at = 3 if text.startswith("_ZN") else 2
@@ -77,4 +77,4 @@ def _mangled(text: str) -> Identifiers:
         word = text[match.end() : at]
         if not word.startswith("_GLOBAL__"):
             path.append(word)
-    return Identifiers("::".join(path), text[at:]) if path else Identifiers(text, "")
+    return KernelIdentifiers("::".join(path), text[at:]) if path else KernelIdentifiers(text, "")

@@ -14,18 +14,18 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from torch_tb_profiler.model.kernels.families import family_of_name
-from torch_tb_profiler.model.kernels.identifiers import Identifiers, identifiers
+from torch_tb_profiler.model.kernels.identifiers import KernelIdentifiers, parse_identifiers
 from torch_tb_profiler.model.kernels.spelling import (
     alignment,
-    architecture,
-    functor,
-    layout,
+    functor_name,
+    gpu_architecture,
     number_type,
+    operand_layout,
     tensile_type,
-    tile,
+    tile_shape,
 )
 
-LONGEST = 48
+MAX_SHORT_NAME_LENGTH = 48
 """Characters of a short name."""
 
 _NCCL = re.compile(r"^(?:nccl|rccl)(?:Dev)?Kernel_(\w+)", re.IGNORECASE)
@@ -71,7 +71,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _fit(short: str, suffix: str) -> str:
-    room = LONGEST - len(suffix)
+    room = MAX_SHORT_NAME_LENGTH - len(suffix)
     return (short if len(short) <= room else f"{short[: room - 1]}…") + suffix
 
 
@@ -100,7 +100,7 @@ def _short(name: str) -> str:
         return f"NCCL {match[1].replace('_', ' ')}"
     if match := _TRITON.match(name):
         return _triton(match[1], match[2])
-    parts, family = identifiers(name), family_of_name(name)
+    parts, family = parse_identifiers(name), family_of_name(name)
     if family in ("matrix product", "convolution") and (product := _product(name, parts, family)):
         return product
     if family in ("elementwise", "copy and cast", "index and embedding", "reduction", "optimizer", "random"):
@@ -116,13 +116,13 @@ def _triton(fused: str, number: str | None) -> str:
     return _fit(f"Triton {listed or 'kernel'}", f" ({number})" if number else "")
 
 
-def _product(name: str, parts: Identifiers, family: str) -> str:
+def _product(name: str, parts: KernelIdentifiers, family: str) -> str:
     """`GEMM bf16 128x128 nn, CUTLASS sm75, align1`; "" for what is no named product of a library."""
     text = f"{parts.path} {parts.arguments}"
     if "Cijk_" in name:
         a, b = ("t" if "Alik" in name else "n"), ("n" if "Bljk" in name else "t")
-        return f"GEMM {tensile_type(name)} {tile(name)} {a}{b}, Tensile"
-    size = tile(text)
+        return f"GEMM {tensile_type(name)} {tile_shape(name)} {a}{b}, Tensile"
+    size = tile_shape(text)
     if not size or not _PRODUCT.search(text):
         return ""
     library = next((label for key, label in _LIBRARIES if key in text), "")
@@ -130,8 +130,8 @@ def _product(name: str, parts: Identifiers, family: str) -> str:
     direction = ("forward", "dgrad", "wgrad")[int(role.lastindex or 1) - 1] if role else ""
     what = f"conv {direction}".strip() if family == "convolution" else "GEMM"
     kind = number_type(text) or ("fp32" if re.search(r"_s(?:gemm|cudnn)", text) else "")
-    head = " ".join(part for part in (what, kind, size, layout(text)) if part)
-    made = " ".join(part for part in (library, architecture(text)) if part)
+    head = " ".join(part for part in (what, kind, size, operand_layout(text)) if part)
+    made = " ".join(part for part in (library, gpu_architecture(text)) if part)
     return ", ".join(part for part in (head, made, alignment(text)) if part)
 
 
@@ -144,9 +144,9 @@ _LIBRARIES = (
 )
 
 
-def _computed(parts: Identifiers) -> str:
+def _computed(parts: KernelIdentifiers) -> str:
     """`multiply bf16, vec4`: what the functor of a kernel computes; "" if it names none."""
-    what = functor(parts.arguments)
+    what = functor_name(parts.arguments)
     if not what:
         return ""
     short = f"{what} {number_type(parts.arguments)}".strip()
@@ -158,12 +158,12 @@ def _computed(parts: Identifiers) -> str:
     return short if "elementwise" in parts.function or "reduce_kernel" in parts.function else ""
 
 
-def _plain(parts: Identifiers) -> str:
+def _plain(parts: KernelIdentifiers) -> str:
     """The function in words, with the first type of its arguments."""
     function = parts.function
     if _FRAME.fullmatch(function):  # the namespace or the first argument says more
         word = _MANGLED_WORD.search(parts.arguments)
-        inner = identifiers(parts.arguments).function if "::" in parts.arguments else ""
+        inner = parse_identifiers(parts.arguments).function if "::" in parts.arguments else ""
         function = word[1] if word else inner or parts.path.rpartition("::")[0].rpartition("::")[2] or function
     function = function.replace("CatArrayBatchedCopy", "cat")
     function = _CLUTTER.sub("", function).strip("_") or function

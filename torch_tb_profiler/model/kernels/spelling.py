@@ -72,19 +72,19 @@ def tensile_type(name: str) -> str:
     return _TENSILE.get(code, "bf16" if code.startswith("B") else "fp16" if code.startswith("H") else "fp32")
 
 
-def tile(text: str) -> str:
+def tile_shape(text: str) -> str:
     """The tile of a matrix kernel, "" if it is not named."""
     match = _TILE.search(text)
     return match[1] if match else ""
 
 
-def layout(text: str) -> str:
+def operand_layout(text: str) -> str:
     """`nn`, `tn`, ...: which operands are transposed."""
     match = _LAYOUT.search(text)
     return match[1].lower() if match else ""
 
 
-def architecture(text: str) -> str:
+def gpu_architecture(text: str) -> str:
     """`sm80` or `volta`: for which a kernel was compiled."""
     match = _ARCHITECTURE.search(text)
     return "" if not match else f"sm{match[1]}" if match[1] else match[2].lower()
@@ -96,7 +96,7 @@ def alignment(text: str) -> str:
     return match[0] if match else ""
 
 
-def functor(arguments: str) -> str:
+def functor_name(arguments: str) -> str:
     """What an elementwise or reduction kernel computes, "" if its arguments do not say."""
     for match in _FUNCTORS.finditer(arguments):
         word = next(group for group in match.groups() if group)

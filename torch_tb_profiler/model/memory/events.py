@@ -14,13 +14,23 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import is_step
-from torch_tb_profiler.model.calls.calltree import call_tree, tree_of
-from torch_tb_profiler.model.calls.enclosing import innermost
-from torch_tb_profiler.model.calls.operators import is_operator, operators
-from torch_tb_profiler.model.devices import describe, device_kind, device_name
-from torch_tb_profiler.model.kinds import Kind, kinds, of_kind
+from torch_tb_profiler.model.calls.calltree import build_call_tree, call_tree
+from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.model.calls.operators import operator_name_mask, operators
+from torch_tb_profiler.model.devices import describe_device, device_kind, device_name
+from torch_tb_profiler.model.kinds import Kind, event_kinds, rows_of_kind
 from torch_tb_profiler.model.memory.mappings import with_mappings
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived, distinct, name_mask
+from torch_tb_profiler.model.trace import (
+    ABSENT,
+    NO_CODE,
+    Bool,
+    Int32,
+    Int64,
+    Trace,
+    derived,
+    distinct_codes,
+    name_mask,
+)
 
 EVENT_NAME = "[memory]"
 FAILURE_NAME = "[OutOfMemory]"
@@ -163,7 +173,7 @@ def _devices(trace: Trace, keys: list[tuple[int, int]]) -> tuple[MemoryDevice, .
         name = _name(kind, id)
         if any(device.name == name for device in made):
             name = f"{name} (device type {type_})"
-        info = describe(trace, id) if type_ != _CPU else None
+        info = describe_device(trace, id) if type_ != _CPU else None
         hardware, capacity = (None, None) if info is None else (info.name, info.memory_bytes)
         made.append(MemoryDevice(name, kind, id, hardware, capacity))
     return tuple(made)
@@ -185,9 +195,9 @@ def memory_calls(trace: Trace) -> Int32:
 
 def calls_around(trace: Trace, asked: Int32) -> Int32:
     """int32[k]: the same for any rows of memory events."""
-    rows = of_kind(trace, Kind.CPU_OP)
-    around = innermost(trace, tree_of(trace, rows), _threads_of(trace, rows), asked)[asked]
-    counts = (around >= 0) & is_operator(trace)[trace.events.name[around]]
+    rows = rows_of_kind(trace, Kind.CPU_OP)
+    around = innermost_enclosing(trace, build_call_tree(trace, rows), _threads_of(trace, rows), asked)[asked]
+    counts = (around >= 0) & operator_name_mask(trace)[trace.events.name[around]]
     calls: Int32 = np.where(counts, around, NO_CODE).astype(np.int32)
     return calls
 
@@ -207,7 +217,7 @@ def _threads_of(trace: Trace, rows: Int32) -> Int32:
     """
     codes = np.arange(len(trace.threads), dtype=np.int32)
     spelled = [(str(thread.pid), str(thread.tid)) for thread in trace.threads]
-    used = {spelled[code]: code for code in distinct(trace.events.thread[rows])}
+    used = {spelled[code]: code for code in distinct_codes(trace.events.thread[rows])}
     for code, text in enumerate(spelled):
         codes[code] = used.get(text, code)
     known: Int32 = codes[trace.events.thread]
@@ -223,7 +233,9 @@ def memory_names(trace: Trace) -> tuple[Int32, list[str]]:
     """
     calls, count = memory_calls(trace), len(trace.strings) + 1
     name = np.where(calls >= 0, trace.events.name[calls], NO_CODE).astype(np.int64)
-    providers = [code for code in distinct(name.astype(np.int32)) if trace.strings[code].startswith(_PROVIDERS)]
+    providers = [
+        code for code in distinct_codes(name.astype(np.int32)) if trace.strings[code].startswith(_PROVIDERS)
+    ]
     key = name
     for turn, code in enumerate(providers, 1):
         mine = np.flatnonzero(name == code)
@@ -244,7 +256,7 @@ def memory_names(trace: Trace) -> tuple[Int32, list[str]]:
 def _around(trace: Trace, rows: Int32) -> Int32:
     """The innermost operator or annotation around each of these calls; steps are none."""
     parent = call_tree(trace).parent
-    named = np.isin(kinds(trace), (Kind.CPU_OP, Kind.ANNOTATION))
+    named = np.isin(event_kinds(trace), (Kind.CPU_OP, Kind.ANNOTATION))
     named &= ~name_mask(trace.strings, is_step)[trace.events.name]
     above = parent[rows]
     while (seeks := (above >= 0) & ~named[above]).any():

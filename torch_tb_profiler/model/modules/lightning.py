@@ -14,13 +14,13 @@ import re
 
 import numpy as np
 
-from torch_tb_profiler.base.markers import LIGHTNING_HOOK, LIGHTNING_MODULE
+from torch_tb_profiler.base.markers import LIGHTNING_HOOK_PREFIX, LIGHTNING_MODULE_PREFIX
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import tree_of
-from torch_tb_profiler.model.calls.enclosing import innermost
+from torch_tb_profiler.model.calls.calltree import build_call_tree
+from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import DEVICE, Kind, is_slice, kinds
-from torch_tb_profiler.model.modules.modules import Modules, Places, attribute
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, slice_mask
+from torch_tb_profiler.model.modules.modules import ModulePlaces, Modules, attribute_events
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived, name_mask
 
 # [Owner]Class.hook as in [Strategy]SingleDeviceStrategy.training_step, or [Class].hook; some have no owner.
@@ -33,20 +33,20 @@ def _marks(trace: Trace, prefix: str) -> Int32:
     if not named.any():
         return np.empty(0, np.int32)
     named = named[trace.events.name]
-    copies = np.isin(kinds(trace), (*DEVICE, Kind.DEVICE_ANNOTATION))
-    return np.flatnonzero(named & ~copies & is_slice(trace)).astype(np.int32)
+    copies = np.isin(event_kinds(trace), (*DEVICE_KINDS, Kind.DEVICE_ANNOTATION))
+    return np.flatnonzero(named & ~copies & slice_mask(trace)).astype(np.int32)
 
 
-def has_marks(trace: Trace) -> bool:
+def has_lightning_marks(trace: Trace) -> bool:
     """True if Lightning's profiler marked a hook or a module."""
-    return len(_marks(trace, LIGHTNING_HOOK)) > 0 or len(_marks(trace, LIGHTNING_MODULE)) > 0
+    return len(_marks(trace, LIGHTNING_HOOK_PREFIX)) > 0 or len(_marks(trace, LIGHTNING_MODULE_PREFIX)) > 0
 
 
 @derived
 def lightning_modules(trace: Trace) -> Modules:
     """Places by their dotted names; one without a recorded parent (a list is never called) goes to the next up."""
-    places = Places()
-    rows = _marks(trace, LIGHTNING_MODULE)
+    places = ModulePlaces()
+    rows = _marks(trace, LIGHTNING_MODULE_PREFIX)
     texts = {int(code): _spelled(trace.strings[code]) for code in np.unique(trace.events.name[rows])}
     by_name: dict[str, int] = {}
     # Shorter names first, so that a place is met after those around it.
@@ -54,12 +54,12 @@ def lightning_modules(trace: Trace) -> Modules:
         by_name.setdefault(name, places.inside(_parent(name, by_name), name, kind))
     code = np.full(len(trace), NO_CODE, np.int32)
     code[rows] = [by_name[texts[int(text)][1]] for text in trace.events.name[rows]]
-    return attribute(trace, tree_of(trace, rows), code, places)
+    return attribute_events(trace, build_call_tree(trace, rows), code, places)
 
 
 def _spelled(text: str) -> tuple[str, str]:
     """(class, dotted name) of a module's mark."""
-    kind, colon, name = text.removeprefix(LIGHTNING_MODULE).partition(": ")
+    kind, colon, name = text.removeprefix(LIGHTNING_MODULE_PREFIX).partition(": ")
     return (kind, name) if colon else ("", kind)
 
 
@@ -77,18 +77,18 @@ def lightning_hooks(trace: Trace) -> Modules:
 
     Backward work is that of the hook that waits for it, on whatever thread the engine runs.
     """
-    places = Places()
-    forest = tree_of(trace, _marks(trace, LIGHTNING_HOOK))
+    places = ModulePlaces()
+    forest = build_call_tree(trace, _marks(trace, LIGHTNING_HOOK_PREFIX))
     code = np.full(len(trace), NO_CODE, np.int32)
     for row in forest.rows[np.argsort(forest.depth[forest.rows], kind="stable")].tolist():
         above = int(forest.parent[row])
-        text = trace.strings[trace.events.name[row]].removeprefix(LIGHTNING_HOOK)
+        text = trace.strings[trace.events.name[row]].removeprefix(LIGHTNING_HOOK_PREFIX)
         match = _OWNER.match(text)
         owner, name = (match["owner"], match["name"]) if match else ("", text)
         code[row] = places.inside(int(code[above]) if above != NO_CODE else NO_CODE, name, owner)
-    own = innermost(trace, forest)
+    own = innermost_enclosing(trace, forest)
     hook_code = np.where((code < 0) & (own >= 0), code[own], code)
-    _follow_launches(trace, hook_code, code, innermost(trace, forest, _threads(trace, forest.rows)))
+    _follow_launches(trace, hook_code, code, innermost_enclosing(trace, forest, _threads(trace, forest.rows)))
     return Modules(
         names=tuple(places.names),
         classes=tuple(places.classes),

@@ -18,15 +18,15 @@ import re
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.markers import MODULE
+from torch_tb_profiler.base.markers import MODULE_PREFIX
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import CallTree, enclosing_operator, tree_of
-from torch_tb_profiler.model.calls.enclosing import innermost
+from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree, enclosing_operators
+from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Trace, derived, name_mask
 
-HIERARCHY = "Module Hierarchy"
+HIERARCHY_KEY = "Module Hierarchy"
 
 # Frames of today's traces number the instances of a class: Linear_75.
 _INSTANCE = re.compile(r"_\d+$")
@@ -73,8 +73,8 @@ class Modules(msgspec.Struct, frozen=True):
 @derived
 def module_calls(trace: Trace) -> Int32:
     """int32[k]: rows of the Python frames that are calls of modules, in file order."""
-    rows = of_kind(trace, Kind.PYTHON)
-    named = name_mask(trace.strings, lambda text: text.startswith(MODULE))
+    rows = rows_of_kind(trace, Kind.PYTHON)
+    named = name_mask(trace.strings, lambda text: text.startswith(MODULE_PREFIX))
     numbered = trace.arg_int("Python module id") != ABSENT
     calls: Int32 = rows[named[trace.events.name[rows]] | numbered[rows]]
     return calls
@@ -82,20 +82,20 @@ def module_calls(trace: Trace) -> Int32:
 
 def has_modules(trace: Trace) -> bool:
     """True if `modules` would find a place; known without attributing every event."""
-    _, hierarchies = trace.arg_codes(HIERARCHY)
-    return len(module_calls(trace)) > 0 or any(_hierarchy_place(text, Places()) >= 0 for text in hierarchies)
+    _, hierarchies = trace.arg_codes(HIERARCHY_KEY)
+    return len(module_calls(trace)) > 0 or any(_hierarchy_place(text, ModulePlaces()) >= 0 for text in hierarchies)
 
 
 @derived
 def modules(trace: Trace) -> Modules:
     """The module of every event, forward and backward."""
-    places = Places()
-    forest = tree_of(trace, module_calls(trace))
-    in_backward = innermost(trace, tree_of(trace, backward_tasks(trace).rows)) >= 0
-    return attribute(trace, forest, _call_places(trace, forest, in_backward, places), places)
+    places = ModulePlaces()
+    forest = build_call_tree(trace, module_calls(trace))
+    in_backward = innermost_enclosing(trace, build_call_tree(trace, backward_tasks(trace).rows)) >= 0
+    return attribute_events(trace, forest, _call_places(trace, forest, in_backward, places), places)
 
 
-class Places:
+class ModulePlaces:
     """Numbers places as they are met: the one around a place before it."""
 
     def __init__(self) -> None:
@@ -124,9 +124,9 @@ class Places:
         return self.inside(NO_CODE, name, kind, number) if known is None else known
 
 
-def attribute(trace: Trace, forest: CallTree, code: Int32, places: Places) -> Modules:
+def attribute_events(trace: Trace, forest: CallTree, code: Int32, places: ModulePlaces) -> Modules:
     """All events to places, given the module calls (nested) and their places, int32[n]."""
-    within = innermost(trace, forest)
+    within = innermost_enclosing(trace, forest)
     plain = code < 0
     code = np.where(plain & (within >= 0), code[within], code)
     _read_hierarchy(trace, code, places)
@@ -138,8 +138,8 @@ def attribute(trace: Trace, forest: CallTree, code: Int32, places: Places) -> Mo
         rows = tasks.rows[resolved]
         code[rows], backward[rows], plain[rows] = code[tasks.forward[resolved]], True, False
         left &= ~resolved
-        forest = tree_of(trace, np.sort(np.concatenate([forest.rows, rows])))
-        within = innermost(trace, forest)
+        forest = build_call_tree(trace, np.sort(np.concatenate([forest.rows, rows])))
+        within = innermost_enclosing(trace, forest)
         inside = plain & (within >= 0)
         code = np.where(inside, code[within], code)
         backward |= inside & backward[within]
@@ -158,7 +158,7 @@ def attribute(trace: Trace, forest: CallTree, code: Int32, places: Places) -> Mo
     )
 
 
-def _call_places(trace: Trace, forest: CallTree, in_backward: Bool, places: Places) -> Int32:
+def _call_places(trace: Trace, forest: CallTree, in_backward: Bool, places: ModulePlaces) -> Int32:
     """int32[n]: the place of every module call.
 
     Backward may call modules once more to compute activations again (checkpointing). Such a call has no caller
@@ -178,7 +178,7 @@ def _call_places(trace: Trace, forest: CallTree, in_backward: Bool, places: Plac
             distinct, which = np.unique(keys, axis=0, return_inverse=True)
             numbered = []
             for parent, text, number in distinct.tolist():
-                name = trace.strings[text].removeprefix(MODULE) if text >= 0 else "(no name)"
+                name = trace.strings[text].removeprefix(MODULE_PREFIX) if text >= 0 else "(no name)"
                 kind = _INSTANCE.sub("", name)
                 if repeated and depth == 0:
                     numbered.append(places.anywhere(name, kind, number))
@@ -188,9 +188,9 @@ def _call_places(trace: Trace, forest: CallTree, in_backward: Bool, places: Plac
     return code
 
 
-def _read_hierarchy(trace: Trace, code: Int32, places: Places) -> None:
+def _read_hierarchy(trace: Trace, code: Int32, places: ModulePlaces) -> None:
     """Give events without a module call around them the place that `Module Hierarchy` spells."""
-    texts, dictionary = trace.arg_codes(HIERARCHY)
+    texts, dictionary = trace.arg_codes(HIERARCHY_KEY)
     if not any(dictionary):
         return
     models = {kind for text in dictionary for attribute, kind in _STEP.findall(text) if attribute == "TOP"} - {""}
@@ -198,11 +198,11 @@ def _read_hierarchy(trace: Trace, code: Int32, places: Places) -> None:
     model = next(iter(models)) if len(models) == 1 else ""
     of_text = np.array([_hierarchy_place(text, places, model) for text in dictionary] + [NO_CODE], np.int32)
     code[:] = np.where(code < 0, of_text[texts], code)
-    around = enclosing_operator(trace)
+    around = enclosing_operators(trace)
     code[:] = np.where((code < 0) & (around >= 0), code[around], code)
 
 
-def _hierarchy_place(text: str, places: Places, model: str = "") -> int:
+def _hierarchy_place(text: str, places: ModulePlaces, model: str = "") -> int:
     """The place that a text spells, NO_CODE for a plain function (`TOP()::defaults.`)."""
     steps = [step for step in _STEP.findall(text) if step[0] != "SELF"]
     place = NO_CODE

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.median import median
-from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.schedule.items import (
     NEVER,
     DeviceItems,
@@ -134,7 +134,7 @@ def _sync_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     calls = np.flatnonzero(whole_device | waits_for_stream(trace))
     recorded = recorded_waits(trace, calls)
     latest_items = last_items_before(items, recorded.since)
-    finish = ends(trace)[calls][:, None]
+    finish = event_ends(trace)[calls][:, None]
     is_source = (
         (latest_items >= 0) & (items.end[latest_items] <= finish) & (items.start[latest_items] < finish)
         if len(items)
@@ -157,10 +157,10 @@ def _sync_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
 
 def _copy_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     """Return (calls, sources) of copies from or to pageable memory whose call outlasts them."""
-    at = np.flatnonzero((items.call >= 0) & (kinds(trace)[items.row] == Kind.MEMCPY))
+    at = np.flatnonzero((items.call >= 0) & (event_kinds(trace)[items.row] == Kind.MEMCPY))
     names = trace.events.name[items.row[at]]
     at = at[~name_mask(trace.strings, _ON_DEVICE_OR_PINNED.search, names)[names]]
-    finish = ends(trace)[items.call[at]]
+    finish = event_ends(trace)[items.call[at]]
     is_long = finish - items.call_start[at] > _LONG_COPY_CALL_NS
     outlasts = (finish >= items.end[at]) | (is_long & (finish >= items.end[at] - _COPY_TOLERANCE_NS))
     at = at[outlasts & (finish > items.start[at])]
@@ -172,8 +172,8 @@ def _launch_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
 
     Launches block if most of the long kernels end with their call.
     """
-    at = np.flatnonzero((items.call >= 0) & (kinds(trace)[items.row] == Kind.KERNEL))
-    finish = ends(trace)[items.call[at]]
+    at = np.flatnonzero((items.call >= 0) & (event_kinds(trace)[items.row] == Kind.KERNEL))
+    finish = event_ends(trace)[items.call[at]]
     ends_in_call = (items.end[at] <= finish + MAX_WAKE_NS) & (items.start[at] < finish)
     is_long = items.end[at] - items.start[at] > _LONG_KERNEL_NS
     if is_long.sum() < _MIN_LONG_KERNELS or ends_in_call[is_long].mean() < _MIN_BLOCKING_SHARE:
@@ -199,7 +199,7 @@ def _queue_edges(trace: Trace, items: DeviceItems, low: int, high: int) -> tuple
     if len(at) < _MIN_QUEUE_ITEMS:
         return none, none
     at = at[np.argsort(items.call_start[at], kind="stable")]
-    call_start, call_end, starts = items.call_start[at], ends(trace)[items.call[at]], items.start[low:high]
+    call_start, call_end, starts = items.call_start[at], event_ends(trace)[items.call[at]], items.start[low:high]
     queued = np.arange(len(at)) - np.searchsorted(np.sort(items.start[at]), call_start, "right")
     if queued.max() < _MIN_QUEUE_LENGTH:
         return none, none
@@ -225,7 +225,7 @@ def _half_full_edges(queued: Int64, running: Int64, blocked: Bool) -> tuple[Int6
 
 def _merge_edges(trace: Trace, items: DeviceItems, call: Int32, source: Int64, kind: Int8) -> BlockingCalls:
     """Merge the edges call -> source into one row per call; leave out nested calls and those of no length."""
-    begin, end = trace.events.start[call], ends(trace)[call]
+    begin, end = trace.events.start[call], event_ends(trace)[call]
     thread = trace.events.thread[call]
     order = np.lexsort((source, kind, call, -end, begin, thread))
     order = order[(end > begin)[order]]

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.median import median
-from torch_tb_profiler.model.calls.links import launches
-from torch_tb_profiler.model.devices import device_of, stream_of
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.devices import device_ids, stream_ids
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived
 
 NEVER = -(2**60)
@@ -81,7 +81,7 @@ def clock_shift_ns(trace: Trace) -> int:
 
     If an item starts before its call: shift = max(0, 1 us - min(item start - call start)).
     """
-    rows, calls = launches(trace)
+    rows, calls = device_launches(trace)
     linked = calls >= 0
     if not linked.any():
         return 0
@@ -97,9 +97,9 @@ def device_items(trace: Trace) -> DeviceItems:
     that one ended after a typical call would have returned, it was submitted no later than that typical return:
     the call went on after submitting.
     """
-    rows, calls = launches(trace)
-    start, finish, shift = trace.events.start, ends(trace), clock_shift_ns(trace)
-    device, stream = device_of(trace)[rows], stream_of(trace)[rows]
+    rows, calls = device_launches(trace)
+    start, finish, shift = trace.events.start, event_ends(trace), clock_shift_ns(trace)
+    device, stream = device_ids(trace)[rows], stream_ids(trace)[rows]
     call_start = np.where(calls >= 0, start[calls], ABSENT)
     order = np.lexsort((finish[rows], call_start, start[rows], stream, device))
     rows, calls, call_start = rows[order], calls[order], call_start[order]

@@ -18,7 +18,7 @@ import numpy as np
 
 from torch_tb_profiler.model.schedule.items import NEVER
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit, schedule
-from torch_tb_profiler.model.trace import Bool, Int64, Trace, derived, distinct
+from torch_tb_profiler.model.trace import Bool, Int64, Trace, derived, distinct_codes
 
 
 class ReplayTimes(msgspec.Struct, frozen=True):
@@ -159,7 +159,7 @@ class _Planner:
         for low, high in pairwise(self.stream_bounds):
             # A stream starts in order: an item can start only after all before it have been submitted.
             submitted[low:high] = np.maximum.accumulate(submitted[low:high])
-            self.threads.append(distinct(indices[low:high][linked[low:high]]))
+            self.threads.append(distinct_codes(indices[low:high][linked[low:high]]))
         self.submitted = submitted.tolist()
         waiting = np.unique(graph.waits.item)
         # By stream: its items that wait for another stream, and how many of them have had their source computed.

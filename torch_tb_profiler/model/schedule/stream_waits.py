@@ -22,7 +22,7 @@ from torch_tb_profiler.model.schedule.items import (
     typical_latencies,
 )
 from torch_tb_profiler.model.schedule.sync_calls import makes_stream_wait, recorded_waits
-from torch_tb_profiler.model.trace import Bool, Int64, Trace, derived, distinct
+from torch_tb_profiler.model.trace import Bool, Int64, Trace, derived, distinct_codes
 
 LATE_NS = 20_000
 """An item that starts this much later than its known limits allow isn't explained by them, ns."""
@@ -66,7 +66,7 @@ def _waits_by_call(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     calls = np.flatnonzero(makes_stream_wait(trace))
     thread, start = trace.events.thread[calls], trace.events.start[calls]
     item = np.full(len(calls), -1, np.int64)
-    for code in distinct(thread):
+    for code in distinct_codes(thread):
         launched = np.flatnonzero(items.thread == code)
         launched = launched[np.argsort(items.submit_time[launched], kind="stable")]
         on_thread = np.flatnonzero(thread == code)

@@ -7,7 +7,7 @@ import re
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.kinds import Kind, kinds, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, name_mask
 
 # Names of runtime and driver calls of CUDA, HIP, Level Zero, and MTIA.
@@ -39,7 +39,7 @@ def makes_stream_wait(trace: Trace) -> Bool:
 
 
 def _is_call_named(trace: Trace, pattern: re.Pattern[str]) -> Bool:
-    kind, names = kinds(trace), trace.events.name
+    kind, names = event_kinds(trace), trace.events.name
     calls: Bool = ((kind == Kind.RUNTIME) | (kind == Kind.DRIVER)) & (trace.events.start != ABSENT)
     calls &= name_mask(trace.strings, pattern.search, names[calls])[names]
     return calls
@@ -60,7 +60,7 @@ class RecordedWaits(msgspec.Struct, frozen=True):
 def recorded_waits(trace: Trace, calls: Int64) -> RecordedWaits:
     """Return what the profiler recorded about the waits of `calls` (rows of the trace)."""
     since = trace.events.start[calls]
-    records = of_kind(trace, Kind.SYNC)
+    records = rows_of_kind(trace, Kind.SYNC)
     if len(records) == 0 or len(calls) == 0:
         return RecordedWaits(np.full(len(calls), ABSENT), since)
     correlation = trace.arg_int("correlation")
@@ -69,7 +69,7 @@ def recorded_waits(trace: Trace, calls: Int64) -> RecordedWaits:
     stream = np.where(other[record] != ABSENT, other[record], own[record])
     stream = np.where((record < 0) | (stream == _NO_STREAM) | (stream < 0), ABSENT, stream)
     event_id = np.where(record < 0, ABSENT, trace.arg_int("wait_on_cuda_event_record_corr_id")[record])
-    event = _rows_with(correlation, of_kind(trace, Kind.RUNTIME, Kind.DRIVER), event_id)
+    event = _rows_with(correlation, rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER), event_id)
     return RecordedWaits(stream, np.where(event < 0, since, np.minimum(trace.events.start[event], since)))
 
 

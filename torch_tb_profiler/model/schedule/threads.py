@@ -19,10 +19,10 @@ import numpy as np
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.calls.links import launches
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.items import device_items
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived, distinct, name_mask
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived, distinct_codes, name_mask
 
 _MIN_BURST_SHARE = 0.5
 """Smallest share of the main thread's pause that a burst must fill to be what it waits for."""
@@ -36,14 +36,14 @@ def main_thread(trace: Trace) -> int:
     launches most, then the one with most operators.
     """
     events = trace.events
-    markers = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
+    markers = rows_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
     markers = markers[name_mask(trace.strings, is_step)[events.name[markers]]]
     if len(markers):
         return _most_common(events.thread[markers])
-    calls = launches(trace)[1]
+    calls = device_launches(trace)[1]
     launching = events.thread[calls[calls >= 0]]
     without_tasks = launching[~np.isin(launching, events.thread[backward_tasks(trace).rows])]
-    operators = events.thread[of_kind(trace, Kind.CPU_OP)]
+    operators = events.thread[rows_of_kind(trace, Kind.CPU_OP)]
     for threads in (without_tasks, launching, operators):
         if len(threads):
             return _most_common(threads)
@@ -76,11 +76,11 @@ def handoffs(trace: Trace) -> HandOffs:
     rows = tree.rows[tree.lane[tree.rows] == 0]
     thread = trace.events.thread[rows]
     main_rows = rows[thread == main]
-    main_times = np.concatenate([trace.events.start[main_rows], ends(trace)[main_rows]])
+    main_times = np.concatenate([trace.events.start[main_rows], event_ends(trace)[main_rows]])
     main_times.sort(kind="stable")
     roots = rows[tree.depth[rows] == 0]
     tasks = trace.events.thread[backward_tasks(trace).rows]
-    others = distinct(np.concatenate([device_items(trace).thread, tasks])) if len(main_times) else []
+    others = distinct_codes(np.concatenate([device_items(trace).thread, tasks])) if len(main_times) else []
     root_thread = trace.events.thread[roots]
     parts = [
         _handoffs_with(trace, main, main_times, code, roots[root_thread == code])
@@ -95,7 +95,7 @@ def handoffs(trace: Trace) -> HandOffs:
 
 
 def _handoffs_with(trace: Trace, main: int, main_times: Int64, other: int, roots: Int32) -> HandOffs:
-    start, finish = trace.events.start[roots], ends(trace)[roots]
+    start, finish = trace.events.start[roots], event_ends(trace)[roots]
     order = np.argsort(start, kind="stable")
     start, finish = start[order], finish[order]
     # Roots that begin between the same two times of the main thread are one burst.

@@ -33,7 +33,7 @@ def clock_sync(trace: Trace) -> ClockSync | None:
     return ClockSync(1000 * time - trace.trace_start_ns, 1000 * max(error or 0, 0))
 
 
-def merged_by(ranks: Mapping[int, Trace]) -> dict[int, int]:
+def merge_offsets(ranks: Mapping[int, Trace]) -> dict[int, int]:
     """ns by which a merge has moved each of its ranks: to the clock of the lowest one that noted when all met."""
     noted = {number: time for number in sorted(ranks) if (time := _noted(ranks[number], _TIME)) is not None}
     reference = next(iter(noted.values()), 0)

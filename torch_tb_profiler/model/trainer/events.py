@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from torch_tb_profiler.base.markers import TRAINER_BATCH, TRAINER_PHASES, is_data_loading
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace, derived, name_mask
 
 
-class Batches(NamedTuple):
+class TrainerBatches(NamedTuple):
     """Columns of k batches in order of time.
 
     names   the trainer's own numbers, counted from 0 over all epochs
@@ -32,7 +32,7 @@ class Batches(NamedTuple):
 
 
 @derived
-def trainer_batches(trace: Trace) -> Batches | None:
+def trainer_batches(trace: Trace) -> TrainerBatches | None:
     """The batches that a trainer recorded whole; None if there are none."""
     rows = _named(trace, TRAINER_BATCH)
     if len(rows) == 0:
@@ -41,12 +41,12 @@ def trainer_batches(trace: Trace) -> Batches | None:
     thread = threads[np.argmax(counts)]
     rows = rows[trace.events.thread[rows] == thread]
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
-    begins, finish = trace.events.start[rows], ends(trace)[rows]
+    begins, finish = trace.events.start[rows], event_ends(trace)[rows]
     numbers = trace.arg_int("batch", rows).tolist()
     names = tuple(str(at if number == ABSENT else number) for at, number in enumerate(numbers))
     loads = trainer_loading(trace)
     loads = loads[trace.events.thread[loads] == thread]
-    return Batches(names, _with_loading(trace, loads, begins, finish), finish, finish - begins)
+    return TrainerBatches(names, _with_loading(trace, loads, begins, finish), finish, finish - begins)
 
 
 def _with_loading(trace: Trace, loads: Int32, begins: Int64, finish: Int64) -> Int64:
@@ -57,7 +57,7 @@ def _with_loading(trace: Trace, loads: Int32, begins: Int64, finish: Int64) -> I
     starts: Int64 = begins.copy()
     for i in np.flatnonzero(at >= 0).tolist():
         load = loads[at[i]]
-        if trace.events.start[load] >= before[i] and ends(trace)[load] <= begins[i]:
+        if trace.events.start[load] >= before[i] and event_ends(trace)[load] <= begins[i]:
             starts[i] = trace.events.start[load]
     return starts
 
@@ -65,7 +65,7 @@ def _with_loading(trace: Trace, loads: Int32, begins: Int64, finish: Int64) -> I
 @derived
 def trainer_loading(trace: Trace) -> Int32:
     """int32[k]: rows of the trainer's waits for its data loader."""
-    rows = of_kind(trace, Kind.TRAINER)
+    rows = rows_of_kind(trace, Kind.TRAINER)
     waits: Int32 = rows[name_mask(trace.strings, is_data_loading)[trace.events.name[rows]]]
     return waits
 
@@ -86,7 +86,7 @@ def loading_per_batch(trace: Trace) -> float | None:
     if batches is None or batches.works.sum() <= 0:
         return None
     waits = trainer_loading(trace)
-    start, end = trace.events.start[waits], ends(trace)[waits]
+    start, end = trace.events.start[waits], event_ends(trace)[waits]
     at = np.searchsorted(batches.starts, start, "right") - 1
     inside = at >= 0
     inside[inside] &= end[inside] <= batches.ends[at[inside]]
@@ -94,6 +94,6 @@ def loading_per_batch(trace: Trace) -> float | None:
 
 
 def _named(trace: Trace, name: str) -> Int32:
-    rows = of_kind(trace, Kind.TRAINER)
+    rows = rows_of_kind(trace, Kind.TRAINER)
     named: Int32 = rows[name_mask(trace.strings, lambda text: text == name)[trace.events.name[rows]]]
     return named

@@ -14,7 +14,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.model.names import names
+from torch_tb_profiler.model.names import process_and_thread_names
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace, derived
 
 CANN, HARDWARE, GROUP, OTHER = range(4)
@@ -33,7 +33,7 @@ COPY, WAIT = re.compile(r"MEMCPY|DMA"), re.compile(r"EVENT|NOTIFY|WAIT|RECORD|WR
 def lanes(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[threads + 1]: CANN, HARDWARE, GROUP or OTHER of each thread of such processes, NO_CODE of every other
     and of no thread; of all in a file without "Ascend Hardware"."""
-    known = names(trace)
+    known = process_and_thread_names(trace)
     lane = np.full(len(trace.threads) + 1, NO_CODE, np.int8)
     if _MARK not in known.process.values():
         return lane

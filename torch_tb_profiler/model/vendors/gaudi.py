@@ -15,7 +15,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.model.names import names
+from torch_tb_profiler.model.names import process_and_thread_names
 from torch_tb_profiler.model.trace import NO_CODE, Trace, derived
 
 ENGINES = ("MME", "TPC", "DMA", "NIC", "other")
@@ -37,7 +37,7 @@ _TYPE = 1000
 @derived
 def engines(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[threads + 1]: index into ENGINES of each thread of a card, NO_CODE of every other and of no thread."""
-    known = names(trace)
+    known = process_and_thread_names(trace)
     cards = {pid for pid, name in known.process.items() if _DEVICE.match(name)}
     engine = np.full(len(trace.threads) + 1, NO_CODE, np.int8)
     for code, thread in enumerate(trace.threads):

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.communication.events import communication_kernels
-from torch_tb_profiler.model.devices import describe, device_of, devices
+from torch_tb_profiler.model.devices import describe_device, device_ids, devices
 from torch_tb_profiler.model.hardware.peaks import Peaks, peaks_of
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace, derived
 from torch_tb_profiler.model.work.calls import work
 
@@ -44,7 +44,7 @@ def attainable(trace: Trace, given: str) -> Attainable:
     count = len(own.calls)
     owned = own.call >= 0
     first = _first_events(trace, own.events[owned], own.call[owned], count)
-    device = device_of(trace)[first]
+    device = device_ids(trace)[first]
     peaks = device_peaks(trace, given)
     communicates = np.zeros(count, np.bool_)
     communicates[own.call[owned][communication_kernels(trace)[own.events[owned]]]] = True
@@ -68,7 +68,7 @@ def device_peaks(trace: Trace, given: str) -> dict[int, Peaks]:
     """Device id -> its peaks, of every device with work."""
     peaks = {}
     for worked in devices(trace):
-        peaks[worked.id] = peaks_of(describe(trace, worked.id) or worked, given, trace.catalog)
+        peaks[worked.id] = peaks_of(describe_device(trace, worked.id) or worked, given, trace.catalog)
     return peaks
 
 
@@ -83,7 +83,7 @@ def _first_events(trace: Trace, rows: np.ndarray, call: np.ndarray, count: int) 
 def _idle(trace: Trace) -> Int64:
     """int64[n]: of device events how long their device had done nothing when they began, 0 elsewhere."""
     rows = work(trace).owners.events
-    device, start, end = device_of(trace)[rows], trace.events.start[rows], ends(trace)[rows]
+    device, start, end = device_ids(trace)[rows], trace.events.start[rows], event_ends(trace)[rows]
     idle = np.zeros(len(trace), np.int64)
     for id_ in np.unique(device[device != ABSENT]).tolist():
         mine = np.flatnonzero(device == id_)

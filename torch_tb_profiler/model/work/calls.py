@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.intervals import merge_owned
-from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.base.intervals import merge_by_owner
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace, derived, name_mask
 from torch_tb_profiler.model.work.cost import Cost, Unknown
 from torch_tb_profiler.model.work.measured import measured_calls
@@ -63,7 +63,7 @@ def work(trace: Trace) -> Work:
     owned = own.call >= 0
     rows, call = own.events[owned], own.call[owned]
     count = len(own.calls)
-    length = (ends(trace) - trace.events.start)[rows]
+    length = (event_ends(trace) - trace.events.start)[rows]
     main = _longest(call, length, rows, count)
     signature, first = _signatures(trace, own.calls, main)
     costs = [
@@ -113,7 +113,7 @@ def work(trace: Trace) -> Work:
         matrix=np.array([cost.unit == "matrix" for cost in costs], np.bool_)[signature] & ~simple,
         type=kind,
         types=numbers.texts,
-        busy=merge_owned(call, trace.events.start[rows], ends(trace)[rows]).totals(count),
+        busy=merge_by_owner(call, trace.events.start[rows], event_ends(trace)[rows]).totals(count),
         device=np.bincount(call, length, minlength=count).astype(np.int64),
         estimated=estimated & ~known,
         measured=np.zeros(len(own.calls), np.bool_) if counted is None else has_flops | has_bytes,
@@ -209,7 +209,7 @@ def _name(trace: Trace, row: int) -> str:
 def _copies(trace: Trace, own: Owners, rows: Int32, call: Int32) -> tuple[Float64, Bool]:
     """(float64[k] bytes of calls that copy engines do alone, NaN of others; bool[k] they cross to the host)."""
     count = len(own.calls)
-    kind = kinds(trace)[rows]
+    kind = event_kinds(trace)[rows]
     engine = (kind == Kind.MEMCPY) | (kind == Kind.MEMSET)
     moved = trace.arg_float("bytes", rows)
     host = _names(trace, rows, ("HtoD", "DtoH", "Host", "Pageable", "Pinned"))

@@ -8,7 +8,7 @@ import numpy as np
 
 from torch_tb_profiler.model.counters.measures import measures
 from torch_tb_profiler.model.counters.ranges import ranges
-from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.trace import Bool, Float64, Trace, derived
 from torch_tb_profiler.model.work.ownership import owners
 
@@ -48,7 +48,7 @@ def measured_calls(trace: Trace) -> Measured | None:
     events, own = measured_events(trace), owners(trace)
     if events is None:
         return None
-    kernels = (own.call >= 0) & (kinds(trace)[own.events] == Kind.KERNEL)
+    kernels = (own.call >= 0) & (event_kinds(trace)[own.events] == Kind.KERNEL)
     call, count = own.call[kernels], len(own.calls)
     none = np.bincount(call, minlength=count) == 0
 

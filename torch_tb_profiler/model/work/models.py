@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from torch_tb_profiler.base.formulas import evaluate
+from torch_tb_profiler.base.formulas import evaluate_formula
 from torch_tb_profiler.model.catalog import OperatorModel
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.model.work.cost import Cost
@@ -33,7 +33,7 @@ def _model(given: OperatorModel) -> Model:
         reasons, names = [], _names(call)
         for name, text in (("flops", given.flops), ("bytes", given.bytes)):
             try:
-                amounts[name] = evaluate(text, names) if text else None
+                amounts[name] = evaluate_formula(text, names) if text else None
             except ValueError as error:
                 amounts[name] = None
                 reasons.append(str(error))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.calls.calltree import enclosing_operator
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, derived
 from torch_tb_profiler.model.work.models import model_in
@@ -40,7 +40,7 @@ class Owners(msgspec.Struct, frozen=True):
 def owners(trace: Trace) -> Owners:
     """The owner of every device event."""
     links = device_links(trace)
-    around = enclosing_operator(trace)
+    around = enclosing_operators(trace)
     family = _families(trace)[trace.events.name]
     owner = _climb(links.operator, around, family >= 0)
     wrappers = _wrappers(np.unique(owner[owner >= 0]), around, family)
@@ -67,7 +67,7 @@ def _families(trace: Trace) -> Int32:
 
 def modeled_around(trace: Trace, rows: Int32) -> Int32:
     """int32[k]: of each operator the innermost modeled one that is, or is around, it; NO_CODE if none."""
-    return _climb(rows, enclosing_operator(trace), _families(trace)[trace.events.name] >= 0)
+    return _climb(rows, enclosing_operators(trace), _families(trace)[trace.events.name] >= 0)
 
 
 def _climb(rows: Int32, around: Int32, modeled: Bool) -> Int32:

@@ -26,7 +26,7 @@ class PairAnswers:
         self._targets = targets
 
     def answer(self, view: PairView[Any, Any], question: Question) -> Answer:
-        from torch_tb_profiler.model.pair import Pair
+        from torch_tb_profiler.model.pair import TracePair
 
         own = {name: text for name, text in question.params.items() if name not in OF_PAIR}
         params = parse_params(view.params, own)
@@ -44,7 +44,7 @@ class PairAnswers:
                 return Answer(view.slug, *first.names, state, None, base=base_first.names)
             if all(self._targets.find(Names(*each.names)).trace == each.trace for each in targets):
                 break  # else a file was read meanwhile, and holds several ranks
-        pair = Pair(traces[len(candidate) :], traces[: len(candidate)], _one_run([*base, *candidate]))
+        pair = TracePair(traces[len(candidate) :], traces[: len(candidate)], _one_run([*base, *candidate]))
         payload = encode(view.build(pair, params))
         return Answer(view.slug, *first.names, state, payload, base=base_first.names)
 

@@ -25,9 +25,9 @@ class Sketch(msgspec.Struct, frozen=True):
 def sketch(trace: Trace) -> Sketch:
     """Of a trace, small enough to be kept beside it."""
     from torch_tb_profiler.model.devices import devices
-    from torch_tb_profiler.model.kinds import Kind, names_of
+    from torch_tb_profiler.model.kinds import Kind, names_of_kind
 
-    names = names_of(trace, Kind.CPU_OP) or names_of(trace, Kind.KERNEL)
+    names = names_of_kind(trace, Kind.CPU_OP) or names_of_kind(trace, Kind.KERNEL)
     hashes = sorted({crc32(name.encode(errors="replace")) for name in names})[:SKETCH]
     return Sketch(tuple(hashes), tuple(sorted(device.name or device.kind for device in devices(trace))))
 

@@ -11,13 +11,13 @@ import msgspec
 
 from torch_tb_profiler import views
 from torch_tb_profiler.cache import cache_key
-from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
+from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog
 from torch_tb_profiler.storage import FileId
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(views.__file__)))
 
 
-def entry_key(file: FileId, catalog: Catalog = NO_DEVICES) -> str:
+def entry_key(file: FileId, catalog: Catalog = EMPTY_CATALOG) -> str:
     """The name of what a cache holds of a file, as this program writes it with the views it has.
 
     catalog  the user's devices: figures that rest on other ones are in another entry

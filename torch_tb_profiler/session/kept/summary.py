@@ -9,7 +9,7 @@ from hashlib import sha256
 import msgspec
 
 from torch_tb_profiler.cache import Cache
-from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.session.kept.likeness import Sketch
 
 SUMMARY = "summary"
@@ -32,7 +32,7 @@ class FileSummary:
     ranks: tuple[int, ...]
     recordings: int
     unavailable: dict[str, str]
-    health: tuple[Note, ...]
+    health: tuple[HealthNote, ...]
     sketch: Sketch
 
     @property

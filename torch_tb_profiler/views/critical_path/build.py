@@ -8,10 +8,10 @@ from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.analyses.schedule.targets import ALONE
 from torch_tb_profiler.analyses.schedule.what_if import PERCENTS, affordable, curves, what_if
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.model.calls.missing import missing_kernels
+from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
@@ -134,10 +134,10 @@ def unavailable(trace: Trace) -> str | None:
         return f"the host is not recorded; {option(trace, 'host')}"
     if recorded_spans(trace).end.size == 0:
         return "there is no complete step"
-    if len(graph.items) and (reason := missing_kernels(trace)) is not None:
+    if len(graph.items) and (reason := missing_kernels_reason(trace)) is not None:
         return reason
     if len(graph.items) and not (graph.items.call >= 0).any():
-        if len(of_kind(trace, Kind.RUNTIME, Kind.DRIVER)):
+        if len(rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)):
             return "the recording does not tell which calls launched the device work"
         return (
             f"no runtime call is recorded, so what launched the device work is unknown; {option(trace, 'runtime')}"

@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, path_piec
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import curves
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.model.families import kernel_names
+from torch_tb_profiler.model.families import short_kernel_names
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
@@ -35,7 +35,7 @@ def target_row(trace: Trace, row: Candidate, curve: list[int] | None, count: int
     return TargetRow(
         target=row.target,
         kind=kind,
-        title=words.title(kind, name, kernel_names(trace)),
+        title=words.title(kind, name, short_kernel_names(trace)),
         path_ns=row.path_ns / count,
         calls=row.calls / count,
         slack_ns=row.slack_ns,

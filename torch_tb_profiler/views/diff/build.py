@@ -18,10 +18,10 @@ from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.analyses.shared.significance import CONFIDENCE, typical_interval
 from torch_tb_profiler.analyses.shared.utilization import Utilization
 from torch_tb_profiler.model.devices import device_kind, devices
-from torch_tb_profiler.model.families import pair_kernel_families, pair_kernel_names
+from torch_tb_profiler.model.families import kernel_families_of_pair, short_kernel_names_of_pair
 from torch_tb_profiler.model.memory.events import is_memory
-from torch_tb_profiler.model.pair import Pair, Recordings
-from torch_tb_profiler.model.ranks import rank
+from torch_tb_profiler.model.pair import Recordings, TracePair
+from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.records import option
@@ -44,7 +44,7 @@ from torch_tb_profiler.views.diff.payload import (
 )
 
 
-def build(pair: Pair, params: DiffParams) -> DiffPayload:
+def build(pair: TracePair, params: DiffParams) -> DiffPayload:
     """Build the differences of two sides."""
     comparison = compare(pair, params.min_effect)
     sides = _side(pair.base, comparison.typical[0]), _side(pair.candidate, comparison.typical[1])
@@ -55,7 +55,7 @@ def build(pair: Pair, params: DiffParams) -> DiffPayload:
         candidate_ns=by_category.candidate_ns,
         delta_ns=by_category.delta_ns,
     )
-    short_names = pair_kernel_names(pair)
+    short_names = short_kernel_names_of_pair(pair)
     root = rows.build_level(comparison.level, short_names)
     return DiffPayload(
         headline=words.headline(step, *sides, params.min_effect, pair.one_run),
@@ -73,7 +73,7 @@ def build(pair: Pair, params: DiffParams) -> DiffPayload:
         step=step,
         waterfalls=[by_category, _waterfall("phase", comparison.phases)],
         level=root,
-        kernels=rows.kernel_rows(comparison.kernels, short_names, pair_kernel_families(pair)),
+        kernels=rows.kernel_rows(comparison.kernels, short_names, kernel_families_of_pair(pair)),
         families=rows.family_rows(comparison.families),
         work=rows.build_work(*(side.matrix for side in comparison.flops)),
         work_coverage=_share_difference(*(side.coverage for side in comparison.flops)),
@@ -88,9 +88,9 @@ def build(pair: Pair, params: DiffParams) -> DiffPayload:
     )
 
 
-def build_part(pair: Pair, params: DiffPartParams) -> DiffLevel:
+def build_part(pair: TracePair, params: DiffPartParams) -> DiffLevel:
     """Build the open part at `params.path`; NotFoundError if there is no such part."""
-    return rows.build_level(compare_part(pair, params.path, params.min_effect), pair_kernel_names(pair))
+    return rows.build_level(compare_part(pair, params.path, params.min_effect), short_kernel_names_of_pair(pair))
 
 
 def _waterfall(by: Literal["category", "phase"], parts: Sequence[StepPart]) -> DiffWaterfall:
@@ -124,7 +124,7 @@ def _side(recordings: Recordings, typical_ns: float) -> DiffSide:
         if of_trace.warm_up is not None
     ]
     return DiffSide(
-        rank=rank(first),
+        rank=trace_rank(first),
         device_type=device_kind(first) if devices(first) else "CPU",
         devices=[device.name or f"{device.kind} {device.id}" for device in devices(first)],
         recordings=step_counts(recordings),
@@ -167,7 +167,7 @@ def _share_difference(base: float | None, candidate: float | None) -> DiffShare:
     return DiffShare(base, candidate, delta)
 
 
-def _memory(pair: Pair) -> list[DiffMemory]:
+def _memory(pair: TracePair) -> list[DiffMemory]:
     """Return the peaks of each device that the first recording of either side has."""
     base, candidate = (
         {level.device.name: level for level in levels(side[0])} for side in (pair.base, pair.candidate)
@@ -196,7 +196,7 @@ def _size_difference(base: Peak | None, candidate: Peak | None) -> DiffSize:
     return DiffSize(old, new, new - old, (new - old) / old if old else (0.0 if new == old else None))
 
 
-def _reasons(pair: Pair, step: Change) -> dict[str, str]:
+def _reasons(pair: TracePair, step: Change) -> dict[str, str]:
     traces = *pair.base, *pair.candidate
     reasons = {name: reason for trace in traces for name, reason in breakdown(trace).unknown.items()}
     sides = ("base", pair.base), ("candidate", pair.candidate)

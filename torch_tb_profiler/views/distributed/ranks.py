@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.matching.matching import untimed
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import AverageStep
-from torch_tb_profiler.base.text import natural_order
+from torch_tb_profiler.base.text import natural_sort_key
 from torch_tb_profiler.view import Member, Members
 from torch_tb_profiler.views._shared.job.members import compare_members, host_and_process, rank_of
 from torch_tb_profiler.views.distributed.payload.ranks import (
@@ -34,7 +34,7 @@ def ranks(members: Members[RankSummary]) -> list[Rank]:
     """Every member of the run, by rank; those without one last."""
     comparison = compare_members(members)
     rows = [_rank(comparison, member) for member in members]
-    return sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, natural_order(row.worker)))
+    return sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, natural_sort_key(row.worker)))
 
 
 def _rank(comparison: Comparison, member: Member[RankSummary]) -> Rank:
@@ -71,7 +71,8 @@ def nodes(comparison: Comparison) -> list[Node]:
         entry = Process(process or source.summary.process or "0", source.worker, source.rank, devices)
         processes.setdefault(source.worker if host is None else host, []).append(entry)
     return [
-        Node(name, entries) for name, entries in sorted(processes.items(), key=lambda row: natural_order(row[0]))
+        Node(name, entries)
+        for name, entries in sorted(processes.items(), key=lambda row: natural_sort_key(row[0]))
     ]
 
 

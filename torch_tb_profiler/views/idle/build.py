@@ -16,11 +16,11 @@ from torch_tb_profiler.analyses.schedule.what_if import unexplained
 from torch_tb_profiler.analyses.shared.breakdown import no_host
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.model.calls.missing import missing_copies, missing_kernels
+from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
 from torch_tb_profiler.model.devices import device_kind
-from torch_tb_profiler.model.families import shown_name
+from torch_tb_profiler.model.families import display_name
 from torch_tb_profiler.model.health import is_truncated
-from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import has_host_events, steps
@@ -134,7 +134,7 @@ def _rows(trace: Trace, table: IdleTable, gains: Mapping[int, float], by_slice: 
             IdleRow(
                 cause=CAUSES[cause],
                 subject=subject,
-                short_subject=shown_name(trace, event, subject) if subject and by_slice else subject,
+                short_subject=display_name(trace, event, subject) if subject and by_slice else subject,
                 event=event if event >= 0 else None,
                 begin_ns=begin,
                 end_ns=end,
@@ -199,19 +199,19 @@ def _reasons(trace: Trace) -> dict[str, str | Text]:
         or "known of the largest rows for which the host is late, each alone, and of their causes",
         "waiting_ns": WAITING,
     }
-    if (copies := missing_copies(trace)) is not None:
+    if (copies := missing_copies_reason(trace)) is not None:
         reasons["idle_ns"] = f"at most: {copies}"
     if not has_host_events(trace):
         reasons["causes"] = f"no gap can be attributed to the host: {no_host(trace)}"
-    elif len(of_kind(trace, Kind.RUNTIME, Kind.DRIVER)) == 0:
+    elif len(rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)) == 0:
         reasons["causes"] = "no runtime calls are recorded, so nothing tells which thread launches what, and when"
     return reasons
 
 
 def unavailable(trace: Trace) -> str | None:
     """Idle time needs a device that works, and all of its work."""
-    if len(of_kind(trace, *DEVICE)):
-        return missing_kernels(trace)
+    if len(rows_of_kind(trace, *DEVICE_KINDS)):
+        return missing_kernels_reason(trace)
     return no_device_work(trace)
 
 

@@ -12,8 +12,8 @@ from torch_tb_profiler.analyses.launches.sequences import sequences
 from torch_tb_profiler.analyses.schedule.what_if import unexplained
 from torch_tb_profiler.analyses.shared.device_work import chosen_work
 from torch_tb_profiler.analyses.tracks.sources import name_of
-from torch_tb_profiler.model.families import shown_name
-from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
+from torch_tb_profiler.model.families import display_name
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import reason_texts
@@ -41,7 +41,7 @@ MOST_ITEMS = 256
 
 
 def build_launches(trace: Trace, params: LaunchesParams) -> Launches:
-    work = chosen_work(trace, of_kind(trace, *DEVICE), params.step, params.device, params.stream)
+    work = chosen_work(trace, rows_of_kind(trace, *DEVICE_KINDS), params.step, params.device, params.stream)
     calls = launch_calls(trace, work)
     table = api_calls(trace, calls, params.slow_call_ns, params.long_delay_ns)
     blocked, blocked_ns = blocked_launches(trace, work)
@@ -66,7 +66,7 @@ def build_launches(trace: Trace, params: LaunchesParams) -> Launches:
 
 
 def build_queue(trace: Trace, params: CurveParams) -> QueueLengths:
-    work = chosen_work(trace, of_kind(trace, *DEVICE), params.step, params.device, params.stream)
+    work = chosen_work(trace, rows_of_kind(trace, *DEVICE_KINDS), params.step, params.device, params.stream)
     lines = queues(trace, work)
     edges = even_edges([queue.times for queue in lines], params.points)
     rows = [
@@ -85,8 +85,8 @@ def build_queue(trace: Trace, params: CurveParams) -> QueueLengths:
 
 
 def build_bandwidth(trace: Trace, params: CurveParams) -> Bandwidth:
-    work = chosen_work(trace, of_kind(trace, *DEVICE), params.step, params.device, params.stream)
-    edges = even_edges([trace.events.start[work], ends(trace)[work]], params.points)
+    work = chosen_work(trace, rows_of_kind(trace, *DEVICE_KINDS), params.step, params.device, params.stream)
+    edges = even_edges([trace.events.start[work], event_ends(trace)[work]], params.points)
     rows = []
     for each in copies(trace, work):
         curve = bytes_between(trace, each.rows, edges).tolist() if each.bytes is not None else []
@@ -134,7 +134,7 @@ def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
 
 def _item(trace: Trace, row: int) -> SequenceItem:
     name = name_of(trace, row)
-    return SequenceItem(row, name, shown_name(trace, row, name), max(int(trace.events.duration[row]), 0))
+    return SequenceItem(row, name, display_name(trace, row, name), max(int(trace.events.duration[row]), 0))
 
 
 LAUNCH_PARTS = (

@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.schedule.causes import CAUSES
 from torch_tb_profiler.analyses.schedule.gaps import default_device
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.model.families import shown_name
+from torch_tb_profiler.model.families import display_name
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
@@ -46,7 +46,7 @@ def build_gaps(trace: Trace, params: IdleGapsParams) -> IdleGaps:
                 step=names[idle.step[part]],
                 event=row if row >= 0 else None,
                 name=name_of(trace, row) if row >= 0 else None,
-                short_name=shown_name(trace, row, name_of(trace, row)) if row >= 0 else None,
+                short_name=display_name(trace, row, name_of(trace, row)) if row >= 0 else None,
                 emptied_by=emptied if emptied >= 0 else None,
             )
         )
@@ -59,7 +59,7 @@ def build_flame(trace: Trace, params: IdleParams) -> IdleFlame:
     frames = [
         IdleFrame(
             name=name or CAUSES[cause],
-            short_name=shown_name(trace, event, name) if event >= 0 else CAUSES[cause],
+            short_name=display_name(trace, event, name) if event >= 0 else CAUSES[cause],
             cause=CAUSES[cause],
             parent=parent if parent >= 0 else None,
             value_ns=value,

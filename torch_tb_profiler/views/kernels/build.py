@@ -24,11 +24,11 @@ from torch_tb_profiler.analyses.kernels.table import (
 from torch_tb_profiler.analyses.roofline.speeds import kernel_speeds, untold
 from torch_tb_profiler.analyses.shared.core_time import core_time
 from torch_tb_profiler.analyses.tracks.sources import name_of
-from torch_tb_profiler.model.calls.missing import missing_kernels
+from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.devices import device_kind, devices
-from torch_tb_profiler.model.families import families, kernel_names
+from torch_tb_profiler.model.families import family_codes, short_kernel_names
 from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.kinds import DEVICE, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.records import no_device_work, option
@@ -58,7 +58,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
     cores = tensor_core_time(time)
     recorded = steps(trace)
     return KernelsPayload(
-        headline=headline(rows, time.total, cores, params, cores_name(trace), missing_kernels(trace)),
+        headline=headline(rows, time.total, cores, params, cores_name(trace), missing_kernels_reason(trace)),
         rows=rows,
         memory_operations=_memory_operations(trace, kept),
         families=[
@@ -86,9 +86,9 @@ def _rows(trace: Trace, table: Table, group_by: GroupBy) -> list[KernelRow]:
         return []
     sums = kernel_sums(trace, table)
     launch = launches(trace, sums.event) if group_by == "launch" else _no_launches(count)
-    family = [FAMILIES[number] for number in families(trace)[sums.event].tolist()]
+    family = [FAMILIES[number] for number in family_codes(trace)[sums.event].tolist()]
     names = family if group_by == "family" else [name_of(trace, row) for row in sums.event.tolist()]
-    short = {} if group_by == "family" else kernel_names(trace)
+    short = {} if group_by == "family" else short_kernel_names(trace)
     columns = (
         sums.event.tolist(),
         names,
@@ -173,7 +173,7 @@ def build_instances(trace: Trace, params: KernelRowParams) -> Instances:
 
 def unavailable(trace: Trace) -> str | None:
     """The table needs one kernel, copy or memset."""
-    if len(of_kind(trace, *DEVICE)):
+    if len(rows_of_kind(trace, *DEVICE_KINDS)):
         return None
     if devices(trace):
         return f"no kernels are recorded; {option(trace, 'kernels')}"

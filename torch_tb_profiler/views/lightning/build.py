@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch_tb_profiler.analyses.modules.classes import class_times
 from torch_tb_profiler.analyses.modules.order import call_order
 from torch_tb_profiler.analyses.modules.times import module_times
-from torch_tb_profiler.model.modules.lightning import has_marks, lightning_hooks, lightning_modules
+from torch_tb_profiler.model.modules.lightning import has_lightning_marks, lightning_hooks, lightning_modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.module_rows import ModuleRow, class_rows, module_rows, reasons, unplaced
@@ -72,7 +72,7 @@ def _hook(row: ModuleRow) -> HookRow:
 
 def unavailable(trace: Trace) -> str | None:
     """Lightning's profiler must have marked something."""
-    if has_marks(trace):
+    if has_lightning_marks(trace):
         return None
     return (
         "no mark of Lightning's profiler (`[pl][profile]`, `[pl][module]`) is recorded: train with "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch_tb_profiler.analyses.modules.classes import class_times
 from torch_tb_profiler.analyses.modules.order import call_order
 from torch_tb_profiler.analyses.modules.times import module_times
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.modules.modules import has_modules, modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.records import option
@@ -41,7 +41,7 @@ def unavailable(trace: Trace) -> str | None:
     """Modules need Python frames, or a scripted model."""
     if has_modules(trace):
         return None
-    if len(of_kind(trace, Kind.PYTHON)):
+    if len(rows_of_kind(trace, Kind.PYTHON)):
         return (
             "Python frames are recorded, but none of them is a call of an `nn.Module`: profile a part of the "
             "program that calls the model"

@@ -7,7 +7,7 @@ import msgspec
 from torch_tb_profiler.analyses.modules.calls import calls, longest, threads
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import Page, TraceView
@@ -93,12 +93,12 @@ def _thread(trace: Trace, codes: list[int], wanted: str | None) -> int:
 def _node(trace: Trace, row: int) -> CallNode:
     tree, model = calls(trace), modules(trace)
     text = trace.events.name[row]
-    duration = int(ends(trace)[row] - trace.events.start[row])
+    duration = int(event_ends(trace)[row] - trace.events.start[row])
     code = int(model.code[row])
     return CallNode(
         event=row,
         name=trace.strings[text] if text >= 0 else "",
-        kind=Kind(int(kinds(trace)[row])).name.lower(),
+        kind=Kind(int(event_kinds(trace)[row])).name.lower(),
         module=model.names[code] if code != NO_CODE else None,
         start_ns=int(trace.events.start[row]),
         duration_ns=duration,

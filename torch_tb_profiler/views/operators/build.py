@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.devices import device_kind
-from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.phases import PHASES
 from torch_tb_profiler.model.steps import steps
@@ -34,7 +34,7 @@ from torch_tb_profiler.views.operators.words import headline
 def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
     """Rows in order of device self time, else host self time, largest first."""
     kept = Filter(params.step, params.thread, params.phase, params.kernel, params.family)
-    device = len(of_kind(trace, *DEVICE)) > 0 and device_kind(trace) != "HPU"
+    device = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0 and device_kind(trace) != "HPU"
     rows = _rows(trace, operator_table(trace, params.group_by, kept), params, device)
     rows.sort(key=lambda row: (row.device_self_ns or 0, row.host_self_ns), reverse=True)
     totals = OperatorTotals(
@@ -115,7 +115,7 @@ def _reasons(trace: Trace, device: bool, group_by: str) -> dict[str, str]:
 
 def unavailable(trace: Trace) -> str | None:
     """The table needs one operator."""
-    if len(of_kind(trace, Kind.CPU_OP)):
+    if len(rows_of_kind(trace, Kind.CPU_OP)):
         return None
     return f"no operators are recorded ({option(trace, 'operators')})"
 

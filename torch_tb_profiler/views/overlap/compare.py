@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.overlap.job import Table, dataset, mean
 from torch_tb_profiler.analyses.overlap.summary import summarize
-from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.pair import TracePair
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, PairView
 from torch_tb_profiler.views.overlap import words
@@ -15,7 +15,7 @@ from torch_tb_profiler.views.overlap.payload import ComparedRow, OverlapComparis
 _NAMES = ("total", "compute", "allreduce", "reducescatter", "allgather", "overlap", "hidden", "exposed")
 
 
-def build_comparison(pair: Pair, _: NoParams) -> OverlapComparison:
+def build_comparison(pair: TracePair, _: NoParams) -> OverlapComparison:
     """Means over all iterations of each side."""
     base, candidate = _tables(pair.base), _tables(pair.candidate)
     base_totals, candidate_totals = dataset(base), dataset(candidate)

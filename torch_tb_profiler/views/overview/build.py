@@ -22,7 +22,7 @@ from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.intervals import total
 from torch_tb_profiler.model.communication.events import host_communication
 from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.families import kernel_names
+from torch_tb_profiler.model.families import short_kernel_names
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
@@ -163,7 +163,7 @@ def _largest(trace: Trace) -> Text:
     name = "" if kernel is None else name_of(trace, kernel.row)
     if kernel is None or not name:
         return ()
-    return words.largest(kernel_names(trace).get(name, name), kernel.row, kernel.share)
+    return words.largest(short_kernel_names(trace).get(name, name), kernel.row, kernel.share)
 
 
 def _exposed(trace: Trace, average: Average | None) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from torch_tb_profiler.analyses.overview.finding import Basis
-from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.views._shared.job.exposed import CommunicationParts
 from torch_tb_profiler.views._shared.tensor_cores import TensorCoreTime
 from torch_tb_profiler.views._shared.text import Text
@@ -168,4 +168,4 @@ class Overview(msgspec.Struct, frozen=True):
     beside: Text
     waiting: CommunicationParts | None
     reasons: Mapping[str, Text]
-    health: list[Note]
+    health: list[HealthNote]

@@ -9,12 +9,12 @@ from torch_tb_profiler.analyses.overview.average import average_step
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown
 from torch_tb_profiler.analyses.shared.utilization import Utilization
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.calls.missing import missing_kernels
-from torch_tb_profiler.model.calls.overlaps import overlaps
+from torch_tb_profiler.model.calls.missing import missing_kernels_reason
+from torch_tb_profiler.model.calls.overlaps import count_unexplained_overlaps
 from torch_tb_profiler.model.devices import device_kind, devices
-from torch_tb_profiler.model.health import Note, is_truncated
-from torch_tb_profiler.model.kinds import Kind, of_kind
-from torch_tb_profiler.model.ranks import rank
+from torch_tb_profiler.model.health import HealthNote, is_truncated
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
+from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
@@ -85,11 +85,11 @@ def device(entry: Utilization) -> Device:
 
 def configuration(trace: Trace) -> Configuration:
     """What was recorded, and of what job."""
-    known = bool(devices(trace)) and missing_kernels(trace) is None
+    known = bool(devices(trace)) and missing_kernels_reason(trace) is None
     recorded = {
-        "host": len(of_kind(trace, Kind.CPU_OP)) > 0,
+        "host": len(rows_of_kind(trace, Kind.CPU_OP)) > 0,
         "device": known,
-        "python": len(of_kind(trace, Kind.PYTHON)) > 0 or "Call stack" in trace.args,
+        "python": len(rows_of_kind(trace, Kind.PYTHON)) > 0 or "Call stack" in trace.args,
         "shapes": bool({"Input Dims", "Input dims"} & trace.args.keys()),
         "memory": "[memory]" in trace.strings,
     }
@@ -99,7 +99,7 @@ def configuration(trace: Trace) -> Configuration:
     return Configuration(
         workers=1,
         device_type=_device_type(trace, known),
-        rank=rank(trace),
+        rank=trace_rank(trace),
         world_size=world if isinstance(world, int) else None,
         backend=backend if isinstance(backend, str) else None,
         recorded={key: here for key, here in recorded.items() if here or not is_truncated(trace.health)},
@@ -109,7 +109,7 @@ def configuration(trace: Trace) -> Configuration:
 def _device_type(trace: Trace, known: bool) -> str | None:
     if known:
         return device_kind(trace)
-    if missing_kernels(trace) is not None:  # devices worked, and only the calls of the host tell
+    if missing_kernels_reason(trace) is not None:  # devices worked, and only the calls of the host tell
         kind = device_kind(trace)
         return None if kind == "other" else kind
     return None if is_truncated(trace.health) else "CPU"
@@ -130,20 +130,20 @@ def unknown(trace: Trace, times: Breakdown) -> dict[str, str]:
     return reasons
 
 
-def doubts(trace: Trace, times: Breakdown) -> list[Note]:
+def doubts(trace: Trace, times: Breakdown) -> list[HealthNote]:
     """What the analyses noticed."""
     notes = []
-    stray = overlaps(trace)
+    stray = count_unexplained_overlaps(trace)
     if stray:
         message = "host events overlap on their thread without nesting; they are kept on side lanes"
-        notes.append(Note("overlap", "info", message, stray))
+        notes.append(HealthNote("overlap", "info", message, stray))
     links = device_links(trace)
     unlinked = int((links.launch < 0).sum())
-    if unlinked and len(of_kind(trace, Kind.RUNTIME, Kind.DRIVER)):
+    if unlinked and len(rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)):
         message = "device events without a recorded launch; counted as device time, linked to no operator"
-        notes.append(Note("unlinked", "info", message, unlinked))
+        notes.append(HealthNote("unlinked", "info", message, unlinked))
     incomplete = int((~times.steps.complete).sum())
     if incomplete:
         message = "trailing steps without their device work; drawn, but not averaged"
-        notes.append(Note("incomplete_step", "info", message, incomplete))
+        notes.append(HealthNote("incomplete_step", "info", message, incomplete))
     return notes

@@ -13,7 +13,7 @@ from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.counters.ranges import ranges
 from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.families import families, kernel_names
+from torch_tb_profiler.model.families import family_codes, short_kernel_names
 from torch_tb_profiler.model.hardware.clocks import recorded_clocks
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.families import FAMILIES
@@ -94,7 +94,7 @@ def _row(trace: Trace, totals: Sums, i: int, group_by: str) -> RooflineRow:
     return RooflineRow(
         event=event,
         name=name,
-        short_name=kernel_names(trace).get(name, name) if group_by == "kernel" else name,
+        short_name=short_kernel_names(trace).get(name, name) if group_by == "kernel" else name,
         input_shape=_shape(trace, event) if group_by == "shape" else None,
         calls=int(totals.calls[i]),
         device_ns=int(totals.device[i]),
@@ -118,7 +118,7 @@ def _row(trace: Trace, totals: Sums, i: int, group_by: str) -> RooflineRow:
 
 def _name(trace: Trace, event: int, group_by: str) -> str:
     if group_by == "family":
-        return FAMILIES[int(families(trace)[event])]
+        return FAMILIES[int(family_codes(trace)[event])]
     if group_by != "module":
         return name_of(trace, event)
     model = modules(trace)

@@ -14,9 +14,9 @@ from torch_tb_profiler.analyses.tracks.launches import operator_of
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.model.calls.missing import missing_kernels
+from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Trace, derived, known
+from torch_tb_profiler.model.trace import NO_CODE, Trace, derived, seed_derived
 from torch_tb_profiler.view import KeptColumns, TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
@@ -36,7 +36,7 @@ def blame_tracks(trace: Trace) -> BlameTracks:
     None where kernels are missing: what seems to be idle time need not be.
     """
     table, first = tracks(trace), counter_id(trace, len(all_series(trace))) + 1
-    if not steps(trace).complete.any() or missing_kernels(trace) is not None:
+    if not steps(trace).complete.any() or missing_kernels_reason(trace) is not None:
         return ()
     groups = {t.group for t in table.tracks if t.kind == "stream" and t.role not in ("annotation", "sync")}
     devices = [table.groups[group].device for group in sorted(groups)]
@@ -66,7 +66,7 @@ def _first(trace: Trace) -> tuple[BlameParams, ...]:
 
 
 def _restore(trace: Trace, columns: Columns) -> None:
-    known(trace, blame_tracks, value=from_columns(trace, columns, lanes_of_time, BlameTracks))
+    seed_derived(trace, blame_tracks, value=from_columns(trace, columns, lanes_of_time, BlameTracks))
 
 
 class MomentParams(msgspec.Struct, frozen=True):
@@ -133,9 +133,9 @@ class TraceMoment(msgspec.Struct, frozen=True):
 def build_moment(trace: Trace, params: MomentParams) -> TraceMoment:
     """NotFoundError if nothing ran on the device, kernels are missing, or no complete step has such a part."""
     if params.category and params.category not in CATEGORIES:
-        known = ", ".join(CATEGORIES)
-        raise UsageError(f"there is no category {params.category!r}", hint=f"categories: {known}")
-    if (reason := missing_kernels(trace)) is not None:
+        allowed = ", ".join(CATEGORIES)
+        raise UsageError(f"there is no category {params.category!r}", hint=f"categories: {allowed}")
+    if (reason := missing_kernels_reason(trace)) is not None:
         raise NotFoundError(f"what the device does is not known: {reason}")
     until = params.at + 1 if params.until is None else params.until
     code = CATEGORIES.index(params.category) if params.category else None
@@ -179,13 +179,13 @@ def _ref(trace: Trace, row: int, python: bool) -> TraceRef | None:
 
 
 def _part(trace: Trace, part: Part) -> MomentPart:
-    known = part.row != NO_CODE
+    has_row = part.row != NO_CODE
     return MomentPart(
         category=CATEGORIES[part.category],
         begin_ns=part.begin,
         end_ns=part.end,
-        event=part.row if known else None,
-        name=name_of(trace, part.row) if known else None,
+        event=part.row if has_row else None,
+        name=name_of(trace, part.row) if has_row else None,
     )
 
 

@@ -22,8 +22,8 @@ from torch_tb_profiler.analyses.tracks.positions import depth_of
 from torch_tb_profiler.analyses.tracks.sources import Frame, name_of, stack
 from torch_tb_profiler.analyses.tracks.tracks import track_of
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.model.families import shown_name
-from torch_tb_profiler.model.kinds import DEVICE, Kind, kinds
+from torch_tb_profiler.model.families import display_name
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import Text
@@ -98,7 +98,7 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
     events = trace.events
     operator, launch = operator_of(trace, row), launch_of(trace, row)
     frames, source = stack(trace, row, operator)
-    kind = Kind(int(kinds(trace)[row]))
+    kind = Kind(int(event_kinds(trace)[row]))
     nearest_operator = row if kind == Kind.CPU_OP else operator
     thread, track = trace.threads[events.thread[row]], track_of(trace, row)
     duration, self_time, step = duration_of(trace, row), self_time_of(trace, row, python), step_of(trace, row)
@@ -106,7 +106,7 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
         headline=words.event(kind, duration, self_time, step),
         event=row,
         name=name_of(trace, row),
-        short_name=shown_name(trace, row, name_of(trace, row)),
+        short_name=display_name(trace, row, name_of(trace, row)),
         category=trace.strings[events.category[row]] if events.category[row] >= 0 else "",
         phase=chr(events.phase[row]) if events.phase[row] else "",
         kind=kind.name.lower(),
@@ -128,8 +128,8 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
         kernel_name=name_of(trace, row) if kind == Kind.KERNEL else None,
         reasons=words.missing_links(
             trace,
-            launch=kind in DEVICE and launch == NO_CODE,
-            operator=kind in DEVICE and operator == NO_CODE,
+            launch=kind in DEVICE_KINDS and launch == NO_CODE,
+            operator=kind in DEVICE_KINDS and operator == NO_CODE,
             stack=not frames,
         ),
     )
@@ -147,7 +147,7 @@ def ref(trace: Trace, row: int, python: bool) -> TraceRef:
     return TraceRef(
         event=row,
         name=name_of(trace, row),
-        short_name=shown_name(trace, row, name_of(trace, row)),
+        short_name=display_name(trace, row, name_of(trace, row)),
         start_ns=start_of(trace, row),
         duration_ns=duration_of(trace, row),
         track=track_of(trace, row),

@@ -6,7 +6,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.timeline.summary import summarize
 from torch_tb_profiler.analyses.tracks.tracks import device_labels
-from torch_tb_profiler.model.families import shown_name
+from torch_tb_profiler.model.families import display_name
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
@@ -41,7 +41,7 @@ def build_headline(trace: Trace, params: HeadlineParams) -> TraceHeadline:
     """What a person should know of a window first."""
     summary = summarize(trace, params.begin, params.end)
     labels, top = device_labels(trace), summary.top
-    name = shown_name(trace, top.row, top.name) if top else ""
+    name = display_name(trace, top.row, top.name) if top else ""
     window = (params.begin, params.end)
     cut_off = is_truncated(trace.health)
     return TraceHeadline(

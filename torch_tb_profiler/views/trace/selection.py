@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.timeline.device_times import busy_of_tracks, dev
 from torch_tb_profiler.analyses.timeline.totals import NameTotal, Sort, by_family, family_of, ranked, totals
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
-from torch_tb_profiler.model.families import shown_name
+from torch_tb_profiler.model.families import display_name
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
@@ -130,7 +130,7 @@ def _has_slices(trace: Trace, id: int) -> bool:
 def _row(trace: Trace, row: NameTotal) -> SelectionRow:
     return SelectionRow(
         name=row.name,
-        short_name=shown_name(trace, row.row, row.name),
+        short_name=display_name(trace, row.row, row.name),
         family=family_of(trace, row.row),
         color=class_of(trace, row.row),
         count=row.count,

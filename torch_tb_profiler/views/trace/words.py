@@ -10,7 +10,7 @@ from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.model.kinds import Kind
-from torch_tb_profiler.model.trace import Clock, Trace
+from torch_tb_profiler.model.trace import ClockKind, Trace
 from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.views._shared.causes import SPOKEN
 from torch_tb_profiler.views._shared.names import spoken_name
@@ -144,7 +144,7 @@ def _device(device: DeviceTime, labels: Mapping[int, str]) -> Text:
     )
 
 
-_NO_WALL: Mapping[Clock, str] = {
+_NO_WALL: Mapping[ClockKind, str] = {
     "epoch": "No time of day: the file does not say from when its times count.",
     "boot": "No time of day: times count from when the machine booted, and the file does not say when that was.",
     "iteration": "No time of day: the times of each iteration count from its own start.",
@@ -153,7 +153,7 @@ _NO_WALL: Mapping[Clock, str] = {
 
 
 def missing(
-    *, steps: bool, sm_efficiency: bool, memory: bool, trace: Trace, clock: Clock | None
+    *, steps: bool, sm_efficiency: bool, memory: bool, trace: Trace, clock: ClockKind | None
 ) -> dict[str, Text]:
     """Why what is missing in a trace is missing.
 

@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.distributed.costs.usual import alike_windows, us
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.matching import timed
 from torch_tb_profiler.analyses.shared.grouping import Groups, stable_order
-from torch_tb_profiler.base.intervals import Intervals, covered_before, merge
+from torch_tb_profiler.base.intervals import Intervals, covered_time_before, merge
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64
 
 _QUEUED_NS = 20_000
@@ -73,11 +73,11 @@ def own_work(job: Job) -> OwnWork:
     first = np.diff(member, prepend=-1) != 0
     before = np.where(first, start - table.window[rows], np.roll(start, 1))
     queued = _queued(table.issue[rows] + member * width, stall, start, end, behind) & ~first
-    stalled_before = covered_before(stalled, start)
-    stalled_first = covered_before(stalled, before[first])
+    stalled_before = covered_time_before(stalled, start)
+    stalled_first = covered_time_before(stalled, before[first])
     ready = _ready(start, before, _within(stalled_before, first, stalled_first), stalled, queued, windows)
     sooner = np.flatnonzero(ready != start)
-    stalled_before[sooner] = covered_before(stalled, ready[sooner])
+    stalled_before[sooner] = covered_time_before(stalled, ready[sooner])
     before = np.where(first, before, np.roll(ready, 1))
     work = np.maximum(ready - before - _within(stalled_before, first, stalled_first), 0)
     usual = usual_work(work, windows, member, table.step[rows], table.collective[rows])

@@ -7,9 +7,9 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.model.engines.executions import call_lengths, one_each
-from torch_tb_profiler.model.families import families, kernel_names
+from torch_tb_profiler.model.families import family_codes, short_kernel_names
 from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.kinds import DEVICE, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -28,8 +28,8 @@ class FamilyTotal(msgspec.Struct, frozen=True):
 
 def family_totals(trace: Trace) -> tuple[FamilyTotal, ...]:
     """Of the whole trace, most time first."""
-    rows = one_each(trace, of_kind(trace, *DEVICE))
-    family, name = families(trace)[rows].astype(np.int32), trace.events.name[rows]
+    rows = one_each(trace, rows_of_kind(trace, *DEVICE_KINDS))
+    family, name = family_codes(trace)[rows].astype(np.int32), trace.events.name[rows]
     length = call_lengths(trace, rows)
     kernels = group(family, name)
     times = kernels.sums(length)
@@ -41,6 +41,6 @@ def family_totals(trace: Trace) -> tuple[FamilyTotal, ...]:
         text = trace.strings[name[kernels.first[most]]] if name[kernels.first[most]] >= 0 else ""
         calls, time = int(kernels.counts[mine].sum()), int(times[mine].sum())
         totals.append(
-            FamilyTotal(FAMILIES[code], calls, time, kernel_names(trace).get(text, text), int(times[most]))
+            FamilyTotal(FAMILIES[code], calls, time, short_kernel_names(trace).get(text, text), int(times[most]))
         )
     return tuple(sorted(totals, key=lambda each: -each.time))

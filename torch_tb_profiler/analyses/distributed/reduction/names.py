@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from torch_tb_profiler.model.families import kernel_names
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, distinct
+from torch_tb_profiler.model.families import short_kernel_names
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, distinct_codes
 
 _LONGEST = 300
 
@@ -20,7 +20,7 @@ class Names:
 
     def adopt(self, trace: Trace, codes: Int32) -> Int32:
         """Codes into `Trace.strings` as codes into these texts, which grow by the strings in use."""
-        used = distinct(codes.ravel())
+        used = distinct_codes(codes.ravel())
         table = np.full((max(used) if used else 0) + 2, NO_CODE, np.int32)  # the last cell answers for NO_CODE
         table[used] = len(self.texts) + np.arange(len(used))
         self.texts += [trace.strings[code][:_LONGEST] for code in used]
@@ -30,4 +30,4 @@ class Names:
 def short_names(trace: Trace, names: Iterable[str]) -> dict[str, str]:
     """Of the kernels among adopted names: name -> short name, which no other kernel of the rank has."""
     used = set(names)
-    return {name[:_LONGEST]: short for name, short in kernel_names(trace).items() if name[:_LONGEST] in used}
+    return {name[:_LONGEST]: short for name, short in short_kernel_names(trace).items() if name[:_LONGEST] in used}

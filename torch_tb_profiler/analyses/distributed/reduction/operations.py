@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.analyses.distributed.reduction.stalls import stalls
-from torch_tb_profiler.base.intervals import Intervals, Owned, covered
+from torch_tb_profiler.base.intervals import Intervals, OwnedIntervals, covered_time
 from torch_tb_profiler.model.communication.collectives import Collectives
 from torch_tb_profiler.model.communication.names import ALL_TO_ALL
 from torch_tb_profiler.model.steps import Steps
@@ -57,10 +57,10 @@ def operation_table(trace: Trace, operations: Collectives, spans: Steps, computa
     return table
 
 
-def hidden_times(parts: Owned, computation: Intervals, count: int) -> Int64:
+def hidden_times(parts: OwnedIntervals, computation: Intervals, count: int) -> Int64:
     """int64[count] ns of each owner that the computation covers."""
     hidden = np.zeros(count, np.int64)
-    np.add.at(hidden, parts.owner, covered(computation, parts.starts, parts.ends))
+    np.add.at(hidden, parts.owner, covered_time(computation, parts.starts, parts.ends))
     return hidden
 
 

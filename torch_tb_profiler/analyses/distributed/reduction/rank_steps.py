@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
-from torch_tb_profiler.base.intervals import Intervals, covered, intersect
+from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect
 from torch_tb_profiler.model.steps import Steps
 from torch_tb_profiler.model.trace import Trace
 
@@ -51,9 +51,9 @@ def rank_steps(trace: Trace, spans: Steps, computation: Intervals) -> RankSteps:
     communication = role_intervals(trace)["communication"]
     window = spans.starts, spans.ends
     table = np.zeros(len(spans.starts), STEP)
-    table["overlap"] = covered(intersect(computation, communication), *window)
+    table["overlap"] = covered_time(intersect(computation, communication), *window)
     table["start"], table["duration"], table["complete"] = spans.starts, spans.ends - spans.starts, spans.complete
-    table["computation"] = covered(computation, *window) - table["overlap"]
-    table["exposed"] = covered(communication, *window) - table["overlap"]
+    table["computation"] = covered_time(computation, *window) - table["overlap"]
+    table["exposed"] = covered_time(communication, *window) - table["overlap"]
     table["other"] = table["duration"] - table["computation"] - table["exposed"] - table["overlap"]
     return RankSteps(tuple(spans.names), table.tobytes())

@@ -15,13 +15,13 @@ from torch_tb_profiler.analyses.distributed.reduction.packed import Packed, pack
 from torch_tb_profiler.analyses.distributed.reduction.rank_steps import RankSteps, rank_steps
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.intervals import Intervals, merge_owned
+from torch_tb_profiler.base.intervals import Intervals, merge_by_owner
 from torch_tb_profiler.model.communication.collectives import Collectives, collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.groups import ProcessGroup
 from torch_tb_profiler.model.devices import DeviceInfo, devices
-from torch_tb_profiler.model.kinds import HOST, Kind, ends, of_kind
-from torch_tb_profiler.model.ranks import rank
+from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.trainer.clock import ClockSync, clock_sync
@@ -104,7 +104,7 @@ def summarize(trace: Trace) -> RankSummary:
     table = operation_table(trace, operations, spans, computation)
     kernels = _kernel_totals(trace, names)
     return RankSummary(
-        rank=rank(trace),
+        rank=trace_rank(trace),
         world_size=world if type(world) is int else None,
         backend=backend if isinstance(backend, str) else None,
         host=host if isinstance(host, str) and host else None,
@@ -128,7 +128,7 @@ def summarize(trace: Trace) -> RankSummary:
 
 
 def _has_kernels(trace: Trace) -> bool:
-    return len(of_kind(trace, Kind.KERNEL)) > 0
+    return len(rows_of_kind(trace, Kind.KERNEL)) > 0
 
 
 def _computation(trace: Trace) -> Intervals:
@@ -143,7 +143,7 @@ def _totals(operations: Collectives, computation: Intervals) -> tuple[NameTotal,
         return_inverse=True,
     )
     parts = operations.parts
-    union = merge_owned(which.reshape(-1)[parts.owner], parts.starts, parts.ends)
+    union = merge_by_owner(which.reshape(-1)[parts.owner], parts.starts, parts.ends)
     latency = union.totals(len(keys))
     exposed = latency - hidden_times(union, computation, len(keys))
     return tuple(
@@ -154,10 +154,10 @@ def _totals(operations: Collectives, computation: Intervals) -> tuple[NameTotal,
 
 def _kernel_totals(trace: Trace, names: Names) -> tuple[KernelTotal, ...]:
     """Most time first."""
-    rows = of_kind(trace, Kind.KERNEL)
+    rows = rows_of_kind(trace, Kind.KERNEL)
     rows = rows[~communication_kernels(trace)[rows]]
     kinds = group(trace.events.name[rows])
-    times = kinds.sums(ends(trace)[rows] - trace.events.start[rows])
+    times = kinds.sums(event_ends(trace)[rows] - trace.events.start[rows])
     most = np.argsort(-times, kind="stable")[:MOST_KERNELS]
     codes = names.adopt(trace, trace.events.name[rows][kinds.first[most]])
     columns = codes.tolist(), kinds.counts[most].tolist(), times[most].tolist()
@@ -166,7 +166,7 @@ def _kernel_totals(trace: Trace, names: Names) -> tuple[KernelTotal, ...]:
 
 def _process(trace: Trace) -> str | None:
     """The pid of most host events."""
-    threads = trace.events.thread[of_kind(trace, *HOST)]
+    threads = trace.events.thread[rows_of_kind(trace, *HOST_KINDS)]
     if len(threads) == 0:
         return None
     pid = trace.threads[int(np.bincount(threads).argmax())].pid

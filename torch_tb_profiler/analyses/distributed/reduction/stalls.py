@@ -15,7 +15,7 @@ import numpy as np
 from torch_tb_profiler.base.intervals import Intervals, merge, subtract
 from torch_tb_profiler.model.communication.collectives import Collectives
 from torch_tb_profiler.model.communication.events import communication_calls
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
 _LAG = 20
@@ -30,10 +30,10 @@ def stalls(trace: Trace, operations: Collectives, computation: Intervals) -> Int
     """
     timed = operations.start != ABSENT
     lag = np.zeros(len(timed), np.int64)
-    if not len(of_kind(trace, Kind.KERNEL)):
-        rows = of_kind(trace, Kind.CPU_OP)
+    if not len(rows_of_kind(trace, Kind.KERNEL)):
+        rows = rows_of_kind(trace, Kind.CPU_OP)
         rows = rows[~communication_calls(trace)[rows]]
-        computation = merge(trace.events.start[rows], ends(trace)[rows])
+        computation = merge(trace.events.start[rows], event_ends(trace)[rows])
         lag = np.where(timed, operations.end - operations.start, 0) // _LAG
     bare = subtract(merge(operations.parts.starts, operations.parts.ends), computation)
     first = np.searchsorted(bare.ends, operations.end - lag, "left")

@@ -6,13 +6,13 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, role_intervals
-from torch_tb_profiler.base.intervals import Intervals, covered, union
+from torch_tb_profiler.base.intervals import Intervals, covered_time, union
 from torch_tb_profiler.base.markers import is_step, is_user_frame
-from torch_tb_profiler.model.calls.calltree import tree_of
-from torch_tb_profiler.model.calls.enclosing import changes
+from torch_tb_profiler.model.calls.calltree import build_call_tree
+from torch_tb_profiler.model.calls.enclosing import running_slices
 from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct, name_mask
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes, name_mask
 
 _CHUNK = 4_000_000
 """How many overlaps of windows and events are handled at once; bounds the memory."""
@@ -26,7 +26,7 @@ def window_categories(trace: Trace, begins: Int64, finishes: Int64) -> Int64:
     roles = role_intervals(trace)
     for i, category in enumerate(CATEGORIES[:-1]):
         covering = [union(*covering, roles[category])]
-        reach = covered(covering[0], begins, finishes)
+        reach = covered_time(covering[0], begins, finishes)
         times[:, i] = reach - counted
         counted = reach
     times[:, -1] = np.maximum(finishes - begins, 0) - counted
@@ -43,7 +43,7 @@ class Top(msgspec.Struct, frozen=True):
 
 def top_host(trace: Trace, begins: Int64, finishes: Int64, width: int) -> Top:
     """Operators and annotations by self time, on all threads; steps and communication calls do not count."""
-    rows = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
+    rows = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
     rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
     return _innermost(trace, rows, ~communication_calls(trace), begins, finishes).top(width)
 
@@ -53,18 +53,18 @@ def top_frames(trace: Trace, begins: Int64, finishes: Int64, width: int) -> Top:
 
     Operators, and frames of libraries, count for the user's frame around them.
     """
-    rows = of_kind(trace, Kind.PYTHON)
+    rows = rows_of_kind(trace, Kind.PYTHON)
     rows = rows[name_mask(trace.strings, is_user_frame)[trace.events.name[rows]]]
     return _innermost(trace, rows, np.ones(len(trace), np.bool_), begins, finishes).top(width)
 
 
 def _innermost(trace: Trace, rows: Int32, counts: Bool, begins: Int64, finishes: Int64) -> _Sums:
     """The time of each of these slices in which no other of them runs inside it; `counts`, bool[n]: as it does."""
-    forest = tree_of(trace, rows)
+    forest = build_call_tree(trace, rows)
     rows = forest.rows[forest.lane[forest.rows] == 0]
     sums = _Sums(begins, finishes)
-    for thread in distinct(trace.events.thread[rows]):
-        times, running = changes(trace, forest, rows[trace.events.thread[rows] == thread])
+    for thread in distinct_codes(trace.events.thread[rows]):
+        times, running = running_slices(trace, forest, rows[trace.events.thread[rows] == thread])
         if len(times):
             inside = running[1:-1]  # before the first and after the last nothing runs
             known = (inside >= 0) & counts[inside]
@@ -75,13 +75,13 @@ def _innermost(trace: Trace, rows: Int32, counts: Bool, begins: Int64, finishes:
 
 def top_kernels(trace: Trace, begins: Int64, finishes: Int64, width: int) -> Top:
     """Device work other than communication, by name; what runs on several streams at once counts for each."""
-    rows = of_kind(trace, *DEVICE)
+    rows = rows_of_kind(trace, *DEVICE_KINDS)
     rows = rows[~communication_kernels(trace)[rows]]
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
     sums = _Sums(begins, finishes)
-    for stream in distinct(trace.events.thread[rows]):
+    for stream in distinct_codes(trace.events.thread[rows]):
         own = rows[trace.events.thread[rows] == stream]
-        sums.add(trace.events.start[own], ends(trace)[own], trace.events.name[own])
+        sums.add(trace.events.start[own], event_ends(trace)[own], trace.events.name[own])
     return sums.top(width)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.scale.dimensions import Dimension
-from torch_tb_profiler.base.text import natural_order
+from torch_tb_profiler.base.text import natural_sort_key
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 
 
@@ -25,7 +25,7 @@ def keys_by(comparison: Comparison, dimensions: Sequence[Dimension]) -> dict[str
     sources = comparison.sources
     ranks = [source.worker if source.rank is None else str(source.rank) for source in sources]
     keys = {"rank": Keys(np.arange(len(sources)), ranks)}
-    hosts = sorted({source.host for source in sources if source.host is not None}, key=natural_order)
+    hosts = sorted({source.host for source in sources if source.host is not None}, key=natural_sort_key)
     if len(hosts) > 1:
         codes = {host: code for code, host in enumerate(hosts)}
         values = [NO_CODE if source.host is None else codes[source.host] for source in sources]

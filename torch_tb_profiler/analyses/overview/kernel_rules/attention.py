@@ -16,7 +16,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import after_share, elsewhere, input_shapes
-from torch_tb_profiler.model.calls.calltree import enclosing_operator
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.work.attainable import attainable
 from torch_tb_profiler.model.work.calls import work
@@ -173,7 +173,7 @@ def _width(trace: Trace, calls: Int64) -> int | None:
 
 
 def _inside(trace: Trace, row: int, name: str) -> bool:
-    around = enclosing_operator(trace)
+    around = enclosing_operators(trace)
     while row >= 0:
         if trace.strings[trace.events.name[row]] == name:
             return True

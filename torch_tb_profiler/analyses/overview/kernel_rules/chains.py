@@ -14,8 +14,8 @@ from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import after_share, elsewhere, input_shapes
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import in_optimizer
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.model.devices import device_of, stream_of
-from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.devices import device_ids, stream_ids
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.work.calls import work
 from torch_tb_profiler.model.work.formulas.registry import model_of
@@ -43,7 +43,7 @@ def elementwise_chains(trace: Trace) -> Iterator[Finding]:
         on_device=True,
         value=len(chains),
         event=int(mine[0]),
-        window=(int(trace.events.start[mine].min()), int(ends(trace)[mine].max())),
+        window=(int(trace.events.start[mine].min()), int(event_ends(trace)[mine].max())),
     )
 
 
@@ -51,12 +51,12 @@ def _chains(trace: Trace) -> tuple[Int32, Int64]:
     """(int32[k] rows of kernels in chains, int64[k] the chain of each)."""
     own = work(trace).owners
     rows, elements = own.events, _elements(trace)
-    order = np.lexsort((trace.events.start[rows], stream_of(trace)[rows], device_of(trace)[rows]))
+    order = np.lexsort((trace.events.start[rows], stream_ids(trace)[rows], device_ids(trace)[rows]))
     rows, elements = rows[order], elements[order]
     if len(rows) == 0:
         return rows, np.empty(0, np.int64)
     name = np.append(trace.events.name[own.calls], NO_CODE)[own.call[order]]
-    stream, device = stream_of(trace)[rows], device_of(trace)[rows]
+    stream, device = stream_ids(trace)[rows], device_ids(trace)[rows]
     follows = (np.diff(elements) == 0) & (np.diff(stream) == 0) & (np.diff(device) == 0) & (elements[1:] > 0)
     chain = np.concatenate([[0], np.cumsum(~follows)])
     differs = np.bincount(chain[1:], follows & (np.diff(name) != 0), minlength=int(chain[-1]) + 1) > 0
@@ -79,7 +79,7 @@ def _elements(trace: Trace) -> Int64:
         same = group(done.signature[calls])
         sizes = np.array([_most(trace, int(row)) for row in own.calls[calls[same.first]]], np.int64)
         size[calls] = sizes[same.which]
-    return np.where(kinds(trace)[own.events] == Kind.KERNEL, size[own.call], 0)
+    return np.where(event_kinds(trace)[own.events] == Kind.KERNEL, size[own.call], 0)
 
 
 def _is_elementwise(name: str) -> bool:

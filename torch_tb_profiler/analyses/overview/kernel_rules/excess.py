@@ -8,7 +8,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.base.intervals import Intervals, merge
-from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import Float64, Int32, Trace
 from torch_tb_profiler.model.work.attainable import attainable
 from torch_tb_profiler.model.work.calls import work
@@ -31,14 +31,14 @@ def calls_of(trace: Trace, rows: Int32) -> Int32:
 
 def after_share(trace: Trace, rows: Int32, share: Float64) -> Intervals:
     """When device events run, but for the first `share` (0..1) of the time of each."""
-    start, end = trace.events.start[rows], ends(trace)[rows]
+    start, end = trace.events.start[rows], event_ends(trace)[rows]
     return merge(start + np.ceil(share * (end - start)).astype(np.int64), end)
 
 
 def elsewhere(trace: Trace, rows: Int32) -> Intervals:
     """When other device work runs."""
-    others = np.setdiff1d(of_kind(trace, *DEVICE), rows)
-    return merge(trace.events.start[others], ends(trace)[others])
+    others = np.setdiff1d(rows_of_kind(trace, *DEVICE_KINDS), rows)
+    return merge(trace.events.start[others], event_ends(trace)[others])
 
 
 def shape_text(trace: Trace, row: int) -> str:

@@ -12,9 +12,9 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import after_share,
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total
 from torch_tb_profiler.base.markers import is_optimizer_step
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.families import families
+from torch_tb_profiler.model.families import family_codes
 from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
 
 LEAST_PARAMETERS = 8
@@ -29,7 +29,7 @@ def optimizer_loop(trace: Trace) -> Iterator[Finding]:
     rows, calls, operators = links.rows[launched], links.launch[launched], links.operator[launched]
     mine = in_optimizer(trace, calls)
     rows, operators = rows[mine], operators[mine]
-    if len(rows) == 0 or (families(trace)[rows] == FAMILIES.index("optimizer")).any():
+    if len(rows) == 0 or (family_codes(trace)[rows] == FAMILIES.index("optimizer")).any():
         return  # these are kernels for lists of parameters
     count = _most_alike(trace, marks, operators[operators >= 0])
     if count < LEAST_PARAMETERS:
@@ -64,13 +64,13 @@ def in_optimizer(trace: Trace, rows: Int32) -> Bool:
 
 
 def _marks(trace: Trace) -> Int32:
-    marks = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
+    marks = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
     rows: Int32 = marks[name_mask(trace.strings, is_optimizer_step)[trace.events.name[marks]]]
     return rows
 
 
 def _during(trace: Trace, marks: Int32) -> Intervals:
-    return merge(trace.events.start[marks], ends(trace)[marks])
+    return merge(trace.events.start[marks], event_ends(trace)[marks])
 
 
 def _most_alike(trace: Trace, marks: Int32, operators: Int32) -> int:

@@ -17,12 +17,12 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     shape_text,
 )
 from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.families import families, kernel_names
+from torch_tb_profiler.model.families import family_codes, short_kernel_names
 from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.kernels.identifiers import identifiers
-from torch_tb_profiler.model.kernels.spelling import alignment, architecture, number_type
-from torch_tb_profiler.model.tensor_cores import YES, uses_tensor_cores
-from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct
+from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
+from torch_tb_profiler.model.kernels.spelling import alignment, gpu_architecture, number_type
+from torch_tb_profiler.model.tensor_cores import TC_YES, uses_tensor_cores
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes
 from torch_tb_profiler.model.work.calls import work
 
 LOAD_BYTES = 16
@@ -37,8 +37,8 @@ _GENERATIONS = {"maxwell": 5, "pascal": 6, "volta": 7, "turing": 7, "ampere": 8,
 
 def slow_products(trace: Trace) -> Iterator[Finding]:
     """Where the roof is known: what such kernels take beyond it."""
-    product = families(trace) == FAMILIES.index("matrix product")
-    rows = np.flatnonzero(product & (uses_tensor_cores(trace) == YES)).astype(np.int32)
+    product = family_codes(trace) == FAMILIES.index("matrix product")
+    rows = np.flatnonzero(product & (uses_tensor_cores(trace) == TC_YES)).astype(np.int32)
     older = _older(trace, rows)
     share = roof_shares(trace, rows)
     rows, share = rows[~np.isnan(share)], share[~np.isnan(share)]
@@ -56,7 +56,7 @@ def slow_products(trace: Trace) -> Iterator[Finding]:
             mine,
             on_device=True,
             case=case,
-            subject=kernel_names(trace).get(name, name),
+            subject=short_kernel_names(trace).get(name, name),
             place=shape_text(trace, int(work(trace).owners.calls[calls_of(trace, mine[mine == longest])[0]])),
             value=len(mine),
             event=longest,
@@ -66,7 +66,7 @@ def slow_products(trace: Trace) -> Iterator[Finding]:
 def _unaligned(trace: Trace, rows: Int32) -> Bool:
     """bool[k]: the name says that less than LOAD_BYTES are loaded at once, and a size of the inputs is why."""
     least = np.zeros(len(trace.strings) + 1, np.int64)
-    for code in distinct(trace.events.name[rows]):
+    for code in distinct_codes(trace.events.name[rows]):
         text = _spelled(trace.strings[code])
         width = _WIDTHS.get(number_type(text), 0)
         elements = int(alignment(text).removeprefix("align") or 0)
@@ -90,17 +90,17 @@ def _older(trace: Trace, rows: Int32) -> bool:
     majors = {int((each.compute_capability or "0").partition(".")[0]) for each in devices(trace)}
     if len(majors) != 1 or not majors <= set(OWN_PRODUCTS) or len(rows) == 0:
         return False
-    made = [_generation(trace.strings[code]) for code in distinct(trace.events.name[rows])]
+    made = [_generation(trace.strings[code]) for code in distinct_codes(trace.events.name[rows])]
     return 0 < min(made) and max(made) < majors.pop()
 
 
 def _generation(name: str) -> int:
     """Major compute capability that a kernel was compiled for, 0 if its name does not say."""
-    spelled = architecture(_spelled(name))
+    spelled = gpu_architecture(_spelled(name))
     number = re.fullmatch(r"sm(\d+)\d", spelled)
     return int(number[1]) if number else _GENERATIONS.get(spelled, 0)
 
 
 def _spelled(name: str) -> str:
-    parts = identifiers(name)
+    parts = parse_identifiers(name)
     return f"{parts.path} {parts.arguments}"

@@ -9,7 +9,7 @@ import numpy as np
 from torch_tb_profiler.analyses.timeline.counters import Series, all_series, first_counter
 from torch_tb_profiler.analyses.timeline.kept.texts import packed, unpacked
 from torch_tb_profiler.analyses.timeline.pyramid import Columns
-from torch_tb_profiler.model.trace import ABSENT, Int64, Trace, known
+from torch_tb_profiler.model.trace import ABSENT, Int64, Trace, seed_derived
 
 
 def counter_columns(trace: Trace) -> Columns:
@@ -47,8 +47,8 @@ def restore_counters(trace: Trace, columns: Columns) -> None:
             texts, numbers, map(slice, bounds[:-1], bounds[1:]), strict=True
         )
     ]
-    known(trace, first_counter, value=int(columns["first"][0]))
-    known(trace, all_series, value=tuple(series))
+    seed_derived(trace, first_counter, value=int(columns["first"][0]))
+    seed_derived(trace, all_series, value=tuple(series))
 
 
 def _numbers(values: Sequence[int | None]) -> Int64:

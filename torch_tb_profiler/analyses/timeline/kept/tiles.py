@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.timeline.kept.texts import packed, unpacked
 from torch_tb_profiler.analyses.timeline.pyramid import Columns
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.model.families import kernel_labels
-from torch_tb_profiler.model.trace import Trace, known
+from torch_tb_profiler.model.trace import Trace, seed_derived
 
 
 def tile_columns(trace: Trace) -> Columns:
@@ -35,7 +35,7 @@ def restore_tiles(trace: Trace, columns: Columns) -> None:
     """Tiles of a trace are made from these columns; ValueError or KeyError if any is missing."""
     rest = {name: column for name, column in columns.items() if name.startswith(("lane.", "level.", "key"))}
     pyramid.from_columns(trace, rest, lanes, bool)
-    known(trace, classes, value=columns["class"])
+    seed_derived(trace, classes, value=columns["class"])
     labels = zip(columns["label.code"].tolist(), unpacked("label", columns), strict=True)
     short: Mapping[int, str] = dict(labels)
-    known(trace, kernel_labels, value=short)
+    seed_derived(trace, kernel_labels, value=short)

@@ -8,20 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.ingest.kineto.native.library import Library, load
-from torch_tb_profiler.model.calls.compiled import Compiled
+from torch_tb_profiler.model.calls.compiled import CompiledFunctions
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64
 
 _SLICE_BYTES = 24
 """Begin, finish, row and thread of a slice, as in native/tree.h."""
 
 
-def compiled_functions() -> Compiled | None:
+def compiled_functions() -> CompiledFunctions | None:
     """The functions of the library; None where there is none, or this process is not to use it."""
     library = load()
     if library is None:
         return None
     functions = _Functions(library)
-    return Compiled(functions.nest, functions.tree, functions.changes, functions.enclosing)
+    return CompiledFunctions(functions.nest, functions.tree, functions.changes, functions.enclosing)
 
 
 class _Functions:

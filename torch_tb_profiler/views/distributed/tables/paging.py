@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from torch_tb_profiler.base.text import natural_order
+from torch_tb_profiler.base.text import natural_sort_key
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -49,6 +49,6 @@ def _ordered(rows: Sequence[R], sort: str, descending: bool) -> list[R]:
     known = [row for row in rows if getattr(row, sort) is not None]
     texts = any(isinstance(getattr(row, sort), str) for row in known[:1])
     known.sort(
-        key=lambda row: natural_order(getattr(row, sort)) if texts else getattr(row, sort), reverse=descending
+        key=lambda row: natural_sort_key(getattr(row, sort)) if texts else getattr(row, sort), reverse=descending
     )
     return [*known, *(row for row in rows if getattr(row, sort) is None)]
