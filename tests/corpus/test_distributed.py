@@ -15,8 +15,8 @@ import pytest
 from tests.corpus import real_traces
 from tests.support.job_views import sentences
 from tests.support.simulation.ranks import ready
-from torch_tb_profiler.analyses.distributed.reduction.rank_details import details
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
+from torch_tb_profiler.analyses.distributed.rank_details import rank_details
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarize_rank
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.communication.collectives import collectives
@@ -194,8 +194,8 @@ def _find(tree: object, key: str) -> dict[str, dict[str, dict[str, list[list[obj
 
 def test_no_file_of_any_kind_breaks_the_reduction(corpus: Path) -> None:
     for name, part in real_traces.recordings(corpus):
-        table = summarize(part).table()
+        table = summarize_rank(part).table()
         known = table["window"] != ABSENT
-        categories = details(part).table()["categories"]
+        categories = rank_details(part).table()["categories"]
         assert (categories[known].sum(axis=1) == table["window"][known]).all(), name
         assert len(table) >= communication_kernels(part).any(), name

@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.support.simulation.ranks import ready
 from tests.support.traces import document, read_bytes
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Members
 
 BASE_NS = 1_700_000_000_000_000_000

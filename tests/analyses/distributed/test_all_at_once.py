@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from tests.support.simulation.large_jobs import LATE, large_job
-from torch_tb_profiler.analyses.distributed.clocks import _medians
-from torch_tb_profiler.analyses.distributed.costs import replay as replaying
-from torch_tb_profiler.analyses.distributed.costs.costs import costs
-from torch_tb_profiler.analyses.distributed.costs.medians import median_of_others
-from torch_tb_profiler.analyses.distributed.job import JobTable, gather
-from torch_tb_profiler.analyses.distributed.matching.order import ordinals
+from torch_tb_profiler.analyses.distributed import replay as replaying
+from torch_tb_profiler.analyses.distributed.costs import straggler_costs
+from torch_tb_profiler.analyses.distributed.job import JobTable, build_job
+from torch_tb_profiler.analyses.distributed.medians import medians_of_others, middle_means
+from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.base.intervals import merge, merge_by_owner
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE
 from torch_tb_profiler.views._shared.job.judgment import judge_members
@@ -46,7 +45,7 @@ def test_the_table_of_a_job_has_the_operations_of_every_rank_in_its_own_words() 
 
 
 def test_a_job_without_ranks_has_columns_of_their_types() -> None:
-    empty, full = gather([]).table, compare_members(large_job(8)).job.table
+    empty, full = build_job([]).table, compare_members(large_job(8)).job.table
     for name in JobTable.__annotations__:
         assert getattr(empty, name).dtype == getattr(full, name).dtype and len(getattr(empty, name)) == 0
 
@@ -57,12 +56,19 @@ def test_what_ifs_do_not_depend_on_how_many_are_replayed_at_once(
 ) -> None:
     comparison = compare_members(large_job(64))
     arguments = comparison.job, comparison.matching, comparison.split
-    usual = costs(*arguments)
-    monkeypatch.setattr(replaying, "_AT_ONCE", at_once)
-    again = costs(*arguments)
-    assert again.alone.tolist() == usual.alone.tolist() and again.held_up_by.tolist() == usual.held_up_by.tolist()
-    assert (again.together, again.balanced, again.links) == (usual.together, usual.balanced, usual.links)
-    assert int(usual.alone.argmax()) == LATE and 2e6 < usual.alone[LATE] < 4e6
+    expected = straggler_costs(*arguments)
+    monkeypatch.setattr(replaying, "_SCENARIOS_PER_BATCH", at_once)
+    again = straggler_costs(*arguments)
+    assert (
+        again.by_rank.tolist() == expected.by_rank.tolist()
+        and again.held_up_by.tolist() == expected.held_up_by.tolist()
+    )
+    assert (again.sets, again.imbalance, again.slow_links) == (
+        expected.sets,
+        expected.imbalance,
+        expected.slow_links,
+    )
+    assert int(expected.by_rank.argmax()) == LATE and 2e6 < expected.by_rank[LATE] < 4e6
 
 
 def test_delays_of_all_ranks_are_those_of_each_alone() -> None:
@@ -123,7 +129,7 @@ def test_medians_of_offsets_are_those_of_numpy() -> None:
     dice = np.random.default_rng(3)
     which = np.append(np.arange(30), dice.integers(0, 30, 200))
     values = dice.integers(-(10**15), 10**15, len(which))
-    medians = _medians(values, which, np.bincount(which))
+    medians = middle_means(values, which, np.bincount(which))
     assert medians.tolist() == [int(np.median(values[which == each])) for each in range(30)]
 
 
@@ -134,6 +140,6 @@ def test_the_median_of_the_others_leaves_each_one_out_in_turn() -> None:
     sizes = np.array([len(each) for each in groups])
     begins = np.repeat(np.cumsum(sizes) - sizes, sizes)
     position = np.arange(sizes.sum()) - begins
-    medians = median_of_others(np.concatenate(groups), begins, np.repeat(sizes, sizes), position)
+    medians = medians_of_others(np.concatenate(groups), begins, np.repeat(sizes, sizes), position)
     alone = [np.median(np.delete(each, i)) for each in groups for i in range(len(each))]
     assert medians.tolist() == np.floor(alone).tolist()

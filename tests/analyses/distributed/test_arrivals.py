@@ -5,23 +5,24 @@ from __future__ import annotations
 import pytest
 
 from tests.support.jobs import Job, ddp
-from torch_tb_profiler.analyses.distributed.arrivals import Arrivals, arrivals
-from torch_tb_profiler.analyses.distributed.clocks import Clock, Clocks
-from torch_tb_profiler.analyses.distributed.job import Source, gather
-from torch_tb_profiler.analyses.distributed.matching.matching import match
-from torch_tb_profiler.analyses.distributed.waiting import split_waiting
+from torch_tb_profiler.analyses.distributed.clocks import RankClock, RankClocks
+from torch_tb_profiler.analyses.distributed.job import RankSource, build_job
+from torch_tb_profiler.analyses.distributed.matching import match_collectives
+from torch_tb_profiler.analyses.distributed.waiting import Arrivals, collective_arrivals, split_waiting
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE
 
 
 def late(residual: int, shift: int | None = 0) -> Arrivals:
     """One collective of two ranks, of which the second comes 100 us later; the error of its clock."""
     members = Job(2, ddp(2, 1), steps=1, straggler=1, slow_us=100.0, jitter_us=0.0).members()
-    job = gather(
-        [Source(each.worker, each.rank, None, each.result, each.details) for each in members if each.result]
+    job = build_job(
+        [RankSource(each.worker, each.rank, None, each.result, each.details) for each in members if each.result]
     )
-    matching = match(job)
-    clocks = Clocks((Clock("reference", 0, 0, 1, 0), Clock("collective_ends", 0, residual, 1, shift)), 0)
-    return arrivals(job, matching, clocks, split_waiting(job, matching))
+    matching = match_collectives(job)
+    clocks = RankClocks(
+        (RankClock("reference", 0, 0, 1, 0), RankClock("collective_ends", 0, residual, 1, shift)), 0
+    )
+    return collective_arrivals(job, matching, clocks, split_waiting(job, matching))
 
 
 def test_the_last_to_arrive_is_late_by_the_median_of_the_others() -> None:
@@ -29,8 +30,8 @@ def test_the_last_to_arrive_is_late_by_the_median_of_the_others() -> None:
     assert observed.skew.tolist() == [100_000]
     assert observed.lateness.tolist() == [0, 100_000]
     assert observed.last.tolist() == [1]
-    assert observed.middle.tolist() == [True, False]
-    assert not observed.cut.any()
+    assert observed.is_median.tolist() == [True, False]
+    assert not observed.late_recording.any()
 
 
 def test_no_clock_makes_a_rank_later_than_the_others_waited() -> None:
@@ -56,6 +57,8 @@ def test_ranks_without_a_common_clock_are_not_compared() -> None:
     assert (observed.lateness == ABSENT).all()
 
 
-@pytest.mark.parametrize(("shift", "cut"), [(0, False), (2_000_000, True)])
-def test_a_rank_not_yet_recording_when_the_others_arrived_is_no_straggler(shift: int, cut: bool) -> None:
-    assert late(0, shift).cut.tolist() == [cut]
+@pytest.mark.parametrize(("shift", "late_recording"), [(0, False), (2_000_000, True)])
+def test_a_rank_not_yet_recording_when_the_others_arrived_is_no_straggler(
+    shift: int, late_recording: bool
+) -> None:
+    assert late(0, shift).late_recording.tolist() == [late_recording]

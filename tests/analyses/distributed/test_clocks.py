@@ -6,23 +6,23 @@ import msgspec
 import pytest
 
 from tests.support.jobs import BASE_NS, Job, ddp, tensor_and_data_parallel
-from torch_tb_profiler.analyses.distributed.clocks import UNKNOWN_ERROR, Clocks, align
-from torch_tb_profiler.analyses.distributed.job import Source, gather
-from torch_tb_profiler.analyses.distributed.matching.matching import match
+from torch_tb_profiler.analyses.distributed.clocks import UNKNOWN_ERROR_NS, RankClocks, align_clocks
+from torch_tb_profiler.analyses.distributed.job import RankSource, build_job
+from torch_tb_profiler.analyses.distributed.matching import match_collectives
 from torch_tb_profiler.model.trainer.clock import ClockSync
 
 
-def clocks(ranks: int, hosts: tuple[str | None, ...] | None = None, **planted: int) -> Clocks:
+def clocks(ranks: int, hosts: tuple[str | None, ...] | None = None, **planted: int) -> RankClocks:
     """Clocks that are ahead by so many ns (`rank1=...`)."""
     ahead = {int(name[4:]): ns for name, ns in planted.items()}
     members = Job(ranks, ddp(ranks), jitter_us=0.0, clock_ns=ahead).members()
     sources = [
-        Source(each.worker, each.rank, (hosts or (None,) * ranks)[i], each.result, each.details)
+        RankSource(each.worker, each.rank, (hosts or (None,) * ranks)[i], each.result, each.details)
         for i, each in enumerate(members)
         if each.result
     ]
-    job = gather(sources)
-    return align(job, match(job))
+    job = build_job(sources)
+    return align_clocks(job, match_collectives(job))
 
 
 def test_a_rank_alone_is_on_its_own_clock_without_error() -> None:
@@ -73,12 +73,12 @@ def test_the_processes_of_a_host_have_one_correction() -> None:
 
 def test_the_error_of_a_clock_without_shared_ends_is_unknown() -> None:
     members = Job(4, tensor_and_data_parallel(4, 2)[:6]).members()  # two pairs that never meet
-    job = gather(
-        [Source(each.worker, each.rank, None, each.result, each.details) for each in members if each.result]
+    job = build_job(
+        [RankSource(each.worker, each.rank, None, each.result, each.details) for each in members if each.result]
     )
-    aligned = align(job, match(job))
+    aligned = align_clocks(job, match_collectives(job))
     assert [clock.residual is None for clock in aligned.clocks] == [False, False, True, True]
-    assert aligned.residuals().tolist()[2:] == [UNKNOWN_ERROR] * 2
+    assert aligned.residuals().tolist()[2:] == [UNKNOWN_ERROR_NS] * 2
 
 
 AHEAD = {0: 0, 1: 400_000_000, 2: -3_000_000_000, 3: 7_000_000_000}
@@ -86,7 +86,7 @@ MEETING_NS = BASE_NS + 250_000_000
 """Before the profiler begins."""
 
 
-def synchronized(noting: tuple[int, ...], error: int = 7_000) -> Clocks:
+def synchronized(noting: tuple[int, ...], error: int = 7_000) -> RankClocks:
     """Two pairs that never meet in a collective, on four clocks; some ranks note when a trainer let all meet."""
     members = Job(4, tensor_and_data_parallel(4, 2)[:6], jitter_us=0.0, clock_ns=AHEAD).members()
     sources = []
@@ -95,10 +95,10 @@ def synchronized(noting: tuple[int, ...], error: int = 7_000) -> Clocks:
         start = each.result.base_ns + each.result.trace_start_ns
         sync = ClockSync(MEETING_NS + AHEAD[each.rank] - start, error) if each.rank in noting else None
         sources.append(
-            Source(each.worker, each.rank, None, msgspec.structs.replace(each.result, sync=sync), each.details)
+            RankSource(each.worker, each.rank, None, msgspec.structs.replace(each.result, sync=sync), each.details)
         )
-    job = gather(sources)
-    return align(job, match(job))
+    job = build_job(sources)
+    return align_clocks(job, match_collectives(job))
 
 
 def test_the_meeting_of_all_ranks_is_one_moment_on_every_clock() -> None:
@@ -138,9 +138,9 @@ def test_ends_that_contradict_the_meeting_correct_it() -> None:
         own = 5_000_000 if each.rank else 0
         sync = ClockSync(MEETING_NS + own + late - start, 7_000)
         sources.append(
-            Source(each.worker, each.rank, None, msgspec.structs.replace(each.result, sync=sync), each.details)
+            RankSource(each.worker, each.rank, None, msgspec.structs.replace(each.result, sync=sync), each.details)
         )
-    job = gather(sources)
-    _, second = align(job, match(job)).clocks
+    job = build_job(sources)
+    _, second = align_clocks(job, match_collectives(job)).clocks
     assert second.method == "collective_ends"
     assert second.offset == pytest.approx(-5_000_000, abs=1000)

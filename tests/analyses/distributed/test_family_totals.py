@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.distributed.reduction.family_totals import family_totals
+from torch_tb_profiler.analyses.distributed.rank_summary import kernel_family_totals
 
 
 def test_families_sum_to_all_device_work_and_name_their_largest_kernel() -> None:
@@ -15,7 +15,7 @@ def test_families_sum_to_all_device_work_and_name_their_largest_kernel() -> None
     gpu0  gpu_memcpy  Memcpy~HtoD                                 200   5  stream=7
     host  cpu_op      aten::mm                                      0  500
     """)
-    found = family_totals(trace)
+    found = kernel_family_totals(trace)
     assert [(each.family, each.calls, each.time) for each in found] == [
         ("matrix product", 3, 110_000),
         ("communication", 1, 90_000),
@@ -26,4 +26,4 @@ def test_families_sum_to_all_device_work_and_name_their_largest_kernel() -> None
 
 
 def test_a_rank_without_a_device_has_no_families() -> None:
-    assert family_totals(draw("host cpu_op aten::mm 0 10")) == ()
+    assert kernel_family_totals(draw("host cpu_op aten::mm 0 10")) == ()

@@ -10,10 +10,9 @@ from msgspec.structs import asdict, replace
 
 from tests.support.simulation.large_jobs import large_job
 from torch_tb_profiler.analyses.distributed import comparison as comparing
-from torch_tb_profiler.analyses.distributed.groups import group_uses
-from torch_tb_profiler.analyses.distributed.job import Job, JobTable, gather
-from torch_tb_profiler.analyses.distributed.matching.keys import METHODS
-from torch_tb_profiler.analyses.distributed.matching.matching import match
+from torch_tb_profiler.analyses.distributed.groups import group_usage
+from torch_tb_profiler.analyses.distributed.job import DistributedJob, JobTable, build_job
+from torch_tb_profiler.analyses.distributed.matching import MATCH_METHODS, match_collectives
 from torch_tb_profiler.analyses.distributed.totals import group_totals
 from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import compare_members
@@ -40,17 +39,17 @@ def _plain(value: Any) -> Any:
 def _touched(ranks: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     """(operations of a job, elements that its comparison touches)."""
 
-    def counted(sources: Any) -> Job:
-        job = gather(sources)
+    def counted(sources: Any) -> DistributedJob:
+        job = build_job(sources)
         columns = {name: column.view(Counted) for name, column in asdict(job.table).items()}
         return replace(job, table=JobTable(**columns))
 
-    monkeypatch.setattr(comparing, "gather", counted)
+    monkeypatch.setattr(comparing, "build_job", counted)
     members = large_job(ranks)
     Counted.elements = 0
     comparison, judged = compare_members(members), judge_members(members)
     assert judged.verdict.kind == "straggler" and judged.rows[0].member == 5
-    group_uses(comparison)
+    group_usage(comparison)
     group_totals(comparison, judged.totals)
     problems(members)
     return len(comparison.job.table), Counted.elements
@@ -66,7 +65,7 @@ def test_numbered_operations_are_matched_by_address(monkeypatch: pytest.MonkeyPa
     """A collective's place in the tables follows from its group, number and ordinal: operations are not sorted,
     but by sixteen bits, which needs no comparisons."""
     job = compare_members(large_job(256)).job
-    right, sizes = match(job), []
+    right, sizes = match_collectives(job), []
 
     def noted(sort: Any) -> Any:
         def sorting(values: Any, *given: Any, **options: Any) -> Any:
@@ -77,6 +76,6 @@ def test_numbered_operations_are_matched_by_address(monkeypatch: pytest.MonkeyPa
 
     for name in ("argsort", "sort", "lexsort"):
         monkeypatch.setattr(np, name, noted(getattr(np, name)))
-    assert (match(job).instance == right.instance).all()
-    assert set(right.method) == {METHODS.index("sequence_number")}
+    assert (match_collectives(job).instance == right.instance).all()
+    assert set(right.method) == {MATCH_METHODS.index("sequence_number")}
     assert 0 < max(sizes) <= len(right) < len(job.table)

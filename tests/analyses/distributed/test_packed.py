@@ -8,8 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.jobs import Job, ddp
-from torch_tb_profiler.analyses.distributed.reduction.operations import OPERATION, Operations
-from torch_tb_profiler.analyses.distributed.reduction.packed import KIND, ROW, WIDE_ROW, join, pack, unpack
+from torch_tb_profiler.analyses.distributed.operations import (
+    OPERATION,
+    OPERATION_KIND,
+    PACKED_ROW,
+    WIDE_PACKED_ROW,
+    Operations,
+    concatenate_operations,
+    pack_operations,
+    unpack_operations,
+)
 from torch_tb_profiler.model.trace import ABSENT
 
 _LENGTHS = ("latency", "exposed", "stall", "window")
@@ -40,11 +48,11 @@ def tables(draw: st.DrawFn, longest: int = 2**33) -> Operations:
 
 @given(st.lists(tables(), max_size=4))
 def test_what_is_packed_is_unpacked_to_the_bit(drawn: list[Operations]) -> None:
-    packed = [pack(table) for table in drawn]
+    packed = [pack_operations(table) for table in drawn]
     for table, own in zip(drawn, packed, strict=True):
-        assert unpack(own).tobytes() == table.tobytes()
+        assert unpack_operations(own).tobytes() == table.tobytes()
         assert len(own) == len(table)
-    joined = join(packed)
+    joined = concatenate_operations(packed)
     whole = np.concatenate([np.zeros(0, OPERATION), *drawn])
     for name, column in {
         **joined.columns,
@@ -56,11 +64,11 @@ def test_what_is_packed_is_unpacked_to_the_bit(drawn: list[Operations]) -> None:
 @pytest.mark.parametrize(("longest", "width"), [(2**32 - 1, 52), (2**32, 72)])
 @pytest.mark.parametrize("name", ["end", *_LENGTHS])
 def test_an_operation_takes_52_bytes_unless_a_time_needs_more(name: str, longest: int, width: int) -> None:
-    table = np.zeros(3, OPERATION)
+    table: Operations = np.zeros(3, OPERATION)
     table[name][1] = longest
-    packed = pack(table)
-    assert len(packed.rows) == 3 * width and ROW.itemsize == 52 and WIDE_ROW.itemsize == 72
-    assert unpack(packed).tobytes() == table.tobytes()
+    packed = pack_operations(table)
+    assert len(packed.rows) == 3 * width and PACKED_ROW.itemsize == 52 and WIDE_PACKED_ROW.itemsize == 72
+    assert unpack_operations(packed).tobytes() == table.tobytes()
 
 
 def test_what_operations_have_in_common_is_kept_once() -> None:
@@ -68,4 +76,4 @@ def test_what_operations_have_in_common_is_kept_once() -> None:
     (member,) = Job(2, ddp(2), steps=10).members(only=[0])
     assert member.result is not None
     assert len(member.result.operations) == 30
-    assert len(member.result.operations.kinds) == 3 * KIND.itemsize
+    assert len(member.result.operations.kinds) == 3 * OPERATION_KIND.itemsize

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.distributed.reduction.operations import Operations
-from torch_tb_profiler.analyses.distributed.reduction.rank_details import details
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import summarize
+from torch_tb_profiler.analyses.distributed.operations import Operations
+from torch_tb_profiler.analyses.distributed.rank_details import rank_details
+from torch_tb_profiler.analyses.distributed.rank_summary import summarize_rank
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 
 
@@ -18,7 +18,7 @@ def operation(name: str, put: int = 1000, got: int = 1000, ranks: int = 4, **mor
     size = f'Process Group Name="tp" Group size={ranks}' if ranks else ""
     extra = " ".join(f"{key.replace('_', ' ')}={value}" for key, value in more.items())
     facts = f"Collective name={name} In msg nelems={put} Out msg nelems={got} dtype=Float {size} {extra}"
-    return summarize(
+    return summarize_rank(
         draw(f"""
         host  cpu_op        record_param_comms   0  10  {facts}
         host  cuda_runtime  cudaLaunchKernel     2   5  correlation=7
@@ -83,7 +83,7 @@ def issued(*times: int, kernel: int | None = None) -> Trace:
 
 def test_an_operation_belongs_to_the_step_in_which_the_host_issued_it() -> None:
     """The first and the last instant of a step are in it; between two steps there is none."""
-    assert summarize(issued(0, 100, 101, 200, 300, 301)).table()["step"].tolist() == [
+    assert summarize_rank(issued(0, 100, 101, 200, 300, 301)).table()["step"].tolist() == [
         0, 0, NO_CODE, 1, 1, NO_CODE,
     ]  # fmt: skip
 
@@ -94,12 +94,12 @@ def test_on_the_edge_of_two_steps_the_later_has_it() -> None:
     host   user_annotation  ProfilerStep#2   100  100
     host2  cpu_op           gloo:all_reduce  100    1
     """)
-    assert summarize(trace).table()["step"].tolist() == [1]
+    assert summarize_rank(trace).table()["step"].tolist() == [1]
 
 
 def test_an_operation_without_a_recorded_call_belongs_to_the_step_in_which_it_ran() -> None:
-    assert summarize(issued(kernel=50)).table()["step"].tolist() == [0]
-    assert summarize(issued(kernel=150)).table()["step"].tolist() == [NO_CODE]
+    assert summarize_rank(issued(kernel=50)).table()["step"].tolist() == [0]
+    assert summarize_rank(issued(kernel=150)).table()["step"].tolist() == [NO_CODE]
 
 
 # ---- time -----------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def test_exposed_is_what_no_computation_hides() -> None:
     gpu0  kernel           gemm                     30   40  stream=7
     gpu0  kernel           ncclDevKernel_AllReduce 100   50  stream=20
     """)
-    summary, before = summarize(trace), details(trace)
+    summary, before = summarize_rank(trace), rank_details(trace)
     table = summary.table()
     assert table["latency"].tolist() == [50_000, 50_000]
     assert table["exposed"].tolist() == [30_000, 50_000]
@@ -128,7 +128,7 @@ def test_exposed_is_what_no_computation_hides() -> None:
 
 
 def test_time_of_a_frame_is_that_of_what_it_calls_but_of_no_frame_of_the_users_in_it() -> None:
-    before = details(
+    before = rank_details(
         draw("""
         host  user_annotation  ProfilerStep#1                        0  300
         host  python_function  /job/train.py(80):~train              0  300

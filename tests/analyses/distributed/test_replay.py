@@ -10,10 +10,9 @@ from msgspec.structs import replace
 
 from tests.support.jobs import Job as Drawn
 from tests.support.jobs import ddp, pipeline, tensor_and_data_parallel
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.costs.own_work import OwnWork, own_work
-from torch_tb_profiler.analyses.distributed.costs.replay import WhatIf, replay
-from torch_tb_profiler.analyses.distributed.costs.waves import in_waves
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.replay import ReplayScenarios, replay_job, replay_levels
+from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 from torch_tb_profiler.views._shared.job.members import compare_members
 
@@ -28,7 +27,7 @@ JOBS = {
 class OneByOne:
     """One what-if: `usual` ranks work as long as usual, collectives end sooner by `sooner` ns."""
 
-    def __init__(self, comparison: Comparison, own: OwnWork, usual: set[int], sooner: Int64) -> None:
+    def __init__(self, comparison: RankComparison, own: WorkWindows, usual: set[int], sooner: Int64) -> None:
         self.own, self.usual, self.sooner = own, usual, sooner
         table, split = comparison.job.table, comparison.split
         self.member, self.start, self.end = (
@@ -80,10 +79,10 @@ class OneByOne:
     def replay(self, operations: list[int]) -> None:
         reached = {}
         for i in operations:
-            rank, slack, behind = self.member[i], int(self.own.slack[i]), int(self.own.behind[i])
+            rank, slack, previous = self.member[i], int(self.own.slack[i]), int(self.own.previous[i])
             moved = self.moved(rank, self.start[i] - slack, self.saved(rank, self.start[i])) + slack
-            if behind >= 0:
-                moved = min(moved, self.ends[behind] + self.start[i] - self.end[behind])
+            if previous >= 0:
+                moved = min(moved, self.ends[previous] + self.start[i] - self.end[previous])
             reached[i] = moved
             if len(operations) > 1 and self.waited[i] == 0:
                 self.arrivals[rank] += moved
@@ -100,25 +99,25 @@ class OneByOne:
                 self.stalls.setdefault(rank, []).append((self.end[i], resumed, saved))
 
 
-def roughened(comparison: Comparison, own: OwnWork) -> OwnWork:
-    """With stalls, slack and operations behind others wherever they can be."""
+def roughened(comparison: RankComparison, own: WorkWindows) -> WorkWindows:
+    """With stalls, slack and operations previous others wherever they can be."""
     dice, table = np.random.default_rng(7), comparison.job.table
     start, end, member = (each[own.rows] for each in (table.start, table.end, table.member))
-    behind = own.behind.copy()
+    previous = own.previous.copy()
     for i in range(1, len(start)):
         earlier = np.flatnonzero((member[:i] == member[i]) & (end[:i] <= start[i]))
-        behind[i] = dice.choice(earlier) if len(earlier) and dice.random() < 0.7 else NO_CODE
+        previous[i] = dice.choice(earlier) if len(earlier) and dice.random() < 0.7 else NO_CODE
     some = dice.random((2, len(start))) < 0.6
     stall = np.where(some[0], dice.integers(1, np.maximum(end - start, 2)), 0)
     slack = np.where(some[1], dice.integers(0, 2_000_000, len(start)), 0)
-    return replace(own, behind=behind, stall=stall, slack=slack)
+    return replace(own, previous=previous, stall=stall, slack=slack)
 
 
 @pytest.mark.parametrize("rough", [False, True], ids=["as recorded", "rough"])
 @pytest.mark.parametrize("name", JOBS)
 def test_all_what_ifs_at_once_are_each_of_them_alone(name: str, rough: bool) -> None:
     comparison = compare_members(JOBS[name].members())
-    own, ranks = own_work(comparison.job), len(comparison.sources)
+    own, ranks = work_windows(comparison.job), len(comparison.sources)
     own = roughened(comparison, own) if rough else own
     sets = [{rank} for rank in range(ranks)] + [set(range(ranks)), {0, ranks - 1}, set()]
     usual = np.array([[rank in each for each in sets] for rank in range(ranks)])
@@ -126,7 +125,9 @@ def test_all_what_ifs_at_once_are_each_of_them_alone(name: str, rough: bool) -> 
     sooner[::3, -1] = 70_000
     sooner[1::2, 0] = 40_000
     sooner[-1] = 30_000
-    replayed = replay(comparison.job, comparison.matching, comparison.split, own, WhatIf(usual, sooner))
+    replayed = replay_job(
+        comparison.job, comparison.matching, comparison.split, own, ReplayScenarios(usual, sooner)
+    )
     for column, each in enumerate(sets):
         alone = OneByOne(comparison, own, each, sooner[:, column])
         assert replayed.earlier[:, column].tolist() == alone.earlier
@@ -140,12 +141,12 @@ def test_the_computation_goes_on_after_the_stall_that_ends_last_whichever_began_
     end, last = table.end.copy(), np.flatnonzero(np.diff(table.member, append=NO_CODE))
     end[last - 1] = end[last] + 1_000_000
     job = replace(comparison.job, table=replace(table, end=end))
-    own = own_work(job)
+    own = work_windows(job)
     stall = own.stall.copy()
     stall[last - 1], stall[last] = 500_000, 20_000
     own = replace(own, stall=stall)
     usual = np.eye(4, dtype=np.bool_)
-    replayed = replay(job, comparison.matching, comparison.split, own, WhatIf(usual))
+    replayed = replay_job(job, comparison.matching, comparison.split, own, ReplayScenarios(usual))
     none = np.zeros(len(comparison.matching), np.int64)
     for rank in range(4):
         alone = OneByOne(replace(comparison, job=job), own, {rank}, none)
@@ -155,7 +156,7 @@ def test_the_computation_goes_on_after_the_stall_that_ends_last_whichever_began_
 def test_what_an_operation_depends_on_is_in_a_wave_before() -> None:
     """Ranks 0 and 1 reduce, then both with rank 2, which comes with nothing before."""
     member, collective = np.array([0, 0, 1, 1, 2]), np.array([7, 3, 7, 3, 3])
-    waves = in_waves(member, collective, np.arange(5))
+    waves = replay_levels(member, collective, np.arange(5))
     assert waves.order.tolist() == [0, 2, 1, 3, 4]
     assert waves.bounds.tolist() == [0, 2, 5] and waves.runs.tolist() == [0, 2]
     assert waves.run.tolist() == [0, 1, 0, 1, 1, 2]
@@ -164,7 +165,7 @@ def test_what_an_operation_depends_on_is_in_a_wave_before() -> None:
 def test_where_ranks_disagree_on_the_order_each_operation_has_its_turn_all_the_same() -> None:
     """None is due: the first rank's operation goes alone, then the next one's, of the same collective."""
     member, collective = np.array([0, 1, 1, 2, 2]), np.array([0, 0, 1, 1, 0])
-    waves = in_waves(member, collective, np.arange(5))
+    waves = replay_levels(member, collective, np.arange(5))
     assert waves.order.tolist() == [0, 1, 2, 3, 4]
     assert waves.bounds.tolist() == [0, 1, 2, 4, 5] and waves.runs.tolist() == [0, 1, 2, 4]
     assert waves.run.tolist() == [0, 1, 2, 2, 3, 4]
@@ -172,5 +173,5 @@ def test_where_ranks_disagree_on_the_order_each_operation_has_its_turn_all_the_s
 
 def test_a_job_without_operations_has_no_waves() -> None:
     none = np.empty(0, np.int64)
-    waves = in_waves(none, none, none)
+    waves = replay_levels(none, none, none)
     assert (waves.order.tolist(), waves.bounds.tolist(), waves.run.tolist()) == ([], [0], [0])

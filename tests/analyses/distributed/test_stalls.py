@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.distributed.reduction.stalls import stalls
+from torch_tb_profiler.analyses.distributed.operations import computation_stalls
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.model.communication.collectives import collectives
 
@@ -29,4 +29,4 @@ def test_the_host_waits_until_the_operation_ends_or_just_before(resumes: int, st
         host  cpu_op aten::add  {resumes}  60
         """
     )
-    assert stalls(trace, collectives(trace), NOTHING).tolist() == [stall]
+    assert computation_stalls(trace, collectives(trace), NOTHING).tolist() == [stall]

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.jobs import Job, ddp
 from tests.support.waiting import PATIENCE, until
-from torch_tb_profiler.analyses.distributed.reduction.packed import ROW
+from torch_tb_profiler.analyses.distributed.operations import PACKED_ROW
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.session import Root, Session
@@ -77,8 +77,8 @@ def test_the_rows_that_all_ranks_are_compared_by_are_a_small_part(session: Sessi
     ask(session, "distributed")
     for rows in (folder / "cache").glob("*.distributed-reduced.bin"):
         (details,) = (folder / "cache").glob(rows.name.replace("distributed-", "distributed-details-"))
-        head = rows.stat().st_size - 3 * STEPS * ROW.itemsize
-        assert 0 < head < 8_000 and details.stat().st_size > 3 * STEPS * 4 * ROW.itemsize
+        head = rows.stat().st_size - 3 * STEPS * PACKED_ROW.itemsize
+        assert 0 < head < 8_000 and details.stat().st_size > 3 * STEPS * 4 * PACKED_ROW.itemsize
 
 
 def test_what_ranks_did_is_opened_of_those_that_are_explained(

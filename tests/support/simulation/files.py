@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.support.simulation.ranks import ready
 from tests.support.traces import document, read_bytes
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Members
 

@@ -8,9 +8,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from tests.support.jobs import Job, tensor_and_data_parallel
-from torch_tb_profiler.analyses.distributed.reduction.packed import pack
-from torch_tb_profiler.analyses.distributed.reduction.rank_details import RankDetails
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.operations import pack_operations
+from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.model.communication.groups import spell_ranks
 from torch_tb_profiler.view import Member, Members
 
@@ -53,7 +53,7 @@ def large_job(ranks: int, steps: int = 3) -> Members[RankSummary]:
             replace(group, ranks=spell_ranks(own), size=len(own))
             for group, own in ((group, node if group.name == "tp" else like) for group in drawn.groups)
         )
-        summary = replace(drawn, rank=rank, world_size=ranks, groups=groups, operations=pack(table))
+        summary = replace(drawn, rank=rank, world_size=ranks, groups=groups, operations=pack_operations(table))
         worker = f"host{rank // NODE}_{1000 + rank}"
         members.append(Member(worker, rank, "1", "ready", None, summary, partial(_details, steps, number)))
     return Members(members)

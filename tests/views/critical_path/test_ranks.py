@@ -9,8 +9,8 @@ import pytest
 
 from tests.analyses.critical_path.simulator import simulate
 from tests.support.traces import draw, read
-from torch_tb_profiler.analyses.distributed.path.rank_path import RankPath, reduce_path
-from torch_tb_profiler.analyses.distributed.reduction.rank_details import details
+from torch_tb_profiler.analyses.distributed.job_path import RankPath, reduce_path
+from torch_tb_profiler.analyses.distributed.rank_details import rank_details
 from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, path_times
 from torch_tb_profiler.analyses.schedule.chains import UNKNOWN, chains
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
@@ -50,7 +50,7 @@ LATE = f"{step(1, 0, 900)}\n{loads(0, 600)}\n{reduces(650, 665, 800, 1)}"
 
 def job(*pictures: str) -> Members[RankPath]:
     return Members(
-        Member(f"rank{at}", at, "1", "ready", None, reduce_path(trace), partial(details, trace))
+        Member(f"rank{at}", at, "1", "ready", None, reduce_path(trace), partial(rank_details, trace))
         for at, trace in enumerate(map(draw, pictures))
     )
 

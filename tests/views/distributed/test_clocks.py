@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.job_views import kinds, view
 from tests.support.jobs import Job, ddp, ring_of_pairs, tensor_and_data_parallel
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.collectives import build as build_collectives

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.support.simulation.ranks import ready
 from tests.support.traces import read
-from torch_tb_profiler.analyses.distributed.reduction.rank_details import RankDetails, details
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
+from torch_tb_profiler.analyses.distributed.rank_details import RankDetails, rank_details
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarize_rank
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
@@ -92,7 +92,7 @@ ranks = st.lists(st.tuples(st.lists(events(), min_size=1, max_size=25), heads())
 
 def test_what_another_version_reduced_is_made_anew() -> None:
     """The session decodes what its cache holds by type, and makes again what does not decode."""
-    kept = pack(summarize(read([{"ph": "X", "name": "a", "ts": 1, "dur": 1}])))
+    kept = pack(summarize_rank(read([{"ph": "X", "name": "a", "ts": 1, "dur": 1}])))
     assert unpack(kept, RankSummary).names == ()
     with pytest.raises(ValueError, match="groups"):
         unpack(kept.replace(b'"groups":', b'"Groups":'), RankSummary)
@@ -105,7 +105,7 @@ def test_any_ranks_can_be_compared(drawn: list[tuple[list[dict[str, Any]], dict[
     members: list[Member[RankSummary]] = []
     for i, (listed, head) in enumerate(drawn):
         trace = read(listed, **head)
-        summary = summarize(trace)
+        summary = summarize_rank(trace)
         assert unpack(pack(summary), RankSummary) == summary
         operations = collectives(trace)
         assert set(np.flatnonzero(communication_kernels(trace)).tolist()) >= set(
@@ -113,7 +113,7 @@ def test_any_ranks_can_be_compared(drawn: list[tuple[list[dict[str, Any]], dict[
         )
         table = summary.table()
         known = table["window"] != ABSENT
-        categories = unpack(pack(details(trace)), RankDetails).table()["categories"]
+        categories = unpack(pack(rank_details(trace)), RankDetails).table()["categories"]
         assert (categories[known].sum(axis=1) == table["window"][known]).all()
         timed = table["latency"] != ABSENT
         assert (table["latency"][timed] >= table["exposed"][timed]).all() and (table["exposed"][timed] >= 0).all()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.simulation.ranks import ready
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import Distributed

@@ -9,7 +9,7 @@ from tests.support.job_views import kinds, view
 from tests.support.jobs import Job, ddp
 from tests.support.simulation.ranks import ready
 from tests.support.traces import read_bytes
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.build import build

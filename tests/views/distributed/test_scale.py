@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from tests.support.jobs import Job, ddp
 from tests.support.simulation.large_jobs import LATE, NODE, large_job
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.scale.maxima import maxima
+from torch_tb_profiler.analyses.distributed.heat_map import bin_cells
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE
 from torch_tb_profiler.view import Member, Members, NoParams, RunView
@@ -216,7 +216,7 @@ def test_maxima_of_more_ranks_and_steps_than_there_are_cells() -> None:
     cells[40:44] = ABSENT
     keys = np.arange(1000)
     keys[13] = NO_CODE
-    shown = maxima(cells, [str(step) for step in range(200)], keys)
+    shown = bin_cells(cells, [str(step) for step in range(200)], keys)
     assert (len(shown.columns), len(shown.steps)) == (256, 64)
     kept = np.delete(cells, 13, axis=0)
     assert max(max(cell or 0 for cell in row) for row in shown.cells) == kept.max()

@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.job_views import sentences, view
 from tests.support.jobs import CULPRIT, Job, ddp, fsdp, pipeline
-from torch_tb_profiler.analyses.distributed.job import Source
-from torch_tb_profiler.analyses.distributed.reduction.rank_details import RankDetails
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.job import RankSource
+from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names
@@ -264,10 +264,10 @@ def test_a_mismatch_says_what_differs() -> None:
     assert plain(missing.text).endswith("a rank has not recorded it, though it has earlier and later ones")
 
 
-def source(rank: int | None, worker: str | None = None) -> Source:
+def source(rank: int | None, worker: str | None = None) -> RankSource:
     (member,) = Job(2, ddp(2), steps=1).members(only=[0])
     assert member.result is not None
-    return Source(f"w{rank}" if worker is None else worker, rank, None, member.result, member.details)
+    return RankSource(f"w{rank}" if worker is None else worker, rank, None, member.result, member.details)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.support.simulation.files import Collected
 from tests.support.simulation.ranks import ready
 from tests.support.simulation.simulator import Delay, Simulation, ddp, fsdp
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.distributed.verdict import WORTH_NAMING
+from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.text import plain, text
@@ -181,7 +181,7 @@ def test_a_rank_is_advised_on_where_its_lateness_is_worth_naming(share: float, n
     """Late by half of what is worth naming, or by three times that."""
     balanced = alone(Simulation(ddp(8, overlap=False)).run(), 0)
     assert balanced.average is not None
-    us = share * WORTH_NAMING * balanced.average.duration_ns / 1000
+    us = share * MIN_COST_SHARE * balanced.average.duration_ns / 1000
     job = Simulation(ddp(8, overlap=False), delays=[dataclasses.replace(LATE, us=us)]).run()
     _, payload = both(job, 0)
     assert ("straggler" in [each.id for each in payload.recommendations]) == named

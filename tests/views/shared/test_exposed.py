@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_tb_profiler.analyses.distributed.exposed import ExposedCommunication
+from torch_tb_profiler.analyses.distributed.steps import ExposedCommunication
 from torch_tb_profiler.views._shared.job.exposed import communication_parts
 
 

@@ -1,1 +1,1 @@
-"""The ranks of a job compared: clocks, matched collectives, waiting, stragglers."""
+"""The ranks of a distributed job compared: collectives, waiting, stragglers, and the critical path of the job."""

@@ -1,4 +1,4 @@
-"""Why a rank is late: the class of the cause, and what shows it."""
+"""Why a rank is late: the kind of cause, and the operator, frame, or kernel that shows it."""
 
 from __future__ import annotations
 
@@ -6,27 +6,34 @@ from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
+import numpy as np
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.costs.costs import Suspect
-from torch_tb_profiler.analyses.distributed.costs.pace import pace
-from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile, RankTime
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.costs import Suspect
+from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.stragglers import RankTime, StragglerActivity
 from torch_tb_profiler.base.markers import is_data_loading
+from torch_tb_profiler.base.median import median
 
-ON_DEVICE = 0.5
+MIN_DEVICE_SHARE = 0.5
 """The device is the cause if kernels make up at least this share of the difference to the median rank."""
 
-NAMED_CAUSE = 0.2
-"""A Python frame, operator or kernel that makes up at least this share of the difference is named as the cause."""
+MIN_NAMED_SHARE = 0.2
+"""A frame, operator, or kernel is named as the cause if it makes up at least this share of the difference."""
 
-MOST = 0.5
-"""A frame is named of whose time the median rank does not spend this share; beside it, the operator that makes up
-this share of the difference."""
+MAJORITY_SHARE = 0.5
+"""A frame is named only if at least this share of its time exceeds the median rank's; the operator with at least
+this share of the difference is named beside it."""
+
+MIN_SLOWDOWN = 1.02
+"""Smallest ratio of kernel times for which a device is called slower."""
+
+MIN_SLOW_SHARE = 0.8
+"""A device is called slower only if kernels that make up at least this share of its time are slower."""
 
 CauseKind = Literal["host", "data_loading", "more_work", "slower_device", "slower_link", "other"]
 
-
-_OF_CATEGORY: dict[str, CauseKind] = {
+_CATEGORY_CAUSES: dict[str, CauseKind] = {
     "kernel": "more_work",
     "dataloader": "data_loading",
     "cpu_exec": "host",
@@ -34,18 +41,19 @@ _OF_CATEGORY: dict[str, CauseKind] = {
 }
 
 
-class Cause(msgspec.Struct, frozen=True):
+class StragglerCause(msgspec.Struct, frozen=True):
     """What a late rank spends more time on than the median rank; ns per step.
 
     kind    host: an operator or frame; data_loading; more_work: more or larger kernels; slower_device: all its
-            kernels take longer; slower_link: so do its transfers; other: `name` is a category of the overview
-    where   host: `name` is an operator or annotation; frame: a Python frame of the user's code; device: a kernel;
-            category: one of the overview's
-    median  None where it is not among the median rank's largest
-    ratio   of a slower device: time of its kernels over that of the same ones of the median rank
-    short_name  of a kernel that is named
-    operator  beside a frame: the operator or annotation that makes up most of the difference, None if none does
-    collective  where the rank was latest: an example
+            kernels take longer; slower_link: its transfers take longer; other: `name` is a category of the
+            overview
+    where   host: `name` is an operator or annotation; frame: a Python frame of user code; device: a kernel;
+            category: a category of the overview
+    median  None if it is not among the median rank's largest
+    collective  an example: the collective for which the rank was latest
+    ratio   of a slower device: time of its kernels over that of the same kernels on the median rank
+    operator  for a frame: the operator or annotation that makes up most of the difference, None if none does
+    short_name  of a named kernel
     """
 
     kind: CauseKind
@@ -60,58 +68,90 @@ class Cause(msgspec.Struct, frozen=True):
     short_name: str | None = None
 
 
-def cause_of(comparison: Comparison, suspect: Suspect, member: int, rows: Sequence[Meanwhile]) -> Cause | None:
-    """None if nothing is recorded of what it did."""
-    if suspect.why == "transfer":
-        return Cause("slower_link", member, "category", "communication", suspect.cost, None, None)
-    row = next((each for each in rows if each.member == member), None)
-    return None if row is None else work_cause(comparison, row)
+def find_cause(
+    comparison: RankComparison, suspect: Suspect, member: int, activities: Sequence[StragglerActivity]
+) -> StragglerCause | None:
+    """Return why a rank of `suspect` is late, None if its activity is not recorded."""
+    if suspect.reason == "transfer":
+        return StragglerCause("slower_link", member, "category", "communication", suspect.cost, None, None)
+    activity = next((activity for activity in activities if activity.member == member), None)
+    return None if activity is None else find_work_cause(comparison, activity)
 
 
-def work_cause(comparison: Comparison, row: Meanwhile) -> Cause:
-    """Why a rank works longer than usual."""
-    steps = max(len(comparison.sources[row.member].summary.steps), 1)
-    kernel = next(each for each in row.categories if each.name == "kernel")
-    on_device = kernel.excess >= ON_DEVICE * row.excess
-    speed = pace(comparison.job, row.member) if on_device else None
+def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> StragglerCause:
+    """Return why a rank works longer than is typical."""
+    member, latest = activity.member, activity.latest
+    steps = max(len(comparison.sources[member].summary.steps), 1)
+    kernel = next(category for category in activity.categories if category.name == "kernel")
+    on_device = kernel.excess >= MIN_DEVICE_SHARE * activity.excess
+    speed = _kernel_speed(comparison.job, member) if on_device else None
     if speed is not None and speed.uniform:
-        usual = (kernel.median or 0) / steps
-        return Cause(
-            "slower_device", row.member, "device", "kernel", kernel.time / steps, usual, row.latest, speed.ratio
+        typical = (kernel.median or 0) / steps
+        return StragglerCause(
+            "slower_device", member, "device", "kernel", kernel.time / steps, typical, latest, speed.ratio
         )
-    named = _largest(row.kernels if on_device else row.host, NAMED_CAUSE * row.excess)
-    frame = None if on_device else _largest(row.frames, NAMED_CAUSE * row.excess)
-    if frame is not None and frame.excess < MOST * frame.time:
-        frame = None  # such as the loop over the steps, in which every rank spends its time
+    named = _largest(activity.kernels if on_device else activity.host, MIN_NAMED_SHARE * activity.excess)
+    frame = None if on_device else _largest(activity.frames, MIN_NAMED_SHARE * activity.excess)
+    if frame is not None and frame.excess < MAJORITY_SHARE * frame.time:
+        frame = None  # such as the training loop, in which every rank spends its time
     where: Literal["host", "frame", "device"] = "device" if on_device else "host"
     kind: CauseKind = "more_work" if on_device else "host"
     operator = None
     if not on_device and named is not None and is_data_loading(named.name):
         kind = "data_loading"
     elif frame is not None:
-        most = _largest(row.host, MOST * row.excess)
-        named, where, operator = frame, "frame", None if most is None else most.name
+        majority = _largest(activity.host, MAJORITY_SHARE * activity.excess)
+        named, where, operator = frame, "frame", None if majority is None else majority.name
     if named is not None:
-        median = None if named.median is None else named.median / steps
-        short_name = row.short_names.get(named.name) if where == "device" else None
-        return Cause(
-            kind,
-            row.member,
-            where,
-            named.name,
-            named.time / steps,
-            median,
-            row.latest,
+        return StragglerCause(
+            kind=kind,
+            member=member,
+            where=where,
+            name=named.name,
+            time=named.time / steps,
+            median=None if named.median is None else named.median / steps,
+            collective=latest,
             operator=operator,
-            short_name=short_name,
+            short_name=activity.short_names.get(named.name) if where == "device" else None,
         )
-    category = max(row.categories, key=lambda each: each.excess)
-    time, usual = category.time / steps, (category.median or 0) / steps
-    return Cause(
-        _OF_CATEGORY.get(category.name, "other"), row.member, "category", category.name, time, usual, row.latest
-    )
+    category = max(activity.categories, key=lambda category: category.excess)
+    time, typical = category.time / steps, (category.median or 0) / steps
+    category_kind = _CATEGORY_CAUSES.get(category.name, "other")
+    return StragglerCause(category_kind, member, "category", category.name, time, typical, latest)
 
 
-def _largest(times: Sequence[RankTime], least: float) -> RankTime | None:
-    """The one that the rank spends most more in, if that is so much."""
-    return times[0] if times and times[0].excess >= least else None
+def _largest(times: Sequence[RankTime], min_excess: float) -> RankTime | None:
+    """Return the first, largest time if its excess is at least `min_excess`."""
+    return times[0] if times and times[0].excess >= min_excess else None
+
+
+class _KernelSpeed(msgspec.Struct, frozen=True):
+    """The speed of a rank's kernels compared with other ranks.
+
+    ratio    time of the rank's kernels over that of the same number of calls on the median rank
+    uniform  nearly all of them take longer, so that the device is slower and not the work larger
+    """
+
+    ratio: float
+    uniform: bool
+
+
+def _kernel_speed(job: DistributedJob, member: int) -> _KernelSpeed | None:
+    """Return the speed of a rank's kernels that others run, too, None if there are none."""
+    means: dict[str, list[float]] = {}
+    for position, source in enumerate(job.sources):
+        for total in source.summary.kernels:
+            if position != member and total.calls:
+                means.setdefault(source.summary.names[total.name], []).append(total.time / total.calls)
+    summary = job.sources[member].summary
+    pairs = [
+        (total.time, total.calls * median(means[summary.names[total.name]]))
+        for total in summary.kernels
+        if summary.names[total.name] in means
+    ]
+    actual, typical = np.array(pairs, np.float64).reshape(-1, 2).T
+    if typical.sum() == 0:
+        return None
+    ratio = float(actual.sum() / typical.sum())
+    slower = actual[actual >= typical * (1 + (ratio - 1) / 2)].sum() >= MIN_SLOW_SHARE * actual.sum()
+    return _KernelSpeed(ratio, bool(ratio >= MIN_SLOWDOWN and len(pairs) > 1 and slower))

@@ -1,10 +1,11 @@
 """One clock for all ranks: the time of day in their files, corrected where collectives show that it is off.
 
-Where a trainer let all ranks meet and each noted the time (`model.trainer.clock`), that moment is one for all.
+If a trainer let all ranks meet and each recorded the time (`model.trainer.clock`), that moment is the same for
+all.
 
-A collective that every rank must reach (an all-reduce, say) ends on all of them at about the same moment,
-however late some of them arrived. So the median difference of shared ends is the difference of two clocks, and
-its spread the error that remains. A rank that shares no collective with the reference is reached through others.
+A collective that every rank must reach (an all-reduce, for example) ends on all of them at about the same moment,
+however late some of them arrived. So the median difference of shared ends is the difference of two clocks, and its
+spread is the remaining error. A rank that shares no collective with the reference is reached through other ranks.
 """
 
 from __future__ import annotations
@@ -16,130 +17,134 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.distributed.job import Job
-from torch_tb_profiler.analyses.distributed.matching.matching import Matching
+from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.matching import Matching
+from torch_tb_profiler.analyses.distributed.medians import middle_means
 from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.communication.names import ALL_TO_ALL
 from torch_tb_profiler.model.trace import Bool, Int64
 
-_END_TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "barrier", *ALL_TO_ALL)
+_ENDING_TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "barrier", *ALL_TO_ALL)
+"""Collectives that end on all ranks at about the same moment."""
 
-_EPOCH = 10**18
-"""A clock that shows less (September 2001) does not show the time of day."""
+_MIN_TIME_OF_DAY_NS = 10**18
+"""A clock below this (September 2001) doesn't show the time of day."""
 
-_SMALLEST_NS, _SPREADS = 20_000, 3
-"""Ends may differ by this, or by so many of their spreads, before the clocks are held responsible."""
+_MIN_CORRECTION_NS, _CORRECTION_RESIDUALS = 20_000, 3
+"""A clock is corrected if ends differ by more than this time and by more than this many residuals."""
 
-UNKNOWN_ERROR = 2**60
-"""ns; the error of a clock that shares no ends with another: nothing is known of it."""
+UNKNOWN_ERROR_NS = 2**60
+"""Error of a clock that shares no ends with another clock."""
 
-_AGREE_NS, _SEVERAL = 100_000, 3
-"""Ends of groups whose ranks are not listed are shared if so many agree to within this time."""
+_AGREEMENT_NS, _MIN_AGREEING_ENDS = 100_000, 3
+"""Ends in groups with unlisted ranks count as shared if at least this many agree to within this time."""
 
-Method = Literal["reference", "base_time", "clock_sync", "collective_ends", "none"]
+ClockMethod = Literal["reference", "base_time", "clock_sync", "collective_ends", "none"]
 
 
-class Clock(msgspec.Struct, frozen=True):
-    """A rank's clock; job time = time in its trace + shift.
+class RankClock(msgspec.Struct, frozen=True):
+    """The clock of one rank; job time = time in its trace + shift.
 
-    offset    ns by which its time of day was corrected, None where it has none
-    residual  ns, median distance of shared ends after that; without shared ones what the trainer notes as
-              the error of the moment at which all met, else None
-    ends      how many shared ends there are
+    offset    ns by which its time of day was corrected, None if it has none
+    residual  ns, median distance of shared ends after the correction; without shared ends the error that the
+              trainer recorded for the moment at which all ranks met, else None
+    ends      number of shared ends
     shift     ns, None with method none
     """
 
-    method: Method
+    method: ClockMethod
     offset: int | None
     residual: int | None
     ends: int
     shift: int | None
 
 
-class Clocks(msgspec.Struct, frozen=True):
-    """One clock per source of the job; `origin`: job time 0 as ns since the epoch, None if no file shows it."""
+class RankClocks(msgspec.Struct, frozen=True):
+    """One clock per source of the job; `origin` is job time 0 in ns since the epoch, None if no file shows it."""
 
-    clocks: tuple[Clock, ...]
+    clocks: tuple[RankClock, ...]
     origin: int | None
 
     def shifts(self) -> tuple[Int64, Bool]:
-        """(int64[sources] ns, bool[sources] whether it is known); 0 where it is not."""
+        """Return (int64[sources] ns, bool[sources] whether it is known); unknown shifts are 0."""
         known = np.array([clock.shift is not None for clock in self.clocks], np.bool_)
         return np.array([clock.shift or 0 for clock in self.clocks], np.int64), known
 
     def residuals(self) -> Int64:
-        """int64[sources] ns; UNKNOWN_ERROR where unknown."""
-        known = [UNKNOWN_ERROR if clock.residual is None else clock.residual for clock in self.clocks]
+        """Return int64[sources] ns, UNKNOWN_ERROR_NS where unknown."""
+        known = [UNKNOWN_ERROR_NS if clock.residual is None else clock.residual for clock in self.clocks]
         return np.array(known, np.int64)
 
     def start_skew(self) -> int | None:
-        """ns from the first to the last rank to begin recording; None without two ranks on one clock."""
+        """Return the ns from the first to the last start of a recording, None without two ranks on one clock."""
         shifts = [clock.shift for clock in self.clocks if clock.shift is not None]
         return max(shifts) - min(shifts) if len(shifts) > 1 else None
 
 
-def align(job: Job, matching: Matching) -> Clocks:
-    """Bring all ranks onto one clock: that of the first rank that has the time of day and shares a collective."""
+def align_clocks(job: DistributedJob, matching: Matching) -> RankClocks:
+    """Align all ranks to one clock: that of the first rank that has the time of day and shares a collective."""
     days = [_time_of_day(job, position) for position in range(len(job.sources))]
     if not days:
-        return Clocks((), None)
+        return RankClocks((), None)
     sharing = set(job.table.member[matching.compared].tolist())
     candidates = [i for i, day in enumerate(days) if day is not None] or list(range(len(days)))
     reference = next((i for i in candidates if i in sharing), candidates[0])
     zero = days[reference] or 0
-    synced = _synchronized(job, days, reference)
-    moved = [0 if each is None else each.offset for each in synced]
+    syncs = _sync_offsets(job, days, reference)
+    sync_shifts = [0 if sync is None else sync.offset for sync in syncs]
     nominal = np.array(
-        [0 if day is None else day + by - zero for day, by in zip(days, moved, strict=True)], np.int64
+        [0 if day is None else day + by - zero for day, by in zip(days, sync_shifts, strict=True)], np.int64
     )
-    offsets = _Offsets(job, matching, nominal, reference)
-    shared = _of_hosts(job, offsets, [day is not None for day in days], reference)
+    offsets = _EndOffsets(job, matching, nominal, reference)
+    host_offsets = _host_offsets(job, offsets, [day is not None for day in days], reference)
     clocks = [
-        _clock(offsets, nominal, i, day is not None, i == reference, shared, synced[i])
+        _rank_clock(offsets, nominal, i, day is not None, i == reference, host_offsets, syncs[i])
         for i, day in enumerate(days)
     ]
     first = min(clock.shift for clock in clocks if clock.shift is not None)
     from_first = tuple(
         clock if clock.shift is None else replace(clock, shift=clock.shift - first) for clock in clocks
     )
-    return Clocks(from_first, None if days[reference] is None else zero + first)
+    return RankClocks(from_first, None if days[reference] is None else zero + first)
 
 
-def _time_of_day(job: Job, position: int) -> int | None:
-    """ns since the epoch of the first event, None if the file does not record it."""
+def _time_of_day(job: DistributedJob, position: int) -> int | None:
+    """Return the first event's time in ns since the epoch, None if the file does not record it."""
     summary = job.sources[position].summary
     start = summary.base_ns + summary.trace_start_ns
-    return start if start >= _EPOCH else None
+    return start if start >= _MIN_TIME_OF_DAY_NS else None
 
 
-class _Synchronized(msgspec.Struct, frozen=True):
-    """offset, error  ns: by how much a time of day is behind the reference's, and how surely"""
+class _SyncOffset(msgspec.Struct, frozen=True):
+    """The ns by which a rank's time of day is behind the reference's, and the error of that in ns."""
 
     offset: int
     error: int
 
 
-def _synchronized(job: Job, days: Sequence[int | None], reference: int) -> list[_Synchronized | None]:
-    """By the moment at which a trainer let all ranks meet; None of ranks that did not note it.
+def _sync_offsets(job: DistributedJob, days: Sequence[int | None], reference: int) -> list[_SyncOffset | None]:
+    """Return offsets from the moment at which a trainer let all ranks meet, None for ranks that didn't record it.
 
-    Each notes it in its own clock, somewhere within its error.
+    Each rank records it on its own clock, to within its error.
     """
-    met = [source.summary.sync for source in job.sources]
-    own, zero = met[reference], days[reference]
-    if own is None or zero is None:
+    syncs = [source.summary.sync for source in job.sources]
+    reference_sync, zero = syncs[reference], days[reference]
+    if reference_sync is None or zero is None:
         return [None] * len(days)
     return [
         None
         if day is None or sync is None or i == reference
-        else _Synchronized((zero + own.at) - (day + sync.at), own.error + sync.error)
-        for i, (day, sync) in enumerate(zip(days, met, strict=True))
+        else _SyncOffset((zero + reference_sync.at) - (day + sync.at), reference_sync.error + sync.error)
+        for i, (day, sync) in enumerate(zip(days, syncs, strict=True))
     ]
 
 
-def _of_hosts(job: Job, offsets: _Offsets, dated: Sequence[bool], reference: int) -> Int64:
-    """int64[sources] ns: by how much the clock of each one's host is ahead; its processes share it. Where a
-    process differs from the median of its host (or from the reference), it has an offset of its own."""
+def _host_offsets(job: DistributedJob, offsets: _EndOffsets, dated: Sequence[bool], reference: int) -> Int64:
+    """Return int64[sources], the ns by which each host's clock is ahead; the processes of a host share it.
+
+    A process that differs from the median of its host (or from the reference) has an offset of its own.
+    """
     shared: Int64 = offsets.offset.copy()
     processes: dict[str, list[int]] = {}
     for i, source in enumerate(job.sources):
@@ -149,39 +154,46 @@ def _of_hosts(job: Job, offsets: _Offsets, dated: Sequence[bool], reference: int
         if len(ranks) > 1:
             middle = 0 if reference in ranks else int(median(offsets.offset[ranks]))
             for i in ranks:
-                if abs(offsets.offset[i] - middle) <= max(_SPREADS * offsets.residual[i], _SMALLEST_NS):
+                tolerance = max(_CORRECTION_RESIDUALS * offsets.residual[i], _MIN_CORRECTION_NS)
+                if abs(offsets.offset[i] - middle) <= tolerance:
                     shared[i] = middle
     return shared
 
 
-def _clock(
-    offsets: _Offsets,
+def _rank_clock(
+    offsets: _EndOffsets,
     nominal: Int64,
     i: int,
     dated: bool,
     reference: bool,
-    shared: Int64,
-    synced: _Synchronized | None,
-) -> Clock:
+    host_offsets: Int64,
+    sync: _SyncOffset | None,
+) -> RankClock:
     residual, ends = int(offsets.residual[i]), int(offsets.ends[i])
     known = residual if ends else None
-    method: Method = "base_time" if synced is None else "clock_sync"
-    moved = 0 if synced is None else synced.offset
+    method: ClockMethod = "base_time" if sync is None else "clock_sync"
+    sync_shift = 0 if sync is None else sync.offset
     if reference:
-        return Clock("reference", 0 if dated else None, 0 if len(nominal) == 1 else known, ends, int(nominal[i]))
+        reference_residual = 0 if len(nominal) == 1 else known
+        return RankClock("reference", 0 if dated else None, reference_residual, ends, int(nominal[i]))
     if not ends:
-        error = None if synced is None else synced.error
-        return Clock(method, moved, error, 0, int(nominal[i])) if dated else Clock("none", None, None, 0, None)
-    own, offset = int(offsets.offset[i]), int(shared[i])
-    if dated and abs(offset) <= max(_SPREADS * residual, _SMALLEST_NS):
-        return Clock(method, moved, residual + abs(own), ends, int(nominal[i]))
-    error = residual + abs(own - offset)
-    return Clock("collective_ends", moved - offset if dated else None, error, ends, int(nominal[i]) - offset)
+        error = None if sync is None else sync.error
+        if dated:
+            return RankClock(method, sync_shift, error, 0, int(nominal[i]))
+        return RankClock("none", None, None, 0, None)
+    end_offset, offset = int(offsets.offset[i]), int(host_offsets[i])
+    if dated and abs(offset) <= max(_CORRECTION_RESIDUALS * residual, _MIN_CORRECTION_NS):
+        return RankClock(method, sync_shift, residual + abs(end_offset), ends, int(nominal[i]))
+    error = residual + abs(end_offset - offset)
+    corrected = sync_shift - offset if dated else None
+    return RankClock("collective_ends", corrected, error, ends, int(nominal[i]) - offset)
 
 
-def _certain_groups(job: Job) -> Bool:
-    """bool[groups]: groups whose members are known to communicate with each other. Operations of several unknown
-    groups that run at about the same time need not end together."""
+def _certain_groups(job: DistributedJob) -> Bool:
+    """Return bool[groups + 1], True for groups whose members are known to communicate with each other.
+
+    Operations of several unknown groups that run at about the same time need not end together.
+    """
     known = [
         len(members) <= 2 or group.ranks is not None or (group.name is not None and group.size == len(members))
         for members, group in zip(job.members, job.groups, strict=True)
@@ -189,67 +201,70 @@ def _certain_groups(job: Job) -> Bool:
     return np.array([*known, False], np.bool_)
 
 
-class _Offsets:
-    """offset int64[n] ns: how far each nominal clock is ahead of the reference's; residual, ends as in Clock."""
+class _EndOffsets:
+    """Offsets of the nominal clocks from the reference's, measured by shared ends of collectives.
 
-    def __init__(self, job: Job, matching: Matching, nominal: Int64, reference: int) -> None:
+    offset          int64[n] ns by which each clock is ahead
+    residual, ends  int64[n], as in RankClock
+    """
+
+    def __init__(self, job: DistributedJob, matching: Matching, nominal: Int64, reference: int) -> None:
         count = len(nominal)
         self.offset, self.residual = np.zeros(count, np.int64), np.zeros(count, np.int64)
         self.ends = np.zeros(count, np.int64)
         self._reached = np.zeros(count, np.bool_)
         self._reached[reference] = True
         shared = matching.compared & _certain_groups(job)[job.table.group]
-        for rows in (np.flatnonzero(shared & job.is_named(*_END_TOGETHER)), np.flatnonzero(shared)):
-            self._spread(job, matching, nominal, rows)
+        for rows in (np.flatnonzero(shared & job.is_named(*_ENDING_TOGETHER)), np.flatnonzero(shared)):
+            self._propagate(job, matching, nominal, rows)
         named = np.array([group.name is not None for group in job.groups] + [False])[job.table.group]
-        self._spread(job, matching, nominal, np.flatnonzero(matching.compared & named & ~shared), doubtful=True)
+        uncertain = np.flatnonzero(matching.compared & named & ~shared)
+        self._propagate(job, matching, nominal, uncertain, uncertain=True)
         if len(nominal) > 1:
             others = np.flatnonzero(self.ends > 0)
             self.ends[reference] = self.ends[others].max(initial=0)
             self.residual[reference] = int(median(self.residual[others])) if len(others) else 0
 
-    def _spread(self, job: Job, matching: Matching, nominal: Int64, rows: Int64, doubtful: bool = False) -> None:
-        """Go from rank to rank along shared collectives until all that can be reached are. If it is doubtful
-        whether they are shared, several must agree."""
+    def _propagate(
+        self, job: DistributedJob, matching: Matching, nominal: Int64, rows: Int64, uncertain: bool = False
+    ) -> None:
+        """Go from rank to rank along shared collectives until all reachable ranks have an offset.
+
+        With `uncertain` it isn't sure that the collectives are shared, so several must agree.
+        """
         if self._reached.all() or len(rows) == 0:
             return
         table = job.table
         member, instance = table.member[rows].astype(np.int64), matching.instance[rows]
         end = table.end[rows] + nominal[member]
-        own_of, joined = split_by(member, len(nominal)), split_by(instance, len(matching))
-        spent = np.zeros(len(matching), np.bool_)
+        by_rank, by_collective = split_by(member, len(nominal)), split_by(instance, len(matching))
+        visited = np.zeros(len(matching), np.bool_)
         queue = np.flatnonzero(self._reached).tolist()
         for parent in queue:
             if self._reached.all():
                 return
-            at = dict(zip(instance[own_of[parent]].tolist(), own_of[parent].tolist(), strict=True))
-            fresh = [each for each in at if not spent[each]]
+            row_of = dict(zip(instance[by_rank[parent]].tolist(), by_rank[parent].tolist(), strict=True))
+            fresh = [collective for collective in row_of if not visited[collective]]
             if not fresh:
                 continue
-            # Whoever shares a collective with a rank is reached, unless that is doubtful: nobody else need ask it.
-            spent[fresh] = not doubtful
-            shared = np.concatenate([joined[each] for each in fresh])
-            own = np.repeat([at[each] for each in fresh], [len(joined[each]) for each in fresh])
-            new = ~self._reached[member[shared]]
-            shared, own = shared[new], own[new]
-            difference = end[shared] - end[own]
-            children, which, counts = np.unique(member[shared], return_inverse=True, return_counts=True)
-            middles = _medians(difference, which, counts)
-            spreads = _medians(np.abs(difference - middles[which]), which, counts)
-            if doubtful:
-                agree = (counts >= _SEVERAL) & (spreads <= _AGREE_NS)
-                children, middles, spreads, counts = (each[agree] for each in (children, middles, spreads, counts))
+            # All ranks of a certain collective are reached now, so no other rank needs to visit it.
+            visited[fresh] = not uncertain
+            other = np.concatenate([by_collective[collective] for collective in fresh])
+            repeats = [len(by_collective[collective]) for collective in fresh]
+            own = np.repeat([row_of[collective] for collective in fresh], repeats)
+            new = ~self._reached[member[other]]
+            other, own = other[new], own[new]
+            difference = end[other] - end[own]
+            children, which, counts = np.unique(member[other], return_inverse=True, return_counts=True)
+            middles = middle_means(difference, which, counts)
+            spreads = middle_means(np.abs(difference - middles[which]), which, counts)
+            if uncertain:
+                agree = (counts >= _MIN_AGREEING_ENDS) & (spreads <= _AGREEMENT_NS)
+                children, middles, spreads, counts = (
+                    column[agree] for column in (children, middles, spreads, counts)
+                )
             self.offset[children] = self.offset[parent] + middles
             self.residual[children] = spreads
             self.ends[children] = counts
             self._reached[children] = True
             queue += children.tolist()
-
-
-def _medians(values: Int64, which: Int64, counts: Int64) -> Int64:
-    """int64[c]: the median of each; of an even number the mean of the two in the middle, towards 0."""
-    ordered = values[np.lexsort((values, which))]
-    begin = np.cumsum(counts) - counts
-    low, high = (ordered[begin + place].astype(np.float64) for place in ((counts - 1) // 2, counts // 2))
-    middles: Int64 = ((low + high) / 2).astype(np.int64)
-    return middles

@@ -1,4 +1,4 @@
-"""The communication of all ranks of a job as one table."""
+"""The communication operations of all ranks of a job as one table."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.distributed.reduction.packed import join
-from torch_tb_profiler.analyses.distributed.reduction.rank_details import RankDetails
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.operations import concatenate_operations
+from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.shared.grouping import codes, split_by
 from torch_tb_profiler.model.communication.groups import UNKNOWN, ProcessGroup, unspell_ranks
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
 
 
-class Source(msgspec.Struct, frozen=True):
-    """A worker whose trace is reduced; `rank` and `host` as in the file or in its name, None if in neither.
+class RankSource(msgspec.Struct, frozen=True):
+    """A worker and the summary of its trace.
 
-    details  opens what it did before each operation: of few ranks, as it is several times what all else is
+    rank, host  as in the file or in its name, None if in neither
+    details  reads what the rank did before each operation; it is large, so it is read for few ranks
     """
 
     worker: str
@@ -33,10 +34,11 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class JobTable(msgspec.Struct, frozen=True):
-    """The operations of all ranks, columns of length k, ordered by rank, then time (see `reduction.operations`).
+    """The operations of all ranks as columns of length k, ordered by rank, then by time (see OPERATION).
 
-    member  int32  position of the worker in Job.sources; row: int32, the operation's position in its summary
-    group, collective, backend, dtype, step  int32  codes that hold for all ranks
+    member  int32  index of the worker in DistributedJob.sources
+    row     int32  index of the operation in the rank's summary
+    group, collective, backend, dtype, step  int32  codes common to all ranks
     """
 
     member: Int32
@@ -66,15 +68,16 @@ class JobTable(msgspec.Struct, frozen=True):
         return len(self.member)
 
 
-class Job(msgspec.Struct, frozen=True):
-    """All ranks that are compared.
+class DistributedJob(msgspec.Struct, frozen=True):
+    """The ranks that are compared, and the table of their operations.
 
-    groups  as the ranks describe them: a name and its ranks make one
-    names   texts of `collective`, `backend` and `dtype`; steps: texts of `step`
-    members  positions of the workers that communicate in each group, ascending
+    groups   process groups as the ranks describe them; equal name and equal ranks make one group
+    names    texts of the codes in `collective`, `backend`, and `dtype`
+    steps    texts of the codes in `step`
+    members  for each group the ascending indices of the workers that communicate in it
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[RankSource, ...]
     table: JobTable
     groups: tuple[ProcessGroup, ...]
     names: tuple[str, ...]
@@ -82,33 +85,33 @@ class Job(msgspec.Struct, frozen=True):
     members: tuple[list[int], ...]
 
     def is_named(self, *names: str) -> Bool:
-        """bool[k]: operations of these collectives."""
+        """Return bool[k], True for operations of the collectives in `names`."""
         codes = [code for code, text in enumerate(self.names) if text in names]
         return np.isin(self.table.collective, codes)
 
-    def source_of(self, row: int) -> Source:
-        """The worker that recorded an operation."""
+    def source_of(self, row: int) -> RankSource:
+        """Return the worker that recorded the operation in `row`."""
         return self.sources[int(self.table.member[row])]
 
     def backend_of(self, row: int) -> str | None:
-        """`nccl`; None if unknown."""
+        """Return the back end of an operation (`nccl`), None if unknown."""
         return self._text(self.names, self.table.backend[row])
 
     def collective_of(self, row: int) -> str:
-        """`all_reduce`."""
+        """Return the collective of an operation (`all_reduce`)."""
         return self.names[int(self.table.collective[row])]
 
     def name_of(self, row: int) -> str:
-        """`nccl:all_reduce`."""
+        """Return back end and collective of an operation (`nccl:all_reduce`)."""
         backend = self.backend_of(row)
         return self.collective_of(row) if backend is None else f"{backend}:{self.collective_of(row)}"
 
     def dtype_of(self, row: int) -> str | None:
-        """The type of the elements, None if unknown."""
+        """Return the element type of an operation, None if unknown."""
         return self._text(self.names, self.table.dtype[row])
 
     def step_of(self, row: int) -> str | None:
-        """The step in which an operation was issued, None outside of the steps."""
+        """Return the step in which an operation was issued, None outside of the steps."""
         return self._text(self.steps, self.table.step[row])
 
     @staticmethod
@@ -116,112 +119,105 @@ class Job(msgspec.Struct, frozen=True):
         return texts[int(code)] if code != NO_CODE else None
 
 
-class _Codes:
-    """Numbers for values, in order of first appearance."""
+class RankDetailsCache:
+    """The details of a job's ranks, each read once and released together with this object."""
 
-    def __init__(self) -> None:
-        self.values: dict[object, int] = {}
-        self._parts: list[list[int]] = []
-        self._seen: dict[tuple[object, ...], list[int]] = {}
-
-    def add(self, values: tuple[object, ...]) -> None:
-        """The values of one more source: most sources have the same."""
-        numbers = self._seen.get(values)
-        if numbers is None:
-            numbers = [self.values.setdefault(value, len(self.values)) for value in values]
-            self._seen[values] = numbers
-        self._parts.append(numbers)
-
-    def translate(self, member: Int32, codes: npt.NDArray[np.int32]) -> Int32:
-        """int32[k]: the numbers of the sources' own codes; NO_CODE stays what it is."""
-        sizes = np.array([len(part) for part in self._parts], np.int64)
-        numbers = np.array([*chain.from_iterable(self._parts), NO_CODE], np.int32)
-        begin = np.cumsum(sizes) - sizes
-        return numbers[np.where(codes == NO_CODE, len(numbers) - 1, begin[member] + codes)]
-
-
-class Windows:
-    """What ranks did before operations of a job; the details of a rank are opened once, and let go with this."""
-
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: DistributedJob) -> None:
         self._job = job
-        self._opened: dict[int, RankDetails] = {}
+        self._details: dict[int, RankDetails] = {}
 
-    def details(self, member: int) -> RankDetails:
-        """Of the worker at a position of the job's sources."""
-        if member not in self._opened:
-            self._opened[member] = self._job.sources[member].details()
-        return self._opened[member]
+    def of_rank(self, member: int) -> RankDetails:
+        """Return the details of the worker at index `member` of the job's sources."""
+        if member not in self._details:
+            self._details[member] = self._job.sources[member].details()
+        return self._details[member]
 
-    def before(self, row: int) -> np.void:
-        """A cell of `RankDetails.table` by the operation's row of the job's table."""
+    def of_operation(self, row: int) -> np.void:
+        """Return the cell of `RankDetails.table` that belongs to a row of the job's table."""
         table = self._job.table
-        cell: np.void = self.details(int(table.member[row])).table()[table.row[row]]
+        cell: np.void = self.of_rank(int(table.member[row])).table()[table.row[row]]
         return cell
 
 
-def gather(sources: Sequence[Source]) -> Job:
-    """One table of the operations of these ranks."""
-    groups, names, steps = _Codes(), _Codes(), _Codes()
+_NAME_COLUMNS = ("collective", "backend", "dtype")
+"""Columns whose codes refer to the first names of `RankSummary.names`."""
+
+
+def build_job(sources: Sequence[RankSource]) -> DistributedJob:
+    """Build one table of the operations of all `sources`."""
+    groups, names, steps = _SharedCodes(), _SharedCodes(), _SharedCodes()
     descriptions: dict[object, ProcessGroup] = {}
     ambiguous = any(UNKNOWN in source.summary.groups for source in sources)
-    joined = join([source.summary.operations for source in sources])
-    kind_member = np.repeat(np.arange(len(sources), dtype=np.int32), np.diff(joined.begins))
-    for source, count in zip(sources, _used_names(joined.kinds, kind_member, len(sources)), strict=True):
+    operations = concatenate_operations([source.summary.operations for source in sources])
+    kind_member = np.repeat(np.arange(len(sources), dtype=np.int32), np.diff(operations.kind_starts))
+    name_counts = _operation_name_counts(operations.kinds, kind_member, len(sources))
+    for source, count in zip(sources, name_counts, strict=True):
         summary = source.summary
-        # If one rank cannot say which of several groups it used, another's only group may not be that one either.
+        # If one rank can't say which of several groups it used, another's only group may not be that one either.
         known = [UNKNOWN if ambiguous and group.assumed else group for group in summary.groups]
         for group in known:
-            identity = _identity(group)
-            descriptions[identity] = _merged(descriptions.get(identity), group)
-        groups.add(tuple(map(_identity, known)))
+            identity = _group_identity(group)
+            descriptions[identity] = _merge_groups(descriptions.get(identity), group)
+        groups.add(tuple(map(_group_identity, known)))
         steps.add(summary.steps.names)
         names.add(summary.names[:count])
-    kinds = dict(joined.kinds)
-    for name, own in (("group", groups), *((name, names) for name in _NAMED)):
-        kinds[name] = own.translate(kind_member, kinds[name])
+    kinds = dict(operations.kinds)
+    for name, shared in (("group", groups), *((name, names) for name in _NAME_COLUMNS)):
+        kinds[name] = shared.translate(kind_member, kinds[name])
     counts = [len(source.summary.operations) for source in sources]
     member = np.repeat(np.arange(len(sources), dtype=np.int32), counts)
     begins = np.cumsum([0, *counts], dtype=np.int32)[:-1]
-    columns = {**{name: values[joined.kind] for name, values in kinds.items()}, **joined.columns}
-    columns["step"] = steps.translate(member, joined.columns["step"])
-    return Job(
+    columns = {**{name: values[operations.kind] for name, values in kinds.items()}, **operations.columns}
+    columns["step"] = steps.translate(member, operations.columns["step"])
+    return DistributedJob(
         sources=tuple(sources),
         table=JobTable(member, np.arange(len(member), dtype=np.int32) - np.repeat(begins, counts), **columns),
         groups=tuple(descriptions[key] for key in groups.values),
         names=tuple(str(text) for text in names.values),
         steps=tuple(str(text) for text in steps.values),
-        members=_members(columns["group"], member, len(groups.values)),
+        members=_group_members(columns["group"], member, len(groups.values)),
     )
 
 
-def _members(group: Int32, member: Int32, groups: int) -> tuple[list[int], ...]:
-    """Of each group, from the operations."""
-    which, count = codes(group, member)
-    first = np.empty(count, np.int64)
-    first[which] = np.arange(len(which))
-    return tuple(member[first[rows]].tolist() for rows in split_by(group[first], groups))
+class _SharedCodes:
+    """Codes common to all ranks, in order of first appearance of the values."""
+
+    def __init__(self) -> None:
+        self.values: dict[object, int] = {}
+        self._rank_codes: list[list[int]] = []
+        self._known: dict[tuple[object, ...], list[int]] = {}
+
+    def add(self, values: tuple[object, ...]) -> None:
+        """Add the values of the next rank; most ranks have the same."""
+        numbers = self._known.get(values)
+        if numbers is None:
+            numbers = [self.values.setdefault(value, len(self.values)) for value in values]
+            self._known[values] = numbers
+        self._rank_codes.append(numbers)
+
+    def translate(self, member: Int32, codes: npt.NDArray[np.int32]) -> Int32:
+        """Return int32[k], the common codes for each rank's own `codes`; NO_CODE stays NO_CODE."""
+        sizes = np.array([len(part) for part in self._rank_codes], np.int64)
+        numbers = np.array([*chain.from_iterable(self._rank_codes), NO_CODE], np.int32)
+        begin = np.cumsum(sizes) - sizes
+        return numbers[np.where(codes == NO_CODE, len(numbers) - 1, begin[member] + codes)]
 
 
-_NAMED = ("collective", "backend", "dtype")
-"""Columns whose codes are those of `RankSummary.names`: its first ones."""
-
-
-def _used_names(kinds: Mapping[str, npt.NDArray[Any]], member: Int32, count: int) -> list[int]:
-    """How many of each rank's names stand for collectives, back ends and types, which are the first of them."""
+def _operation_name_counts(kinds: Mapping[str, npt.NDArray[Any]], member: Int32, count: int) -> list[int]:
+    """Return how many of each rank's names, always the first ones, its operations use."""
     last = np.full(count, NO_CODE, np.int32)
-    for name in _NAMED:
+    for name in _NAME_COLUMNS:
         np.maximum.at(last, member, kinds[name])
     used: list[int] = (last + 1).tolist()
     return used
 
 
-def _identity(group: ProcessGroup) -> tuple[object, ...]:
-    """What makes two descriptions one group: name and ranks, or name and size where the ranks are unknown."""
+def _group_identity(group: ProcessGroup) -> tuple[object, ...]:
+    """Return what makes two descriptions one group: name and ranks, or name and size if the ranks are unknown."""
     return group.name, group.ranks, group.size if group.ranks is None else None
 
 
-def _merged(known: ProcessGroup | None, group: ProcessGroup) -> ProcessGroup:
+def _merge_groups(known: ProcessGroup | None, group: ProcessGroup) -> ProcessGroup:
     if known is None:
         return group
     return replace(
@@ -232,6 +228,13 @@ def _merged(known: ProcessGroup | None, group: ProcessGroup) -> ProcessGroup:
     )
 
 
+def _group_members(group: Int32, member: Int32, groups: int) -> tuple[list[int], ...]:
+    which, count = codes(group, member)
+    first = np.empty(count, np.int64)
+    first[which] = np.arange(len(which))
+    return tuple(member[first[rows]].tolist() for rows in split_by(group[first], groups))
+
+
 def group_ranks(group: ProcessGroup) -> list[int] | None:
-    """The ranks of a group, None if unknown."""
+    """Return the ranks of a group, None if unknown."""
     return None if group.ranks is None else unspell_ranks(group.ranks)

@@ -1,22 +1,39 @@
-"""The steps of every rank: their averages, and their communication split into transfer and waiting."""
+"""The steps of every rank: their averages, transfer and waiting in them, and how much the ranks differ.
+
+Exposed communication is communication not overlapped with computation. It consists of transfer and waiting, too:
+
+    computation  |=======|
+    operation        |---- waits ----|= transfer =|
+    exposed              |----------------------|      the end of the operation: its transfer, and waiting before
+
+The exposed part of an operation counts as its end, since computation stops when it needs the result. If
+computation goes on until the end, part of the transfer is overlapped, and the actual waiting is longer than the
+figure.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.matching.matching import untimed
-from torch_tb_profiler.analyses.distributed.reduction.rank_steps import STEP
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.matching import ranks_without_times
+from torch_tb_profiler.analyses.distributed.rank_summary import RANK_STEP
+from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.shared.optional import optional_floats
-from torch_tb_profiler.model.trace import Bool, Float64, Int64
+from torch_tb_profiler.base.intervals import merge_by_owner
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int64
 
 
 class StepColumns(msgspec.Struct, frozen=True):
-    """The steps of all ranks, columns of length n in order of rank; times in ns.
+    """The steps of all ranks as columns of length n in order of rank; times in ns.
 
-    member    position in the job's sources; step: code of its name in `Job.steps`
-    complete  with the device work: no step of a rank whose operations all lack their kernels is
+    member    index in the job's sources
+    step      code of its name in `DistributedJob.steps`
+    complete  its device work is recorded; never True for a rank whose operations all lack their kernels
     """
 
     member: Int64
@@ -30,20 +47,20 @@ class StepColumns(msgspec.Struct, frozen=True):
     complete: Bool
 
 
-def step_columns(comparison: Comparison) -> StepColumns:
-    """Every step of every rank."""
+def step_columns(comparison: RankComparison) -> StepColumns:
+    """Return every step of every rank."""
     codes = {name: code for code, name in enumerate(comparison.job.steps)}
-    each = [source.summary.steps for source in comparison.sources]
-    numbers = {names: [codes[name] for name in names] for names in {steps.names for steps in each}}
-    step = [number for steps in each for number in numbers[steps.names]]
-    table = np.frombuffer(b"".join([steps.parts for steps in each]), STEP)
-    columns = {name: table[name].astype(STEP[name].newbyteorder("=")) for name in STEP.names or ()}
-    member = np.repeat(np.arange(len(each)), [len(steps) for steps in each])
-    columns["complete"] &= ~np.isin(member, untimed(comparison.job))
+    rank_steps = [source.summary.steps for source in comparison.sources]
+    numbers = {names: [codes[name] for name in names] for names in {steps.names for steps in rank_steps}}
+    step = [number for steps in rank_steps for number in numbers[steps.names]]
+    table = np.frombuffer(b"".join([steps.parts for steps in rank_steps]), RANK_STEP)
+    columns = {name: table[name].astype(RANK_STEP[name].newbyteorder("=")) for name in RANK_STEP.names or ()}
+    member = np.repeat(np.arange(len(rank_steps)), [len(steps) for steps in rank_steps])
+    columns["complete"] &= ~np.isin(member, ranks_without_times(comparison.job))
     return StepColumns(member=member, step=np.array(step, np.int64), **columns)
 
 
-class AverageStep(msgspec.Struct, frozen=True):
+class AverageRankStep(msgspec.Struct, frozen=True):
     """Mean ns over the `steps` complete steps of a rank."""
 
     member: int
@@ -55,8 +72,8 @@ class AverageStep(msgspec.Struct, frozen=True):
     other: float
 
 
-def average_steps(comparison: Comparison, columns: StepColumns) -> list[AverageStep]:
-    """Of every rank that has complete steps."""
+def average_steps(comparison: RankComparison, columns: StepColumns) -> list[AverageRankStep]:
+    """Return the average step of every rank that has complete steps."""
     member = columns.member[columns.complete]
     counts = np.bincount(member, minlength=len(comparison.sources))
     known = np.flatnonzero(counts)
@@ -64,20 +81,25 @@ def average_steps(comparison: Comparison, columns: StepColumns) -> list[AverageS
         (np.bincount(member, times[columns.complete], len(counts))[known] / counts[known]).tolist()
         for times in (columns.duration, columns.computation, columns.overlap, columns.exposed, columns.other)
     ]
-    return [AverageStep(*row) for row in zip(known.tolist(), counts[known].tolist(), *means, strict=True)]
+    return [AverageRankStep(*row) for row in zip(known.tolist(), counts[known].tolist(), *means, strict=True)]
+
+
+# ---- transfer and waiting -------------------------------------------------------------------------------
 
 
 class StepSums(msgspec.Struct, frozen=True):
-    """ns by rank and step [ranks, steps + 1], the last column outside of the steps; `compared`: whether anything
-    was, without which the others mean nothing."""
+    """Transfer and waiting, int64[ranks, steps + 1] ns; the last column is outside of the steps.
+
+    compared  whether anything was compared; otherwise the sums are meaningless
+    """
 
     transfer: Int64
     waiting: Int64
     compared: Bool
 
 
-def step_sums(comparison: Comparison) -> StepSums:
-    """Time in which several of a rank's operations run counts once."""
+def step_sums(comparison: RankComparison) -> StepSums:
+    """Sum transfer and waiting by rank and step; time in which several of a rank's operations run counts once."""
     job, split = comparison.job, comparison.split
     shape = len(job.sources), len(job.steps) + 1
     step = np.where(job.table.step >= 0, job.table.step, shape[1] - 1)
@@ -88,7 +110,10 @@ def step_sums(comparison: Comparison) -> StepSums:
 
 
 class StepWaiting(msgspec.Struct, frozen=True):
-    """ns of a rank's communication in one step (None: outside of the steps); None if none of it was compared."""
+    """Transfer and waiting in ns of a rank in one step, None if nothing in it was compared.
+
+    step  its name, None for communication outside of the steps
+    """
 
     member: int
     step: str | None
@@ -96,8 +121,8 @@ class StepWaiting(msgspec.Struct, frozen=True):
     waiting: int | None
 
 
-def waiting_by_step(comparison: Comparison, sums: StepSums) -> list[StepWaiting]:
-    """Every step of every rank, and outside of the steps where something was compared."""
+def waiting_by_step(comparison: RankComparison, sums: StepSums) -> list[StepWaiting]:
+    """Return every step of every rank, and what was compared outside of the steps."""
     codes = {name: code for code, name in enumerate(comparison.job.steps)}
     rows = []
     for member, source in enumerate(comparison.sources):
@@ -112,27 +137,162 @@ def waiting_by_step(comparison: Comparison, sums: StepSums) -> list[StepWaiting]
     return rows
 
 
-class AverageWaiting(msgspec.Struct, frozen=True):
-    """Mean ns over the complete steps of a rank in which communication was compared; None without any."""
+class AverageRankWaiting(msgspec.Struct, frozen=True):
+    """Mean ns over a rank's complete steps in which communication was compared, None without such steps."""
 
     member: int
     transfer: float | None
     waiting: float | None
 
 
-def average_waiting(comparison: Comparison, columns: StepColumns, sums: StepSums) -> list[AverageWaiting]:
-    """Of every rank."""
-    counted = np.zeros(sums.compared.shape, np.bool_)
-    counted[columns.member[columns.complete], columns.step[columns.complete]] = True
-    counted &= sums.compared
-    transfer, waiting = (optional_floats(_means(times, counted)) for times in (sums.transfer, sums.waiting))
-    return [AverageWaiting(*row) for row in zip(range(len(transfer)), transfer, waiting, strict=True)]
+def average_waiting(comparison: RankComparison, columns: StepColumns, sums: StepSums) -> list[AverageRankWaiting]:
+    """Return the average transfer and waiting of every rank."""
+    included = np.zeros(sums.compared.shape, np.bool_)
+    included[columns.member[columns.complete], columns.step[columns.complete]] = True
+    included &= sums.compared
+    transfer, waiting = (optional_floats(_row_means(times, included)) for times in (sums.transfer, sums.waiting))
+    return [AverageRankWaiting(*row) for row in zip(range(len(transfer)), transfer, waiting, strict=True)]
 
 
-def _means(times: Int64, counted: Bool) -> Float64:
-    """float64[ranks]: of the counted cells of each row, NaN without any."""
-    counts = counted.sum(axis=1)
-    sums = np.where(counted, times, 0).sum(axis=1)
+def _row_means(times: Int64, included: Bool) -> Float64:
+    """Return float64[ranks], the mean of the included cells of each row, NaN without any."""
+    counts = included.sum(axis=1)
+    sums = np.where(included, times, 0).sum(axis=1)
     means: Float64 = np.full(len(counts), np.nan)
     np.divide(sums, counts, out=means, where=counts > 0)
     return means
+
+
+# ---- exposed communication ------------------------------------------------------------------------------
+
+
+class ExposedSteps(msgspec.Struct, frozen=True):
+    """Exposed communication in the s complete steps of a rank; ns of operations that were compared.
+
+    names        of the steps
+    transfer     int64[s]  time in which any operation moves data
+    waiting      int64[s]  time in which an operation waits for other ranks, and none moves data
+    waiting_for  index of another rank -> int64[s], not all 0: the part of `waiting` in operations at which that
+                 rank is known to arrive last; the rest can't be attributed to a rank
+    """
+
+    names: tuple[str, ...]
+    transfer: Int64
+    waiting: Int64
+    waiting_for: Mapping[int, Int64]
+
+
+class ExposedCommunication(msgspec.Struct, frozen=True):
+    """Mean ns of exposed communication per complete step of a rank."""
+
+    transfer: float
+    waiting: float
+
+
+def exposed_communication(comparison: RankComparison, member: int) -> ExposedCommunication | None:
+    """Return the mean of a rank's `exposed_steps`, None if it has none."""
+    exposed = exposed_steps(comparison, member)
+    if exposed is None:
+        return None
+    count = len(exposed.names)
+    return ExposedCommunication(int(exposed.transfer.sum()) / count, int(exposed.waiting.sum()) / count)
+
+
+def exposed_steps(comparison: RankComparison, member: int) -> ExposedSteps | None:
+    """Return the exposed communication of a rank, None if no complete step has communication that was compared.
+
+    Without kernels the computation is the host's, which goes on while other threads communicate: then all
+    communication counts, as in the overview.
+    """
+    job, split, arrivals = comparison.job, comparison.split, comparison.arrivals
+    summary = comparison.sources[member].summary
+    names = tuple(dict.fromkeys(summary.steps.complete_names()))
+    number = {name: index for index, name in enumerate(names)}
+    place = np.array([*(number.get(name, NO_CODE) for name in job.steps), NO_CODE], np.int64)
+    step = place[job.table.step]
+    rows = np.flatnonzero(split.compared & (job.table.member == member) & (step >= 0))
+    if len(rows) == 0:
+        return None
+    step, count = step[rows], len(names)
+    end, latency = job.table.end[rows], job.table.latency[rows]
+    exposed = job.table.exposed[rows] if summary.by_kernels else latency
+    exposed_start = end - exposed
+    transfer_start = end - np.minimum(exposed, split.transfer[rows])
+    transfer = merge_by_owner(step, transfer_start, end).totals(count)
+    waiting = merge_by_owner(step, exposed_start, end).totals(count) - transfer
+
+    collective = comparison.matching.instance[rows]
+    last = np.where(arrivals.attributable[collective], job.table.member[arrivals.last[collective]], NO_CODE)
+    last[last == member] = NO_CODE
+    # Waiting for several ranks at once counts once, for the rank that is waited for most.
+    waiting_for: dict[int, Int64] = {}
+    length = transfer_start - exposed_start
+    claims = np.bincount(last[last >= 0], length[last >= 0], len(job.sources))
+    begin, assigned = transfer_start.copy(), transfer
+    for late in np.argsort(-claims, kind="stable").tolist():
+        if claims[late] <= 0:
+            break
+        begin[last == late] = exposed_start[last == late]
+        reached = merge_by_owner(step, begin, end).totals(count)
+        if (reached > assigned).any():
+            waiting_for[late] = reached - assigned
+        assigned = reached
+    return ExposedSteps(names, transfer, waiting, waiting_for)
+
+
+# ---- spread over the ranks ------------------------------------------------------------------------------
+
+SpreadMeasure = Literal["duration", "computation", "overlap", "exposed", "other", "transfer", "waiting", "cost"]
+
+
+class RankSpread(msgspec.Struct, frozen=True):
+    """The distribution of one measure over the `ranks` ranks that have it, in ns per step.
+
+    p10, median, p90, p99   percentiles, linear between the two nearest ranks
+    min_member, max_member  indices of the first ranks with the smallest and the largest value
+    """
+
+    measure: SpreadMeasure
+    ranks: int
+    mean: float
+    min: float
+    p10: float
+    median: float
+    p90: float
+    p99: float
+    max: float
+    min_member: int
+    max_member: int
+
+
+def rank_spreads(
+    steps: Sequence[AverageRankStep], waits: Sequence[AverageRankWaiting], rows: Sequence[Straggler]
+) -> Iterator[RankSpread]:
+    """Return the spread of every measure that is known of at least one rank."""
+    for measure in ("duration", "computation", "overlap", "exposed", "other"):
+        yield from _spread(measure, [(row.member, getattr(row, measure)) for row in steps])
+    yield from _spread("transfer", [(row.member, row.transfer) for row in waits])
+    yield from _spread("waiting", [(row.member, row.waiting) for row in waits])
+    yield from _spread("cost", [(row.member, row.cost) for row in sorted(rows, key=lambda row: row.member)])
+
+
+def _spread(measure: SpreadMeasure, values: Sequence[tuple[int, float | None]]) -> Iterator[RankSpread]:
+    known = [(member, value) for member, value in values if value is not None]
+    if not known:
+        return
+    times = np.array([value for _, value in known])
+    lowest, highest = int(times.argmin()), int(times.argmax())
+    p10, median, p90, p99 = np.percentile(times, (10, 50, 90, 99)).tolist()
+    yield RankSpread(
+        measure=measure,
+        ranks=len(known),
+        mean=float(times.sum() / len(times)),
+        min=float(times[lowest]),
+        p10=p10,
+        median=median,
+        p90=p90,
+        p99=p99,
+        max=float(times[highest]),
+        min_member=known[lowest][0],
+        max_member=known[highest][0],
+    )

@@ -1,35 +1,42 @@
-"""How much each rank keeps the others waiting, and what that costs.
+"""How much each rank keeps the others waiting, and what stragglers spend their extra time on.
 
 A rank that itself waits for others (in another group) is late through no fault of its own: only the rest of its
-lateness is its delay. Not every delay costs: others may compute in the meantime (see `costs`).
+lateness is its delay. Not every delay costs, as others may compute in the meantime (see `costs`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.distributed.arrivals import Arrivals
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.costs.costs import Costs
-from torch_tb_profiler.analyses.distributed.costs.own_work import OwnWork
-from torch_tb_profiler.analyses.distributed.job import Job
-from torch_tb_profiler.analyses.distributed.waiting import Split
-from torch_tb_profiler.analyses.shared.optional import optional_ints
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.costs import StragglerCosts
+from torch_tb_profiler.analyses.distributed.job import DistributedJob, RankDetailsCache
+from torch_tb_profiler.analyses.distributed.waiting import Arrivals, WaitingSplit
+from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
+from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.base.intervals import covered_time, merge, merge_by_owner
-from torch_tb_profiler.model.trace import ABSENT, Int64
+from torch_tb_profiler.model.trace import NO_CODE, Int64
+
+EXCESS_COVERAGE = 0.95
+"""Share of a rank's extra time that the reported windows must cover."""
+
+_COMMUNICATION = CATEGORIES.index("communication")
 
 
 class Straggler(msgspec.Struct, frozen=True):
     """How often and how much one rank is late.
 
-    member       its position in the job's sources
-    collectives  those it took part in whose last arrival is known; last: in how many it arrived last itself
-    delay        ns; see `_delays`
+    member       its index in the job's sources
+    collectives  number of those it took part in whose last arrival is known; last: at how many it arrived last
+    delay        ns that others waited through its own fault; see `_delays`
     delay_per_step  ns over the number of its steps
     waiting      ns that it waited for others in all compared collectives; waiting_per_step likewise
-    cost         ns per step that the job would save if it worked as long as usual
-    held_up_by   whose lateness it passes on, None if none or its own
+    cost         ns per step that the job would save if it worked a typical time
+    held_up_by   the rank whose lateness it passes on, None if it is late by itself
     """
 
     member: int
@@ -43,56 +50,56 @@ class Straggler(msgspec.Struct, frozen=True):
     held_up_by: int | None
 
 
-def stragglers(comparison: Comparison, costs: Costs) -> list[Straggler]:
-    """Every rank, most cost first, then most delay; empty if nothing was compared.
+def stragglers(comparison: RankComparison, costs: StragglerCosts) -> list[Straggler]:
+    """Return every rank, most cost first, then most delay; an empty list if nothing was compared.
 
-    Collectives in which others waited before the last rank recorded do not count.
+    Collectives in which others waited before the last rank started to record don't count.
     """
     job, arrivals, split = comparison.job, comparison.arrivals, comparison.split
     if not split.compared.any():
         return []
     table, count = job.table, len(job.sources)
-    counted = arrivals.attributable
-    took_part = np.bincount(table.member[counted[comparison.matching.instance] & split.compared], minlength=count)
-    last = arrivals.last[counted]
-    times = np.bincount(table.member[last], minlength=count)
+    known = arrivals.attributable
+    took_part = np.bincount(table.member[known[comparison.matching.instance] & split.compared], minlength=count)
+    last = arrivals.last[known]
+    times_last = np.bincount(table.member[last], minlength=count)
     waiting = np.zeros(count, np.int64)
     compared = np.flatnonzero(split.compared)
     np.add.at(waiting, table.member[compared], split.waiting[compared])
-    since = _since_previous(job, costs.work)
+    delays = _delays(job, split, last, arrivals, _time_since_previous(job, costs.work)).tolist()
     rows = []
-    delays = _delays(job, split, last, arrivals, since).tolist()
     for member, source in enumerate(job.sources):
-        delay, by = delays[member], int(costs.held_up_by[member])
+        steps, held_up_by = max(len(source.summary.steps), 1), int(costs.held_up_by[member])
         rows.append(
             Straggler(
                 member=member,
                 collectives=int(took_part[member]),
-                last=int(times[member]),
-                delay=delay,
-                delay_per_step=delay / max(len(source.summary.steps), 1),
+                last=int(times_last[member]),
+                delay=delays[member],
+                delay_per_step=delays[member] / steps,
                 waiting=int(waiting[member]),
-                waiting_per_step=int(waiting[member]) / max(len(source.summary.steps), 1),
-                cost=float(costs.alone[member]),
-                held_up_by=None if by == member else by,
+                waiting_per_step=int(waiting[member]) / steps,
+                cost=float(costs.by_rank[member]),
+                held_up_by=None if held_up_by == member else held_up_by,
             )
         )
     return sorted(rows, key=lambda row: (-row.cost, -row.delay, -row.last, row.member))
 
 
-def _since_previous(job: Job, work: OwnWork) -> Int64:
-    """int64[k] ns from the end of the group's previous operation to each one; 0 where there is none."""
+def _time_since_previous(job: DistributedJob, work: WorkWindows) -> Int64:
+    """Return int64[k], the ns since the end of the group's previous operation, 0 where there is none."""
     since = np.zeros(len(job.table), np.int64)
-    later = np.flatnonzero(work.behind >= 0)
-    rows, before = work.rows[later], work.rows[work.behind[later]]
-    since[rows] = job.table.start[rows] - job.table.end[before]
+    later = np.flatnonzero(work.previous >= 0)
+    rows, previous = work.rows[later], work.rows[work.previous[later]]
+    since[rows] = job.table.start[rows] - job.table.end[previous]
     return since
 
 
-def _delays(job: Job, split: Split, rows: Int64, arrivals: Arrivals, since: Int64) -> Int64:
-    """int64[ranks] ns that others waited for a rank through its own fault.
+def _delays(job: DistributedJob, split: WaitingSplit, rows: Int64, arrivals: Arrivals, since: Int64) -> Int64:
+    """Return int64[ranks], the ns that others waited for each rank through its own fault.
 
-    rows  operations that arrived last
+    rows   operations that arrived last
+    since  int64[k]  ns since the group's previous operation
 
     What a rank waited for others since the group's previous operation (or since the others arrived, if that was
     earlier) is not its fault. Time in which several collectives wait for it counts once.
@@ -101,45 +108,169 @@ def _delays(job: Job, split: Split, rows: Int64, arrivals: Arrivals, since: Int6
     begin = table.end[compared] - table.latency[compared]
     start, lateness = table.start[rows], arrivals.lateness[rows]
     earliest = start - np.maximum(lateness, since[rows])
-    # One line for all ranks: their times do not overlap, so that one set of intervals answers for all.
+    # Each rank gets its own range of one time line, so that one set of intervals serves all ranks.
     low = min(begin.min(initial=0), earliest.min(initial=0))
     width = int(table.end[compared].max(initial=0)) - int(low) + 1
-    lines, line = (table.member[each].astype(np.int64) * width - low for each in (compared, rows))
-    waiting = merge(lines + begin, lines + begin + split.waiting[compared])
-    own = lateness - covered_time(waiting, line + earliest, line + start)
-    return merge_by_owner(table.member[rows], start - own, start).totals(len(job.sources))
+    compared_base, base = (table.member[part].astype(np.int64) * width - low for part in (compared, rows))
+    waiting = merge(compared_base + begin, compared_base + begin + split.waiting[compared])
+    fault = lateness - covered_time(waiting, base + earliest, base + start)
+    return merge_by_owner(table.member[rows], start - fault, start).totals(len(job.sources))
 
 
-class LatenessByStep(msgspec.Struct, frozen=True):
-    """ns after the median arrival of the others, summed over a step's collectives.
+# ---- activity -------------------------------------------------------------------------------------------
 
-    steps  those in which arrivals were compared
-    rows   per rank one sum per step, None where nothing was compared
+
+class RankTime(msgspec.Struct, frozen=True):
+    """Time spent in one operation or frame.
+
+    name    category, operator, frame, or kernel
+    time    ns on the straggler
+    median  ns on the median rank, None if it isn't among that rank's largest
     """
 
-    steps: list[str]
-    rows: list[list[int | None]]
+    name: str
+    time: int
+    median: int | None
+
+    @property
+    def excess(self) -> int:
+        """ns that the straggler spends more than the median rank."""
+        return self.time - (self.median or 0)
 
 
-def lateness_by_step(comparison: Comparison) -> LatenessByStep | None:
-    """None if no arrivals were compared."""
-    if not (comparison.arrivals.lateness != ABSENT).any():
+class StragglerActivity(msgspec.Struct, frozen=True):
+    """Where one straggler's extra time went, summed over the windows before the collectives it was late for.
+
+    collectives, steps  number of those collectives, and of the steps they are in
+    latest       the collective it was latest for
+    busy, median_busy  ns of work in the windows on the straggler and on the median rank, without stalls for
+                 communication
+    excess       ns the straggler worked beyond the typical time
+    categories   of the overview, in their order
+    host, frames, kernels  largest difference first; `frames` are user code only
+    short_names  kernel name of the straggler -> short name
+    """
+
+    member: int
+    collectives: int
+    steps: int
+    latest: int
+    busy: int
+    median_busy: int
+    excess: int
+    categories: list[RankTime]
+    host: list[RankTime]
+    frames: list[RankTime]
+    kernels: list[RankTime]
+    short_names: Mapping[str, str]
+
+
+def straggler_activity(
+    comparison: RankComparison, work: WorkWindows, members: Sequence[int]
+) -> list[StragglerActivity]:
+    """Return what each of `members` spent extra time on; ranks without extra time are left out."""
+    windows, details = _ComparedWindows(comparison.job, work), RankDetailsCache(comparison.job)
+    rows = [_rank_activity(comparison, work, windows, details, member) for member in members]
+    return [row for row in rows if row is not None]
+
+
+def _rank_activity(
+    comparison: RankComparison,
+    work: WorkWindows,
+    windows: _ComparedWindows,
+    details: RankDetailsCache,
+    member: int,
+) -> StragglerActivity | None:
+    """Sum the windows that make up EXCESS_COVERAGE of a rank's extra time, None without extra time."""
+    table = comparison.job.table
+    longer = np.flatnonzero((table.member[work.rows] == member) & (work.excess > 0))
+    chosen = longer[_largest_positions(work.excess[longer])]
+    if len(chosen) == 0:
         return None
-    cells = lateness_cells(comparison)
-    shown = np.flatnonzero((cells != ABSENT).any(axis=0))
-    return LatenessByStep(
-        [comparison.job.steps[code] for code in shown.tolist()], [optional_ints(row) for row in cells[:, shown]]
+    straggler, median = _ActivitySums(comparison.job, details), _ActivitySums(comparison.job, details)
+    for i in chosen.tolist():
+        counterpart = windows.counterpart(i)
+        straggler.add(int(work.rows[i]), int(work.work[i]))
+        median.add(int(work.rows[counterpart]), int(work.work[counterpart]))
+    categories = zip(CATEGORIES, straggler.categories.tolist(), median.categories.tolist(), strict=True)
+    return StragglerActivity(
+        member=member,
+        collectives=len(chosen),
+        steps=len(np.unique(table.step[work.rows[chosen]])),
+        latest=int(comparison.matching.instance[work.rows[chosen[0]]]),
+        busy=straggler.total,
+        median_busy=median.total,
+        excess=int(work.excess[chosen].sum()),
+        categories=[RankTime(*row) for row in categories],
+        host=_by_excess(straggler.host, median.host),
+        frames=_by_excess(straggler.frames, median.frames),
+        kernels=_by_excess(straggler.kernels, median.kernels),
+        short_names=details.of_rank(member).short_names,
     )
 
 
-def lateness_cells(comparison: Comparison) -> Int64:
-    """int64[ranks, steps], ABSENT where nothing was compared."""
-    job, arrivals = comparison.job, comparison.arrivals
-    table = job.table
-    shape = len(job.sources), len(job.steps)
-    rows = np.flatnonzero((arrivals.lateness != ABSENT) & (table.step >= 0))
-    cell = table.member[rows].astype(np.int64) * shape[1] + table.step[rows]
-    sums = np.zeros(shape[0] * shape[1], np.int64)
-    np.add.at(sums, cell, arrivals.lateness[rows])
-    compared = np.bincount(cell, minlength=len(sums)) > 0
-    return np.where(compared, sums, ABSENT).reshape(shape)
+def _largest_positions(excess: Int64) -> Int64:
+    """Return the positions of the largest values that make up EXCESS_COVERAGE of the sum, largest first."""
+    order = np.argsort(-excess, kind="stable")
+    reached = np.cumsum(excess[order])
+    return order[: int(np.searchsorted(reached, EXCESS_COVERAGE * reached[-1])) + 1] if len(order) else order
+
+
+def _by_excess(times: Mapping[str, int], medians: Mapping[str, int]) -> list[RankTime]:
+    rows = [RankTime(name, time, medians.get(name)) for name, time in times.items()]
+    return sorted(rows, key=lambda row: -row.excess)
+
+
+class _ComparedWindows:
+    """The windows of all ranks, indexed by the number that comparable windows share."""
+
+    def __init__(self, job: DistributedJob, work: WorkWindows) -> None:
+        self._work = work
+        self._member, self._kind, self._step = (
+            column[work.rows] for column in (job.table.member, job.table.collective, job.table.step)
+        )
+        self._by_number = split_by(work.window, int(work.window.max(initial=NO_CODE)) + 1)
+
+    def counterpart(self, i: int) -> int:
+        """Return the window to compare window `i` with.
+
+        Prefer the same window on the most typical other rank. If no other rank has it, take the most typical
+        window before a collective of the same kind: of other ranks in the same step, or else of any rank and step.
+        """
+        same = self._by_number[self._work.window[i]]
+        same = same[self._member[same] != self._member[i]]
+        if len(same) == 0:
+            same_kind = self._kind == self._kind[i]
+            same = np.flatnonzero(same_kind & (self._member != self._member[i]) & (self._step == self._step[i]))
+            same = same if len(same) else np.flatnonzero(same_kind)
+        return int(same[np.abs(self._work.work[same] - self._work.typical[i]).argmin()])
+
+
+class _ActivitySums:
+    """Sums over the windows before some operations."""
+
+    def __init__(self, job: DistributedJob, details: RankDetailsCache) -> None:
+        self._job, self._details = job, details
+        self.total = 0
+        self.categories = np.zeros(len(CATEGORIES), np.int64)
+        self.host: dict[str, int] = {}
+        self.frames: dict[str, int] = {}
+        self.kernels: dict[str, int] = {}
+
+    def add(self, row: int, work: int) -> None:
+        """Add the window of one operation, without the time in which the rank stalled for communication."""
+        cell = self._details.of_operation(row)
+        names = self._details.of_rank(int(self._job.table.member[row])).names
+        categories = cell["categories"].copy()
+        stalled = min(int(self._job.table.window[row]) - work, int(categories[_COMMUNICATION]))
+        categories[_COMMUNICATION] -= max(stalled, 0)
+        self.total += int(categories.sum())
+        self.categories += categories
+        for sums, codes, times in (
+            (self.host, cell["host"], cell["host_ns"]),
+            (self.frames, cell["frames"], cell["frame_ns"]),
+            (self.kernels, cell["kernels"], cell["kernel_ns"]),
+        ):
+            for code, time in zip(codes.tolist(), times.tolist(), strict=True):
+                if code >= 0:
+                    sums[names[code]] = sums.get(names[code], 0) + time

@@ -8,8 +8,8 @@ from itertools import groupby
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import NameTotal
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.rank_summary import OperationTotal
 from torch_tb_profiler.analyses.distributed.waiting import bandwidths
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, split_by
 from torch_tb_profiler.analyses.shared.optional import optional_floats, optional_ints
@@ -19,12 +19,13 @@ from torch_tb_profiler.model.trace import ABSENT, Int64
 
 
 class WorkerTotal(msgspec.Struct, frozen=True):
-    """Operations of one worker that share group, collective and back end.
+    """The operations of one worker that share group, collective, and back end.
 
-    operation  a row of the job's table that stands for them
-    message    bytes that bandwidth refers to; like all sizes None if no operation records one
-    latency    ns in which any of them runs; exposed: the part that no computation hides; None without any time
-    transfer, waiting  ns of those that were compared, None if none was
+    operation  an example row of the job's table
+    message    bytes that bandwidth refers to; all sizes are None if no operation records one
+    latency    ns in which any of them runs, and exposed: ns of that not overlapped with computation; None without
+               any time
+    transfer, waiting  ns of the compared operations, None if none was compared
     algorithm_bandwidth, bus_bandwidth  bytes per second; at least that if `lower_bound`
     """
 
@@ -43,8 +44,8 @@ class WorkerTotal(msgspec.Struct, frozen=True):
     lower_bound: bool
 
 
-def worker_totals(comparison: Comparison) -> list[WorkerTotal]:
-    """In order of rank, then of the first operation."""
+def worker_totals(comparison: RankComparison) -> list[WorkerTotal]:
+    """Return the totals in order of rank, then of the first operation."""
     job, table, split = comparison.job, comparison.job.table, comparison.split
     rows = group(table.member, table.group, table.collective, table.backend)
     transfer, waiting = split.sums(job, rows.which, len(rows))
@@ -58,10 +59,10 @@ def worker_totals(comparison: Comparison) -> list[WorkerTotal]:
     algorithm, bus = optional_floats(bandwidth.algorithm), optional_floats(bandwidth.bus)
     counts, timings = rows.counts.tolist(), table.timing[rows.first].tolist()
     lower_bound, totals = bandwidth.lower_bound.tolist(), []
-    summed = _own_totals(comparison, rows.first)
-    for i, (row, times) in enumerate(zip(rows.first.tolist(), summed, strict=True)):
+    recorded = _recorded_totals(comparison, rows.first)
+    for i, (row, times) in enumerate(zip(rows.first.tolist(), recorded, strict=True)):
         timing = Timing(timings[i])
-        # Without a kernel all that is recorded of an operation on the device is how long its launch took.
+        # Without a kernel, the trace of a device operation only shows how long its launch took.
         launch = timing is not Timing.DEVICE and job.backend_of(row) in DEVICE_BACKENDS
         totals.append(
             WorkerTotal(
@@ -84,36 +85,36 @@ def worker_totals(comparison: Comparison) -> list[WorkerTotal]:
 
 
 def _known_sums(rows: Groups, values: Int64) -> list[int | None]:
-    """Of what is known; None where nothing is."""
+    """Return the sums of the known values, None where none is known."""
     known = values != ABSENT
     some = np.bincount(rows.which[known], minlength=len(rows)) > 0
     return optional_ints(np.where(some, rows.sums(np.where(known, values, 0)), ABSENT))
 
 
-def _own_totals(comparison: Comparison, rows: Int64) -> list[NameTotal | None]:
-    """As the ranks themselves summed the operations that these rows (in order of rank) stand for; None if none of
-    the operations has a time."""
+def _recorded_totals(comparison: RankComparison, rows: Int64) -> list[OperationTotal | None]:
+    """Return the totals from the ranks' summaries for rows in order of rank, None without a timed operation."""
     job = comparison.job
     members, cells = job.table.member[rows].tolist(), job.table.row[rows].tolist()
     timing = job.table.timing[rows].tolist()
-    results: list[NameTotal | None] = []
+    results: list[OperationTotal | None] = []
     for member, places in groupby(range(len(rows)), members.__getitem__):
         summary = job.sources[member].summary
-        totals = {(each.group, each.collective, each.backend): each for each in summary.totals}
-        own = list(places)
-        for place, names in zip(own, summary.operations.names_of([cells[each] for each in own]), strict=True):
+        totals = {(total.group, total.collective, total.backend): total for total in summary.totals}
+        rows_of_rank = list(places)
+        codes = summary.operations.name_codes([cells[place] for place in rows_of_rank])
+        for place, names in zip(rows_of_rank, codes, strict=True):
             total = totals[names]
             results.append(total if timing[place] != Timing.NONE or total.latency else None)
     return results
 
 
 class GroupTotal(msgspec.Struct, frozen=True):
-    """Operations of one process group that share collective and back end, summed over the ranks.
+    """The operations of one process group that share collective and back end, summed over the ranks.
 
-    collectives  matched across ranks: what every rank does once counts once
-    compared     of these, those that at least two ranks recorded alike
-    mean_skew, max_skew  ns from the first to the last arrival; None without two ranks on one clock
-    otherwise as in WorkerTotal
+    collectives  number of collectives across ranks: an operation that every rank runs once counts once
+    compared     number of those that at least two ranks recorded equally
+    mean_skew, max_skew  ns from the first to the last arrival, None without two ranks on one clock
+    Other fields as in WorkerTotal.
     """
 
     operation: int
@@ -133,8 +134,8 @@ class GroupTotal(msgspec.Struct, frozen=True):
     lower_bound: bool
 
 
-def group_totals(comparison: Comparison, totals: Sequence[WorkerTotal]) -> dict[int, list[GroupTotal]]:
-    """Group -> its operations by name, most latency first."""
+def group_totals(comparison: RankComparison, totals: Sequence[WorkerTotal]) -> dict[int, list[GroupTotal]]:
+    """Return group -> its operations by name, most latency first."""
     job, table, matching = comparison.job, comparison.job.table, comparison.matching
     names = group(table.group, table.collective, table.backend)
     bandwidth = bandwidths(job, comparison.split, names.which, len(names))
@@ -144,25 +145,25 @@ def group_totals(comparison: Comparison, totals: Sequence[WorkerTotal]) -> dict[
     compared = np.zeros(len(matching), np.bool_)
     compared[matching.instance[matching.compared]] = True
     parts: list[list[WorkerTotal]] = [[] for _ in range(len(names))]
-    for part in totals:
-        parts[int(names.which[part.operation])].append(part)
-    named = split_by(name_of, len(names))
+    for worker_total in totals:
+        parts[int(names.which[worker_total.operation])].append(worker_total)
+    collectives_of = split_by(name_of, len(names))
     by_group: dict[int, list[GroupTotal]] = {}
     for i, row in enumerate(names.first.tolist()):
-        own = named[i]
-        skews = comparison.arrivals.skew[own]
+        collectives = collectives_of[i]
+        skews = comparison.arrivals.skew[collectives]
         skews = skews[skews != ABSENT]
         total = GroupTotal(
             operation=row,
-            collectives=len(own),
-            compared=int(compared[own].sum()),
-            calls=sum(each.calls for each in parts[i]),
-            bytes_in=_sum(each.bytes_in for each in parts[i]),
-            message=_sum(each.message for each in parts[i]),
-            latency=_sum(each.latency for each in parts[i]),
-            transfer=_sum(each.transfer for each in parts[i]),
-            waiting=_sum(each.waiting for each in parts[i]),
-            exposed=_sum(each.exposed for each in parts[i]),
+            collectives=len(collectives),
+            compared=int(compared[collectives].sum()),
+            calls=sum(part.calls for part in parts[i]),
+            bytes_in=_sum(part.bytes_in for part in parts[i]),
+            message=_sum(part.message for part in parts[i]),
+            latency=_sum(part.latency for part in parts[i]),
+            transfer=_sum(part.transfer for part in parts[i]),
+            waiting=_sum(part.waiting for part in parts[i]),
+            exposed=_sum(part.exposed for part in parts[i]),
             mean_skew=float(skews.mean()) if len(skews) else None,
             max_skew=int(skews.max()) if len(skews) else None,
             algorithm_bandwidth=algorithm[i],
@@ -171,11 +172,11 @@ def group_totals(comparison: Comparison, totals: Sequence[WorkerTotal]) -> dict[
         )
         by_group.setdefault(int(table.group[row]), []).append(total)
     for listed in by_group.values():
-        listed.sort(key=lambda each: (-(each.latency or 0), job.name_of(each.operation)))
+        listed.sort(key=lambda total: (-(total.latency or 0), job.name_of(total.operation)))
     return by_group
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
-    """Of what is known; None if nothing is."""
+    """Return the sum of the known values, None if none is known."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None

@@ -1,4 +1,4 @@
-"""Whether a few ranks keep the others waiting, what that costs, and what these ranks do meanwhile."""
+"""The verdict on a job: whether a few ranks keep the others waiting, what that costs, and why."""
 
 from __future__ import annotations
 
@@ -8,36 +8,39 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.distributed.causes import Cause, cause_of
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.costs.costs import Costs, Suspect
-from torch_tb_profiler.analyses.distributed.costs.evidence import stands_out
+from torch_tb_profiler.analyses.distributed.causes import StragglerCause, find_cause
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, Suspect
 from torch_tb_profiler.analyses.distributed.groups import expected_ranks
-from torch_tb_profiler.analyses.distributed.matching.matching import untimed
-from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile
+from torch_tb_profiler.analyses.distributed.matching import ranks_without_times
+from torch_tb_profiler.analyses.distributed.significance import is_significant
 from torch_tb_profiler.analyses.distributed.steps import step_columns
-from torch_tb_profiler.analyses.distributed.stragglers import Straggler
+from torch_tb_profiler.analyses.distributed.stragglers import Straggler, StragglerActivity
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal
 
-WORTH_NAMING = 0.02
+MIN_COST_SHARE = 0.02
 """A cost below this share of a step is not worth naming."""
 
-DOUBTFUL = 0.1
-"""Who may cost this share of a step is named as a doubt: that no rank stands out would be a claim."""
+UNCERTAIN_COST_SHARE = 0.1
+"""Ranks that may cost at least this share of a step are named as possible stragglers, rather than call the job
+balanced."""
 
-MOST_COST = 0.7
-"""The ranks that cost this share of what all differences between the ranks cost are the stragglers."""
+MAJORITY_COST_SHARE = 0.7
+"""Stragglers are the fewest ranks that cost at least this share of what all differences between the ranks cost."""
 
-HERE = 0.5
-"""With less than this share of the job's ranks, no rank is named for the whole of it."""
+MIN_PRESENT_SHARE = 0.5
+"""With less than this share of the job's ranks, no rank is named as the straggler of the job."""
+
+MAX_UNKNOWN_GROUP_SHARE = 0.5
+"""With more than this share of operations in unknown groups, it is unknown who communicates with whom."""
 
 
-class Communication(msgspec.Struct, frozen=True):
+class CommunicationShare(msgspec.Struct, frozen=True):
     """What some ranks spend on communication.
 
-    share   of a complete step, mean over the ranks
-    exposed True: only while nothing computes. Without a GPU the computation is the host's, which goes on while
-            other threads communicate: then all communication counts
+    share   share of a complete step, mean over the ranks
+    exposed True if only communication not overlapped with computation counts; False without a GPU, as the host's
+            computation goes on while other threads communicate: then all communication counts
     largest the collective with the most time, None without any; only: there is no other
     """
 
@@ -48,132 +51,139 @@ class Communication(msgspec.Struct, frozen=True):
     only: bool
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """kind     straggler: `ranks` keep the others waiting, most cost first; uncertain: `weak` may, which would
+class StragglerVerdict(msgspec.Struct, frozen=True):
+    """Which ranks keep the others waiting.
+
+    kind     straggler: `ranks` keep the others waiting, most cost first; uncertain: `possible` may, which would
              matter; balanced: no rank stands out; unknown
-    reason   why it is unknown: no rank, one alone, no collective matched, the late rank is not here, too few
-             of the job's ranks are, or it is not recorded who communicates with whom
-    suspect  who costs how much, together; of ranks that are not here `members` is empty
-    most     the rank with the most cost, None if none has any
-    weak     who would be named, did their lateness not vary so much that it may be chance
-    spread   balanced: ns per step that differences between the ranks cost of which no few ranks cause most; None
-             where that is not worth naming
-    communication  of the other ranks, cause: why the first of `ranks` is late; None if unknown
+    reason   why it is unknown: no rank, a single one, no collective matched, the late rank is absent, too few of
+             the job's ranks are present, or it is not recorded who communicates with whom
+    suspect  who costs how much, together; `members` is empty for absent ranks
+    costliest  the rank with the most cost, None if none has any
+    possible   the ranks that would be named if their lateness did not vary so much that it may be chance
+    imbalance  if balanced: ns per step that the differences between all ranks cost, with no few ranks causing most
+             of it; None if that is not worth naming
+    communication  of the other ranks, None if unknown
+    cause    why the first of `ranks` is late, None if unknown
     """
 
     kind: Literal["straggler", "uncertain", "balanced", "unknown"]
     reason: Literal["empty", "alone", "unmatched", "absent", "few", "groups"] | None = None
     suspect: Suspect | None = None
     ranks: tuple[Straggler, ...] = ()
-    most: Straggler | None = None
-    weak: Suspect | None = None
-    spread: float | None = None
-    communication: Communication | None = None
-    cause: Cause | None = None
+    costliest: Straggler | None = None
+    possible: Suspect | None = None
+    imbalance: float | None = None
+    communication: CommunicationShare | None = None
+    cause: StragglerCause | None = None
 
 
-def judge(
-    comparison: Comparison,
-    costs: Costs,
+def judge_ranks(
+    comparison: RankComparison,
+    costs: StragglerCosts,
     rows: Sequence[Straggler],
     totals: Sequence[WorkerTotal],
-    before: Sequence[Meanwhile],
-) -> Verdict:
-    """`rows`: every rank, most cost first; `before`: what they did meanwhile."""
+    activities: Sequence[StragglerActivity],
+) -> StragglerVerdict:
+    """Decide which ranks keep the others waiting; `rows` are all ranks, most cost first."""
     if not comparison.sources:
-        return Verdict("unknown", "empty")
+        return StragglerVerdict("unknown", "empty")
     if len(comparison.sources) == 1:
-        return Verdict("unknown", "alone")
+        return StragglerVerdict("unknown", "alone")
     if not comparison.matching.compared.any():
-        return Verdict("unknown", "unmatched")
-    suspect = suspected(comparison, costs)
-    most = rows[0] if rows and rows[0].cost > 0 else None
-    if suspect is not None and suspect.why == "absent":
-        return Verdict("unknown", "absent", suspect, most=most)
-    if len(comparison.sources) < HERE * len(expected_ranks(comparison)):
-        return Verdict("unknown", "few", suspect, most=most)
-    if suspect is None and _groups_unknown(comparison):
-        return Verdict("unknown", "groups", most=most)
+        return StragglerVerdict("unknown", "unmatched")
+    suspect = _find_suspect(comparison, costs)
+    costliest = rows[0] if rows and rows[0].cost > 0 else None
+    if suspect is not None and suspect.reason == "absent":
+        return StragglerVerdict("unknown", "absent", suspect, costliest=costliest)
+    if len(comparison.sources) < MIN_PRESENT_SHARE * len(expected_ranks(comparison)):
+        return StragglerVerdict("unknown", "few", suspect, costliest=costliest)
+    if suspect is None and _are_groups_unknown(comparison):
+        return StragglerVerdict("unknown", "groups", costliest=costliest)
     named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
-    least = least_cost(comparison)
-    weak = None if suspect else _working_longest(costs, least)
-    doubtful = weak is not None and weak.cost >= DOUBTFUL * mean_step(comparison)
-    return Verdict(
-        kind="straggler" if suspect else "uncertain" if doubtful else "balanced",
+    min_cost = _min_notable_cost(comparison)
+    possible = None if suspect else _longest_working(costs, min_cost)
+    uncertain = possible is not None and possible.cost >= UNCERTAIN_COST_SHARE * _mean_step_duration(comparison)
+    balanced = suspect is None and possible is None
+    return StragglerVerdict(
+        kind="straggler" if suspect else "uncertain" if uncertain else "balanced",
         suspect=suspect,
         ranks=named,
-        most=most,
-        weak=weak,
-        spread=costs.balanced if suspect is None and weak is None and costs.balanced >= least else None,
-        communication=_communication(comparison, totals, named),
-        cause=cause_of(comparison, suspect, named[0].member, before) if suspect else None,
+        costliest=costliest,
+        possible=possible,
+        imbalance=costs.imbalance if balanced and costs.imbalance >= min_cost else None,
+        communication=_communication_share(comparison, totals, named),
+        cause=find_cause(comparison, suspect, named[0].member, activities) if suspect else None,
     )
 
 
-def suspected(comparison: Comparison, costs: Costs) -> Suspect | None:
-    """The few ranks that cause most of what is lost, if it is worth naming and more than chance."""
-    least = least_cost(comparison)
+def _find_suspect(comparison: RankComparison, costs: StragglerCosts) -> Suspect | None:
+    """Return the few ranks that cause most of the loss, if it is worth naming and significant."""
+    min_cost = _min_notable_cost(comparison)
     links = [
-        each for each in costs.links if each.cost >= least and 2 * len(each.members) <= len(comparison.sources)
+        link
+        for link in costs.slow_links
+        if link.cost >= min_cost and 2 * len(link.members) <= len(comparison.sources)
     ]
-    work = _working_longest(costs, least)
-    clear = work is not None and stands_out(comparison.job, costs.work, work.members)
+    work = _longest_working(costs, min_cost)
+    significant = work is not None and is_significant(comparison.job, costs.work, work.members)
     suspects = [
-        *([work] if work and clear else []),
+        *([work] if work and significant else []),
         *links,
-        *([costs.absent] if costs.absent.cost >= least else []),
+        *([costs.absent] if costs.absent.cost >= min_cost else []),
     ]
     return max(suspects, key=lambda suspect: suspect.cost, default=None)
 
 
-def least_cost(comparison: Comparison) -> float:
-    """ns per step that are worth naming."""
-    return max(WORTH_NAMING * mean_step(comparison), 1.0)
+def _longest_working(costs: StragglerCosts, min_cost: float) -> Suspect | None:
+    """Return the fewest ranks that cause most of what the differences between the ranks cost."""
+    first = int(costs.by_rank.argmax())
+    single = Suspect((first,), float(costs.by_rank[first]))
+    hosts = sorted((suspect for suspect in costs.sets if suspect.host), key=lambda suspect: -suspect.cost)
+    candidates = (single, *hosts, *(suspect for suspect in costs.sets if not suspect.host))
+    enough = max(MAJORITY_COST_SHARE * costs.imbalance, min_cost)
+    return next((suspect for suspect in candidates if suspect.cost >= enough), None)
 
 
-def mean_step(comparison: Comparison) -> float:
-    """ns; 0 without any."""
+def _min_notable_cost(comparison: RankComparison) -> float:
+    """Return the smallest cost worth naming, in ns per step."""
+    return max(MIN_COST_SHARE * _mean_step_duration(comparison), 1.0)
+
+
+def _mean_step_duration(comparison: RankComparison) -> float:
+    """Return the mean over all steps of all ranks in ns, 0 without steps."""
     durations = step_columns(comparison).duration
     return float(np.mean(durations)) if len(durations) else 0.0
 
 
-def _groups_unknown(comparison: Comparison) -> bool:
-    """Most operations are of groups of which nothing is known, and that are more than one."""
+def _are_groups_unknown(comparison: RankComparison) -> bool:
+    """Return whether most compared operations are in groups of over two ranks, without recorded ranks or size."""
     table, compared = comparison.job.table, comparison.split.compared
     unknown = [
-        each.ranks is None and each.size is None and len(members) > 2
-        for each, members in zip(comparison.job.groups, comparison.job.members, strict=True)
+        group.ranks is None and group.size is None and len(members) > 2
+        for group, members in zip(comparison.job.groups, comparison.job.members, strict=True)
     ]
-    return bool(np.array([*unknown, False])[table.group[compared]].mean() > HERE)
+    return bool(np.array([*unknown, False])[table.group[compared]].mean() > MAX_UNKNOWN_GROUP_SHARE)
 
 
-def _working_longest(costs: Costs, least: float) -> Suspect | None:
-    """The fewest ranks that cause most of what the differences between the ranks cost."""
-    first = int(costs.alone.argmax())
-    alone = Suspect((first,), float(costs.alone[first]))
-    hosts = sorted((each for each in costs.together if each.host), key=lambda each: -each.cost)
-    sets = (alone, *hosts, *(each for each in costs.together if not each.host))
-    return next((each for each in sets if each.cost >= max(MOST_COST * costs.balanced, least)), None)
+def _communication_share(
+    comparison: RankComparison, totals: Sequence[WorkerTotal], without: Sequence[Straggler]
+) -> CommunicationShare | None:
+    """Return the communication of all ranks except `without`, None if no other rank has a complete step.
 
-
-def _communication(
-    comparison: Comparison, totals: Sequence[WorkerTotal], without: Sequence[Straggler]
-) -> Communication | None:
-    """Of all ranks but those of `without` and those whose files have no time of it, which is not none; None if no
-    other has a complete step."""
-    excluded = {*(row.member for row in without), *untimed(comparison.job)}
+    Ranks whose files record no times of communication are left out as well, since that doesn't mean there is none.
+    """
+    excluded = {*(row.member for row in without), *ranks_without_times(comparison.job)}
     members = [member for member in range(len(comparison.sources)) if member not in excluded]
-    summaries = [comparison.sources[member].summary for member in members]
-    exposed = all(summary.by_kernels for summary in summaries)
+    exposed = all(comparison.sources[member].summary.by_kernels for member in members)
     steps = step_columns(comparison)
     known = steps.complete & (steps.duration > 0)
     counts = np.bincount(steps.member[known], minlength=len(comparison.sources))
     share = (steps.exposed + (0 if exposed else steps.overlap))[known] / steps.duration[known]
     sums = np.bincount(steps.member[known], share, len(counts))
-    counted = [member for member in members if counts[member]]
-    if not counted:
+    with_steps = [member for member in members if counts[member]]
+    if not with_steps:
         return None
-    shares = sums[counted] / counts[counted]
     times: dict[str, int] = {}
     for total in totals:
         time = total.exposed if exposed else total.latency
@@ -181,4 +191,5 @@ def _communication(
             name = comparison.job.name_of(total.operation)
             times[name] = times.get(name, 0) + time
     largest = max(times, key=lambda name: times[name], default=None)
-    return Communication(members, float(np.mean(shares)), exposed, largest, len(times) == 1)
+    mean_share = float(np.mean(sums[with_steps] / counts[with_steps]))
+    return CommunicationShare(members, mean_share, exposed, largest, len(times) == 1)

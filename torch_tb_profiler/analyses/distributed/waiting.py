@@ -1,9 +1,13 @@
-"""How much of a collective moves data, and how much waits for ranks that arrive later.
+"""How much of a collective moves data, how much waits for other ranks, and which rank arrives last.
 
-    rank 0  |--- waits ---|== transfer ==|
-    rank 1                |== transfer ==|     the last to arrive does not wait: the shortest time is the transfer
+    rank 0  ......|-- waits -----------|== transfer ==|
+    rank 1  ........|-- waits ---------|== transfer ==|
+    rank 2  ...........................|== transfer ==|      late: from the others' median arrival to its own
+                  ^ median of the others
 
-No clock is needed for that. The transfer of a rank is the end of its time; all before it is waiting.
+The last rank to arrive does not wait, so the shortest time is the transfer; the rest of a rank's time, before the
+transfer, is waiting. That needs no clock. Who arrived when does: arrivals are the starts of kernels (or of host
+calls) on the job's clock, and a difference below the error of the clocks is none.
 """
 
 from __future__ import annotations
@@ -11,16 +15,19 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.distributed.job import Job
-from torch_tb_profiler.analyses.distributed.matching.matching import Matching
+from torch_tb_profiler.analyses.distributed.clocks import RankClocks
+from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.matching import Matching
+from torch_tb_profiler.analyses.distributed.medians import medians_of_others, stable_sort_by_group
 from torch_tb_profiler.base.intervals import merge_by_owner
-from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int64
 
 
-class Split(msgspec.Struct, frozen=True):
-    """Columns by operation of the job's table; ABSENT where the collective was not compared.
+class WaitingSplit(msgspec.Struct, frozen=True):
+    """Transfer and waiting by operation of the job's table; ABSENT where the collective was not compared.
 
-    compared  bool[k]; complete: with all ranks of its group, so that the transfer contains no waiting
+    compared  bool[k]
+    complete  bool[k]  compared with all ranks of its group, so that the transfer contains no waiting
     transfer, waiting  int64[k] ns; their sum is the latency
     """
 
@@ -29,8 +36,8 @@ class Split(msgspec.Struct, frozen=True):
     transfer: Int64
     waiting: Int64
 
-    def sums(self, job: Job, owner: Int64, count: int) -> tuple[Int64, Int64]:
-        """(int64[count] transfer, int64[count] waiting) of the operations that each owner (>= 0) has.
+    def sums(self, job: DistributedJob, owner: Int64, count: int) -> tuple[Int64, Int64]:
+        """Return (int64[count] transfer, int64[count] waiting) of the operations of each owner (>= 0).
 
         Time in which two of an owner's operations run counts once.
         """
@@ -41,8 +48,8 @@ class Split(msgspec.Struct, frozen=True):
         return transfer, latency - transfer
 
 
-def split_waiting(job: Job, matching: Matching) -> Split:
-    """Transfer and waiting of every operation."""
+def split_waiting(job: DistributedJob, matching: Matching) -> WaitingSplit:
+    """Split the time of every operation into transfer and waiting."""
     table = job.table
     compared = matching.compared
     shortest = np.full(len(matching), np.iinfo(np.int64).max)
@@ -50,13 +57,14 @@ def split_waiting(job: Job, matching: Matching) -> Split:
     transfer = np.full(len(table), ABSENT)
     transfer[compared] = shortest[matching.instance[compared]]
     waiting = np.where(compared, table.latency - np.where(compared, transfer, 0), ABSENT)
-    return Split(compared, compared & matching.complete[matching.instance], transfer, waiting)
+    return WaitingSplit(compared, compared & matching.complete[matching.instance], transfer, waiting)
 
 
-class Bandwidth(msgspec.Struct, frozen=True):
-    """Bytes per second: `algorithm` of the message, `bus` of what crosses the slowest link (NaN unknown).
+class BandwidthColumns(msgspec.Struct, frozen=True):
+    """Bytes per second by owner, NaN where unknown.
 
-    lower_bound  bool: they are computed from times that include waiting
+    algorithm    of the message; bus: of the bytes that cross the slowest link
+    lower_bound  bool: computed from times that include waiting
     """
 
     algorithm: Float64
@@ -64,11 +72,11 @@ class Bandwidth(msgspec.Struct, frozen=True):
     lower_bound: Bool
 
 
-def bandwidths(job: Job, split: Split, owner: Int64, count: int) -> Bandwidth:
-    """Of the operations that each owner (>= 0) has: all bytes over all time, of those with both.
+def bandwidths(job: DistributedJob, split: WaitingSplit, owner: Int64, count: int) -> BandwidthColumns:
+    """Return the bandwidth of each owner's (>= 0) operations: all bytes over all time, where both are known.
 
-    The time is the transfer where operations were compared with those of all ranks of the group. Otherwise it is
-    what is known of the transfer, or the whole latency, and the result is a lower bound.
+    The time is the transfer if operations were compared with all ranks of the group. Otherwise it is the known
+    part of the transfer, or the entire latency, and the result is a lower bound.
     """
     table = job.table
     known = (owner >= 0) & (table.message != ABSENT) & (table.latency != ABSENT) & (table.latency > 0)
@@ -81,4 +89,74 @@ def bandwidths(job: Job, split: Split, owner: Int64, count: int) -> Bandwidth:
         for values in (time, table.message[used], table.bus[used])
     ]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Bandwidth(sums[1] / sums[0] * 1e9, sums[2] / sums[0] * 1e9, ~exact)
+        return BandwidthColumns(sums[1] / sums[0] * 1e9, sums[2] / sums[0] * 1e9, ~exact)
+
+
+class Arrivals(msgspec.Struct, frozen=True):
+    """When ranks reached collectives. By operation of the job's table:
+
+    lateness   int64[k]  ns after the median arrival of the other ranks, 0 if before it; ABSENT as `first`
+    is_median  bool[k]   the rank with the median arrival
+
+    By collective:
+
+    first      int64[c]  job time of the first arrival, ABSENT without two ranks on one clock
+    skew       int64[c]  ns from the first to the last arrival, ABSENT likewise
+    last       int64[c]  row of the last to arrive, NO_CODE if the clocks' error exceeds the difference
+    late_recording  bool[c]  the last rank had not yet started to record when the others arrived
+    """
+
+    lateness: Int64
+    is_median: Bool
+    first: Int64
+    skew: Int64
+    last: Int64
+    late_recording: Bool
+
+    @property
+    def attributable(self) -> Bool:
+        """bool[c]: it is known which rank arrived last, and its profiler was recording."""
+        return (self.last >= 0) & ~self.late_recording
+
+
+def collective_arrivals(
+    job: DistributedJob, matching: Matching, clocks: RankClocks, split: WaitingSplit
+) -> Arrivals:
+    """Return the arrivals at all compared collectives."""
+    table, count = job.table, len(matching)
+    shift, aligned = clocks.shifts()
+    rows = np.flatnonzero(split.compared & aligned[table.member])
+    time = table.start[rows] + shift[table.member[rows]]
+    several = np.bincount(matching.instance[rows], minlength=count)[matching.instance[rows]] > 1
+    rows, time = rows[several], time[several]
+    order = stable_sort_by_group(matching.instance[rows], time, count)
+    rows, time = rows[order], time[order]
+    instance = matching.instance[rows]
+    sizes = np.bincount(instance, minlength=count)
+    begin, size = (np.cumsum(sizes) - sizes)[instance], sizes[instance]
+    position = np.arange(len(rows)) - begin
+
+    lateness = np.full(len(table), ABSENT)
+    lateness[rows] = np.maximum(time - medians_of_others(time, begin, size, position), 0)
+    is_median = np.zeros(len(table), np.bool_)
+    is_median[rows[position == (size - 1) >> 1]] = True
+    first, skew = np.full(count, ABSENT), np.full(count, ABSENT)
+    final = np.flatnonzero(position == size - 1)
+    which, first_place = instance[final], begin[final]
+    first[which], skew[which] = time[first_place], time[final] - time[first_place]
+
+    last, late_recording = np.full(count, NO_CODE), np.zeros(count, np.bool_)
+    error = np.zeros(count, np.int64)
+    np.maximum.at(error, instance, clocks.residuals()[table.member[rows]])
+    longest = np.zeros(count, np.int64)
+    np.maximum.at(longest, instance, split.waiting[rows])
+    # Whatever the clocks show, a rank isn't later than the others waited.
+    by_clock = lateness.copy()
+    lateness[rows] = np.minimum(lateness[rows], longest[instance])
+    apart = np.minimum(skew[which], longest[which])
+    certain = apart // 2 > error[which]  # two clocks may be off by that much in opposite directions
+    which, final = which[certain], final[certain]
+    last[which] = rows[final]
+    recording_start = shift[table.member[rows[final]]]
+    late_recording[which] = recording_start > time[final] - by_clock[rows[final]]
+    return Arrivals(lateness, is_median, first, skew, last, late_recording)

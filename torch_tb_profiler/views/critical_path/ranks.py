@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.path.job_path import JobPath, Leg, job_path, rank_times
-from torch_tb_profiler.analyses.distributed.path.rank_path import RankPath, reduce_path
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.job_path import (
+    JobPath,
+    PathSegment,
+    RankPath,
+    job_path,
+    path_times_by_rank,
+    reduce_path,
+)
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, by_bound, group_of
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.grammar import plural
@@ -33,19 +39,21 @@ def build(members: Members[RankPath], params: RanksParams) -> JobPathPayload:
     summaries, path = _summaries(members), _job_path(members)
     comparison, verdict = compare_members(summaries), judge_members(summaries).verdict
     paths, ranks = _paths(members), _ranks(comparison, path)
-    legs = [leg for leg in path.legs if params.step in ("", paths[leg.member].step_names[leg.step])]
-    if params.step and not legs:
+    segments = [
+        segment for segment in path.segments if params.step in ("", paths[segment.member].step_names[segment.step])
+    ]
+    if params.step and not segments:
         raise NotFoundError(f"the path has no step {params.step!r}")
     suspect = verdict.suspect if verdict.kind == "straggler" else None
-    duration = sum(leg.end - leg.begin for leg in path.legs) / max(path.steps, 1)
+    duration = sum(segment.end - segment.begin for segment in path.segments) / max(path.steps, 1)
     return JobPathPayload(
         headline=() if coming(summaries) else words.job_headline(ranks, duration),
         explanation=headline(summaries, verdict),
         duration_ns=duration,
         steps=path.steps,
         ranks=ranks,
-        stays=[_stay(comparison, paths[leg.member], leg) for leg in legs[params.rows]],
-        total=len(legs),
+        stays=[_stay(comparison, paths[segment.member], segment) for segment in segments[params.rows]],
+        total=len(segments),
         late_ranks=[comparison.sources[each].worker for each in suspect.members] if suspect else [],
         late_gain_ns=suspect.cost if suspect else None,
         reasons=reason_texts(_reasons(summaries, path)),
@@ -80,9 +88,9 @@ def _paths(members: Members[RankPath]) -> list[RankPath]:
     return [known[source.worker] for source in compare_members(_summaries(members)).sources]
 
 
-def _ranks(comparison: Comparison, path: JobPath) -> list[RankOnPath]:
+def _ranks(comparison: RankComparison, path: JobPath) -> list[RankOnPath]:
     count, rows = max(path.steps, 1), []
-    times = rank_times(path, len(comparison.sources)).tolist()
+    times = path_times_by_rank(path, len(comparison.sources)).tolist()
     for source, spent in zip(comparison.sources, times, strict=True):
         opens = link("trace", worker=source.worker, path="true")
         categories = [
@@ -95,22 +103,22 @@ def _ranks(comparison: Comparison, path: JobPath) -> list[RankOnPath]:
     return sorted(rows, key=lambda row: -row.path_ns)
 
 
-def _stay(comparison: Comparison, path: RankPath, leg: Leg) -> Stay:
-    source, ends = comparison.sources[leg.member], leg.operation
-    times = by_bound(leg.times)
+def _stay(comparison: RankComparison, path: RankPath, segment: PathSegment) -> Stay:
+    source, ends = comparison.sources[segment.member], segment.operation
+    times = by_bound(segment.times)
     return Stay(
         worker=source.worker,
         rank=source.rank,
-        step=path.step_names[leg.step],
-        begin_ns=leg.begin,
-        duration_ns=leg.end - leg.begin,
+        step=path.step_names[segment.step],
+        begin_ns=segment.begin,
+        duration_ns=segment.end - segment.begin,
         host_ns=times["host"],
         device_ns=times["device"],
         communication_ns=times["communication"],
         latency_ns=times["latency"],
         collective=None if ends == NO_CODE else comparison.job.name_of(ends),
         collective_id=None if ends == NO_CODE else int(comparison.matching.instance[ends]),
-        link=link("trace", worker=source.worker, path="true", at=f"{leg.begin}-{leg.end}"),
+        link=link("trace", worker=source.worker, path="true", at=f"{segment.begin}-{segment.end}"),
     )
 
 
@@ -118,7 +126,7 @@ def _reasons(members: Members[RankSummary], path: JobPath) -> Mapping[str, str]:
     reasons = {}
     if coming(members):
         reasons["ranks"] = f"{plural(coming(members), 'trace')} still to be read"
-    if path.legs and not path.joined:
+    if path.segments and not path.crosses_ranks:
         reasons["stays"] = (
             "no collective of a device is recorded in the steps: where one rank waits for another is not in the "
             "schedule, so the path stays on one"

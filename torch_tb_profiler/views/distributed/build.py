@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import waiting_by_step
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.trace import Trace, derived
@@ -70,7 +70,7 @@ def _build(members: Members[RankSummary]) -> Distributed:
         if whole
         else [],
         mismatches=operations.mismatches(comparison),
-        mismatch_count=len(comparison.matching.differences),
+        mismatch_count=len(comparison.matching.mismatches),
         stragglers=late_ranks.stragglers(comparison, judged.rows[:MOST_STRAGGLERS], verdict, before),
         late_hosts=scale.late_hosts(comparison, judged.rows, MOST_STRAGGLERS, verdict),
         heat_map=late_ranks.heat_map(comparison) if whole else None,

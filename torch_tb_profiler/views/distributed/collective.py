@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.distributed.collectives import rows
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed import collectives as rows
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.view import Members, RunView
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
@@ -25,17 +25,17 @@ def build(members: Members[RankSummary], params: CollectiveParams) -> Collective
     count = len(comparison.matching)
     if not 0 <= params.collective < count:
         raise NotFoundError(f"there is no collective {params.collective}", hint=f"0 to {count - 1}")
-    participants = rows.participants(comparison, params.collective)
+    participants = rows.collective_participants(comparison, params.collective)
     spans = {member.worker: member.span for member in members}
     return Collective(
         instance=instance(members, params.collective),
         participants=[_participant(comparison, each, spans[each.source.worker]) for each in participants],
-        median_worker=next((each.source.worker for each in participants if each.middle), None),
+        median_worker=next((each.source.worker for each in participants if each.is_median), None),
         reasons=reasons(comparison),
     )
 
 
-def _participant(comparison: Comparison, part: rows.Participant, span: str) -> Participant:
+def _participant(comparison: RankComparison, part: rows.CollectiveParticipant, span: str) -> Participant:
     return Participant(
         worker=part.source.worker,
         rank=part.source.rank,
@@ -58,7 +58,7 @@ def _participant(comparison: Comparison, part: rows.Participant, span: str) -> P
     )
 
 
-def _before(window: rows.Window) -> Before:
+def _before(window: rows.OperationWindow) -> Before:
     short = window.short_names
     return Before(
         window_ns=window.length,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.distributed.collectives.rows import collective_row
-from torch_tb_profiler.analyses.distributed.collectives.table import (
+from torch_tb_profiler.analyses.distributed.collectives import (
     CollectiveFilter,
     CollectiveTable,
     collective_table,
-    select,
+    collective_table_row,
+    select_collectives,
 )
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.model.trace import derived
 from torch_tb_profiler.view import Members, RunView
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
@@ -31,9 +31,9 @@ def _table(members: Members[RankSummary]) -> CollectiveTable:
 def _mismatches(members: Members[RankSummary]) -> dict[int, str]:
     """Collective -> what differs between its ranks."""
     texts: dict[int, list[str]] = {}
-    for difference in compare_members(members).matching.differences:
-        text = f"{difference.what}: {', '.join(difference.values)}"
-        texts.setdefault(difference.instance, []).append(text)
+    for mismatch in compare_members(members).matching.mismatches:
+        text = f"{mismatch.what}: {', '.join(mismatch.values)}"
+        texts.setdefault(mismatch.instance, []).append(text)
     return {collective: "; ".join(each) for collective, each in texts.items()}
 
 
@@ -47,7 +47,7 @@ def build(members: Members[RankSummary], params: CollectivesParams) -> Collectiv
         last=params.late or None,
         mismatched=params.mismatched,
     )
-    ids = select(comparison, _table(members), kept, params.sort, params.descending)
+    ids = select_collectives(comparison, _table(members), kept, params.sort, params.descending)
     page = [instance(members, each) for each in ids[params.rows]]
     return Collectives(page, len(ids), params.first, reasons(comparison))
 
@@ -55,7 +55,7 @@ def build(members: Members[RankSummary], params: CollectivesParams) -> Collectiv
 def instance(members: Members[RankSummary], collective: int) -> CollectiveInstance:
     """A row of the table."""
     comparison = compare_members(members)
-    row = collective_row(comparison, _table(members), collective)
+    row = collective_table_row(comparison, _table(members), collective)
     return CollectiveInstance(
         id=collective,
         group=row.group,

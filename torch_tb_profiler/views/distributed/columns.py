@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from torch_tb_profiler.analyses.distributed.groups import GroupUse, group_uses
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.scale.dimensions import Dimension, dimensions
+from torch_tb_profiler.analyses.distributed.groups import (
+    GroupUsage,
+    ParallelDimension,
+    group_usage,
+    parallel_dimensions,
+)
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import (
-    AverageStep,
-    AverageWaiting,
+    AverageRankStep,
+    AverageRankWaiting,
     StepColumns,
     StepSums,
     average_steps,
@@ -35,18 +39,18 @@ def sums_of(members: Members[RankSummary]) -> StepSums:
 
 
 @derived
-def averages_of(members: Members[RankSummary]) -> Sequence[AverageStep]:
+def averages_of(members: Members[RankSummary]) -> Sequence[AverageRankStep]:
     return average_steps(compare_members(members), steps_of(members))
 
 
 @derived
-def waits_of(members: Members[RankSummary]) -> Sequence[AverageWaiting]:
+def waits_of(members: Members[RankSummary]) -> Sequence[AverageRankWaiting]:
     return average_waiting(compare_members(members), steps_of(members), sums_of(members))
 
 
 @derived
-def uses_of(members: Members[RankSummary]) -> Sequence[GroupUse]:
-    return group_uses(compare_members(members))
+def uses_of(members: Members[RankSummary]) -> Sequence[GroupUsage]:
+    return group_usage(compare_members(members))
 
 
 @derived
@@ -55,5 +59,5 @@ def totals_of(members: Members[RankSummary]) -> Mapping[int, Sequence[GroupTotal
 
 
 @derived
-def dimensions_of(members: Members[RankSummary]) -> Sequence[Dimension]:
-    return dimensions(compare_members(members), uses_of(members))
+def dimensions_of(members: Members[RankSummary]) -> Sequence[ParallelDimension]:
+    return parallel_dimensions(compare_members(members), uses_of(members))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from torch_tb_profiler.analyses.distributed.collectives import connections
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed import collectives as connections
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.view import Members, RunView
 from torch_tb_profiler.views._shared.job.judgment import judge_members
@@ -32,7 +32,7 @@ def build(members: Members[RankSummary], params: ConnectionsParams) -> Connectio
     late = [worker for worker in _late(members) if worker in aligned]
     left = [rank.worker for rank in ranks if rank.shift_ns is None and rank.state in ("ready", "failed")]
     limit = min(max(params.limit, 0), MOST)
-    joined = connections.connections(
+    joined = connections.connecting_collectives(
         comparison,
         {comparison.positions[worker]: key for worker, key in keys.items()},
         params.begin,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.analyses.distributed import steps
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.groups import GroupUse
-from torch_tb_profiler.analyses.distributed.matching.differences import Difference
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.groups import GroupUsage
+from torch_tb_profiler.analyses.distributed.matching import CollectiveMismatch
 from torch_tb_profiler.analyses.distributed.totals import GroupTotal, WorkerTotal
 from torch_tb_profiler.views.distributed.group_names import group_label
 from torch_tb_profiler.views.distributed.payload.communication import (
@@ -25,7 +25,7 @@ MOST_MISMATCHES, MOST_VALUES, MOST_WORKERS = 100, 8, 64
 """So many disagreements, values of each, and workers of each value are listed."""
 
 
-def waiting(comparison: Comparison, rows: Sequence[steps.StepWaiting]) -> list[Waiting]:
+def waiting(comparison: RankComparison, rows: Sequence[steps.StepWaiting]) -> list[Waiting]:
     """Transfer and waiting of every rank in every step."""
     sources = comparison.sources
     return [
@@ -34,7 +34,7 @@ def waiting(comparison: Comparison, rows: Sequence[steps.StepWaiting]) -> list[W
     ]
 
 
-def average_waiting(comparison: Comparison, rows: Sequence[steps.AverageWaiting]) -> list[AverageWaiting]:
+def average_waiting(comparison: RankComparison, rows: Sequence[steps.AverageRankWaiting]) -> list[AverageWaiting]:
     """Means over the complete steps."""
     sources = comparison.sources
     return [
@@ -43,7 +43,7 @@ def average_waiting(comparison: Comparison, rows: Sequence[steps.AverageWaiting]
     ]
 
 
-def collective_rows(comparison: Comparison, totals: Sequence[WorkerTotal]) -> list[CollectiveRow]:
+def collective_rows(comparison: RankComparison, totals: Sequence[WorkerTotal]) -> list[CollectiveRow]:
     """A row per worker, group and name, in order of rank."""
     job = comparison.job
     return [
@@ -73,7 +73,7 @@ def collective_rows(comparison: Comparison, totals: Sequence[WorkerTotal]) -> li
 
 
 def groups(
-    comparison: Comparison, uses: Sequence[GroupUse], totals: Mapping[int, Sequence[GroupTotal]]
+    comparison: RankComparison, uses: Sequence[GroupUsage], totals: Mapping[int, Sequence[GroupTotal]]
 ) -> list[Group]:
     """Every process group with its operations summed over the ranks."""
     return [
@@ -96,7 +96,7 @@ def groups(
     ]
 
 
-def operation(comparison: Comparison, total: GroupTotal) -> Operation:
+def operation(comparison: RankComparison, total: GroupTotal) -> Operation:
     """A row of a process group."""
     return Operation(
         name=comparison.job.name_of(total.operation),
@@ -118,24 +118,24 @@ def operation(comparison: Comparison, total: GroupTotal) -> Operation:
     )
 
 
-def mismatches(comparison: Comparison) -> list[Mismatch]:
+def mismatches(comparison: RankComparison) -> list[Mismatch]:
     """The first disagreements between ranks."""
-    return [_mismatch(comparison, difference) for difference in comparison.matching.differences[:MOST_MISMATCHES]]
+    return [_mismatch(comparison, mismatch) for mismatch in comparison.matching.mismatches[:MOST_MISMATCHES]]
 
 
-def _mismatch(comparison: Comparison, difference: Difference) -> Mismatch:
+def _mismatch(comparison: RankComparison, mismatch: CollectiveMismatch) -> Mismatch:
     job = comparison.job
-    row = comparison.matching.first_row(difference.instance)
+    row = comparison.matching.first_row(mismatch.instance)
     return Mismatch(
         group=int(job.table.group[row]),
-        collective=difference.instance,
+        collective=mismatch.instance,
         step=job.step_of(row),
-        what=difference.what,
+        what=mismatch.what,
         values=[
             Differing(
                 value, [comparison.sources[member].worker for member in members[:MOST_WORKERS]], len(members)
             )
-            for value, members in list(difference.values.items())[:MOST_VALUES]
+            for value, members in list(mismatch.values.items())[:MOST_VALUES]
         ],
-        text=mismatch_text(job.name_of(row), difference),
+        text=mismatch_text(job.name_of(row), mismatch),
     )

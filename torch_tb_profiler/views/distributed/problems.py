@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.gaps import exclusions
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison, find_exclusions
 from torch_tb_profiler.analyses.distributed.groups import expected_ranks, world_sizes
-from torch_tb_profiler.analyses.distributed.job import Source
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.job import RankSource
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.base.units import format_duration
 from torch_tb_profiler.view import Members
@@ -114,7 +113,7 @@ def _of_ranks(members: Members[RankSummary]) -> Iterator[Problem]:
         yield Problem("missing_rank", words, None, next(iter(absent)) if len(absent) == 1 else None)
 
 
-def _of_clocks(comparison: Comparison) -> Iterator[Problem]:
+def _of_clocks(comparison: RankComparison) -> Iterator[Problem]:
     offsets = _offsets_of_hosts(comparison)
     for source, clock in zip(comparison.sources, comparison.clocks.clocks, strict=True):
         offset, rank = clock.offset or 0, _name(source.rank, source.worker, "rank")
@@ -142,7 +141,7 @@ def _of_clocks(comparison: Comparison) -> Iterator[Problem]:
         yield Problem("clock", words, source.worker, source.rank)
 
 
-def _offsets_of_hosts(comparison: Comparison) -> dict[str | None, set[int]]:
+def _offsets_of_hosts(comparison: RankComparison) -> dict[str | None, set[int]]:
     """Host -> by how much the clocks of its processes are off that share an end with other ranks."""
     offsets: dict[str | None, set[int]] = {}
     for source, clock in zip(comparison.sources, comparison.clocks.clocks, strict=True):
@@ -151,15 +150,16 @@ def _offsets_of_hosts(comparison: Comparison) -> dict[str | None, set[int]]:
     return offsets
 
 
-def _of_collectives(comparison: Comparison) -> Iterator[Problem]:
-    excluded = exclusions(comparison)
+def _of_collectives(comparison: RankComparison) -> Iterator[Problem]:
+    excluded = find_exclusions(comparison)
     if excluded.unrecorded:
         yield _late_recorders(comparison, [comparison.sources[each] for each in excluded.late_recorders])
-    if excluded.differing:
+    if excluded.mismatched:
         words = text(
             "{collectives} not compared: the ranks differ in name, size, or dtype",
             collectives=Phrase(
-                _are(excluded.differing, "collective"), link("distributed", table="collectives", mismatched="true")
+                _are(excluded.mismatched, "collective"),
+                link("distributed", table="collectives", mismatched="true"),
             ),
         )
         yield Problem("mismatch", words, None, None)
@@ -182,12 +182,12 @@ def _of_collectives(comparison: Comparison) -> Iterator[Problem]:
         yield Problem("unmatched", words, None, None)
 
 
-def _late_recorders(comparison: Comparison, late: list[Source]) -> Problem:
+def _late_recorders(comparison: RankComparison, late: list[RankSource]) -> Problem:
     words = text(
         "{names} began to record up to {skew} after the first, when others were already waiting in {collectives}; "
         "that wait is caused by the profiler and is attributed to no rank",
         names=rank_names(late), skew=format_duration(comparison.clocks.start_skew()),
-        collectives=plural(exclusions(comparison).unrecorded, "collective"),
+        collectives=plural(find_exclusions(comparison).unrecorded, "collective"),
     )  # fmt: skip
     one = late[0] if len(late) == 1 else None
     return Problem("start_skew", words, one.worker if one else None, one.rank if one else None)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.matching.matching import untimed
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.steps import AverageStep
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.matching import ranks_without_times
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.steps import AverageRankStep
 from torch_tb_profiler.base.text import natural_sort_key
 from torch_tb_profiler.view import Member, Members
 from torch_tb_profiler.views._shared.job.members import compare_members, host_and_process, rank_of
@@ -37,7 +37,7 @@ def ranks(members: Members[RankSummary]) -> list[Rank]:
     return sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, natural_sort_key(row.worker)))
 
 
-def _rank(comparison: Comparison, member: Member[RankSummary]) -> Rank:
+def _rank(comparison: RankComparison, member: Member[RankSummary]) -> Rank:
     summary, position = member.result, comparison.positions.get(member.worker)
     clock = None if position is None else comparison.clocks.clocks[position]
     reason = member.reason
@@ -59,7 +59,7 @@ def _rank(comparison: Comparison, member: Member[RankSummary]) -> Rank:
     )
 
 
-def nodes(comparison: Comparison) -> list[Node]:
+def nodes(comparison: RankComparison) -> list[Node]:
     """Workers that are named `<host>_<process>` by host; every other is a host of its own."""
     processes: dict[str, list[Process]] = {}
     for source in comparison.sources:
@@ -76,9 +76,9 @@ def nodes(comparison: Comparison) -> list[Node]:
     ]
 
 
-def step_times(comparison: Comparison) -> list[StepTimes]:
+def step_times(comparison: RankComparison) -> list[StepTimes]:
     """Every step of every rank."""
-    without = untimed(comparison.job)
+    without = ranks_without_times(comparison.job)
     return [
         StepTimes(
             worker=source.worker,
@@ -99,7 +99,7 @@ def step_times(comparison: Comparison) -> list[StepTimes]:
     ]
 
 
-def families(comparison: Comparison) -> list[RankFamily]:
+def families(comparison: RankComparison) -> list[RankFamily]:
     """Device work of every rank by family of kernels."""
     rows = []
     for source in comparison.sources:
@@ -121,7 +121,7 @@ def families(comparison: Comparison) -> list[RankFamily]:
     return rows
 
 
-def averages(comparison: Comparison, rows: Sequence[AverageStep]) -> list[AverageTimes]:
+def averages(comparison: RankComparison, rows: Sequence[AverageRankStep]) -> list[AverageTimes]:
     """Of every rank that has complete steps."""
     return [
         AverageTimes(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.gaps import gaps
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison, find_missing_data
 from torch_tb_profiler.model.vendors.records import Topic, option_of
 from torch_tb_profiler.views._shared.text import Text, reason_texts
 
@@ -11,9 +10,9 @@ _ALONE = "there is only one rank here; the traces of the others are needed"
 _NOT_COMPARED = "no other rank recorded the same operation alike, with a time"
 
 
-def reasons(comparison: Comparison) -> dict[str, Text]:
+def reasons(comparison: RankComparison) -> dict[str, Text]:
     """Field -> why it is null, where some are."""
-    gap = gaps(comparison)
+    gap = find_missing_data(comparison)
     reason: dict[str, str] = {}
     if gap.alone or gap.uncompared:
         why = _ALONE if gap.alone else _NOT_COMPARED
@@ -73,7 +72,7 @@ def elsewhere(ranks: int) -> dict[str, Text]:
     )
 
 
-def options(comparison: Comparison, topic: Topic) -> str:
+def options(comparison: RankComparison, topic: Topic) -> str:
     """Of those who wrote the traces."""
     producers = dict.fromkeys(source.summary.producer for source in comparison.sources)
     return "; ".join(option_of(producer, topic) for producer in producers)

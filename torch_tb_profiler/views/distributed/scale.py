@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.scale import spreads as analysis
-from torch_tb_profiler.analyses.distributed.scale.dimensions import Dimension
+from torch_tb_profiler.analyses.distributed import steps as analysis
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.groups import ParallelDimension
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.totals import GroupTotal
-from torch_tb_profiler.analyses.distributed.verdict import Verdict
+from torch_tb_profiler.analyses.distributed.verdict import StragglerVerdict
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import compare_members
@@ -32,20 +32,22 @@ def spreads(members: Members[RankSummary]) -> list[Spread]:
             each.measure,
             each.ranks,
             each.mean,
-            each.least,
+            each.min,
             each.p10,
             each.median,
             each.p90,
             each.p99,
-            each.most,
-            sources[each.least_member].worker,
-            sources[each.most_member].worker,
+            each.max,
+            sources[each.min_member].worker,
+            sources[each.max_member].worker,
         )
-        for each in analysis.spreads(columns.averages_of(members), columns.waits_of(members), rows)
+        for each in analysis.rank_spreads(columns.averages_of(members), columns.waits_of(members), rows)
     ]
 
 
-def late_hosts(comparison: Comparison, rows: Sequence[Straggler], listed: int, verdict: Verdict) -> list[LateHost]:
+def late_hosts(
+    comparison: RankComparison, rows: Sequence[Straggler], listed: int, verdict: StragglerVerdict
+) -> list[LateHost]:
     """The hosts of the first `listed` rows, in their order."""
     ranks = Counter(source.host for source in comparison.sources if source.host is not None)
     if len(ranks) < 2:
@@ -70,7 +72,7 @@ def group_families(members: Members[RankSummary]) -> list[GroupFamily]:
     return [_family(members, dimension) for dimension in columns.dimensions_of(members)[:MOST_FAMILIES]]
 
 
-def _family(members: Members[RankSummary], dimension: Dimension) -> GroupFamily:
+def _family(members: Members[RankSummary], dimension: ParallelDimension) -> GroupFamily:
     comparison, uses, totals = compare_members(members), columns.uses_of(members), columns.totals_of(members)
     own = [total for code in dimension.groups for total in totals.get(code, [])]
     calls: Counter[str] = Counter()

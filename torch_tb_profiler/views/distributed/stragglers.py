@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from torch_tb_profiler.analyses.distributed import meanwhile as windows
 from torch_tb_profiler.analyses.distributed import stragglers as delays
 from torch_tb_profiler.analyses.distributed import verdict as verdicts
-from torch_tb_profiler.analyses.distributed.causes import Cause, work_cause
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.causes import StragglerCause, find_work_cause
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.heat_map import lateness_by_step
 from torch_tb_profiler.views._shared.job.causes import because, held_up_by
 from torch_tb_profiler.views._shared.job.judgment import EXPLAINED
 from torch_tb_profiler.views._shared.names import spoken_frame
@@ -18,7 +18,7 @@ from torch_tb_profiler.views.distributed.payload.stragglers import HeatMap, Mean
 from torch_tb_profiler.views.distributed.words import meanwhile_summary
 
 
-def verdict(comparison: Comparison, judged: verdicts.Verdict, headline: Text) -> Verdict:
+def verdict(comparison: RankComparison, judged: verdicts.StragglerVerdict, headline: Text) -> Verdict:
     """Who stands out, at what cost."""
     named = comparison.sources[judged.ranks[0].member] if judged.ranks else None
     suspect = judged.suspect if judged.kind == "straggler" else None
@@ -34,19 +34,19 @@ def verdict(comparison: Comparison, judged: verdicts.Verdict, headline: Text) ->
 
 
 def stragglers(
-    comparison: Comparison,
+    comparison: RankComparison,
     rows: Sequence[delays.Straggler],
-    judged: verdicts.Verdict,
-    before: Sequence[windows.Meanwhile],
+    judged: verdicts.StragglerVerdict,
+    before: Sequence[delays.StragglerActivity],
 ) -> list[Straggler]:
     """Every rank, most cost first; empty if nothing was compared."""
-    causes = {row.member: work_cause(comparison, row) for row in before}
+    causes = {row.member: find_work_cause(comparison, row) for row in before}
     if judged.cause is not None:
         causes[judged.cause.member] = judged.cause
     return [_straggler(comparison, row, causes.get(row.member)) for row in rows]
 
 
-def _straggler(comparison: Comparison, row: delays.Straggler, cause: Cause | None) -> Straggler:
+def _straggler(comparison: RankComparison, row: delays.Straggler, cause: StragglerCause | None) -> Straggler:
     by = None if row.held_up_by is None else comparison.sources[row.held_up_by]
     source = comparison.sources[row.member]
     return Straggler(
@@ -67,15 +67,15 @@ def _straggler(comparison: Comparison, row: delays.Straggler, cause: Cause | Non
     )
 
 
-def heat_map(comparison: Comparison) -> HeatMap | None:
+def heat_map(comparison: RankComparison) -> HeatMap | None:
     """None if no arrivals can be compared."""
-    lateness = delays.lateness_by_step(comparison)
+    lateness = lateness_by_step(comparison)
     if lateness is None:
         return None
     return HeatMap([source.worker for source in comparison.sources], lateness.steps, lateness.rows)
 
 
-def meanwhile(comparison: Comparison, rows: Sequence[windows.Meanwhile]) -> list[Meanwhile]:
+def meanwhile(comparison: RankComparison, rows: Sequence[delays.StragglerActivity]) -> list[Meanwhile]:
     """What the ranks that cost most did in the windows in which they worked longer than usual."""
     return [
         Meanwhile(
@@ -85,8 +85,8 @@ def meanwhile(comparison: Comparison, rows: Sequence[windows.Meanwhile]) -> list
             collectives=row.collectives,
             steps=row.steps,
             latest=row.latest,
-            window_ns=row.window,
-            median_window_ns=row.median_window,
+            window_ns=row.busy,
+            median_window_ns=row.median_busy,
             categories=_times(row.categories, {}),
             host=_times(row.host, {}),
             frames=[RankTime(each.name, spoken_frame(each.name), each.time, each.median) for each in row.frames],
@@ -96,5 +96,5 @@ def meanwhile(comparison: Comparison, rows: Sequence[windows.Meanwhile]) -> list
     ]
 
 
-def _times(rows: Iterable[windows.RankTime], short: Mapping[str, str]) -> list[RankTime]:
+def _times(rows: Iterable[delays.RankTime], short: Mapping[str, str]) -> list[RankTime]:
     return [RankTime(row.name, short.get(row.name, row.name), row.time, row.median) for row in rows]

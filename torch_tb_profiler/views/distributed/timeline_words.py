@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch_tb_profiler.analyses.distributed.job import Source
+from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.views._shared.job.rank_names import rank_names
 from torch_tb_profiler.views._shared.text import Text, sentences, text
 
 
-def headline(aligned: Sequence[Source], late: Sequence[Source], only_two: bool) -> Text:
+def headline(aligned: Sequence[RankSource], late: Sequence[RankSource], only_two: bool) -> Text:
     """Which ranks are on the clock of the job, and which of them, on top, keep the others waiting.
 
     only_two: the job has no more ranks than these

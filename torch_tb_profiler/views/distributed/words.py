@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.matching.differences import Difference
-from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.stragglers import Straggler
-from torch_tb_profiler.analyses.distributed.verdict import Communication, Verdict
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.matching import CollectiveMismatch
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.stragglers import Straggler, StragglerActivity
+from torch_tb_profiler.analyses.distributed.verdict import CommunicationShare, StragglerVerdict
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.view import Members
@@ -25,7 +24,7 @@ from torch_tb_profiler.views._shared.job.verdict import differences, most_costly
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 
 
-def explanation(members: Members[RankSummary], verdict: Verdict) -> Text:
+def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Text:
     """What the delay and the communication cost, and why the rank is late; may be empty."""
     comparison = compare_members(members)
     if verdict.kind == "unknown":
@@ -34,7 +33,7 @@ def explanation(members: Members[RankSummary], verdict: Verdict) -> Text:
         if coming(members):
             count = f"{len(comparison.sources):,}"
             return text("The {count} ranks read so far do not tell who keeps the others waiting.", count=count)
-        return most_costly(comparison, verdict.most) if verdict.reason in ("few", "absent") else ()
+        return most_costly(comparison, verdict.costliest) if verdict.reason in ("few", "absent") else ()
     return sentences(
         differences(comparison, verdict) if verdict.kind == "balanced" else (),
         _communicating(comparison, verdict.communication, verdict.ranks) if verdict.communication else (),
@@ -45,7 +44,7 @@ def explanation(members: Members[RankSummary], verdict: Verdict) -> Text:
 # ---- communication and its cause ------------------------------------------------------------------------
 
 
-def _communicating(comparison: Comparison, spent: Communication, stragglers: Sequence[Straggler]) -> Text:
+def _communicating(comparison: RankComparison, spent: CommunicationShare, stragglers: Sequence[Straggler]) -> Text:
     """How much of a step the (other) ranks communicate without computing, and in which collective."""
     count = len(spent.members)
     if count <= MOST_NAMES:
@@ -64,21 +63,21 @@ def _communicating(comparison: Comparison, spent: Communication, stragglers: Seq
     )  # fmt: skip
 
 
-def _whole(comparison: Comparison) -> str:
+def _whole(comparison: RankComparison) -> str:
     """What the share is of: one step is not called each."""
     if per_step(comparison) != "per step":
         return "the recording"
-    alone = all(len(source.summary.steps.complete()) == 1 for source in comparison.sources)
+    alone = all(len(source.summary.steps.complete_names()) == 1 for source in comparison.sources)
     return "the step" if alone else "each step"
 
 
-def meanwhile_summary(row: Meanwhile) -> Text:
+def meanwhile_summary(row: StragglerActivity) -> Text:
     """How long a rank took before the collectives where it arrived last, beside the median rank."""
     latest = link("distributed", table="collectives", collective=row.latest)
     return text(
         "{time} before {collectives} in {steps}; the median rank took {median}.",
-        time=format_duration(row.window), collectives=Phrase(plural(row.collectives, "collective"), latest),
-        steps=plural(row.steps, "step"), median=format_duration(row.median_window),
+        time=format_duration(row.busy), collectives=Phrase(plural(row.collectives, "collective"), latest),
+        steps=plural(row.steps, "step"), median=format_duration(row.median_busy),
     )  # fmt: skip
 
 
@@ -92,7 +91,7 @@ _DISAGREEMENTS = {
 }
 
 
-def mismatch_text(name: str, difference: Difference) -> Text:
+def mismatch_text(name: str, difference: CollectiveMismatch) -> Text:
     """In which collective the ranks disagree, and on what."""
     collective = Phrase(name, link("distributed", table="collectives", collective=difference.instance))
     what = _DISAGREEMENTS[difference.what]

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.exposed import ExposedCommunication, ExposedSteps, exposed_steps
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.steps import ExposedCommunication, ExposedSteps, exposed_steps
 from torch_tb_profiler.model.trace import Int64
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS, communication_parts, not_read
@@ -52,7 +52,7 @@ def _limits(alone: IdlePayload) -> Text:
     return words.limits(alone.explained, alone.clock_shift_ns, alone=False)
 
 
-def _known(alone: IdlePayload, comparison: Comparison, exposed: ExposedSteps, step: str) -> IdlePayload:
+def _known(alone: IdlePayload, comparison: RankComparison, exposed: ExposedSteps, step: str) -> IdlePayload:
     at = {name: number for number, name in enumerate(exposed.names) if step in ("", name)}
 
     def mean(column: Int64) -> float:
@@ -60,7 +60,9 @@ def _known(alone: IdlePayload, comparison: Comparison, exposed: ExposedSteps, st
 
     whole = alone.exposed_communication_ns / max(alone.counted, 1)
     parts = communication_parts(whole, ExposedCommunication(mean(exposed.transfer), mean(exposed.waiting)))
-    waits = _waits(comparison, {late: mean(column) for late, column in exposed.behind.items()}, parts.waiting_ns)
+    waits = _waits(
+        comparison, {late: mean(column) for late, column in exposed.waiting_for.items()}, parts.waiting_ns
+    )
     return replace(
         alone,
         steps=[_step(each, comparison, exposed, at) for each in alone.steps],
@@ -72,18 +74,18 @@ def _known(alone: IdlePayload, comparison: Comparison, exposed: ExposedSteps, st
     )
 
 
-def _step(step: IdleStep, comparison: Comparison, exposed: ExposedSteps, at: Mapping[str, int]) -> IdleStep:
+def _step(step: IdleStep, comparison: RankComparison, exposed: ExposedSteps, at: Mapping[str, int]) -> IdleStep:
     """A step that counts, in parts; no more than its exposed communication."""
     number = at.get(step.name)
     if number is None or not step.complete:
         return step
     waiting = min(int(exposed.waiting[number]), step.exposed_communication_ns)
     transfer = min(int(exposed.transfer[number]), step.exposed_communication_ns - waiting)
-    behind = {late: float(column[number]) for late, column in exposed.behind.items()}
+    behind = {late: float(column[number]) for late, column in exposed.waiting_for.items()}
     return replace(step, transfer_ns=transfer, waiting_ns=waiting, waits_for=_waits(comparison, behind, waiting))
 
 
-def _waits(comparison: Comparison, behind: Mapping[int, float], waiting: float) -> list[WaitedFor]:
+def _waits(comparison: RankComparison, behind: Mapping[int, float], waiting: float) -> list[WaitedFor]:
     """`behind`: ns by position of the rank that is waited for; together no more than all of the waiting."""
     rows = []
     for late, ns in sorted(behind.items(), key=lambda each: -each[1]):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.verdict import WORTH_NAMING, Verdict
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Gain
 from torch_tb_profiler.base.units import format_ratio
 from torch_tb_profiler.view import Members
@@ -27,14 +27,18 @@ def share(average: Average, waiting: CommunicationParts, whole: str) -> Text:
     return text("{part} is waiting for other ranks.", part=part)
 
 
-def parts(members: Members[RankSummary], verdict: Verdict, waiting: CommunicationParts, by_kernels: bool) -> Text:
+def parts(
+    members: Members[RankSummary], verdict: StragglerVerdict, waiting: CommunicationParts, by_kernels: bool
+) -> Text:
     """What communication is spent on, `by_kernels` that which nothing hides, and whether a rank stands out."""
     if waiting.transfer_ns + waiting.waiting_ns + waiting.uncompared_ns <= 0:
         return headline(members, verdict)
     return sentences(parts_sentence(waiting, hidden=not by_kernels), headline(members, verdict))
 
 
-def straggler(members: Members[RankSummary], verdict: Verdict, position: int, average: Average) -> Recommendation:
+def straggler(
+    members: Members[RankSummary], verdict: StragglerVerdict, position: int, average: Average
+) -> Recommendation:
     """To find out why the ranks that keep the others waiting are late; `position`: the rank that is looked at."""
     comparison, late = compare_members(members), [row.member for row in verdict.ranks]
     cause = cause_sentence(comparison, verdict.cause, per_step(comparison)) if verdict.cause else ()
@@ -53,7 +57,7 @@ def straggler(members: Members[RankSummary], verdict: Verdict, position: int, av
         gain_share=gain_share,
         basis="ranks",
         rule=f"the files of all ranks, compared in Distributed, show who is late, which costs at least "
-        f"{WORTH_NAMING:.0%} of a step",
+        f"{MIN_COST_SHARE:.0%} of a step",
         code="",
         exception="the work cannot be divided more evenly between the ranks.",
         evidence=_EVIDENCE,

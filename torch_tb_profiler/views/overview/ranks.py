@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.distributed.exposed import exposed_communication
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.steps import exposed_communication
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Finding, Gain
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.view import Members, NoParams

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.distributed.causes import Cause
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.job import Source
+from torch_tb_profiler.analyses.distributed.causes import StragglerCause
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.base.units import format_duration
 from torch_tb_profiler.views._shared.job.rank_names import rank_names
 from torch_tb_profiler.views._shared.names import spoken_frame, spoken_name
@@ -22,7 +22,7 @@ _CATEGORY_WORDS = {
 }
 
 
-def cause_sentence(comparison: Comparison, cause: Cause, per_step: str) -> Text:
+def cause_sentence(comparison: RankComparison, cause: StragglerCause, per_step: str) -> Text:
     """What the (first) late rank does that the median rank does not."""
     rank = rank_names([comparison.sources[cause.member]], capital=False)
     other = "the other rank" if len(comparison.sources) == 2 else "the median rank"
@@ -58,7 +58,7 @@ def cause_sentence(comparison: Comparison, cause: Cause, per_step: str) -> Text:
     )
 
 
-def because(comparison: Comparison, cause: Cause) -> Text:
+def because(comparison: RankComparison, cause: StragglerCause) -> Text:
     """The evidence alone, as the cell of a table."""
     evidence = link("distributed", table="collectives", collective=cause.collective)
     if cause.kind == "slower_link":
@@ -71,12 +71,12 @@ def because(comparison: Comparison, cause: Cause) -> Text:
     return text("{more} more in {name}", more=more, name=Phrase(_spoken(cause), evidence))
 
 
-def held_up_by(source: Source) -> Text:
+def held_up_by(source: RankSource) -> Text:
     """Of a rank that passes another's lateness on."""
     return text("waits for {rank}", rank=rank_names([source], capital=False))
 
 
-def _spoken(cause: Cause) -> str:
+def _spoken(cause: StragglerCause) -> str:
     if cause.where == "frame":
         return spoken_frame(cause.name)
     return spoken_name(cause.short_name or cause.name)

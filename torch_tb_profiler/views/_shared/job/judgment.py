@@ -6,11 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile, meanwhile
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.stragglers import Straggler, stragglers
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.stragglers import (
+    Straggler,
+    StragglerActivity,
+    straggler_activity,
+    stragglers,
+)
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal, worker_totals
-from torch_tb_profiler.analyses.distributed.verdict import Verdict, judge
+from torch_tb_profiler.analyses.distributed.verdict import StragglerVerdict, judge_ranks
 from torch_tb_profiler.model.trace import derived
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.members import compare_members, members_costs
@@ -24,8 +28,8 @@ class Judgment(msgspec.Struct, frozen=True):
 
     rows: Sequence[Straggler]
     totals: Sequence[WorkerTotal]
-    before: Sequence[Meanwhile]
-    verdict: Verdict
+    before: Sequence[StragglerActivity]
+    verdict: StragglerVerdict
 
 
 @derived
@@ -34,5 +38,5 @@ def judge_members(members: Members[RankSummary]) -> Judgment:
     comparison, cost = compare_members(members), members_costs(members)
     rows, totals = stragglers(comparison, cost), worker_totals(comparison)
     explained = [row.member for row in rows if row.cost > 0][: 2 * EXPLAINED]
-    before = meanwhile(comparison, cost.work, explained)
-    return Judgment(rows, totals, before, judge(comparison, cost, rows, totals, before))
+    before = straggler_activity(comparison, cost.work, explained)
+    return Judgment(rows, totals, before, judge_ranks(comparison, cost, rows, totals, before))

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import re
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison, compare
-from torch_tb_profiler.analyses.distributed.costs.costs import Costs, costs
-from torch_tb_profiler.analyses.distributed.job import Source
-from torch_tb_profiler.analyses.distributed.reduction.rank_details import RankDetails, details
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison, compare_ranks
+from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, straggler_costs
+from torch_tb_profiler.analyses.distributed.job import RankSource
+from torch_tb_profiler.analyses.distributed.rank_details import RankDetails, rank_details
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarize_rank
 from torch_tb_profiler.model.trace import derived
 from torch_tb_profiler.view import Member, Members, Reduction
 
-RANK_DETAILS = Reduction("distributed-details", RankDetails, details)
+RANK_DETAILS = Reduction("distributed-details", RankDetails, rank_details)
 """What each rank did before its operations."""
 
-RANK_SUMMARIES = Reduction("distributed", RankSummary, summarize, RANK_DETAILS)
+RANK_SUMMARIES = Reduction("distributed", RankSummary, summarize_rank, RANK_DETAILS)
 
 _HOST_AND_PROCESS = re.compile(r"^(?P<host>.*)_(?P<process>\d+)$", re.DOTALL)
 
 
 @derived
-def compare_members(members: Members[RankSummary]) -> Comparison:
+def compare_members(members: Members[RankSummary]) -> RankComparison:
     """The comparison of the members that are ready."""
-    return compare(
-        Source(
+    return compare_ranks(
+        RankSource(
             member.worker,
             rank_of(member),
             member.result.host or host_and_process(member.worker)[0],
@@ -37,10 +37,10 @@ def compare_members(members: Members[RankSummary]) -> Comparison:
 
 
 @derived
-def members_costs(members: Members[RankSummary]) -> Costs:
+def members_costs(members: Members[RankSummary]) -> StragglerCosts:
     """What the lateness of each member that is ready costs."""
     comparison = compare_members(members)
-    return costs(comparison.job, comparison.matching, comparison.split)
+    return straggler_costs(comparison.job, comparison.matching, comparison.split)
 
 
 def rank_of(member: Member[RankSummary]) -> int | None:

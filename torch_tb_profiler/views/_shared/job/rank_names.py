@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.job import Source
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.model.communication.groups import spell_ranks
 from torch_tb_profiler.views._shared.names import worker_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, text
@@ -19,7 +19,7 @@ MOST_TEXT = 200
 RANKS_TABLE = link("distributed", table="ranks")
 
 
-def rank_names(sources: Sequence[Source], capital: bool = True) -> Text:
+def rank_names(sources: Sequence[RankSource], capital: bool = True) -> Text:
     """Ranks 0, 1 and 3, each of which opens its timeline; the workers where a rank is unknown."""
     numbered = all(source.rank is not None for source in sources)
     if len(sources) == 1:
@@ -44,16 +44,16 @@ def short_ranks(ranks: Sequence[int]) -> str:
     return f"{','.join(map(str, first))} and {len(ranks) - len(first):,} more"
 
 
-def _timeline(source: Source) -> str:
+def _timeline(source: RankSource) -> str:
     return link("trace", worker=source.worker)
 
 
-def names_of(comparison: Comparison, members: Sequence[int], capital: bool = True) -> Text:
+def names_of(comparison: RankComparison, members: Sequence[int], capital: bool = True) -> Text:
     """Of these positions, in order."""
     return rank_names([comparison.sources[member] for member in sorted(members)], capital)
 
 
-def per_step(comparison: Comparison) -> str:
+def per_step(comparison: RankComparison) -> str:
     """What times refer to."""
     recorded = all(source.summary.recorded_steps for source in comparison.sources)
     return "per step" if recorded else "in the recording"

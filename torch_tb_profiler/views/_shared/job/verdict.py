@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.costs.costs import Suspect
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.groups import expected_ranks
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
-from torch_tb_profiler.analyses.distributed.verdict import WORTH_NAMING, Verdict
+from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.view import Members
@@ -19,7 +19,7 @@ from torch_tb_profiler.views._shared.job.reading import coming
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 
 
-def headline(members: Members[RankSummary], verdict: Verdict) -> Text:
+def headline(members: Members[RankSummary], verdict: StragglerVerdict) -> Text:
     """Who keeps the others waiting, or may; that no rank stands out; or why that is unknown. Until all ranks are
     read, it speaks of those that are."""
     comparison = compare_members(members)
@@ -34,12 +34,12 @@ def headline(members: Members[RankSummary], verdict: Verdict) -> Text:
         )
     if verdict.kind == "straggler":
         return _costly(comparison, verdict)
-    if verdict.kind == "uncertain" and verdict.weak is not None:
-        return _doubtful(comparison, verdict.weak)
+    if verdict.kind == "uncertain" and verdict.possible is not None:
+        return _doubtful(comparison, verdict.possible)
     return text("No rank stands out.")
 
 
-def _doubtful(comparison: Comparison, weak: Suspect) -> Text:
+def _doubtful(comparison: RankComparison, weak: Suspect) -> Text:
     """What it would cost, if it were no chance."""
     return text(
         "{names} may keep {others} waiting: {cost} {per_step}, which {steps} cannot tell from chance.",
@@ -49,14 +49,14 @@ def _doubtful(comparison: Comparison, weak: Suspect) -> Text:
     )  # fmt: skip
 
 
-def _recorded(comparison: Comparison) -> str:
+def _recorded(comparison: RankComparison) -> str:
     """What there is to tell from."""
     steps = max(len(source.summary.steps) for source in comparison.sources)
     one = "one step" if per_step(comparison) == "per step" else "one recording"
     return one if steps == 1 else plural(steps, "step")
 
 
-def _unknown(comparison: Comparison, verdict: Verdict) -> Text:
+def _unknown(comparison: RankComparison, verdict: StragglerVerdict) -> Text:
     if verdict.reason == "empty":
         return text("No {rank} of this job can be compared.", rank=Phrase("rank", RANKS_TABLE))
     if verdict.reason == "alone":
@@ -80,7 +80,7 @@ def _unknown(comparison: Comparison, verdict: Verdict) -> Text:
     return text("No collective could be compared between the ranks, so waiting cannot be attributed.")
 
 
-def _costly(comparison: Comparison, verdict: Verdict, capital: bool = True) -> Text:
+def _costly(comparison: RankComparison, verdict: StragglerVerdict, capital: bool = True) -> Text:
     names = names_of(comparison, [row.member for row in verdict.ranks], capital)
     suspect, row = verdict.suspect, verdict.ranks[0]
     cost = format_duration(suspect.cost if suspect else row.cost)
@@ -104,7 +104,7 @@ def _costly(comparison: Comparison, verdict: Verdict, capital: bool = True) -> T
     )  # fmt: skip
 
 
-def most_costly(comparison: Comparison, row: Straggler | None) -> Text:
+def most_costly(comparison: RankComparison, row: Straggler | None) -> Text:
     """Of a job of which no rank is named because most ranks, or the late one, are not here."""
     if row is None:
         return text("No delay is attributed to those that are here.")
@@ -115,30 +115,31 @@ def most_costly(comparison: Comparison, row: Straggler | None) -> Text:
     )  # fmt: skip
 
 
-def differences(comparison: Comparison, verdict: Verdict) -> Text:
+def differences(comparison: RankComparison, verdict: StragglerVerdict) -> Text:
     """Of a job of which no rank stands out: what the differences between its ranks cost nevertheless."""
     times = per_step(comparison)
-    if verdict.weak is not None:
+    if verdict.possible is not None:
         return text(
             "{cost}, which {steps} cannot tell from chance.",
-            cost=_most(comparison, verdict.weak.members, verdict.weak.cost),
+            cost=_most(comparison, verdict.possible.members, verdict.possible.cost),
             steps=_recorded(comparison),
         )
-    if verdict.spread is not None:
+    if verdict.imbalance is not None:
         return text(
             "Differences between the ranks cost {cost} {per_step}; no rank, nor a few of them, causes most of it.",
-            cost=format_duration(verdict.spread), per_step=times,
+            cost=format_duration(verdict.imbalance), per_step=times,
         )  # fmt: skip
-    if verdict.most is None:
+    if verdict.costliest is None:
         return text("No delay is attributed to any of them.")
     return text(
         "{cost}, less than {worth} of {whole}.",
-        cost=_most(comparison, [verdict.most.member], verdict.most.cost), worth=format_ratio(WORTH_NAMING),
+        cost=_most(comparison, [verdict.costliest.member], verdict.costliest.cost),
+        worth=format_ratio(MIN_COST_SHARE),
         whole="a step" if times == "per step" else "it",
     )  # fmt: skip
 
 
-def _most(comparison: Comparison, members: Sequence[int], cost: float) -> Text:
+def _most(comparison: RankComparison, members: Sequence[int], cost: float) -> Text:
     """What the costliest ranks cost, without a full stop."""
     several = len(comparison.sources) > 2
     return text(
@@ -149,7 +150,7 @@ def _most(comparison: Comparison, members: Sequence[int], cost: float) -> Text:
     )  # fmt: skip
 
 
-def _last_in(comparison: Comparison, row: Straggler) -> Phrase:
+def _last_in(comparison: RankComparison, row: Straggler) -> Phrase:
     worker = comparison.sources[row.member].worker
     return Phrase(
         f"{row.last:,} of {plural(row.collectives, 'collective')}",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from torch_tb_profiler.analyses.distributed.collectives.table import Sort
+from torch_tb_profiler.analyses.distributed.collectives import CollectiveSort
 from torch_tb_profiler.view import Page
 from torch_tb_profiler.views._shared.text import Text
 
@@ -19,7 +19,7 @@ class CollectivesParams(Page, frozen=True):
     mismatched  only those on which the ranks disagree
     """
 
-    sort: Sort = "start"
+    sort: CollectiveSort = "start"
     descending: bool = False
     group: int = -1
     name: str = ""

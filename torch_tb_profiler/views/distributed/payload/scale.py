@@ -7,8 +7,8 @@ from typing import Annotated
 
 import msgspec
 
-from torch_tb_profiler.analyses.distributed.scale.maxima import Shown
-from torch_tb_profiler.analyses.distributed.scale.spreads import Measure
+from torch_tb_profiler.analyses.distributed.heat_map import MapValue
+from torch_tb_profiler.analyses.distributed.steps import SpreadMeasure
 from torch_tb_profiler.views._shared.text import Text
 
 
@@ -19,7 +19,7 @@ class Spread(msgspec.Struct, frozen=True):
     least_worker, most_worker  the first rank with the least and with the greatest
     """
 
-    measure: Measure
+    measure: SpreadMeasure
     ranks: int
     mean_ns: float
     least_ns: float
@@ -83,7 +83,7 @@ class MapParams(msgspec.Struct, frozen=True):
     begin, end  the part [begin, end) of these in their order, null: to the last
     """
 
-    show: Shown = "late"
+    show: MapValue = "late"
     by: str = "rank"
     mark: str = ""
     begin: Annotated[int, msgspec.Meta(ge=0)] = 0

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.scale.keys import Keys, keys_by
-from torch_tb_profiler.analyses.distributed.scale.maxima import Column, Maxima, maxima, shown_cells
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.heat_map import (
+    BinnedCells,
+    RankBin,
+    RankOrder,
+    bin_cells,
+    map_values,
+    rank_orders,
+)
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import derived
 from torch_tb_profiler.view import Members, RunView
@@ -23,8 +29,8 @@ def build(members: Members[RankSummary], params: MapParams) -> RankMap:
     if params.by not in orders:
         raise NotFoundError(f"the ranks have no {params.by!r}", hint=f"one of {', '.join(orders)}")
     keys = orders[params.by]
-    shown = maxima(
-        shown_cells(comparison, columns.steps_of(members), params.show),
+    shown = bin_cells(
+        map_values(comparison, columns.steps_of(members), params.show),
         comparison.job.steps,
         keys.values,
         params.begin,
@@ -42,11 +48,11 @@ def build(members: Members[RankSummary], params: MapParams) -> RankMap:
 
 
 @derived
-def _orders(members: Members[RankSummary]) -> Mapping[str, Keys]:
-    return keys_by(compare_members(members), columns.dimensions_of(members))
+def _orders(members: Members[RankSummary]) -> Mapping[str, RankOrder]:
+    return rank_orders(compare_members(members), columns.dimensions_of(members))
 
 
-def _marked(comparison: Comparison, shown: Maxima, keys: Keys, worker: str) -> int | None:
+def _marked(comparison: RankComparison, shown: BinnedCells, keys: RankOrder, worker: str) -> int | None:
     key = int(keys.values[comparison.positions[worker]]) if worker in comparison.positions else None
     marked = (
         at
@@ -56,7 +62,7 @@ def _marked(comparison: Comparison, shown: Maxima, keys: Keys, worker: str) -> i
     return next(marked, None)
 
 
-def _column(comparison: Comparison, shown: Maxima, keys: Keys, column: Column) -> MapColumn:
+def _column(comparison: RankComparison, shown: BinnedCells, keys: RankOrder, column: RankBin) -> MapColumn:
     first, last = (keys.names[shown.keys[at]] for at in (column.first, column.last))
     worst = None if column.worst is None else comparison.sources[column.worst]
     return MapColumn(

@@ -1,1 +1,0 @@
-"""Collectives across ranks: the table of all, the participants of one, those that join chosen ranks."""

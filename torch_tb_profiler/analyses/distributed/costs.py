@@ -1,0 +1,252 @@
+"""What each rank's lateness costs the job: the difference to the same job in which the rank works a typical time.
+
+A rank that is late because it waits for another works no longer than is typical, and costs nothing. Two ranks that
+are late at once cost nothing each, as the other is still late: so ranks are also replayed together, and the ranks
+of a host.
+
+A collective may also take longer than it needs to although all its present ranks have arrived. Either a link of
+its ranks is slower: other ranks transfer as much in less time. Or ranks whose traces are missing arrive late: then
+all the present ranks wait, and the shortest of their times is not the transfer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.matching import Matching
+from torch_tb_profiler.analyses.distributed.replay import ReplayResult, ReplayScenarios, replay_job
+from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
+from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
+from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.base.median import median
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64
+
+MAX_REPLAYED_RANKS = 24
+"""Number of ranks, those that work longest beyond the typical time, whose cost is computed; the others cost 0."""
+
+MAX_SET_SIZE = 8
+"""Most ranks that are replayed together; at most a quarter of all ranks are."""
+
+MIN_HOST_EXCESS_RATIO, MIN_LATE_HOST_SHARE = 0.5, 0.75
+"""The ranks of a host are late together if at least this share of them works longer than is typical, each by more
+than this ratio of the host's largest excess."""
+
+_MIN_HELD_UP_SHARE = 0.5
+"""A rank is held up by another if, without it, it would arrive earlier by at least this share of its lateness."""
+
+_SHARED_LINK_COST_RATIO = 0.95
+"""Ranks with slow links share the blame if their costs are at least this ratio of the largest."""
+
+
+class Suspect(msgspec.Struct, frozen=True):
+    """Ranks that were replayed together, and the ns per step that they cost the others.
+
+    reason  work: they work longer than is typical; transfer: their links are slow; absent: ranks whose traces are
+            missing arrive late
+    host    the host if all of its ranks were replayed
+    """
+
+    members: tuple[int, ...]
+    cost: float
+    reason: Literal["work", "transfer", "absent"] = "work"
+    host: str | None = None
+
+
+class StragglerCosts(msgspec.Struct, frozen=True):
+    """What lateness costs.
+
+    by_rank     float64[ranks]  ns per step that each rank costs the others
+    sets        sets of ranks: those of each host, and those that work longest beyond the typical time
+    imbalance   ns per step that all differences between the ranks cost
+    slow_links  ranks whose collectives transfer more slowly than the same ones of other ranks
+    absent      what ranks without a trace cost
+    held_up_by  int64[ranks]: the rank that makes it late, itself if none does
+    """
+
+    by_rank: Float64
+    sets: tuple[Suspect, ...]
+    imbalance: float
+    slow_links: tuple[Suspect, ...]
+    absent: Suspect
+    held_up_by: Int64
+    work: WorkWindows
+
+
+def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit) -> StragglerCosts:
+    """Compute what every rank's lateness costs; all 0 if nothing was compared."""
+    work, ranks = work_windows(job), len(job.sources)
+    member = job.table.member[work.rows]
+    net, positive = np.zeros(ranks, np.int64), np.zeros(ranks, np.int64)
+    np.add.at(net, member, work.excess)
+    np.add.at(positive, member, np.maximum(work.excess, 0))
+    replayed = np.argsort(-positive, kind="stable")[:MAX_REPLAYED_RANKS].tolist()
+    sets = [*_late_hosts(job, net), *_largest_sets(net, ranks)]
+    excess, absent = _transfer_excess(job, matching, split), _waiting_for_absent_ranks(job, matching, split)
+    slow = _slow_link_ranks(job, matching, split, excess)
+    groups = [(rank,) for rank in replayed] + [members for members, _ in sets] + [tuple(range(ranks))]
+    typical = np.zeros((ranks, len(groups) + len(slow) + 1), np.bool_)
+    for column, members in enumerate(groups):
+        typical[list(members), column] = True
+    saving = np.zeros((len(matching), typical.shape[1]), np.int64)
+    for column, rank in enumerate(slow, len(groups)):
+        touched = np.zeros(len(matching), np.bool_)
+        touched[matching.instance[job.table.member == rank]] = True
+        saving[:, column] = np.where(touched, excess, 0)
+    saving[:, -1] = absent
+    result = replay_job(job, matching, split, work, ReplayScenarios(typical, saving))
+    steps = max(median([max(len(source.summary.steps), 1) for source in job.sources]), 1) if ranks else 1
+    earlier = result.earlier / steps
+    by_rank = np.zeros(ranks)
+    by_rank[replayed] = [
+        _cost_to_others(earlier[:, column], members) for column, members in enumerate(groups[: len(replayed)])
+    ]
+    return StragglerCosts(
+        by_rank=by_rank,
+        sets=tuple(
+            Suspect(members, _cost_to_others(earlier[:, column], members), host=host)
+            for column, (members, host) in enumerate(sets, len(replayed))
+        ),
+        imbalance=max([_cost_to_others(column, ()) for column in earlier[:, : len(groups)].T], default=0.0),
+        slow_links=_merge_links(
+            [
+                Suspect((rank,), _cost_to_others(earlier[:, column], ()), "transfer")
+                for column, rank in enumerate(slow, len(groups))
+            ]
+        ),
+        absent=Suspect((), _cost_to_others(earlier[:, -1], ()), "absent"),
+        held_up_by=_held_up_by(job, split, matching, result, replayed),
+        work=work,
+    )
+
+
+def _cost_to_others(earlier: Float64, members: Sequence[int]) -> float:
+    """Return the largest saving of the other ranks, as the job is done when the last rank is."""
+    others = np.delete(earlier, list(members))
+    return max(float((others if len(others) else earlier).max(initial=0.0)), 0.0)
+
+
+def _late_hosts(job: DistributedJob, net: Int64) -> list[tuple[tuple[int, ...], str | None]]:
+    """Return the ranks of each host with several ranks, most of which work longer than is typical."""
+    hosts: dict[str, list[int]] = {}
+    for member, source in enumerate(job.sources):
+        if source.host is not None:
+            hosts.setdefault(source.host, []).append(member)
+    late = {
+        host: net[members] > max(net[members].max() * MIN_HOST_EXCESS_RATIO, 0) for host, members in hosts.items()
+    }
+    return [
+        (tuple(members), host)
+        for host, members in hosts.items()
+        if len(hosts) > 1 and len(members) > 1 and late[host].mean() >= MIN_LATE_HOST_SHARE
+    ]
+
+
+def _largest_sets(net: Int64, ranks: int) -> list[tuple[tuple[int, ...], str | None]]:
+    """Return the two, three, ... ranks that work longest beyond the typical time."""
+    order = [rank for rank in np.argsort(-net, kind="stable").tolist() if net[rank] > 0]
+    max_size = min(MAX_SET_SIZE, ranks // 4, len(order))
+    return [(tuple(sorted(order[:size])), None) for size in range(2, max_size + 1)]
+
+
+def _slow_link_ranks(job: DistributedJob, matching: Matching, split: WaitingSplit, excess: Int64) -> list[int]:
+    """Return the ranks whose collectives transfer longest beyond the typical time."""
+    sums = np.zeros(len(job.sources), np.int64)
+    rows = np.flatnonzero(split.compared)
+    np.add.at(sums, job.table.member[rows], excess[matching.instance[rows]])
+    return [rank for rank in np.argsort(-sums, kind="stable")[:MAX_SET_SIZE].tolist() if sums[rank] > 0]
+
+
+def _merge_links(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
+    """Merge the costliest suspects into one: ranks that share the same slow collectives cost the same."""
+    if not suspects:
+        return ()
+    cost = max(suspect.cost for suspect in suspects)
+    costliest = [suspect for suspect in suspects if suspect.cost >= _SHARED_LINK_COST_RATIO * cost]
+    members = tuple(sorted(suspect.members[0] for suspect in costliest))
+    return (Suspect(members, cost, "transfer"),) if cost > 0 else ()
+
+
+def _held_up_by(
+    job: DistributedJob, split: WaitingSplit, matching: Matching, result: ReplayResult, replayed: Sequence[int]
+) -> Int64:
+    """Return int64[ranks], the rank whose lateness each rank passes on when it arrives last."""
+    late = np.zeros(len(job.sources), np.int64)
+    rows = np.flatnonzero(split.compared)
+    longest = np.zeros(len(matching), np.int64)
+    np.maximum.at(longest, matching.instance[rows], split.waiting[rows])
+    last = rows[split.waiting[rows] == 0]
+    np.add.at(late, job.table.member[last], longest[matching.instance[last]])
+    by = np.arange(len(late))
+    if len(replayed):
+        arrivals = result.arrivals[:, : len(replayed)].copy()
+        arrivals[replayed, np.arange(len(replayed))] = 0
+        best = arrivals.argmax(axis=1)
+        held_up = (arrivals[by, best] >= _MIN_HELD_UP_SHARE * late) & (late > 0)
+        by[held_up] = np.asarray(replayed)[best[held_up]]
+    return by
+
+
+# ---- transfers ------------------------------------------------------------------------------------------
+
+
+def _example_rows(matching: Matching, split: WaitingSplit) -> Int64:
+    """Return int64[c], one row of each compared collective, NO_CODE for the others."""
+    rows = np.full(len(matching), NO_CODE, np.int64)
+    compared = np.flatnonzero(split.compared)
+    rows[matching.instance[compared]] = compared
+    return rows
+
+
+def _transfer_excess(job: DistributedJob, matching: Matching, split: WaitingSplit) -> Int64:
+    """Return int64[c], the ns by which a transfer exceeds the median of the same collectives of other ranks.
+
+    Collectives are the same if name, bytes, and number of ranks are equal. Collectives of one group, or messages
+    between the same ranks, are not compared with each other. The excess is 0 if there are no others or a rank is
+    missing.
+    """
+    table, examples = job.table, _example_rows(matching, split)
+    known = np.flatnonzero((examples >= 0) & matching.complete)
+    rows = examples[known]
+    excess = np.zeros(len(matching), np.int64)
+    message = np.sort(np.stack([table.source[rows], table.target[rows]]), axis=0)
+    channel = group(table.group[rows], *message).which
+    similar = group(table.collective[rows], table.message[rows], matching.sizes[known])
+    for number in np.flatnonzero(np.bincount(similar.which) > 1).tolist():
+        same = np.flatnonzero(similar.which == number)
+        channels, which = np.unique(channel[same], return_inverse=True)
+        if len(channels) < 2:
+            continue
+        transfer = split.transfer[rows[same]]
+        by_channel = np.array([median(transfer[which == i]) for i in range(len(channels))])
+        others = np.array([median(np.delete(by_channel, i)) for i in range(len(channels))])
+        excess[known[same]] = np.maximum(transfer - others[which].astype(np.int64), 0)
+    return excess
+
+
+def _waiting_for_absent_ranks(job: DistributedJob, matching: Matching, split: WaitingSplit) -> Int64:
+    """Return int64[c], the ns that all present ranks waited at least for ranks whose traces are missing.
+
+    A collective of the same group that moved as much or more in less time shows how long the transfer needs.
+    """
+    table, examples = job.table, _example_rows(matching, split)
+    rows = examples[examples >= 0]
+    waits = np.zeros(len(matching), np.int64)
+    kinds = group(table.group[rows], table.collective[rows])
+    for number in range(len(kinds)):
+        same = rows[kinds.which == number]
+        sizes = table.message[same]
+        order = np.argsort(-sizes, kind="stable")
+        same, sizes = same[order], sizes[order]
+        if (sizes == ABSENT).any():
+            continue
+        shortest = np.minimum.accumulate(split.transfer[same])
+        # The last collective of equal size has the minimum over all of them.
+        last = np.searchsorted(-sizes, -sizes, "right") - 1
+        waits[matching.instance[same]] = split.transfer[same] - shortest[last]
+    waits[matching.complete] = 0
+    return waits

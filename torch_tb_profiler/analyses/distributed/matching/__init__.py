@@ -1,1 +1,0 @@
-"""Which operations of different ranks are one collective."""

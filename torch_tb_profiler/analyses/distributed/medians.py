@@ -1,0 +1,65 @@
+"""Sorting by group, and medians of groups.
+
+Each function takes `which`, int64[k] the group 0..count-1 of each value.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from torch_tb_profiler.model.trace import ABSENT, Int64
+
+
+def sort_by_group(which: Int64, values: Int64, count: int) -> Int64:
+    """Return int64[k], positions in order of group, then of value; equal values in any order."""
+    key = _combined_key(which, values, count)
+    return np.lexsort((values, which)) if key is None else np.argsort(key)
+
+
+def stable_sort_by_group(which: Int64, values: Int64, count: int) -> Int64:
+    """Return int64[k], positions in order of group, then of value; equal values in their original order."""
+    key = _combined_key(which, values, count)
+    return np.lexsort((values, which)) if key is None else np.argsort(key, kind="stable")
+
+
+def _combined_key(which: Int64, values: Int64, count: int) -> Int64 | None:
+    """Return one sort key, several times faster to sort by than group and value, or None if it overflows."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    return which * (high - low + 1) + (values - low) if count * (high - low + 1) < 2**63 else None
+
+
+def medians_of_others(values: Int64, begin: Int64, size: Int64, position: Int64) -> Int64:
+    """Return int64[k], the median of a group without the value at `position`, rounded down.
+
+    values    sorted within each group
+    begin     int64[k]  where the group begins in `values`; size: number of its values, at least 2
+    position  int64[k]  index within the group of the value left out
+    """
+    # Shifts, as numpy divides several times more slowly.
+    low, high = ((middle + (middle >= position)) for middle in ((size - 2) >> 1, (size - 1) >> 1))
+    below, above = values[begin + low], values[begin + high]
+    middle: Int64 = below + ((above - below) >> 1)
+    return middle
+
+
+def lower_medians(values: Int64, which: Int64, count: int) -> Int64:
+    """Return int64[count], the median (of two middle values the lower) of each group; ABSENT for empty groups."""
+    order = sort_by_group(which, values, count)
+    counts = np.bincount(which, minlength=count)
+    begins = np.cumsum(counts) - counts
+    medians = np.full(count, ABSENT)
+    nonempty = counts > 0
+    medians[nonempty] = values[order[(begins + (counts - 1) // 2)[nonempty]]]
+    return medians
+
+
+def middle_means(values: Int64, which: Int64, counts: Int64) -> Int64:
+    """Return int64[len(counts)], the median of each group, the mean of the two middle values rounded towards 0.
+
+    counts  number of values of each group, at least 1
+    """
+    ordered = values[np.lexsort((values, which))]
+    begin = np.cumsum(counts) - counts
+    low, high = (ordered[begin + place].astype(np.float64) for place in ((counts - 1) // 2, counts // 2))
+    middles: Int64 = ((low + high) / 2).astype(np.int64)
+    return middles

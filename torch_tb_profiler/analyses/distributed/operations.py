@@ -1,0 +1,307 @@
+"""The communication operations of one rank: as a table, and packed into 52 bytes each for the cache.
+
+`operation_table` adds to the recorded operations what the comparison of ranks needs: the step, the exposed time,
+the bytes that cross the link, and how long the computation stalled for the operation:
+
+    compute   |== backward ==|.................|== optimizer ==
+    nccl         |------ all_reduce ----------|
+                             |<--- stall ---->|
+
+`pack_operations` stores what operations have in common once, as a kind, since they mostly differ in numbers and
+times:
+
+    kinds   0: all_reduce of 4 MB in group 2 ...        rows   0  step 3  number 17  start ...  latency ...
+            1: all_gather ...                                  1  step 3  number 18  start ...  latency ...
+                                                               0  step 4  number 19  start ...  latency ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.base.intervals import Intervals, OwnedIntervals, covered_time, merge, subtract
+from torch_tb_profiler.model.communication.collectives import Collectives
+from torch_tb_profiler.model.communication.events import communication_calls
+from torch_tb_profiler.model.communication.names import ALL_TO_ALL
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.steps import Steps
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int32, Int64, Trace
+
+OPERATION = np.dtype(
+    [
+        ("group", "<i4"), ("step", "<i4"), ("collective", "<i4"), ("backend", "<i4"), ("dtype", "<i4"),
+        ("timing", "i1"), ("sequence", "<i8"), ("source", "<i8"), ("target", "<i8"),
+        ("issue", "<i8"), ("start", "<i8"), ("end", "<i8"), ("latency", "<i8"), ("exposed", "<i8"),
+        ("stall", "<i8"), ("bytes_in", "<i8"), ("bytes_out", "<i8"), ("message", "<i8"), ("bus", "<f8"),
+        ("window", "<i8"),
+    ]
+)  # fmt: skip
+"""One communication operation: the fields of `model.communication.collectives.Collectives`, and in addition
+
+step       index among the summary's steps of the step in which the host issued it, NO_CODE outside of all steps
+latency    ns in which it runs, and exposed: ns of that not overlapped with computation; ABSENT without timing
+stall      ns before its end in which the computation waited for it, 0 if it did not wait
+message    bytes that bandwidth refers to, and bus: bytes that cross the slowest link by NCCL's factors (NaN:
+           unknown)
+window     ns from the start of the rank's previous operation (for the first: from the start of the first step) to
+           its own start; ABSENT without timing
+"""
+
+Operations = npt.NDArray[np.void]
+"""An array of OPERATION."""
+
+_END_LAG_DIVISOR = 20
+"""Without a GPU, a communication thread may record the end of an operation later than the waiting thread resumes:
+by at most the operation's duration divided by this."""
+
+
+def operation_table(trace: Trace, operations: Collectives, spans: Steps, computation: Intervals) -> Operations:
+    """Return the recorded `operations` of a rank as an array of OPERATION."""
+    table = np.zeros(len(operations), OPERATION)
+    recorded = (
+        "group", "collective", "backend", "dtype", "timing", "sequence", "source", "target",
+        "issue", "start", "end", "bytes_in", "bytes_out",
+    )  # fmt: skip
+    for name in recorded:
+        table[name] = getattr(operations, name)
+    table["step"] = _step_indices(operations, spans)
+    timed = operations.start != ABSENT
+    latency = operations.parts.totals(len(operations))
+    exposed = latency - overlapped_times(operations.parts, computation, len(operations))
+    table["latency"] = np.where(timed, latency, ABSENT)
+    table["exposed"] = np.where(timed, exposed, ABSENT)
+    table["stall"] = computation_stalls(trace, operations, computation)
+    table["message"], table["bus"] = _message_sizes(operations)
+    rows, starts, ends_ = operation_windows(operations, spans)
+    table["window"] = ABSENT
+    table["window"][rows] = ends_ - starts
+    return table
+
+
+def overlapped_times(parts: OwnedIntervals, computation: Intervals, count: int) -> Int64:
+    """Return int64[count], the ns of each owner that `computation` overlaps."""
+    overlapped = np.zeros(count, np.int64)
+    np.add.at(overlapped, parts.owner, covered_time(computation, parts.starts, parts.ends))
+    return overlapped
+
+
+def operation_windows(operations: Collectives, spans: Steps) -> tuple[Int64, Int64, Int64]:
+    """Return (rows, starts, ends) of the windows before all operations with a time.
+
+    A window reaches from the start of the previous operation to the start of the operation itself.
+    """
+    rows = np.flatnonzero(operations.start != ABSENT)
+    end = operations.start[rows]
+    start = np.append(spans.starts.min(initial=int(end[0])) if len(rows) else [], end[:-1]).astype(np.int64)
+    return rows, np.minimum(start, end), end
+
+
+def _step_indices(operations: Collectives, spans: Steps) -> Int64:
+    """Return the step in which the host issued each operation or, if that is not recorded, in which it ran."""
+    issued = operations.issue != ABSENT
+    on_host = _containing_step(operations.issue, spans.host_starts, spans.host_ends)
+    return np.where(issued, on_host, _containing_step(operations.start, spans.starts, spans.ends))
+
+
+def _containing_step(times: Int64, starts: Int64, ends_: Int64) -> Int64:
+    if len(starts) == 0:
+        return np.full(len(times), NO_CODE)
+    index = np.searchsorted(starts, times, "right") - 1
+    return np.where((index >= 0) & (times <= ends_[index]), index, NO_CODE)
+
+
+def _message_sizes(operations: Collectives) -> tuple[Int64, Float64]:
+    """Return (message bytes, bytes over the slowest link) by NCCL's conventions; ABSENT and NaN where unknown.
+
+    https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
+    """
+    sizes = np.array([group.size or 0 for group in operations.groups] or [0], np.float64)[operations.group]
+    names = np.array([*operations.names, ""])[operations.collective] if len(operations) else np.empty(0, "U1")
+    bytes_in, bytes_out = operations.bytes_in, operations.bytes_out
+    by_size = np.where((bytes_in != ABSENT) & (sizes > 0), bytes_in * sizes.astype(np.int64), ABSENT)
+    gathered = np.where(bytes_out != ABSENT, bytes_out, by_size)
+    sent = np.where(names == "recv", np.maximum(bytes_in, bytes_out), bytes_in)
+    # The message of a gather is what the root receives, which the other ranks do not record.
+    message = np.where(names == "all_gather", gathered, np.where(names == "gather", by_size, sent))
+    message = np.where((names == "barrier") | (message < 0), ABSENT, message)
+    bus = np.where(message == ABSENT, np.nan, message * _bus_factors(names, sizes))
+    return message, np.where(operations.egress_bytes != ABSENT, operations.egress_bytes, bus)
+
+
+def _bus_factors(names: npt.NDArray[np.str_], sizes: Float64) -> Float64:
+    """Return the ratio of bytes over the slowest link to message bytes, NaN where unknown."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.where(sizes > 0, (sizes - 1) / sizes, np.nan)
+    factors = np.full(len(names), np.nan)
+    for collectives, value in (
+        (("all_reduce",), 2 * spread),
+        (("all_gather", "reduce_scatter", "gather", "scatter", *ALL_TO_ALL), spread),
+        (("broadcast", "reduce", "send", "recv"), np.ones(len(names))),
+    ):
+        which = np.isin(names, collectives)
+        factors[which] = value[which]
+    return factors
+
+
+def computation_stalls(trace: Trace, operations: Collectives, computation: Intervals) -> Int64:
+    """Return int64[k], the ns that the computation waited for the end of each operation; 0 where it did not wait.
+
+    Communication that no computation overlaps, up to its end, stalled the computation. If a kernel starts before
+    the communication ends, the device was idle for another reason. Without a GPU the host's operators are the
+    computation.
+    """
+    timed = operations.start != ABSENT
+    lag = np.zeros(len(timed), np.int64)
+    if not len(rows_of_kind(trace, Kind.KERNEL)):
+        rows = rows_of_kind(trace, Kind.CPU_OP)
+        rows = rows[~communication_calls(trace)[rows]]
+        computation = merge(trace.events.start[rows], event_ends(trace)[rows])
+        lag = np.where(timed, operations.end - operations.start, 0) // _END_LAG_DIVISOR
+    bare = subtract(merge(operations.parts.starts, operations.parts.ends), computation)
+    first = np.searchsorted(bare.ends, operations.end - lag, "left")
+    last = np.searchsorted(bare.ends, operations.end, "right")
+    stalled = np.flatnonzero(timed & (first < last))
+    stall = np.zeros(len(timed), np.int64)
+    taken: set[int] = set()
+    for row in stalled.tolist():
+        reach = slice(int(first[row]), int(last[row]))
+        longest = reach.start + int(np.argmax(bare.ends[reach] - bare.starts[reach]))
+        if longest not in taken:  # a stall counts once where several operations end together
+            taken.add(longest)
+            stall[row] = operations.end[row] - bare.starts[longest]
+    return stall
+
+
+# ---- packed ---------------------------------------------------------------------------------------------
+
+_KIND_FIELDS = (
+    "group", "collective", "backend", "dtype", "timing", "source", "target",
+    "bytes_in", "bytes_out", "message", "bus",
+)  # fmt: skip
+_COPIED_FIELDS = ("step", "sequence", "issue", "start")
+_DURATION_FIELDS = ("end", "latency", "exposed", "stall", "window")
+"""Fields stored as durations, `end` as ns since the start; those of untimed operations are stored as 0."""
+
+
+def _packed_dtype(duration: str) -> np.dtype[np.void]:
+    copied = [(name, OPERATION[name].str) for name in _COPIED_FIELDS]
+    return np.dtype([("kind", "<u4"), *copied, *((name, duration) for name in _DURATION_FIELDS)])
+
+
+OPERATION_KIND = np.dtype([(name, OPERATION[name].str) for name in _KIND_FIELDS])
+PACKED_ROW, WIDE_PACKED_ROW = _packed_dtype("<u4"), _packed_dtype("<i8")
+
+_RANKS_PER_BATCH = 128
+"""Ranks whose operations are unpacked at once, so that the data stays in the processor's cache."""
+
+
+class PackedOperations(msgspec.Struct, frozen=True):
+    """The operations of one rank as bytes.
+
+    kinds  array of OPERATION_KIND: the distinct combinations of fields that operations share
+    rows   array of PACKED_ROW, or of WIDE_PACKED_ROW if `wide`: a duration exceeds 4.29 s
+    """
+
+    kinds: Annotated[bytes, OPERATION_KIND]
+    rows: Annotated[bytes, PACKED_ROW, WIDE_PACKED_ROW]
+    wide: bool
+
+    def __len__(self) -> int:
+        return len(self.rows) // self._dtype.itemsize
+
+    @property
+    def _dtype(self) -> np.dtype[np.void]:
+        return WIDE_PACKED_ROW if self.wide else PACKED_ROW
+
+    def array(self) -> npt.NDArray[np.void]:
+        """Return the packed rows (read-only)."""
+        return np.frombuffer(self.rows, self._dtype)
+
+    def name_codes(self, rows: Sequence[int]) -> list[tuple[int, int, int]]:
+        """Return the (group, collective, backend) codes of the operations in `rows`."""
+        kinds = np.frombuffer(self.kinds, OPERATION_KIND)[self.array()["kind"][list(rows)]]
+        return list(zip(*(kinds[name].tolist() for name in ("group", "collective", "backend")), strict=True))
+
+
+def pack_operations(table: Operations) -> PackedOperations:
+    """Pack an array of OPERATION without loss."""
+    kinds = np.zeros(len(table), OPERATION_KIND)
+    for name in _KIND_FIELDS:
+        kinds[name] = table[name]
+    # Comparing bytes makes NaN equal to itself.
+    distinct, which = np.unique(kinds.view(np.dtype((np.void, OPERATION_KIND.itemsize))), return_inverse=True)
+    rows = np.zeros(len(table), WIDE_PACKED_ROW)
+    rows["kind"] = which.reshape(-1)
+    for name in _COPIED_FIELDS:
+        rows[name] = table[name]
+    timed = table["start"] != ABSENT
+    for name in _DURATION_FIELDS:
+        rows[name][timed] = table[name][timed]
+    rows["end"][timed] -= table["start"][timed]
+    wide = any((rows[name] < 0).any() or (rows[name] >= 2**32).any() for name in _DURATION_FIELDS)
+    return PackedOperations(distinct.tobytes(), (rows if wide else rows.astype(PACKED_ROW)).tobytes(), wide)
+
+
+def unpack_operations(rank: PackedOperations) -> Operations:
+    """Return the operations of one rank as an array of OPERATION."""
+    concatenated = concatenate_operations([rank])
+    table = np.empty(len(rank), OPERATION)
+    for name in _KIND_FIELDS:
+        table[name] = concatenated.kinds[name][concatenated.kind]
+    for name, values in concatenated.columns.items():
+        table[name] = values
+    return table
+
+
+class OperationColumns(msgspec.Struct, frozen=True):
+    """The operations of several ranks as columns of length k, one rank after the other.
+
+    kinds        columns of OPERATION_KIND: the kinds of all ranks
+    kind_starts  int64[ranks + 1]  where the kinds of each rank start
+    kind         int32[k]  index into `kinds`
+    columns      the other fields of OPERATION
+    """
+
+    kinds: dict[str, npt.NDArray[Any]]
+    kind_starts: Int64
+    kind: Int32
+    columns: dict[str, npt.NDArray[Any]]
+
+
+def concatenate_operations(ranks: Sequence[PackedOperations]) -> OperationColumns:
+    """Unpack the operations of several ranks into common columns."""
+    counts = [len(rank) for rank in ranks]
+    total = sum(counts)
+    kind_starts = np.cumsum([0, *(len(rank.kinds) // OPERATION_KIND.itemsize for rank in ranks)])
+    kind = np.empty(total, np.int32)
+    fields = (*_COPIED_FIELDS, *_DURATION_FIELDS)
+    columns = {name: np.empty(total, OPERATION[name].newbyteorder("=")) for name in fields}
+    done = 0
+    for first in range(0, len(ranks), _RANKS_PER_BATCH):
+        batch = slice(first, first + _RANKS_PER_BATCH)
+        rows = _concatenate_rows(ranks[batch])
+        target = slice(done, done + len(rows))
+        kind[target] = rows["kind"]
+        kind[target] += np.repeat(kind_starts[:-1][batch], counts[batch]).astype(np.int32)
+        for name in fields:
+            columns[name][target] = rows[name]
+        done = target.stop
+    untimed = np.flatnonzero(columns["start"] == ABSENT)
+    columns["end"] += columns["start"]
+    for name in ("end", "latency", "exposed", "window"):
+        columns[name][untimed] = ABSENT
+    packed_kinds = np.frombuffer(b"".join([rank.kinds for rank in ranks]), OPERATION_KIND)
+    kinds = {name: packed_kinds[name].astype(OPERATION_KIND[name].newbyteorder("=")) for name in _KIND_FIELDS}
+    return OperationColumns(kinds, kind_starts, kind, columns)
+
+
+def _concatenate_rows(ranks: Sequence[PackedOperations]) -> npt.NDArray[np.void]:
+    """Return the rows as PACKED_ROW if no rank is wide, else as WIDE_PACKED_ROW."""
+    if not any(rank.wide for rank in ranks):
+        return np.frombuffer(b"".join([rank.rows for rank in ranks]), PACKED_ROW)
+    return np.concatenate([rank.array().astype(WIDE_PACKED_ROW) for rank in ranks])

@@ -1,1 +1,0 @@
-"""The critical path of a job, from what each rank's trace contributes to it."""

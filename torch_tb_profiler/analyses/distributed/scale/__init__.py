@@ -1,1 +1,0 @@
-"""A job of any number of ranks in a bounded number of figures."""

@@ -1,0 +1,101 @@
+"""Whether the lateness of ranks exceeds the variation from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.order_matching import ordinals
+from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
+from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.base.median import median
+from torch_tb_profiler.model.trace import Float64, Int64
+
+_T_QUANTILES = (159.2, 15.8, 8.05, 5.95, 5.03, 4.52, 4.21, 3.99)
+"""Student's t that chance exceeds twice in a thousand, for 1 to 8 degrees of freedom."""
+
+_MIN_SPIKE_RATIO = 6.0
+"""One step is significant if its excess is more than this many times the variation."""
+
+_MIN_MEAN_RATIO = 4.0
+"""The mean excess of ranks is significant if it is more than this many times the variation of the other ranks."""
+
+_MIN_OTHER_STEPS = 6
+"""Fewest steps of other ranks that show how much these vary."""
+
+_MAD_TO_SIGMA = 1.4826
+"""Ratio of the standard deviation to the median absolute deviation of a normal distribution."""
+
+
+def is_significant(job: DistributedJob, work: WorkWindows, members: Sequence[int]) -> bool:
+    """Return whether these ranks work longer than is typical in all steps, or far longer in some.
+
+    Two things can vary: how long the other ranks work beyond the typical time, and these ranks from step to step.
+    With one step, or two of few ranks, variation can't be measured, and the observed lateness counts.
+    """
+    if not _exceeds_jitter(job, work, members):
+        return False
+    excess = _excess_by_step(job, work)
+    late = excess[list(members)].mean(axis=0)
+    others = np.maximum(np.delete(excess, list(members), axis=0), 0.0).ravel()
+    steps = len(late)
+    if len(others) >= _MIN_OTHER_STEPS and float(late.mean()) > _MIN_MEAN_RATIO * _root_mean_square(others):
+        return True
+    if steps < 3:
+        return len(others) < _MIN_OTHER_STEPS and bool((late > 0).all())
+    deviation = float(late.std(ddof=1)) / np.sqrt(steps)
+    if float(late.mean()) > _T_QUANTILES[min(steps - 1, len(_T_QUANTILES)) - 1] * deviation:
+        return True
+    rest = np.append(others, np.delete(late, late.argmax()))
+    return float(late.max()) > _MIN_SPIKE_RATIO * _root_mean_square(rest)
+
+
+def _exceeds_jitter(job: DistributedJob, work: WorkWindows, members: Sequence[int]) -> bool:
+    """Return whether the total excess of these ranks exceeds what their windows vary.
+
+    The variation is from step to step or, with one step, from window to window. Deviations are shares of the work
+    (the typical work, or that of these ranks if it is longer in most steps), as longer windows vary more. Windows
+    shorter than the mean, which may vary by many times their length, count as one of mean length.
+    """
+    mine = np.flatnonzero(np.isin(job.table.member[work.rows], members) & (work.slack == 0))
+    member, step = job.table.member[work.rows[mine]], job.table.step[work.rows[mine]]
+    place = group(member, ordinals(np.zeros(len(mine), np.bool_), member, step))
+    steps = int(place.counts.max(initial=0))
+    base = np.maximum(work.typical[mine], work.typical[mine].mean()) if len(mine) else np.zeros(0)
+    if steps > 1:
+        base = np.maximum(base, _group_medians(work.work[mine], place.which))
+    share = work.excess[mine] / np.maximum(base, 1.0)
+    which = place.which if steps > 1 else np.zeros(len(mine), np.int64)
+    deviation = np.abs(share - _group_medians(share, which))
+    if steps > 1 and steps % 2:  # the median of an odd number of shares is one of them and has no deviation
+        order = np.lexsort((deviation, which))
+        first = np.diff(which[order], prepend=-1) != 0
+        deviation = deviation[order[~first]]
+    if len(deviation) == 0:
+        return True
+    sigma = _MAD_TO_SIGMA * median(deviation) * np.sqrt(steps / max(steps - 1, 1))
+    noise = sigma * float(np.sqrt((base**2).sum()))
+    freedom = len(deviation) * (steps - 1) // steps if steps > 1 else len(deviation) - 1
+    return bool(work.excess[mine].sum() > _T_QUANTILES[min(max(freedom, 1), len(_T_QUANTILES)) - 1] * noise)
+
+
+def _group_medians(values: npt.NDArray[Any], which: Int64) -> Float64:
+    """Return float64[k], the median of each value's group."""
+    middles = np.array([median(values[which == i]) for i in range(int(which.max(initial=-1)) + 1)])
+    return middles[which] if len(values) else np.zeros(0)
+
+
+def _root_mean_square(values: Float64) -> float:
+    return float(np.sqrt((values**2).mean())) if len(values) else 0.0
+
+
+def _excess_by_step(job: DistributedJob, work: WorkWindows) -> Float64:
+    """Return float64[ranks, steps], the ns that each rank works longer than is typical."""
+    _, step = np.unique(job.table.step[work.rows], return_inverse=True)
+    sums = np.zeros((len(job.sources), int(step.max(initial=0)) + 1))
+    np.add.at(sums, (job.table.member[work.rows], step.reshape(-1)), work.excess)
+    return sums

@@ -1,0 +1,216 @@
+"""How long each rank works on its own between one arrival at a collective and the next, and what is typical.
+
+    rank 0   |== works ==| all_reduce |... stalls ...|== works ====| all_reduce
+             begins      arrives                                   arrives
+                         |<---- window ------------------------>|      work = window - stalls
+
+Waiting for others is not work, so a rank that is only held up works no longer than is typical. The typical work of
+a window is the median of the other ranks in the same window: the n-th of steps with the same kinds of collectives
+in the same order. If a rank is the only one of its kind (the first stage of a pipeline), its entire step is
+compared with the median step, and the difference is assigned first to windows that exceed the rank's other windows
+of that kind. Only each rank's own clock is needed.
+
+A collective behind another one on its stream starts when that one ends, although its data may have been ready
+before. When it was ready is then taken from the ranks that were not held up there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.matching import has_own_time
+from torch_tb_profiler.analyses.distributed.medians import lower_medians, medians_of_others, sort_by_group
+from torch_tb_profiler.analyses.distributed.order_matching import ordinals
+from torch_tb_profiler.analyses.shared.grouping import Groups, group, stable_order
+from torch_tb_profiler.base.intervals import Intervals, covered_time_before, merge
+from torch_tb_profiler.base.median import median
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64
+
+_MAX_QUEUE_GAP_NS = 20_000
+"""A kernel that starts within this time of the end of the previous kernel on its stream was waiting for it."""
+
+
+class WorkWindows(msgspec.Struct, frozen=True):
+    """The windows before the m operations with a time, in the order of the job's table: by rank, then by start.
+
+    rows      int64[m]  rows of the operations in the job's table
+    work      int64[m]  ns of work since the rank's previous arrival, or since its first step began
+    typical   int64[m]  median work of the other ranks in the same window; if no other rank has one, see the module
+    stall     int64[m]  ns that the computation waited for the operation
+    slack     int64[m]  ns that the operation was ready before it started, held up by its stream
+    previous  int64[m]  index of the group's previous operation on the rank if that ended before, else NO_CODE
+    window    int64[m]  number of the window, equal for the ranks that are compared
+    """
+
+    rows: Int64
+    work: Int64
+    typical: Int64
+    stall: Int64
+    slack: Int64
+    previous: Int64
+    window: Int64
+
+    @property
+    def excess(self) -> Int64:
+        """int64[m] ns more than typical, negative if the rank was faster."""
+        return self.work - self.typical
+
+
+def work_windows(job: DistributedJob) -> WorkWindows:
+    """Return the windows of all operations with a time."""
+    table = job.table
+    rows = np.flatnonzero(has_own_time(job))
+    member = table.member[rows].astype(np.int64)
+    # Each rank gets its own range of one time line, so that one set of intervals serves all ranks.
+    width = int(table.end[rows].max(initial=0)) + 1
+    start, end = (times[rows] + member * width for times in (table.start, table.end))
+    # A rank that is alone in its group waits for nobody, so its stalls are work.
+    sizes = np.array([group_.size or 0 for group_ in job.groups] + [0])
+    stall = np.where(sizes[table.group[rows]] == 1, 0, table.stall[rows])
+    stalled = merge(end - stall, end)
+    windows = _comparable_windows(job, rows)
+    previous = _previous_operations(table.group[rows], member, start, end)
+    first = np.diff(member, prepend=-1) != 0
+    begin = np.where(first, start - table.window[rows], np.roll(start, 1))
+    queued = _queued(table.issue[rows] + member * width, stall, start, end, previous) & ~first
+    stalled_before = covered_time_before(stalled, start)
+    stalled_first = covered_time_before(stalled, begin[first])
+    stalls_within = _stalls_within(stalled_before, first, stalled_first)
+    ready = _ready_times(start, begin, stalls_within, stalled, queued, windows)
+    sooner = np.flatnonzero(ready != start)
+    stalled_before[sooner] = covered_time_before(stalled, ready[sooner])
+    begin = np.where(first, begin, np.roll(ready, 1))
+    work = np.maximum(ready - begin - _stalls_within(stalled_before, first, stalled_first), 0)
+    typical = _typical_work(work, windows, member, table.step[rows], table.collective[rows])
+    return WorkWindows(rows, work, typical, stall, start - ready, previous, windows.which)
+
+
+def _previous_operations(groups: Int32, member: Int64, start: Int64, end: Int64) -> Int64:
+    """Return int64[m], the previous operation of the same group and rank, NO_CODE if it had not ended."""
+    order = stable_order(groups)  # within a group by rank and start, as in the table
+    same = (np.diff(groups[order]) == 0) & (np.diff(member[order]) == 0)
+    ended = same & (end[order][:-1] <= start[order][1:])
+    previous = np.full(len(start), NO_CODE, np.int64)
+    previous[order[1:][ended]] = order[:-1][ended]
+    return previous
+
+
+def _queued(issue: Int64, stall: Int64, start: Int64, end: Int64, previous: Int64) -> Bool:
+    """Return bool[m], True for operations that only waited for their stream.
+
+    If the computation waited for the previous operation, too, the host must have issued the operation before that
+    one ended, or the operation wasn't waiting.
+    """
+    ended = np.append(end, 0)[previous]
+    stalled = np.append(stall, 0)[previous] > 0
+    queued: Bool = (previous >= 0) & (start - ended <= _MAX_QUEUE_GAP_NS) & (~stalled | (issue < ended))
+    return queued
+
+
+def _stalls_within(stalled_before: Int64, first: Bool, stalled_first: Int64) -> Int64:
+    """Return int64[m], the ns of stalls in each window: those before its end less those before its begin.
+
+    stalled_before  ns of stalls before the end of each window, where the next one begins
+    stalled_first   ns of stalls before the begin of each rank's first window
+    """
+    before_begin = np.roll(stalled_before, 1)
+    before_begin[first] = stalled_first
+    within: Int64 = np.maximum(stalled_before - before_begin, 0)
+    return within
+
+
+def _ready_times(
+    start: Int64, begin: Int64, stalls: Int64, stalled: Intervals, queued: Bool, windows: Groups
+) -> Int64:
+    """Return when each operation's data was ready: at its start, or earlier if it was queued.
+
+    begin, stalls  begin of its window, and ns of stalls within
+    """
+    work = start - begin - stalls
+    exact = ~queued & ~np.roll(queued, 1)
+    typical = lower_medians(work[exact], windows.which[exact], len(windows))[windows.which]
+    ready: Int64 = start.copy()
+    rows = np.flatnonzero(queued & (typical != ABSENT)).tolist()
+    stall_starts, stall_ends = (times.tolist() if rows else [] for times in stalled)
+    for i in rows:
+        time, left = int(ready[i - 1]), int(typical[i])
+        stall = bisect_right(stall_ends, time)
+        while stall < len(stall_starts) and stall_starts[stall] < time + left:  # the rank doesn't work in a stall
+            left -= max(stall_starts[stall] - time, 0)
+            time = stall_ends[stall]
+            stall += 1
+        ready[i] = min(time + left, int(start[i]))
+    return ready
+
+
+# ---- typical work ---------------------------------------------------------------------------------------
+
+
+def _comparable_windows(job: DistributedJob, rows: Int64) -> Groups:
+    """Group the windows that are compared: the n-th of steps in which ranks run the same collectives."""
+    table = job.table
+    group_members = zip(job.groups, job.members, strict=True)
+    sizes = np.array([group_.size or len(members) for group_, members in group_members] + [0])
+    known = (table.source[rows] != ABSENT) & (table.target[rows] != ABSENT)
+    direction = np.where(known, np.sign(table.target[rows] - table.source[rows]), 0)
+    kind = group(table.collective[rows], sizes[table.group[rows]], direction).which
+    block = group(table.member[rows], table.step[rows])
+    nth = ordinals(np.zeros(len(rows), np.bool_), table.member[rows], table.step[rows])
+    return group(table.step[rows], _kind_sequences(kind, block, nth)[block.which], nth)
+
+
+def _kind_sequences(kind: Int64, block: Groups, nth: Int64) -> Int64:
+    """Return int64[blocks], equal for blocks that have the same kinds in the same order."""
+    counts = block.counts
+    begins = np.cumsum(counts) - counts
+    ordered = np.empty(len(kind), np.int64)
+    ordered[begins[block.which] + nth] = kind
+    sequence, count = np.empty(len(counts), np.int64), 0
+    for length in np.unique(counts).tolist():
+        blocks = np.flatnonzero(counts == length)
+        kinds = np.ascontiguousarray(ordered[begins[blocks][:, None] + np.arange(length)])
+        distinct, which = np.unique(kinds.view(np.dtype((np.void, kinds.itemsize * length))), return_inverse=True)
+        sequence[blocks] = count + which.reshape(-1)
+        count += len(distinct)
+    return sequence
+
+
+def _typical_work(work: Int64, windows: Groups, member: Int64, step: Int32, kind: Int32) -> Int64:
+    """Return int64[m] ns; see WorkWindows.typical."""
+    order = sort_by_group(windows.which, work, len(windows))
+    which, counts = windows.which[order], windows.counts
+    begin, size = (np.cumsum(counts) - counts)[which], counts[which]
+    typical: Int64 = work.copy()
+    several = np.flatnonzero(size > 1)
+    position = np.arange(len(order)) - begin
+    typical[order[several]] = medians_of_others(work[order], begin[several], size[several], position[several])
+    single = np.zeros(len(work), np.bool_)
+    single[order] = size == 1
+    if single.any():
+        _set_typical_by_step(work, typical, single, member, step, kind)
+    return typical
+
+
+def _set_typical_by_step(
+    work: Int64, typical: Int64, single: Bool, member: Int64, step: Int32, kind: Int32
+) -> None:
+    """Set the typical work in steps with a `single` window, one that no other rank has."""
+    steps = group(member, step)
+    totals, step_of = steps.sums(work), step[steps.first]
+    for number in np.unique(steps.which[single]).tolist():
+        rows = steps.members(number)
+        others = totals[(step_of == step_of[number]) & (np.arange(len(totals)) != number)]
+        excess = int(totals[number] - median(others)) if len(others) else 0
+        if excess <= 0:
+            continue
+        step_work, outlying = work[rows].astype(np.float64), np.zeros(len(rows))
+        for code in np.unique(kind[rows]).tolist():
+            same = kind[rows] == code
+            outlying[same] = np.maximum(step_work[same] - median(step_work[same]), 0)
+        outlying *= min(1.0, excess / max(outlying.sum(), 1.0))
+        rest = step_work - outlying
+        typical[rows] = (rest * (1 - (excess - outlying.sum()) / max(rest.sum(), 1.0))).astype(np.int64)
