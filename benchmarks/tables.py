@@ -35,8 +35,8 @@ from torch_tb_profiler.views.idle.payload import IdleParams
 from torch_tb_profiler.views.kernels import build as kernels
 from torch_tb_profiler.views.kernels.payload import KernelsParams
 from torch_tb_profiler.views.operators import build as operators
-from torch_tb_profiler.views.operators.parts import build_instances, build_stacks
-from torch_tb_profiler.views.operators.payload import OperatorsParams, RowParams
+from torch_tb_profiler.views.operators.build import build_instances, build_stacks
+from torch_tb_profiler.views.operators.payload import OperatorRowParams, OperatorsParams
 from torch_tb_profiler.views.roofline import build as roofline
 from torch_tb_profiler.views.roofline.payload import RooflineParams
 
@@ -51,8 +51,8 @@ def questions(trace: Trace) -> dict[str, Callable[[], Any]]:
     step = operators.build(trace, OperatorsParams()).steps[0]
     asked["operators of a step"] = lambda: operators.build(trace, OperatorsParams(step=step))
     asked["operators of a phase"] = lambda: operators.build(trace, OperatorsParams(phase="backward"))
-    asked["stacks of an operator"] = lambda: build_stacks(trace, RowParams(row))
-    asked["durations of an operator"] = lambda: build_instances(trace, RowParams(row))
+    asked["stacks of an operator"] = lambda: build_stacks(trace, OperatorRowParams(row))
+    asked["durations of an operator"] = lambda: build_instances(trace, OperatorRowParams(row))
     asked["kernels by name"] = lambda: kernels.build(trace, KernelsParams())
     asked["kernels by launch"] = lambda: kernels.build(trace, KernelsParams("launch"))
     # Of idle time the first answer derives the schedule and the causes of all gaps.

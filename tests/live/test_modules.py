@@ -12,8 +12,8 @@ from tests.support.traces import read_bytes
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.lightning.build import build as build_lightning
-from torch_tb_profiler.views.modules.build import build as build_modules
-from torch_tb_profiler.views.modules.build import unavailable
+from torch_tb_profiler.views.modules import build as build_modules
+from torch_tb_profiler.views.modules import unavailable
 
 torch: Any = pytest.importorskip("torch")
 

@@ -11,8 +11,8 @@ import pytest
 
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.views.operators import build as operators
-from torch_tb_profiler.views.operators.parts import build_stacks
-from torch_tb_profiler.views.operators.payload import OperatorsParams, RowParams
+from torch_tb_profiler.views.operators.build import build_stacks
+from torch_tb_profiler.views.operators.payload import OperatorRowParams, OperatorsParams
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -91,6 +91,6 @@ def test_calls_and_times_are_those_of_key_averages(recorded: tuple[Any, Any], by
 def test_a_call_leads_back_to_this_file(recorded: tuple[Any, Any]) -> None:
     _, trace = recorded
     row = next(row for row in operators.build(trace, OperatorsParams()).rows if row.name == "aten::addmm")
-    found = build_stacks(trace, RowParams(row.event))
+    found = build_stacks(trace, OperatorRowParams(row.event))
     assert found.bare == 0
     assert all(any(Path(__file__).name in (f.file or "") for f in stack.frames) for stack in found.stacks)

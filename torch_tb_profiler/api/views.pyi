@@ -38,9 +38,8 @@ from torch_tb_profiler.views.memory.operators import MemoryOperators
 from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.memory.snapshot import MemorySnapshot
 from torch_tb_profiler.views.memory.timeline import MemoryTimeline
-from torch_tb_profiler.views.modules.calls import ModuleCalls
-from torch_tb_profiler.views.modules.payload import ModulesPayload
-from torch_tb_profiler.views.operators.payload import OperatorsPayload, OperatorStacks
+from torch_tb_profiler.views.modules import CallTreeLevel, ModulesPayload
+from torch_tb_profiler.views.operators.payload import OperatorsPayload, OperatorStacksPayload
 from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPayload, OverlapReport
 from torch_tb_profiler.views.overview.payload import Overview
 from torch_tb_profiler.views.roofline.payload import RooflinePayload
@@ -91,7 +90,7 @@ class _Operators:
         kernel: str = "",
         family: str = "",
         time: Literal["host", "device"] = "host",
-    ) -> Result[OperatorStacks]:
+    ) -> Result[OperatorStacksPayload]:
         """Call stacks."""
     def instances(
         self,
@@ -414,7 +413,7 @@ class _Modules:
         parent: int | None = None,
         first: int = 0,
         limit: int | None = None,
-    ) -> Result[ModuleCalls]:
+    ) -> Result[CallTreeLevel]:
         """Call tree."""
 
 class _Lightning:

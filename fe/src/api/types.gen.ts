@@ -776,7 +776,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['OperatorStacks'];
+              payload: components['schemas']['OperatorStacksPayload'];
             };
           };
         };
@@ -3462,7 +3462,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['ModuleCalls'];
+              payload: components['schemas']['CallTreeLevel'];
             };
           };
         };
@@ -5860,11 +5860,11 @@ export interface components {
      * OperatorsPayload
      * @description The operator table.
      *
-     *     headline   which operators take most of the time
-     *     unlinked   null in a trace without device work
-     *     steps, threads, phases, families  what the filters can be set to; threads as "pid/tid"
+     *     headline    which operators take most of the time
+     *     unlinked    null in a trace without device work
+     *     steps, threads, phases, families  values of the filters; threads as "pid/tid"
      *     has_stacks  the trace records where operators are called from
-     *     reasons    field -> why it is null
+     *     reasons     field -> why it is null
      */
     OperatorsPayload: {
       headline: components['schemas']['Phrase'][];
@@ -5883,17 +5883,18 @@ export interface components {
     };
     /**
      * OperatorRow
-     * @description Calls that share a row; times in ns.
+     * @description A row of the table; times in ns.
      *
-     *     event            row of the trace of the call with the most device time, else host time; names the row in
-     *                      the parts
-     *     input_shape, input_types, input_strides, module, annotation  what the rows are grouped by beside the name;
-     *                      null where the grouping does not ask or the trace does not say
+     *     event            row of the trace of the call with the most device time, else host time; identifies the row in
+     *                      requests for the parts
+     *     input_shape, input_types, input_strides, module, annotation  what the rows are grouped by besides the name;
+     *                      null if the grouping doesn't need it or the trace doesn't record it
      *     device_...       null in a trace without device work
      *     tc_eligible      could run on Tensor (matrix) cores
-     *     tc_self_ratio    share of device_self that runs on them, at least; null without such time or if no kernel tells
-     *     tc_self_unknown  share of device_self whose kernels do not tell; null without such time
-     *     speed            of the calls whose own device work this is; null where the trace says nothing about work
+     *     tc_self_ratio    share of device_self that runs on them, at least; null without device time, or if no kernel
+     *                      name tells
+     *     tc_self_unknown  share of device_self whose kernel names don't tell; null without device time
+     *     speed            of the calls that own this device work; null if the trace records nothing about work
      */
     OperatorRow: {
       event: number;
@@ -5945,7 +5946,7 @@ export interface components {
     };
     /**
      * OperatorTotals
-     * @description Sums over the rows. Totals of nested operators overlap, so only self times are summed.
+     * @description Sums over the rows; totals of nested operators overlap, so only self times are summed.
      */
     OperatorTotals: {
       calls: number;
@@ -5953,24 +5954,24 @@ export interface components {
       device_self_ns: number | null;
     };
     /**
-     * OperatorStacks
-     * @description Stacks of one row, most time first, and all of them as one tree (host and device total time).
+     * OperatorStacksPayload
+     * @description Stacks of one row, most time first, and all of them merged into one tree (host and device total time).
      *
-     *     bare    calls without a stack; they are in neither
-     *     reason  why there are none
+     *     bare    number of calls without a stack; they are in neither
+     *     reason  why there are no stacks
      */
-    OperatorStacks: {
+    OperatorStacksPayload: {
       name: string;
-      stacks: components['schemas']['OperatorStack'][];
+      stacks: components['schemas']['OperatorStackRow'][];
       frames: components['schemas']['StackFrame'][];
       bare: number;
       reason: components['schemas']['Phrase'][] | null;
     };
     /**
-     * OperatorStack
+     * OperatorStackRow
      * @description A distinct stack, innermost frame first, and the calls made from it; times in ns.
      */
-    OperatorStack: {
+    OperatorStackRow: {
       frames: components['schemas']['Frame'][];
       calls: number;
       host_self_ns: number;
@@ -5992,8 +5993,10 @@ export interface components {
     };
     /**
      * StackFrame
-     * @description A frame of all stacks merged; `parent` is the index of the frame around it, null for outermost ones;
-     *     `library`: it is of an installed package or of C.
+     * @description A frame of the merged stacks.
+     *
+     *     library  the frame is in an installed package or in C
+     *     parent   index of the frame around it, null for the outermost
      */
     StackFrame: {
       text: string;
@@ -7344,12 +7347,12 @@ export interface components {
      * ModulesPayload
      * @description The outermost modules in order of their first call.
      *
-     *     headline     which class of modules takes the most time; details: forward, backward, work of no module
+     *     headline     which class of modules takes the most time; details: forward, backward, work outside modules
      *     classes      sums over all modules of a class
      *     device_ns    all device time = sum of all `device_self_ns` + outside + unlinked
-     *     outside      launched outside of any module
-     *     unlinked     no launch and no operator is recorded for it
-     *     has_device   the trace holds device work; has_backward: some backward work has its module
+     *     outside      work launched outside any module
+     *     unlinked     work for which neither a launch nor an operator is recorded
+     *     has_device   the trace has device work; has_backward: some backward work is assigned to modules
      *     reasons      field -> why it is null
      */
     ModulesPayload: {
@@ -7507,12 +7510,12 @@ export interface components {
       recomputed: boolean;
     };
     /**
-     * ModuleCalls
+     * CallTreeLevel
      * @description One level of the call tree, in order of time.
      *
-     *     longest  position in the level, not only among `rows`, of the call that takes longest; null without one
+     *     longest  position of the longest call in the level, not only among `rows`; null if the level is empty
      */
-    ModuleCalls: {
+    CallTreeLevel: {
       thread: string;
       parent: number | null;
       total: number;
@@ -7522,7 +7525,10 @@ export interface components {
     };
     /**
      * CallNode
-     * @description One call. `self_ns` is what no call inside it covers; `device_ns` what it and those inside launched.
+     * @description One call.
+     *
+     *     self_ns    time that no call inside it covers
+     *     device_ns  device work that it and the calls inside it launched
      */
     CallNode: {
       event: number;
@@ -7537,7 +7543,7 @@ export interface components {
     };
     /**
      * CallThread
-     * @description A thread with calls: `pid/tid`, its name and role as the timeline shows them.
+     * @description A thread with calls: `pid/tid`, its name and role as on the timeline.
      */
     CallThread: {
       thread: string;

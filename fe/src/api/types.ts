@@ -28,14 +28,14 @@ export type ModuleClass = Schemas['ModuleClass'];
 export type ModuleRow = Schemas['ModuleRow'];
 export type ModuleFlame = Schemas['ModuleFlame'];
 export type ModuleInstances = Schemas['ModuleInstances'];
-export type ModuleCalls = Schemas['ModuleCalls'];
+export type CallTreeLevel = Schemas['CallTreeLevel'];
 export type CallNode = Schemas['CallNode'];
 export type LightningPayload = Schemas['LightningPayload'];
 export type HookRow = Schemas['HookRow'];
 
 export type OperatorsPayload = Schemas['OperatorsPayload'];
 export type OperatorRow = Schemas['OperatorRow'];
-export type OperatorStacks = Schemas['OperatorStacks'];
+export type OperatorStacks = Schemas['OperatorStacksPayload'];
 export type KernelsPayload = Schemas['KernelsPayload'];
 export type KernelRow = Schemas['KernelRow'];
 export type RooflinePayload = Schemas['RooflinePayload'];

@@ -1,4 +1,4 @@
-"""Whatever a trace looks like, module times add up."""
+"""Module times add up in any generated trace."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.traces import read
-from torch_tb_profiler.analyses.modules.families import family_times
-from torch_tb_profiler.analyses.modules.flame import module_flame
-from torch_tb_profiler.analyses.modules.times import module_times
+from torch_tb_profiler.analyses.modules.flame import build_module_flame
+from torch_tb_profiler.analyses.modules.times import family_times, module_times
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.modules.modules import modules
 
@@ -60,6 +59,6 @@ def test_times_add_up_in_any_trace(drawn: list[dict[str, Any]]) -> None:
     assert (model.parent < np.arange(len(model.names))).all()
     assert int(times.calls.sum()) == len(model.calls)
     for time in ("host", "device"):
-        flame = module_flame(trace, model, "host" if time == "host" else "device")
+        flame = build_module_flame(trace, model, "host" if time == "host" else "device")
         assert (flame.value > 0).all()
         assert (flame.parent < np.arange(len(flame.names))).all()

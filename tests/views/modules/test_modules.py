@@ -10,7 +10,7 @@ from tests.support.views import ask
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.views._shared.module_rows import MAX_DEPTH
-from torch_tb_profiler.views.modules.build import unavailable
+from torch_tb_profiler.views.modules import unavailable
 
 
 def test_rows_are_a_tree_in_order_of_the_first_call() -> None:
@@ -41,7 +41,7 @@ def test_families_of_the_kernels_in_a_module_sum_to_its_device_time() -> None:
     assert sum(part["device_ns"] for part in of_class["Net"]) == 7_000  # without the modules inside
 
 
-def test_what_is_not_known_is_null_with_a_reason() -> None:
+def test_missing_fields_are_null_with_a_reason() -> None:
     scripted = {"Module Hierarchy": "TOP(C)::forward.A0(A)::forward."}
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0.0, "dur": 8.0}
     payload = ask(draw("", {**event, "args": scripted}), "modules")
@@ -53,12 +53,12 @@ def test_what_is_not_known_is_null_with_a_reason() -> None:
     assert null < payload["reasons"].keys()
 
 
-def test_the_flag_to_set_is_named() -> None:
+def test_the_reason_names_the_option_to_set() -> None:
     assert "with_stack=True" in str(unavailable(draw("host cpu_op aten::mm 0 10")))
     assert "nn.Module" in str(unavailable(draw("host python_function main.py(1):~f 0 10")))
 
 
-def test_a_model_nested_without_end_is_cut_off_not_refused() -> None:
+def test_a_very_deep_model_is_cut_off_and_not_refused() -> None:
     deep = "\n".join(f"host python_function nn.Module:~M_{i} {i} {2000 - 2 * i}" for i in range(900))
     payload = ask(draw(deep), "modules")
     depth, rows = 0, payload["rows"]
@@ -67,7 +67,7 @@ def test_a_model_nested_without_end_is_cut_off_not_refused() -> None:
     assert depth == MAX_DEPTH
 
 
-def test_frames_refer_to_the_one_around_them() -> None:
+def test_flame_frames_refer_to_their_parent() -> None:
     flame = ask(draw(TRAINING), "modules/flame", time="device")
     assert flame["total_ns"] == 117_000
     assert [(frame["name"], frame["kind"], frame["parent"]) for frame in flame["frames"]] == [
@@ -80,7 +80,7 @@ def test_frames_refer_to_the_one_around_them() -> None:
         ask(draw(TRAINING), "modules/flame", time="wall")
 
 
-def test_calls_of_a_module_longest_first() -> None:
+def test_calls_of_a_module_are_listed_longest_first() -> None:
     again = "\nhost  python_function  nn.Module:~Net_0  800  150  Python module id=0"
     calls = ask(draw(TRAINING + again), "modules/instances", place=0)
     assert calls["path"] == ["Net_0"]
@@ -94,7 +94,7 @@ def test_calls_of_a_module_longest_first() -> None:
         ask(draw(TRAINING), "modules/instances", place=9)
 
 
-def test_the_number_after_the_last_module_is_none() -> None:
+def test_a_place_beyond_the_last_module_is_refused() -> None:
     places = len(modules(draw(TRAINING)).names)
     assert ask(draw(TRAINING), "modules/instances", place=places - 1)["total"] > 0
     with pytest.raises(NotFoundError, match=f"no module {places}"):
@@ -121,7 +121,7 @@ def test_the_call_tree_opens_level_by_level() -> None:
     assert {thread["thread"] for thread in top["threads"]} == {"1/1", "1/2"}
 
 
-def test_asking_for_calls_that_are_not_there() -> None:
+def test_unknown_threads_calls_and_limits_are_refused() -> None:
     trace = draw(TRAINING)
     with pytest.raises(UsageError, match="no thread '9/9'"):
         ask(trace, "modules/calls", thread="9/9")

@@ -8,13 +8,12 @@ from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.module_rows import ModuleClass, UnplacedWork
 from torch_tb_profiler.views._shared.module_words import modules_details, modules_headline
 from torch_tb_profiler.views._shared.text import Text, plain
-from torch_tb_profiler.views.modules.build import build
-from torch_tb_profiler.views.modules.payload import ModulesPayload
+from torch_tb_profiler.views.modules import ModulesPayload, build
 
 NOTHING = UnplacedWork(0, 0)
 
 
-def answer(picture: str) -> ModulesPayload:
+def payload_of(picture: str) -> ModulesPayload:
     return build(draw(picture), NoParams())
 
 
@@ -38,7 +37,7 @@ def module_class(name: str, **given: int) -> ModuleClass:
 
 
 def test_the_class_with_the_most_device_time_and_where_the_rest_is() -> None:
-    payload = answer(TRAINING)
+    payload = payload_of(TRAINING)
     assert plain(payload.headline) == "Linear takes 94% of the device time of all modules."
     assert links(payload.headline) == {"Linear": "modules?place=1"}
     assert plain(payload.details) == (
@@ -48,7 +47,7 @@ def test_the_class_with_the_most_device_time_and_where_the_rest_is() -> None:
 
 
 def test_without_a_device_it_is_about_the_host() -> None:
-    payload = answer("""
+    payload = payload_of("""
     host  python_function  nn.Module:~Net_0     0  100
     host  python_function  nn.Module:~Linear_0 10   80
     host  cpu_op           aten::addmm         20   40

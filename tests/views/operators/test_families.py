@@ -1,4 +1,4 @@
-"""Operators by the family of the device work that they launched."""
+"""The filter by the family of the device work that operators launched."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def trace() -> Trace:
     )  # fmt: skip
 
 
-def asked(trace: Trace, **params: str) -> OperatorsPayload:
+def table(trace: Trace, **params: str) -> OperatorsPayload:
     return build(trace, OperatorsParams(**params))  # type: ignore[arg-type]
 
 
 def names(trace: Trace, **params: str) -> set[str]:
-    return {row.name for row in asked(trace, **params).rows}
+    return {row.name for row in table(trace, **params).rows}
 
 
-def test_a_filter_keeps_the_operators_that_launched_work_of_the_family(trace: Trace) -> None:
+def test_a_filter_selects_the_operators_that_launched_work_of_the_family(trace: Trace) -> None:
     assert names(trace) == {"aten::mm", "aten::softmax", "aten::relu"}
     assert names(trace, family="matrix product") == {"aten::mm"}
     assert names(trace, family="softmax") == {"aten::softmax"}
@@ -42,17 +42,17 @@ def test_a_filter_keeps_the_operators_that_launched_work_of_the_family(trace: Tr
     assert names(trace, family="softmax", kernel=GEMM) == set()
 
 
-def test_what_no_operator_launched_is_filtered_likewise(trace: Trace) -> None:
-    lost = [asked(trace, family=family).unlinked for family in ("", "matrix product", "softmax")]
-    assert [each.device_ns if each else None for each in lost] == [5000, 5000, 0]
+def test_work_that_no_operator_launched_is_filtered_too(trace: Trace) -> None:
+    unlinked = [table(trace, family=family).unlinked for family in ("", "matrix product", "softmax")]
+    assert [work.device_ns if work else None for work in unlinked] == [5000, 5000, 0]
 
 
 def test_the_families_to_choose_from_are_those_that_operators_launched(trace: Trace) -> None:
-    assert asked(trace, family="softmax").families == ["matrix product", "softmax"]
-    assert asked(draw("host cpu_op aten::mm 0 10")).families == []
+    assert table(trace, family="softmax").families == ["matrix product", "softmax"]
+    assert table(draw("host cpu_op aten::mm 0 10")).families == []
 
 
-def test_an_unknown_family_is_refused_with_those_that_there_are(trace: Trace) -> None:
+def test_an_unknown_family_is_refused_with_the_list_of_families(trace: Trace) -> None:
     with pytest.raises(UsageError) as error:
-        asked(trace, family="gemm")
+        table(trace, family="gemm")
     assert "matrix product" in (error.value.hint or "")

@@ -9,12 +9,12 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import parse_params
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.operators import build as operators
-from torch_tb_profiler.views.operators.parts import build_instances, build_stacks
+from torch_tb_profiler.views.operators.build import build_instances, build_stacks
 from torch_tb_profiler.views.operators.payload import (
     OperatorRow,
+    OperatorRowParams,
     OperatorsParams,
     OperatorsPayload,
-    RowParams,
     UnlinkedWork,
 )
 
@@ -41,7 +41,7 @@ def rows(trace: Trace, **params: str) -> dict[str, OperatorRow]:
     return {row.name: row for row in table(trace, **params).rows}
 
 
-def test_self_is_without_nested_operators_and_calls() -> None:
+def test_self_time_excludes_nested_operators_and_runtime_calls() -> None:
     found = rows(draw(PICTURE))
     linear, addmm, relu = (found[f"aten::{name}"] for name in ("linear", "addmm", "relu"))
     assert (linear.host_total_ns, linear.host_self_ns) == (40_000, 10_000)
@@ -51,7 +51,7 @@ def test_self_is_without_nested_operators_and_calls() -> None:
     assert (relu.host_self_ns, relu.device_self_ns, relu.host_mean_ns) == (6_000, 20_000, 10_000)
 
 
-def test_tensor_cores_are_told_from_the_kernels() -> None:
+def test_tensor_core_use_follows_from_the_kernel_names() -> None:
     found = rows(draw(PICTURE))
     assert found["aten::addmm"].tc_eligible and found["aten::linear"].tc_eligible
     assert (found["aten::addmm"].tc_self_ratio, found["aten::linear"].tc_self_ratio) == (1.0, None)
@@ -59,7 +59,7 @@ def test_tensor_cores_are_told_from_the_kernels() -> None:
     assert (found["aten::relu"].tc_eligible, found["aten::relu"].tc_self_ratio) == (False, 0.0)
 
 
-def test_what_no_operator_launched_is_named_with_its_time() -> None:
+def test_work_that_no_operator_launched_is_listed_with_its_time() -> None:
     payload = table(draw(PICTURE))
     assert payload.unlinked == UnlinkedWork(1, 4_000)
     assert payload.totals.device_self_ns == 70_000
@@ -73,7 +73,7 @@ def test_a_step_filter_looks_at_the_host() -> None:
     assert first.unlinked == UnlinkedWork(0, 0)
 
 
-def test_a_kernel_filter_keeps_who_launched_it() -> None:
+def test_a_kernel_filter_selects_the_operators_that_launched_it() -> None:
     assert set(rows(draw(PICTURE), kernel="relu_kernel")) == {"aten::relu"}
 
 
@@ -114,7 +114,7 @@ def test_frames_and_annotations_inside_do_not_reduce_self_time() -> None:
     assert found["op"].host_self_ns == 95_000
 
 
-def test_without_a_device_nothing_is_zero() -> None:
+def test_without_a_device_times_are_null_and_not_zero() -> None:
     payload = table(draw("host  cpu_op  op  0  10"))
     (row,) = payload.rows
     assert (row.device_self_ns, row.device_total_ns, row.tc_self_ratio) == (None, None, None)
@@ -165,7 +165,7 @@ def test_filters_by_thread_and_phase() -> None:
     assert set(rows(trace, phase="forward")) == {"forward"}
 
 
-def test_what_cannot_be_asked_for_is_named() -> None:
+def test_an_unknown_filter_value_is_refused_by_name() -> None:
     trace = draw(PICTURE)
     for name, value in (("step", "99"), ("thread", "9/9"), ("phase", "sideways")):
         with pytest.raises(NotFoundError, match=f"no {name}"):
@@ -187,7 +187,7 @@ def test_stacks_from_python_frames_with_their_times() -> None:
         """
     )
     row = rows(trace)["aten::mm"]
-    found = build_stacks(trace, RowParams(row.event))
+    found = build_stacks(trace, OperatorRowParams(row.event))
     assert [([f.text for f in s.frames], s.calls, s.host_total_ns) for s in found.stacks] == [
         (["model.py(3): forward", "train.py(9): main"], 1, 20_000),
         (["model.py(5): head", "train.py(9): main"], 2, 20_000),
@@ -201,7 +201,7 @@ def test_stacks_from_python_frames_with_their_times() -> None:
     assert not any(frame.library for frame in found.frames)
 
 
-def test_a_frame_of_a_library_says_so() -> None:
+def test_frames_of_libraries_are_marked() -> None:
     trace = draw(
         """
         host  python_function  train.py(9):~main                                             0  100
@@ -210,7 +210,7 @@ def test_a_frame_of_a_library_says_so() -> None:
         host  cpu_op           aten::mm                                                     10   20
         """
     )
-    found = build_stacks(trace, RowParams(rows(trace)["aten::mm"].event))
+    found = build_stacks(trace, OperatorRowParams(rows(trace)["aten::mm"].event))
     assert [(frame.function, frame.library) for frame in found.frames] == [
         ("main", False),
         ("call", True),
@@ -222,32 +222,32 @@ def test_recorded_call_stacks_come_first() -> None:
     row = event("host  cpu_op  aten::mm  10  20")
     row["args"] = {"Call stack": "model.py(3): forward;train.py(9): main"}
     trace = draw("host  python_function  other.py(1):~f  0  100", row, event("host  cpu_op  aten::mm  50  5"))
-    found = build_stacks(trace, RowParams(rows(trace)["aten::mm"].event))
+    found = build_stacks(trace, OperatorRowParams(rows(trace)["aten::mm"].event))
     assert [[f.file for f in s.frames] for s in found.stacks] == [["model.py", "train.py"], ["other.py"]]
 
 
-def test_a_frame_may_be_named_like_a_category_or_not_at_all() -> None:
+def test_a_frame_may_have_the_name_of_a_category_or_none() -> None:
     nameless = event("host  python_function  x  0  100")
     del nameless["name"]
     for frame, text in ((event("host  python_function  cpu_op  0  100"), "cpu_op"), (nameless, "")):
         trace = draw("host  cpu_op  aten::mm  10  20", frame)
-        found = build_stacks(trace, RowParams(rows(trace)["aten::mm"].event))
+        found = build_stacks(trace, OperatorRowParams(rows(trace)["aten::mm"].event))
         assert [[f.text for f in s.frames] for s in found.stacks] == [[text]]
 
 
 def test_without_stacks_the_reason_says_what_to_set() -> None:
     trace = draw("host  cpu_op  aten::mm  10  20")
-    found = build_stacks(trace, RowParams(rows(trace)["aten::mm"].event))
+    found = build_stacks(trace, OperatorRowParams(rows(trace)["aten::mm"].event))
     assert (found.stacks, found.bare) == ([], 1)
     assert "with_stack" in plain(found.reason or ())
 
 
-def test_outliers_lead_to_their_events() -> None:
+def test_outliers_name_their_events() -> None:
     lines = [f"host  cpu_op  aten::mm  {100 * i}  {10 + i % 3}" for i in range(30)]
     trace = draw("\n".join([*lines, "host  cpu_op  aten::mm  9000  500"]))
-    found = build_instances(trace, RowParams(rows(trace)["aten::mm"].event))
+    found = build_instances(trace, OperatorRowParams(rows(trace)["aten::mm"].event))
     assert found.calls == sum(found.counts) == 31
-    assert [(each.duration_ns, each.start_ns) for each in found.outliers] == [(500_000, 9_000_000)]
+    assert [(outlier.duration_ns, outlier.start_ns) for outlier in found.outliers] == [(500_000, 9_000_000)]
     assert found.far_out == 1
     assert trace.events.duration[found.outliers[0].event] == 500_000
     assert found.median_ns == np.median(trace.events.duration)

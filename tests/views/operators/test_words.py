@@ -14,20 +14,20 @@ HOST = """
 """
 
 
-def says(picture: str, params: OperatorsParams | None = None) -> str:
+def headline_text(picture: str, params: OperatorsParams | None = None) -> str:
     device = {"id": 0, "name": "NVIDIA A100", "computeMajor": 8, "computeMinor": 0}
     trace = draw(picture, deviceProperties=[device])
     return plain(build(trace, params or OperatorsParams()).headline)
 
 
 def test_one_operator_is_named_where_it_takes_most_of_the_host_time() -> None:
-    assert says(HOST) == "mm takes 60% of the host time of all operators."
+    assert headline_text(HOST) == "mm is the top operator: 60% of the operators' host time."
 
 
 def test_more_are_named_until_they_take_most_but_never_more_than_three() -> None:
-    assert says(HOST.replace("0   60", "0   59")).startswith("mm and add take ")
+    assert headline_text(HOST.replace("0   60", "0   59")).startswith("mm and add are the top operators: ")
     even = "\n".join(f"host cpu_op aten::op{i} {i * 10} 10" for i in range(10))
-    assert says(even) == "op0, op1 and op2 take 30% of the host time of all operators."
+    assert headline_text(even) == "op0, op1 and op2 are the top operators: 30% of the operators' host time."
 
 
 def test_device_time_counts_where_there_is_some() -> None:
@@ -37,28 +37,32 @@ def test_device_time_counts_where_there_is_some() -> None:
         host  cpu_op        aten::item       20   80
         gpu0  kernel        gemm             10   30   correlation=1
     """
-    assert says(launched).startswith("mm takes 100% of the device time of all operators")
+    assert headline_text(launched).startswith("mm is the top operator: 100% of the operators' GPU time.")
 
 
-def test_the_share_on_tensor_cores_is_said_as_far_as_it_is_known() -> None:
+def test_the_share_on_tensor_cores_is_given_as_far_as_kernel_names_tell() -> None:
     launch = """
         host  cpu_op        aten::mm          0   10
         host  cuda_runtime  cudaLaunchKernel  1    2   correlation=1
     """
     known = "gpu0 kernel ampere_fp16_s16816gemm_fp16_128x64 10 30 correlation=1"
-    assert says(launch + known).endswith("; 100% of what could run on Tensor Cores does.")
-    untold = "gpu0 kernel triton_mm 10 30 correlation=1"
-    assert "Tensor Cores" not in says(launch + untold)
+    assert headline_text(launch + known).endswith(" 100% of the eligible GPU time uses Tensor Cores.")
+    unclear = "gpu0 kernel triton_mm 10 30 correlation=1"
+    assert "Tensor Cores" not in headline_text(launch + unclear)
     other = """
         host  cpu_op        aten::bmm        20   10
         host  cuda_runtime  cudaLaunchKernel 21    2   correlation=2
         gpu0  kernel        triton_bmm       50   30   correlation=2
     """
-    assert says(launch + known + other).endswith("; at least 50% of what could run on Tensor Cores does.")
-    assert "Tensor Cores" not in says(launch + "gpu0 kernel ampere_sgemm 10 30 correlation=1" + other)
+    assert headline_text(launch + known + other).endswith(
+        " At least 50% of the eligible GPU time uses Tensor Cores."
+    )
+    assert "Tensor Cores" not in headline_text(launch + "gpu0 kernel ampere_sgemm 10 30 correlation=1" + other)
+    simt = headline_text(launch + "gpu0 kernel ampere_sgemm 10 30 correlation=1")
+    assert simt.endswith(" None of the eligible GPU time uses Tensor Cores.")
 
 
 def test_a_filter_that_leaves_nothing_says_so_and_a_link_keeps_the_filters() -> None:
-    assert says(HOST, OperatorsParams(kernel="none")) == "No operator took any time."
+    assert headline_text(HOST, OperatorsParams(kernel="none")) == "No operator took any time."
     links = [phrase.link for phrase in build(draw(HOST), OperatorsParams(phase="forward")).headline if phrase.link]
     assert links == ["operators?phase=forward&select=aten%3A%3Amm"]

@@ -1,1 +1,1 @@
-"""Time and calls per module."""
+"""Times, calls and flame graph of the modules of a model."""

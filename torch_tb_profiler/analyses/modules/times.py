@@ -11,14 +11,21 @@ so that self is what Python and the framework take around the operators. Device 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree
 from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.families import family_codes
+from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.modules.modules import Modules
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
+
+NEVER_CALLED = int(np.iinfo(np.int64).max)
+"""Start of the first call of a place that has no recorded call."""
 
 
 class DeviceWork(msgspec.Struct, frozen=True):
@@ -29,12 +36,12 @@ class DeviceWork(msgspec.Struct, frozen=True):
 
 
 class ModuleTimes(msgspec.Struct, frozen=True):
-    """Per place of the model (m places), int64[m]; times in ns. Totals include the places inside.
+    """Times per place of the model (m places), int64[m] ns. Totals include the places inside.
 
-    calls            module calls; 0 where only operators tell of the place (`Module Hierarchy`)
+    calls            module calls; 0 where only operators name the place (`Module Hierarchy`)
     operators        outermost operators directly in the place, forward
-    operators_time   their host time, without what other places have of it
-    host_total       durations of the calls; of a place without calls, of all operators in and below it
+    operators_time   their host time, without the parts that belong to other places
+    host_total       durations of the calls; for a place without calls, of all operators in and below it
     host_self        of the calls, outside of modules and operators inside them
     backward_host_*  host time of the backward operators of the place, without module calls inside them
     forward_*        device work launched in the place
@@ -59,7 +66,7 @@ class ModuleTimes(msgspec.Struct, frozen=True):
 
     @property
     def host_exclusive(self) -> Int64:
-        """int64[m] ns: host time of the calls without the places inside: self and operators."""
+        """Host time of the calls without the places inside: self and operators, int64[m] ns."""
         return self.host_self + self.operators_time
 
     @property
@@ -69,23 +76,50 @@ class ModuleTimes(msgspec.Struct, frozen=True):
         return placed + self.outside.time + self.unlinked.time
 
 
+class ClassTimes(msgspec.Struct, frozen=True):
+    """Times of all modules of one class, ns, without the modules inside, so that nothing counts twice.
+
+    places             of the class
+    forward, backward  device work launched in them
+    host               of their calls: Python, framework and operators
+    backward_host      of their backward operators
+    longest            the place with the most device time; if there is none, with the most host time
+    """
+
+    name: str
+    places: tuple[int, ...]
+    calls: int
+    operators: int
+    forward: int
+    backward: int
+    host: int
+    backward_host: int
+    longest: int
+
+    @property
+    def device(self) -> int:
+        """Device work, forward and backward."""
+        return self.forward + self.backward
+
+
 def module_times(trace: Trace, model: Modules) -> ModuleTimes:
-    """Times of all places."""
+    """Compute the times of all places."""
     count = len(model.names)
     durations = event_ends(trace) - trace.events.start
 
     def per_place(rows: Int32, times: Int64) -> Int64:
         return _sums(model.code[rows], times, count)
 
-    inner = _inside_markers(trace, model, durations)
-    tree = operators_and_calls(trace, model)
+    nested = _nested_time(trace, model, durations)
+    tree = operator_call_tree(trace, model)
     direct = direct_operators(trace, model, tree)
     operators_time = per_place(*operator_times(trace, model, tree))
     calls = np.bincount(model.code[model.calls], minlength=count)
     call_time = per_place(model.calls, durations[model.calls])
-    host_self = call_time - per_place(model.calls, inner[model.calls]) - operators_time
-    backward_self = per_place(model.tasks, (durations - inner)[model.tasks])
-    rows, unlinked = device_links(trace).rows, unlinked_device_work(trace)
+    host_self = call_time - per_place(model.calls, nested[model.calls]) - operators_time
+    backward_self = per_place(model.tasks, (durations - nested)[model.tasks])
+    links = device_links(trace)
+    rows, unlinked = links.rows, (links.launch < 0) & (links.operator < 0)
     placed, backward = model.code[rows] >= 0, model.backward[rows]
     forward_device = per_place(rows[placed & ~backward], durations[rows[placed & ~backward]])
     backward_device = per_place(rows[placed & backward], durations[rows[placed & backward]])
@@ -102,22 +136,77 @@ def module_times(trace: Trace, model: Modules) -> ModuleTimes:
         backward_total=subtree_sums(backward_device, model.parent),
         backward_self=backward_device,
         event=_longest(np.concatenate([direct, model.calls]), model, durations),
-        outside=_work(rows[~placed & ~unlinked], durations),
-        unlinked=_work(rows[~placed & unlinked], durations),
+        outside=_device_work(rows[~placed & ~unlinked], durations),
+        unlinked=_device_work(rows[~placed & unlinked], durations),
     )
 
 
-def unlinked_device_work(trace: Trace) -> Bool:
-    """bool[k]: device events (in the order of `device_links`) with neither launch nor operator."""
-    links = device_links(trace)
-    unlinked: Bool = (links.launch < 0) & (links.operator < 0)
-    return unlinked
+def class_times(model: Modules, times: ModuleTimes, order: Iterable[int]) -> list[ClassTimes]:
+    """Sum the times of each class, in order of its first place; a module without a class is its own class."""
+    places: dict[str, list[int]] = {}
+    for code in order:
+        places.setdefault(model.classes[code] or model.names[code], []).append(code)
+    device = times.forward_self + times.backward_self
+    weight = np.where(device > 0, device, times.host_exclusive)
+
+    def sum_of(column: np.ndarray, codes: list[int]) -> int:
+        return int(column[codes].sum())
+
+    return [
+        ClassTimes(
+            name=name,
+            places=tuple(codes),
+            calls=sum_of(times.calls, codes),
+            operators=sum_of(times.operators, codes),
+            forward=sum_of(times.forward_self, codes),
+            backward=sum_of(times.backward_self, codes),
+            host=sum_of(times.host_exclusive, codes),
+            backward_host=sum_of(times.backward_host_self, codes),
+            longest=codes[int(weight[codes].argmax())],
+        )
+        for name, codes in places.items()
+    ]
 
 
-def operators_and_calls(trace: Trace, model: Modules) -> CallTree:
-    """Forward operators of modules, module calls and backward tasks, nested among themselves.
+def family_times(trace: Trace, model: Modules) -> Int64:
+    """Return device time of each place by family, int64[m, f] ns in order of FAMILIES, without the places inside.
 
-    Other events (Python frames, annotations) may overlap an operator without nesting; here they do not disturb.
+    Forward and backward; a row sums to `forward_self + backward_self` of `module_times`.
+    """
+    rows = device_links(trace).rows
+    rows = rows[model.code[rows] >= 0]
+    times = np.zeros((len(model.names), len(FAMILIES)), np.int64)
+    np.add.at(times, (model.code[rows], family_codes(trace)[rows]), (event_ends(trace) - trace.events.start)[rows])
+    return times
+
+
+def largest_families(times: Int64) -> dict[str, int]:
+    """Return the families that took time, largest first, from a row (or a sum of rows) of `family_times`."""
+    order = np.argsort(-times, kind="stable")
+    return {FAMILIES[code]: int(times[code]) for code in order.tolist() if times[code] > 0}
+
+
+def first_calls(trace: Trace, model: Modules) -> Int64:
+    """Return when each place, or one inside it, is first called in forward, int64[m] ns; else NEVER_CALLED."""
+    first = np.full(len(model.names), NEVER_CALLED)
+    rows = np.flatnonzero((model.code >= 0) & ~model.backward & (trace.events.start != ABSENT))
+    np.minimum.at(first, model.code[rows], trace.events.start[rows])
+    for code in range(len(first) - 1, -1, -1):
+        if model.parent[code] != NO_CODE:
+            first[model.parent[code]] = min(first[model.parent[code]], first[code])
+    return first
+
+
+def call_order(trace: Trace, model: Modules) -> list[int]:
+    """Return all places in order of their first call, each after the place around it."""
+    order: list[int] = np.argsort(first_calls(trace, model), kind="stable").tolist()
+    return order
+
+
+def operator_call_tree(trace: Trace, model: Modules) -> CallTree:
+    """Nest forward operators of modules, module calls and backward tasks among themselves.
+
+    Other events (Python frames, annotations) may overlap an operator without nesting, so they are left out.
     """
     rows = rows_of_kind(trace, Kind.CPU_OP)
     rows = rows[(model.code[rows] >= 0) & ~model.backward[rows]]
@@ -125,57 +214,57 @@ def operators_and_calls(trace: Trace, model: Modules) -> CallTree:
 
 
 def direct_operators(trace: Trace, model: Modules, tree: CallTree) -> Int32:
-    """int32[k]: the forward operators of all places that no other operator of the same call encloses."""
-    marker = _markers(trace, model)
-    rows = np.sort(tree.rows[~marker[tree.rows]])
+    """Return the forward operators of all places that no other operator of the same call encloses, int32[k]."""
+    is_marker = _marker_mask(trace, model)
+    rows = np.sort(tree.rows[~is_marker[tree.rows]])
     above = tree.parent[rows]
-    direct: Int32 = rows[(above < 0) | marker[above] | (model.code[above] != model.code[rows])]
+    direct: Int32 = rows[(above < 0) | is_marker[above] | (model.code[above] != model.code[rows])]
     return direct
 
 
 def operator_times(trace: Trace, model: Modules, tree: CallTree) -> tuple[Int32, Int64]:
-    """Direct operators and their host time, ns, without the calls and direct operators of others inside them.
+    """Return direct operators and their host time, ns, without calls and direct operators of others inside them.
 
-    Those of side lanes are left out: another event has their time already.
+    Those of side lanes are left out, because another event already has their time.
     """
-    owner = owning_operator(trace, model, tree)
+    owner = owning_operators(trace, model, tree)
     durations = event_ends(trace) - trace.events.start
     rows = np.flatnonzero(owner == np.arange(len(trace))).astype(np.int32)
     inside = np.concatenate([model.nesting.rows, rows])
     around = tree.parent[inside]
-    held = (around >= 0) & ~_markers(trace, model)[around]
+    in_operator = (around >= 0) & ~_marker_mask(trace, model)[around]
     self_times = durations.copy()
-    np.subtract.at(self_times, owner[around[held]], durations[inside[held]])
+    np.subtract.at(self_times, owner[around[in_operator]], durations[inside[in_operator]])
     rows = rows[tree.lane[rows] == 0]
     return rows, self_times[rows]
 
 
-def owning_operator(trace: Trace, model: Modules, tree: CallTree) -> Int32:
-    """int32[n]: for each forward operator of a place the direct operator that it is or is in; else NO_CODE."""
+def owning_operators(trace: Trace, model: Modules, tree: CallTree) -> Int32:
+    """Return the direct operator that each forward operator of a place is or is in, int32[n], else NO_CODE."""
     owner = np.full(len(trace), NO_CODE, np.int32)
     direct = direct_operators(trace, model, tree)
     owner[direct] = direct
     rows = tree.rows[owner[tree.rows] < 0]
-    rows = rows[~_markers(trace, model)[rows]]
+    rows = rows[~_marker_mask(trace, model)[rows]]
     for depth in range(1, int(tree.depth[rows].max(initial=0)) + 1):
         members = rows[tree.depth[rows] == depth]
         owner[members] = owner[tree.parent[members]]
     return owner
 
 
-def recomputed(trace: Trace, model: Modules) -> Bool:
-    """bool[n]: module calls that backward made, to compute activations again (checkpointing)."""
-    again = np.zeros(len(trace), np.bool_)
+def recomputed_calls(trace: Trace, model: Modules) -> Bool:
+    """Return a mask of module calls that backward made to recompute activations (checkpointing), bool[n]."""
+    recomputed = np.zeros(len(trace), np.bool_)
     rows = model.nesting.rows
     for depth in range(1, int(model.nesting.depth.max(initial=0)) + 1):
         members = rows[model.nesting.depth[rows] == depth]
         above = model.nesting.parent[members]
-        again[members] = again[above] | model.backward[above]
-    return again
+        recomputed[members] = recomputed[above] | model.backward[above]
+    return recomputed
 
 
 def subtree_sums(values: Int64, parent: Int32) -> Int64:
-    """int64[m]: each place's value with those of all places below it."""
+    """Return each place's value plus those of all places below it, int64[m]."""
     total: Int64 = values.copy()
     for code in range(len(parent) - 1, -1, -1):
         if parent[code] != NO_CODE:
@@ -183,22 +272,22 @@ def subtree_sums(values: Int64, parent: Int32) -> Int64:
     return total
 
 
-def _inside_markers(trace: Trace, model: Modules, durations: Int64) -> Int64:
-    """int64[n]: for a module call or backward task, the time of those directly inside it."""
+def _nested_time(trace: Trace, model: Modules, durations: Int64) -> Int64:
+    """Return the time of the module calls and backward tasks directly inside each of their kind, int64[n]."""
     rows = model.nesting.rows
     parent = model.nesting.parent[rows]
     return _sums(parent[parent >= 0], durations[rows[parent >= 0]], len(trace))
 
 
-def _markers(trace: Trace, model: Modules) -> Bool:
-    """bool[n]: module calls and backward tasks."""
-    marker = np.zeros(len(trace), np.bool_)
-    marker[model.nesting.rows] = True
-    return marker
+def _marker_mask(trace: Trace, model: Modules) -> Bool:
+    """Return a mask of module calls and backward tasks, bool[n]."""
+    mask = np.zeros(len(trace), np.bool_)
+    mask[model.nesting.rows] = True
+    return mask
 
 
 def _longest(rows: Int32, model: Modules, durations: Int64) -> Int64:
-    """int64[m]: the longest of the rows of each place, calls before operators."""
+    """Return the longest row of each place, int64[m]; calls are preferred to operators."""
     is_call = np.isin(rows, model.calls)
     order = np.lexsort((-rows, durations[rows], is_call))
     longest = np.full(len(model.names), NO_CODE, np.int64)
@@ -206,12 +295,12 @@ def _longest(rows: Int32, model: Modules, durations: Int64) -> Int64:
     return longest
 
 
-def _work(rows: Int32, durations: Int64) -> DeviceWork:
+def _device_work(rows: Int32, durations: Int64) -> DeviceWork:
     return DeviceWork(len(rows), int(durations[rows].sum()))
 
 
 def _sums(codes: Int32, values: Int64, count: int) -> Int64:
-    """Exact integer sums per code; `bincount` would add floats."""
+    """Return exact integer sums per code; `bincount` would add floats."""
     total = np.zeros(count, np.int64)
     np.add.at(total, codes, values)
     return total

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from torch_tb_profiler.analyses.modules.calls import calls
+from torch_tb_profiler.analyses.modules.calls import call_tree_index
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.api.columns.arrow import letters, texts, values
@@ -66,7 +66,7 @@ def modules(trace: Trace) -> pa.Table:
             "thread": thread_texts(trace, trace.events.thread[rows]),
             "start_ns": values(trace.events.start[rows]),
             "duration_ns": values(event_ends(trace)[rows] - trace.events.start[rows]),
-            "device_ns": values(calls(trace).device[rows]),
+            "device_ns": values(call_tree_index(trace).device[rows]),
             "step": step_texts(trace, trace.events.start[rows]),
         }
     )

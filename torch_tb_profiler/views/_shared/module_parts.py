@@ -7,9 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from torch_tb_profiler.analyses.modules.flame import module_flame
-from torch_tb_profiler.analyses.modules.instances import module_calls
-from torch_tb_profiler.analyses.modules.order import NEVER
+from torch_tb_profiler.analyses.modules.calls import list_module_calls
+from torch_tb_profiler.analyses.modules.flame import build_module_flame
+from torch_tb_profiler.analyses.modules.times import NEVER_CALLED
 from torch_tb_profiler.model.modules.modules import Modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import Page, TraceView, View
@@ -77,10 +77,12 @@ class ModuleInstances(msgspec.Struct, frozen=True):
 
 def build_flame(model: Modules, trace: Trace, params: FlameParams) -> ModuleFlame:
     """The flame graph of the model."""
-    flame = module_flame(trace, model, params.time)
+    flame = build_module_flame(trace, model, params.time)
     columns = (flame.parent, flame.value, flame.place, flame.event, flame.first)
     frames = [
-        ModuleFrame(name, kind, _known(parent), value, place, _known(event), None if first == NEVER else first)
+        ModuleFrame(
+            name, kind, _known(parent), value, place, _known(event), None if first == NEVER_CALLED else first
+        )
         for name, kind, parent, value, place, event, first in zip(
             flame.names, flame.kinds, *(column.tolist() for column in columns), strict=True
         )
@@ -90,7 +92,7 @@ def build_flame(model: Modules, trace: Trace, params: FlameParams) -> ModuleFlam
 
 def build_instances(model: Modules, trace: Trace, params: InstancesParams) -> ModuleInstances:
     """The calls of one module; NotFoundError for an unknown one."""
-    total, page = module_calls(trace, model, params.place, params.rows)
+    total, page = list_module_calls(trace, model, params.place, params.rows)
     rows = [
         ModuleCall(
             event=call.event,

@@ -6,9 +6,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from torch_tb_profiler.analyses.modules.classes import ClassTimes
-from torch_tb_profiler.analyses.modules.families import by_family, family_times
-from torch_tb_profiler.analyses.modules.times import DeviceWork, ModuleTimes, subtree_sums
+from torch_tb_profiler.analyses.modules.times import (
+    ClassTimes,
+    DeviceWork,
+    ModuleTimes,
+    family_times,
+    largest_families,
+    subtree_sums,
+)
 from torch_tb_profiler.analyses.roofline.speeds import Speed, class_speeds, place_speeds, untold
 from torch_tb_profiler.model.modules.modules import Modules
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
@@ -109,7 +114,8 @@ def module_rows(trace: Trace, model: Modules, times: ModuleTimes, order: list[in
     speeds = place_speeds(trace, model.code, model.parent)
     totals = subtree_sums(family_times(trace, model), model.parent)
     rows = [
-        _row(model, times, code, outermost, by_family(totals[code]), speed) for code, speed in enumerate(speeds)
+        _row(model, times, code, outermost, largest_families(totals[code]), speed)
+        for code, speed in enumerate(speeds)
     ]
     depth = [0] * len(rows)
     roots: list[ModuleRow] = []
@@ -162,7 +168,7 @@ def class_rows(trace: Trace, model: Modules, classes: Sequence[ClassTimes]) -> l
     speeds = class_speeds(trace, model.code, [each.places for each in classes])
     times = family_times(trace, model)
     return [
-        _class_row(each, by_family(times[list(each.places)].sum(axis=0)), speed)
+        _class_row(each, largest_families(times[list(each.places)].sum(axis=0)), speed)
         for each, speed in zip(classes, speeds, strict=True)
     ]
 

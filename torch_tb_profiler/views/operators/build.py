@@ -2,52 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from math import isnan
 
-from torch_tb_profiler.analyses.operators.summary import labels, operator_sums, operator_threads
-from torch_tb_profiler.analyses.operators.table import Filter, Table, launched_families, operator_table, unlinked
+from torch_tb_profiler.analyses.operators import (
+    OperatorFilter,
+    OperatorTable,
+    calls_in_same_row,
+    launched_families,
+    operator_labels,
+    operator_stacks,
+    operator_sums,
+    operator_table,
+    operator_threads,
+    unlinked_device_work,
+)
 from torch_tb_profiler.analyses.roofline.speeds import operator_speeds, untold
-from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
+from torch_tb_profiler.analyses.shared.call_stacks import MergedFrame, has_stacks
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
-from torch_tb_profiler.analyses.tracks.sources import name_of
-from torch_tb_profiler.model.devices import device_kind
+from torch_tb_profiler.analyses.tracks.sources import frame, name_of
+from torch_tb_profiler.base.markers import is_user_frame
+from torch_tb_profiler.base.units import format_ratio
+from torch_tb_profiler.model.calls.operators import operators
+from torch_tb_profiler.model.devices import device_kind, device_name
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.phases import PHASES
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
 from torch_tb_profiler.model.vendors.records import no_device_work, option
 from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.instances import Instances, instances
 from torch_tb_profiler.views._shared.tensor_cores import cores_name
-from torch_tb_profiler.views._shared.text import reason_texts
-from torch_tb_profiler.views.operators.parts import PARTS, no_stacks
+from torch_tb_profiler.views._shared.text import (
+    Phrase,
+    Text,
+    join_phrases,
+    link,
+    reason_texts,
+    sentences,
+    set_params,
+    text,
+)
 from torch_tb_profiler.views.operators.payload import (
     OperatorRow,
+    OperatorRowParams,
     OperatorsParams,
     OperatorsPayload,
+    OperatorStackRow,
+    OperatorStacksPayload,
     OperatorTotals,
+    StackFrame,
     UnlinkedWork,
 )
-from torch_tb_profiler.views.operators.words import headline
+
+HEADLINE_SHARE = 0.6
+"""The headline names operators until they take this share of the time together."""
+
+MAX_NAMES = 3
+"""Most operators that the headline names."""
 
 
 def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
-    """Rows in order of device self time, else host self time, largest first."""
-    kept = Filter(params.step, params.thread, params.phase, params.kernel, params.family)
-    device = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0 and device_kind(trace) != "HPU"
-    rows = _rows(trace, operator_table(trace, params.group_by, kept), params, device)
+    """Build the table: rows in order of device self time, else host self time, largest first."""
+    filters = _filters(params)
+    has_device = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0 and device_kind(trace) != "HPU"
+    rows = _rows(trace, operator_table(trace, params.group_by, filters), params, has_device)
     rows.sort(key=lambda row: (row.device_self_ns or 0, row.host_self_ns), reverse=True)
     totals = OperatorTotals(
         sum(row.calls for row in rows),
         sum(row.host_self_ns for row in rows),
-        sum(row.device_self_ns or 0 for row in rows) if device else None,
+        sum(row.device_self_ns or 0 for row in rows) if has_device else None,
     )
-    lost = unlinked(trace, kept)
+    unlinked = unlinked_device_work(trace, filters)
     recorded = steps(trace)
     return OperatorsPayload(
-        headline=headline(rows, totals, params, cores_name(trace)),
+        headline=headline(rows, totals, params, device_kind(trace), cores_name(trace)),
         rows=rows,
-        unlinked=UnlinkedWork(lost.calls, lost.device_ns) if device else None,
+        unlinked=UnlinkedWork(unlinked.calls, unlinked.device_ns) if has_device else None,
         totals=totals,
         group_by=params.group_by,
         steps=list(dict.fromkeys(recorded.names)) if recorded.recorded else [],
@@ -55,66 +87,184 @@ def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
         phases=list(PHASES),
         families=launched_families(trace),
         has_stacks=has_stacks(trace),
-        reasons=reason_texts(_reasons(trace, device, params.group_by)),
+        reasons=reason_texts(_reasons(trace, has_device, params.group_by)),
     )
 
 
-def _rows(trace: Trace, table: Table, params: OperatorsParams, device: bool) -> list[OperatorRow]:
+def _filters(params: OperatorsParams | OperatorRowParams) -> OperatorFilter:
+    return OperatorFilter(params.step, params.thread, params.phase, params.kernel, params.family)
+
+
+def _rows(trace: Trace, table: OperatorTable, params: OperatorsParams, has_device: bool) -> list[OperatorRow]:
     sums = operator_sums(table)
-    texts = labels(trace, sums.event, params.group_by)
-    unknown = [None] * len(table.groups)
+    labels = operator_labels(trace, sums.event, params.group_by)
+    missing = [None] * len(table.groups)
     columns = (
         sums.event.tolist(),
         [name_of(trace, row) for row in sums.event.tolist()],
-        texts.shape,
-        texts.types,
-        texts.strides,
-        texts.module,
-        texts.annotation,
+        labels.shape,
+        labels.types,
+        labels.strides,
+        labels.module,
+        labels.annotation,
         sums.calls.tolist(),
         sums.host_self.tolist(),
         sums.host_total.tolist(),
         (sums.host_total / sums.calls).tolist(),
-        sums.device_self.tolist() if device else unknown,
-        sums.device_total.tolist() if device else unknown,
+        sums.device_self.tolist() if has_device else missing,
+        sums.device_total.tolist() if has_device else missing,
         sums.eligible.tolist(),
-        _known(sums.tc_self_ratio.tolist()) if device else unknown,
-        _known(sums.tc_total_ratio.tolist()) if device else unknown,
-        _known(sums.tc_self_unknown.tolist()) if device else unknown,
-        _known(sums.tc_total_unknown.tolist()) if device else unknown,
+        _none_if_nan(sums.tc_self_ratio.tolist()) if has_device else missing,
+        _none_if_nan(sums.tc_total_ratio.tolist()) if has_device else missing,
+        _none_if_nan(sums.tc_self_unknown.tolist()) if has_device else missing,
+        _none_if_nan(sums.tc_total_unknown.tolist()) if has_device else missing,
         operator_speeds(trace, table.rows, table.groups.which, len(table.groups)),
     )
     return [OperatorRow(*row) for row in zip(*columns, strict=True)]
 
 
-def _known(values: list[float]) -> list[float | None]:
+def _none_if_nan(values: list[float]) -> list[float | None]:
     return [None if isnan(value) else value for value in values]
 
 
-def _reasons(trace: Trace, device: bool, group_by: str) -> dict[str, str]:
+def _reasons(trace: Trace, has_device: bool, group_by: str) -> dict[str, str]:
     reasons = {}
-    if not device:
-        reasons["device_self_ns"] = reasons["device_total_ns"] = reasons["unlinked"] = (
-            "operators are compiled into graphs, and the profiler of Gaudi does not say which node is whose"
+    if not has_device:
+        no_device = (
+            "operators are compiled into graphs, and Gaudi's profiler doesn't record which node belongs to which"
             if device_kind(trace) == "HPU"
             else no_device_work(trace)
         )
-    reasons["tc_self_ratio"] = reasons["tc_total_ratio"] = (
-        "there is no device time, or the names of the kernels do not tell"
-    )
-    if (silent := untold(trace)) is not None:
-        reasons["speed"] = silent
+        reasons |= dict.fromkeys(("device_self_ns", "device_total_ns", "unlinked"), no_device)
+    no_cores = "there is no device time, or the kernel names don't tell"
+    reasons |= dict.fromkeys(("tc_self_ratio", "tc_total_ratio"), no_cores)
+    if (no_work := untold(trace)) is not None:
+        reasons["speed"] = no_work
     if not len(shape_texts(trace)):
         reasons["input_shape"] = f"no input shapes are recorded ({option(trace, 'shapes')})"
     if group_by == "module" and not modules(trace).names:
         reasons["module"] = f"no nn.Module is recorded ({option(trace, 'modules')})"
     if not has_stacks(trace):
-        reasons["stacks"] = no_stacks(trace)
+        reasons["stacks"] = _no_stacks(trace)
     return reasons
 
 
+def headline(
+    rows: Sequence[OperatorRow], totals: OperatorTotals, params: OperatorsParams, device: str, cores: str
+) -> Text:
+    """Name the few operators that take most of the device time, else of the host time.
+
+    `device` is the kind of the devices, `cores` what their Tensor Cores are called.
+    """
+    by_device = bool(totals.device_self_ns)
+
+    def time(row: OperatorRow) -> int:
+        return (row.device_self_ns or 0) if by_device else row.host_self_ns
+
+    total = sum(time(row) for row in rows)
+    if total == 0:
+        return text("No operator took any time.")
+    top: list[OperatorRow] = []
+    for row in sorted(rows, key=time, reverse=True)[:MAX_NAMES]:
+        top.append(row)
+        if sum(map(time, top)) >= HEADLINE_SHARE * total:
+            break
+    keys: dict[str, str] = {}
+    for row in top:
+        keys.setdefault(row.name.removeprefix("aten::"), row_key(row))
+    set_values = set_params(params)
+    names = [Phrase(name, link("operators", **set_values, select=key)) for name, key in keys.items()]
+    ranking = text(
+        "{names} {rank}: {share} of the operators' {time}.",
+        names=join_phrases(names),
+        rank="are the top operators" if len(names) > 1 else "is the top operator",
+        share=format_ratio(sum(map(time, top)) / total),
+        time=device_name(device, "time") if by_device else "host time",  # "GPU time"
+    )
+    return sentences(ranking, _tensor_core_sentence(rows, device, cores) if by_device else ())
+
+
+def row_key(row: OperatorRow) -> str:
+    """Return the key of a row in the page's address: its name, and what else the rows are grouped by."""
+    grouped_by = (row.input_shape, row.input_types, row.input_strides, row.module, row.annotation)
+    return " | ".join([row.name, *(value for value in grouped_by if value is not None)])
+
+
+def _tensor_core_sentence(rows: Iterable[OperatorRow], device: str, cores: str) -> Text:
+    """Give the share of eligible time on Tensor Cores, a lower bound where some kernel names don't tell.
+
+    Nothing is said where no kernel is known to use them and some names don't tell.
+    """
+    eligible = [row for row in rows if row.tc_eligible and row.device_self_ns]
+    time = sum(row.device_self_ns or 0 for row in eligible)
+    used = sum((row.device_self_ns or 0) * (row.tc_self_ratio or 0.0) for row in eligible)
+    unknown = sum((row.device_self_ns or 0) * (row.tc_self_unknown or 0.0) for row in eligible)
+    if time == 0 or (used == 0 and unknown > 0):
+        return ()
+    share = f"{'At least ' if unknown > 0 else ''}{format_ratio(used / time)}" if used else "None"
+    eligible_time = f"eligible {device_name(device, 'time')}"
+    return text("{share} of the {time} uses {cores}.", share=share, time=eligible_time, cores=cores)
+
+
+def build_stacks(trace: Trace, params: OperatorRowParams) -> OperatorStacksPayload:
+    """Build the stacks of a row; NotFoundError if the event is not a call in the table."""
+    found = operator_stacks(trace, _calls_of_row(trace, params), params.time == "device")
+    stacks = [
+        OperatorStackRow(
+            frames=[frame(text) for text in stack.frames],
+            calls=stack.calls,
+            host_self_ns=stack.host_self,
+            host_total_ns=stack.host_total,
+            device_self_ns=stack.device_self,
+            device_total_ns=stack.device_total,
+            event=stack.event,
+        )
+        for stack in found.stacks
+    ]
+    missing = "these calls have no Python frame around them" if has_stacks(trace) else _no_stacks(trace)
+    return OperatorStacksPayload(
+        name=trace.strings[trace.events.name[params.event]],
+        stacks=stacks,
+        frames=[_stack_frame(merged) for merged in found.merged],
+        bare=found.bare,
+        reason=None if stacks else text(missing),
+    )
+
+
+def _calls_of_row(trace: Trace, params: OperatorRowParams) -> Int64:
+    return calls_in_same_row(operator_table(trace, params.group_by, _filters(params)), params.event)
+
+
+def _no_stacks(trace: Trace) -> str:
+    return f"no call stacks are recorded ({option(trace, 'stacks')})"
+
+
+def _stack_frame(merged: MergedFrame) -> StackFrame:
+    source = frame(merged.text)
+    return StackFrame(
+        source.text,
+        source.file,
+        source.line,
+        source.function,
+        not is_user_frame(merged.text),
+        None if merged.parent == NO_CODE else merged.parent,
+        merged.calls,
+        merged.host_ns,
+        merged.device_ns,
+    )
+
+
+def build_instances(trace: Trace, params: OperatorRowParams) -> Instances:
+    """Build the distribution of durations of a row; by device time, of calls that launched device work."""
+    table, calls = operators(trace), _calls_of_row(trace, params)
+    if params.time == "device":
+        calls = calls[table.device_total[calls] > 0]
+        return instances(trace, table.rows[calls], table.device_total[calls])
+    return instances(trace, table.rows[calls], table.host_total[calls])
+
+
 def unavailable(trace: Trace) -> str | None:
-    """The table needs one operator."""
+    """Return why there is no table: it needs at least one operator."""
     if len(rows_of_kind(trace, Kind.CPU_OP)):
         return None
     return f"no operators are recorded ({option(trace, 'operators')})"
@@ -133,5 +283,16 @@ TAB = Tab(
         answers="Operators by name, shape or module: how often they ran, how long on the host and the device.",
     ),
     unavailable,
-    PARTS,
+    (
+        TraceView("operators/stacks", "Call stacks", OperatorRowParams, OperatorStacksPayload, build_stacks),
+        TraceView(
+            "operators/instances",
+            "Durations",
+            OperatorRowParams,
+            Instances,
+            build_instances,
+            rows="longest",
+            answers="How long the calls of an operator take: median, tail, outliers.",
+        ),
+    ),
 )

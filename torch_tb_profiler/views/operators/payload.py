@@ -1,4 +1,4 @@
-"""What the operator table and its parts answer."""
+"""Parameters and payloads of the operator table and its parts."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Literal
 
 import msgspec
 
-from torch_tb_profiler.analyses.operators.table import GroupBy
+from torch_tb_profiler.analyses.operators import GroupBy
 from torch_tb_profiler.analyses.roofline.speeds import Speed
 from torch_tb_profiler.analyses.tracks.sources import Frame
 from torch_tb_profiler.views._shared.text import Text
 
 
 class OperatorsParams(msgspec.Struct, frozen=True):
-    """`group_by`: name, shape, signature (shapes, dtypes, strides), module or annotation; the rest are filters.
+    """`group_by` is name, shape, signature (shapes, dtypes, strides), module or annotation; the rest are filters.
 
     thread  "pid/tid"
     phase   forward, backward, optimizer or data
@@ -30,8 +30,8 @@ class OperatorsParams(msgspec.Struct, frozen=True):
     family: str = ""
 
 
-class RowParams(msgspec.Struct, frozen=True):
-    """A row of the table as it is grouped and filtered: `event` of it; `time` is host or device."""
+class OperatorRowParams(msgspec.Struct, frozen=True):
+    """A row of the table, given by its `event`, with the same grouping and filters; `time` is host or device."""
 
     event: int
     group_by: GroupBy = "name"
@@ -44,17 +44,18 @@ class RowParams(msgspec.Struct, frozen=True):
 
 
 class OperatorRow(msgspec.Struct, frozen=True):
-    """Calls that share a row; times in ns.
+    """A row of the table; times in ns.
 
-    event            row of the trace of the call with the most device time, else host time; names the row in
-                     the parts
-    input_shape, input_types, input_strides, module, annotation  what the rows are grouped by beside the name;
-                     null where the grouping does not ask or the trace does not say
+    event            row of the trace of the call with the most device time, else host time; identifies the row in
+                     requests for the parts
+    input_shape, input_types, input_strides, module, annotation  what the rows are grouped by besides the name;
+                     null if the grouping doesn't need it or the trace doesn't record it
     device_...       null in a trace without device work
     tc_eligible      could run on Tensor (matrix) cores
-    tc_self_ratio    share of device_self that runs on them, at least; null without such time or if no kernel tells
-    tc_self_unknown  share of device_self whose kernels do not tell; null without such time
-    speed            of the calls whose own device work this is; null where the trace says nothing about work
+    tc_self_ratio    share of device_self that runs on them, at least; null without device time, or if no kernel
+                     name tells
+    tc_self_unknown  share of device_self whose kernel names don't tell; null without device time
+    speed            of the calls that own this device work; null if the trace records nothing about work
     """
 
     event: int
@@ -86,7 +87,7 @@ class UnlinkedWork(msgspec.Struct, frozen=True):
 
 
 class OperatorTotals(msgspec.Struct, frozen=True):
-    """Sums over the rows. Totals of nested operators overlap, so only self times are summed."""
+    """Sums over the rows; totals of nested operators overlap, so only self times are summed."""
 
     calls: int
     host_self_ns: int
@@ -96,11 +97,11 @@ class OperatorTotals(msgspec.Struct, frozen=True):
 class OperatorsPayload(msgspec.Struct, frozen=True):
     """The operator table.
 
-    headline   which operators take most of the time
-    unlinked   null in a trace without device work
-    steps, threads, phases, families  what the filters can be set to; threads as "pid/tid"
+    headline    which operators take most of the time
+    unlinked    null in a trace without device work
+    steps, threads, phases, families  values of the filters; threads as "pid/tid"
     has_stacks  the trace records where operators are called from
-    reasons    field -> why it is null
+    reasons     field -> why it is null
     """
 
     headline: Text
@@ -116,7 +117,7 @@ class OperatorsPayload(msgspec.Struct, frozen=True):
     reasons: Mapping[str, Text]
 
 
-class OperatorStack(msgspec.Struct, frozen=True):
+class OperatorStackRow(msgspec.Struct, frozen=True):
     """A distinct stack, innermost frame first, and the calls made from it; times in ns."""
 
     frames: list[Frame]
@@ -129,8 +130,11 @@ class OperatorStack(msgspec.Struct, frozen=True):
 
 
 class StackFrame(msgspec.Struct, frozen=True):
-    """A frame of all stacks merged; `parent` is the index of the frame around it, null for outermost ones;
-    `library`: it is of an installed package or of C."""
+    """A frame of the merged stacks.
+
+    library  the frame is in an installed package or in C
+    parent   index of the frame around it, null for the outermost
+    """
 
     text: str
     file: str | None
@@ -143,15 +147,15 @@ class StackFrame(msgspec.Struct, frozen=True):
     device_ns: int
 
 
-class OperatorStacks(msgspec.Struct, frozen=True):
-    """Stacks of one row, most time first, and all of them as one tree (host and device total time).
+class OperatorStacksPayload(msgspec.Struct, frozen=True):
+    """Stacks of one row, most time first, and all of them merged into one tree (host and device total time).
 
-    bare    calls without a stack; they are in neither
-    reason  why there are none
+    bare    number of calls without a stack; they are in neither
+    reason  why there are no stacks
     """
 
     name: str
-    stacks: list[OperatorStack]
+    stacks: list[OperatorStackRow]
     frames: list[StackFrame]
     bare: int
     reason: Text | None

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
-import type { CallNode, ModuleCalls } from '../../api/types';
+import type { CallNode, CallTreeLevel } from '../../api/types';
 import { formatDuration, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -81,7 +81,7 @@ export function CallTree({ hasDevice }: { hasDevice: boolean }) {
 function useCalls(of: Record<string, string>, limit: number) {
   const { selection } = useSelection();
   const { run, worker, span } = selection;
-  return useView<ModuleCalls>('modules/calls', { run, worker, span }, { ...of, limit: String(limit) });
+  return useView<CallTreeLevel>('modules/calls', { run, worker, span }, { ...of, limit: String(limit) });
 }
 
 interface LevelProps {

@@ -1,0 +1,354 @@
+"""The operator table: calls of operators, filtered, grouped into rows and summed; and the stacks of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.shared.call_stacks import MergedFrame, distinct_stacks, merge_stacks
+from torch_tb_profiler.analyses.shared.grouping import (
+    Groups,
+    group,
+    in_phase,
+    in_step,
+    launch_times,
+    named,
+    on_thread,
+)
+from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.markers import is_step
+from torch_tb_profiler.model.calls.calltree import build_call_tree
+from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.calls.operators import Operators, operators
+from torch_tb_profiler.model.families import family_codes, family_mask
+from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.trace import (
+    NO_CODE,
+    Bool,
+    Float64,
+    Int32,
+    Int64,
+    Trace,
+    derived,
+    distinct_codes,
+    name_mask,
+)
+
+GroupBy = Literal["name", "shape", "signature", "module", "annotation"]
+"""name; name + input shapes; name + shapes, dtypes and strides; name + nn.Module; name + annotation around it."""
+
+
+class OperatorFilter(msgspec.Struct, frozen=True):
+    """Which calls count; "" filters nothing.
+
+    thread          "pid/tid"
+    kernel, family  name and family of device work that the calls launched
+    """
+
+    step: str = ""
+    thread: str = ""
+    phase: str = ""
+    kernel: str = ""
+    family: str = ""
+
+
+class OperatorTable(msgspec.Struct, frozen=True):
+    """Operator calls grouped into rows; `calls` are positions in `operators.rows`, int64[k]."""
+
+    operators: Operators
+    calls: Int64
+    groups: Groups
+
+    @property
+    def rows(self) -> Int32:
+        """Rows of the trace of the table's calls."""
+        return self.operators.rows[self.calls]
+
+    def sums(self, column: Int64) -> Int64:
+        """Return the sums of a column of `operators` per group, int64[g]."""
+        return self.groups.sums(column[self.calls])
+
+
+class OperatorSums(msgspec.Struct, frozen=True):
+    """One entry per group of calls; times in ns.
+
+    event          int32[g]  row of the trace of the call with the most device time, else host time
+    calls          int64[g]
+    host_self, host_total, device_self, device_total  int64[g]
+    eligible       bool[g]   could run on Tensor (matrix) cores
+    tc_self_ratio, tc_total_ratio  float64[g]  share of the device time that runs on them, at least; NaN where
+                   no kernel is known to
+    tc_self_unknown, tc_total_unknown  float64[g]  share of the device time whose kernel names don't tell; NaN
+                   without device time
+    """
+
+    event: Int32
+    calls: Int64
+    host_self: Int64
+    host_total: Int64
+    device_self: Int64
+    device_total: Int64
+    eligible: Bool
+    tc_self_ratio: Float64
+    tc_total_ratio: Float64
+    tc_self_unknown: Float64
+    tc_total_unknown: Float64
+
+
+class OperatorLabels(msgspec.Struct, frozen=True):
+    """What rows are grouped by besides the name, one text per row; None where the trace doesn't record it."""
+
+    shape: list[str | None]
+    types: list[str | None]
+    strides: list[str | None]
+    module: list[str | None]
+    annotation: list[str | None]
+
+
+class UnlinkedDeviceWork(msgspec.Struct, frozen=True):
+    """Device work that no operator launched."""
+
+    calls: int
+    device_ns: int
+
+
+class CallStack(msgspec.Struct, frozen=True):
+    """A distinct stack, innermost frame first, and the calls made from it; times in ns, `event` the first call."""
+
+    frames: tuple[str, ...]
+    calls: int
+    host_self: int
+    host_total: int
+    device_self: int
+    device_total: int
+    event: int
+
+
+class OperatorStacks(msgspec.Struct, frozen=True):
+    """The stacks of a row, most time first.
+
+    merged  all of them as one tree
+    bare    number of calls without a stack; they are in neither
+    """
+
+    stacks: list[CallStack]
+    merged: list[MergedFrame]
+    bare: int
+
+
+def operator_table(trace: Trace, group_by: GroupBy, filters: OperatorFilter) -> OperatorTable:
+    """Group the calls that pass `filters`.
+
+    NotFoundError for an unknown step, thread or phase, UsageError for an unknown family.
+    """
+    all_calls = operators(trace)
+    calls = np.flatnonzero(_filter_mask(trace, all_calls, filters))
+    rows = all_calls.rows[calls]
+    keys = [trace.events.name[rows], *_group_keys(trace, rows, group_by)]
+    return OperatorTable(all_calls, calls, group(*keys))
+
+
+def calls_in_same_row(table: OperatorTable, event: int) -> Int64:
+    """Return the calls, positions in `table.operators`, that share a row of the table with the call `event`.
+
+    NotFoundError if the event is not a call in the table.
+    """
+    positions = np.flatnonzero(table.rows == event)
+    if len(positions) == 0:
+        raise NotFoundError(f"event {event} is not an operator call of this table")
+    return table.calls[table.groups.members(int(table.groups.which[positions[0]]))]
+
+
+def _filter_mask(trace: Trace, calls: Operators, filters: OperatorFilter) -> Bool:
+    rows = calls.rows
+    mask = np.ones(len(rows), np.bool_)
+    if filters.step:
+        mask &= in_step(trace, trace.events.start[rows], filters.step)
+    if filters.thread:
+        mask &= on_thread(trace, rows, filters.thread)
+    if filters.phase:
+        mask &= in_phase(trace, rows, filters.phase)
+    if filters.kernel or filters.family:
+        work = device_links(trace).rows
+        owners = calls.owner[work[_work_mask(trace, work, filters)]]
+        launched = np.zeros(len(rows), np.bool_)
+        launched[owners[owners >= 0]] = True
+        mask &= launched
+    return mask
+
+
+def _work_mask(trace: Trace, work: Int32, filters: OperatorFilter) -> Bool:
+    """Return which device work has the kernel name and the family of a filter, bool[k]."""
+    mask = np.ones(len(work), np.bool_)
+    if filters.kernel:
+        mask &= named(trace, work, filters.kernel)
+    if filters.family:
+        mask &= family_mask(trace, work, filters.family)
+    return mask
+
+
+def _group_keys(trace: Trace, rows: Int32, group_by: GroupBy) -> list[Int32]:
+    if group_by == "shape":
+        return [shapes(trace)[rows]]
+    if group_by == "signature":
+        types_and_strides = [trace.arg_codes(key, rows)[0] for key in ("Input type", "Input Strides")]
+        return [shapes(trace)[rows], *types_and_strides]
+    if group_by == "module":
+        return [modules(trace).code[rows]]
+    if group_by == "annotation":
+        around = annotation_around(trace)[rows]
+        return [np.where(around >= 0, trace.events.name[around], NO_CODE).astype(np.int32)]
+    return []
+
+
+@derived
+def annotation_around(trace: Trace) -> Int32:
+    """Return the row of the innermost user annotation around each event, int32[n]; steps don't count."""
+    rows = rows_of_kind(trace, Kind.ANNOTATION)
+    rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
+    return innermost_enclosing(trace, build_call_tree(trace, rows))
+
+
+def unlinked_device_work(trace: Trace, filters: OperatorFilter) -> UnlinkedDeviceWork:
+    """Return the device work that belongs to no operator, filtered like the operators.
+
+    Sum of device self over the operators + this = sum of the kernel, memcpy and memset events. A filter by
+    thread looks at the launching call; work without a launch is on no thread and in no phase but forward.
+    """
+    work = device_links(trace)
+    unlinked = operators(trace).owner[work.rows] < 0
+    rows, launch = work.rows[unlinked], work.launch[unlinked]
+    mask = np.ones(len(rows), np.bool_)
+    if filters.step:
+        mask &= in_step(trace, launch_times(trace, rows), filters.step)
+    if filters.thread:
+        mask &= (launch >= 0) & on_thread(trace, launch, filters.thread)
+    if filters.phase:
+        mask &= in_phase(trace, rows, filters.phase)
+    mask &= _work_mask(trace, rows, filters)
+    durations = (event_ends(trace) - trace.events.start)[rows[mask]]
+    return UnlinkedDeviceWork(int(mask.sum()), int(durations.sum()))
+
+
+def launched_families(trace: Trace) -> list[str]:
+    """Return the families of the device work that operators launched, in order of FAMILIES."""
+    work = device_links(trace).rows
+    owned = work[operators(trace).owner[work] >= 0]
+    return [FAMILIES[code] for code in distinct_codes(family_codes(trace)[owned].astype(np.int32))]
+
+
+def operator_threads(trace: Trace) -> list[str]:
+    """Return the threads that call operators, as "pid/tid"."""
+    codes = np.unique(trace.events.thread[operators(trace).rows]).tolist()
+    return [trace.threads[code].label for code in codes]
+
+
+def operator_sums(table: OperatorTable) -> OperatorSums:
+    """Sum every group of a table."""
+    calls, groups = table.operators, table.groups
+    device_self, device_total = table.sums(calls.device_self), table.sums(calls.device_total)
+    return OperatorSums(
+        event=_longest_calls(table),
+        calls=groups.counts,
+        host_self=table.sums(calls.host_self),
+        host_total=table.sums(calls.host_total),
+        device_self=device_self,
+        device_total=device_total,
+        eligible=np.bincount(groups.which, calls.eligible[table.calls], minlength=len(groups)) > 0,
+        tc_self_ratio=_tc_ratio(table.sums(calls.cores_self), table.sums(calls.tc_unknown_self), device_self),
+        tc_total_ratio=_tc_ratio(table.sums(calls.cores_total), table.sums(calls.tc_unknown_total), device_total),
+        tc_self_unknown=_share(table.sums(calls.tc_unknown_self), device_self),
+        tc_total_unknown=_share(table.sums(calls.tc_unknown_total), device_total),
+    )
+
+
+def _longest_calls(table: OperatorTable) -> Int32:
+    """Return the longest call of each group, int32[g], the first of equally long ones."""
+    calls, which = table.operators, table.groups.which
+    host, device = calls.host_total[table.calls], calls.device_total[table.calls]
+    order = np.lexsort((np.arange(len(which)), -host, -device, which))
+    first = np.searchsorted(which[order], np.arange(len(table.groups)))
+    longest: Int32 = table.rows[order[first]]
+    return longest
+
+
+def _tc_ratio(used: Int64, unknown: Int64, total: Int64) -> Float64:
+    """Return the share on Tensor Cores; NaN without time, or if none is known to use them and no name tells."""
+    known = (total > 0) & ((used > 0) | (unknown < total))
+    return np.where(known, _share(used, total), np.nan)
+
+
+def _share(part: Int64, total: Int64) -> Float64:
+    return np.where(total > 0, part / np.maximum(total, 1), np.nan)
+
+
+def operator_labels(trace: Trace, rows: Int32, group_by: GroupBy) -> OperatorLabels:
+    """Return the labels of some calls; None for those that `group_by` doesn't need."""
+    empty: list[str | None] = [None] * len(rows)
+    by_signature = group_by == "signature"
+    by_shape = by_signature or group_by == "shape"
+    return OperatorLabels(
+        shape=_texts(shapes(trace)[rows], shape_texts(trace)) if by_shape else empty,
+        types=_texts(*trace.arg_codes("Input type", rows)) if by_signature else empty,
+        strides=_texts(*trace.arg_codes("Input Strides", rows)) if by_signature else empty,
+        module=_module_paths(trace, rows) if group_by == "module" else empty,
+        annotation=_annotations(trace, rows) if group_by == "annotation" else empty,
+    )
+
+
+def _texts(codes: Int32, dictionary: Sequence[str]) -> list[str | None]:
+    return [dictionary[code] if code >= 0 else None for code in codes.tolist()]
+
+
+def _module_paths(trace: Trace, rows: Int32) -> list[str | None]:
+    tree = modules(trace)
+    return [" > ".join(tree.path(code)) if code != NO_CODE else None for code in tree.code[rows].tolist()]
+
+
+def _annotations(trace: Trace, rows: Int32) -> list[str | None]:
+    around = annotation_around(trace)[rows].tolist()
+    return [trace.strings[trace.events.name[row]] if row >= 0 else None for row in around]
+
+
+def operator_stacks(trace: Trace, calls: Int64, by_device: bool) -> OperatorStacks:
+    """Return the stacks of some calls, positions in `operators`, in order of host or device total time."""
+    table = operators(trace)
+    rows = table.rows[calls]
+    stacks = distinct_stacks(trace, rows)
+    count = len(stacks.frames)
+
+    def sums(column: Int64) -> Int64:
+        total = np.zeros(count, np.int64)
+        np.add.at(total, stacks.which, column[calls])
+        return total
+
+    calls_of = np.bincount(stacks.which, minlength=count)
+    host, device = sums(table.host_total), sums(table.device_total)
+    host_self, device_self = sums(table.host_self), sums(table.device_self)
+    first = np.full(count, len(rows), np.int64)
+    np.minimum.at(first, stacks.which, np.arange(len(rows)))
+    order = np.lexsort((-host, -device if by_device else -host))
+    listed = [i for i in order.tolist() if stacks.frames[i]]
+    return OperatorStacks(
+        stacks=[
+            CallStack(
+                stacks.frames[i],
+                calls=int(calls_of[i]),
+                host_self=int(host_self[i]),
+                host_total=int(host[i]),
+                device_self=int(device_self[i]),
+                device_total=int(device[i]),
+                event=int(rows[first[i]]),
+            )
+            for i in listed
+        ],
+        merged=merge_stacks([stacks.frames[i] for i in listed], calls_of[listed], host[listed], device[listed]),
+        bare=stacks.bare,
+    )
