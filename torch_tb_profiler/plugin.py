@@ -83,7 +83,7 @@ class ProfilerPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         session = self._session
         if session is None:
             return False
-        session.expect_questions()
+        session.import_views()
         return not session.scanned or bool(session.catalog.runs) or session.error is not None
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:

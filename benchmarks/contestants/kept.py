@@ -22,7 +22,7 @@ from math import floor, log2
 from tests.support.waiting import until
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.session.ahead import slugs_ahead
+from torch_tb_profiler.session.jobs import prefetched_views
 from torch_tb_profiler.views import all_views
 
 PIXELS = 1000
@@ -78,7 +78,7 @@ def read(folder: str, settings: Settings) -> list[str]:
     with serving(folder, settings) as session:
         file = session.find(None, None, None).file.id
         missing = session.unavailable(session.find(None, None, None)) or {}
-        slugs = [slug for slug in slugs_ahead() if slug.partition("/")[0] not in missing]
+        slugs = [slug for slug in prefetched_views() if slug.partition("/")[0] not in missing]
         until(lambda: all(session._files.result(file, slug, None) is not None for slug in slugs))
     return slugs
 

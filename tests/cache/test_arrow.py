@@ -34,16 +34,16 @@ assert read_columns_file(pyarrow.py_buffer(open(sys.argv[1], "rb").read()))["a"]
 def test_a_trace_comes_back_equal(layout: str, tmp_path: Path) -> None:
     trace = read_bytes(LAYOUTS[layout])
     write_trace(trace, str(tmp_path / "trace"))
-    kept = read_trace_file(pa.py_buffer((tmp_path / "trace").read_bytes()))
-    assert differences(kept, trace) == []
+    loaded = read_trace_file(pa.py_buffer((tmp_path / "trace").read_bytes()))
+    assert differences(loaded, trace) == []
 
 
-def test_texts_that_no_encoding_holds_are_written_with_marks(tmp_path: Path) -> None:
+def test_texts_that_cannot_be_encoded_are_written_with_question_marks(tmp_path: Path) -> None:
     trace = read_bytes(LAYOUTS["kineto"])
     trace = replace(trace, strings=["a\ud800b", "\u00e9", *trace.strings[2:]])
     write_trace(trace, str(tmp_path / "trace"))
-    kept = read_trace_file(pa.py_buffer((tmp_path / "trace").read_bytes()))
-    assert list(kept.strings) == ["a?b", "\u00e9", *trace.strings[2:]]
+    loaded = read_trace_file(pa.py_buffer((tmp_path / "trace").read_bytes()))
+    assert list(loaded.strings) == ["a?b", "\u00e9", *trace.strings[2:]]
 
 
 def test_pandas_is_not_imported_where_it_is_installed(tmp_path: Path) -> None:

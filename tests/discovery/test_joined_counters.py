@@ -87,7 +87,7 @@ def test_counters_that_cannot_be_used_cost_a_note_and_not_the_trace(tmp_path: Pa
         assert answer(session)["counters"] is None
         said = notes(session)
         assert any(
-            note.startswith("counters beside the trace are left out: the file is no table") for note in said
+            note.startswith("skipped a counter file next to the trace: the file is no table") for note in said
         )
         assert any("are of other kernels than it has" in note for note in said)
 

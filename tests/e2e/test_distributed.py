@@ -12,7 +12,7 @@ from tests.e2e.page.places import choose
 from tests.support.jobs import CULPRIT
 from tests.support.page import NewPage, Open
 from tests.support.servers.tensorboard import tensorboard
-from tests.support.simulation.kept_jobs import keep_job
+from tests.support.simulation.cached_jobs import cache_job
 from torch_tb_profiler.cache import Cache
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -263,7 +263,7 @@ def test_the_tables_of_a_large_job_come_page_by_page(open_page: Open) -> None:
 def ten_thousand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server of a job of 10,000 ranks whose traces are read already."""
     folder, cache = tmp_path_factory.mktemp("large"), tmp_path_factory.mktemp("cache")
-    keep_job(folder / "job", Cache(str(cache), 2**30), RANKS)
+    cache_job(folder / "job", Cache(str(cache), 2**30), RANKS)
     with tensorboard("--logdir", str(folder), cache=cache, poll=600) as address:
         yield address
 

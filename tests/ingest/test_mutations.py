@@ -16,7 +16,7 @@ from tests.support.producers.composer import EPOCH, Batch, content, counter, cyc
 from tests.support.traces import read_bytes
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.session.jobs import examine
+from torch_tb_profiler.session.jobs import analyze
 
 pytestmark = pytest.mark.slow
 
@@ -153,7 +153,7 @@ def survives(damaged: bytes) -> Trace | None:
     except TraceError as error:
         assert error.message
         return None
-    _, results, _ = examine(trace)
+    _, results, _ = analyze(trace)
     for name, payload in results.items():
         for step in json.loads(payload)["steps"] if name.startswith("overview") else ():
             known = [time for time in step["categories"].values() if time is not None]

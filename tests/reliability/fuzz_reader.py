@@ -39,7 +39,7 @@ def read(content: bytes) -> None:
     from torch_tb_profiler.cache.arrow import read_trace_file, write_trace
     from torch_tb_profiler.ingest import ignore, read_trace
     from torch_tb_profiler.ingest.composer.beside import add_pytorch
-    from torch_tb_profiler.session.jobs import examine
+    from torch_tb_profiler.session.jobs import analyze
 
     own, mark, pytorch = content.partition(BESIDE)
     try:
@@ -49,7 +49,7 @@ def read(content: bytes) -> None:
             trace = add_pytorch(trace, partial(io.BytesIO, own), beside, report=ignore, limit=LIMIT)
     except TraceError:
         return
-    examine(trace)
+    analyze(trace)
     with tempfile.NamedTemporaryFile(suffix=".arrow") as file:
         write_trace(trace, file.name)
         again = read_trace_file(pa.py_buffer(file.read()))

@@ -1,4 +1,4 @@
-"""The session under faults of disks and caches: they cost time, never a number."""
+"""Faults of disks and caches cost the session time, but never change a number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from tests.support.logs import all_payloads, expected, opened, payload, settings, write_log
 from tests.support.servers.fragile import FULL_DISK
 from torch_tb_profiler.cache import Cache, cache_key, folder
-from torch_tb_profiler.session.kept import structure
+from torch_tb_profiler.session.cache import entries
 from torch_tb_profiler.storage import FileId
 
 # ---- disks and caches -----------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def test_a_real_full_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["file", "read_only"])
-def test_a_cache_that_cannot_be_made_costs_only_the_cache(tmp_path: Path, place: str) -> None:
+def test_a_cache_that_cannot_be_created_costs_only_the_cache(tmp_path: Path, place: str) -> None:
     log = write_log(tmp_path / "log", workers=1)
     if place == "file":
         (tmp_path / "file").write_text("no folder")
@@ -69,7 +69,7 @@ def test_a_cache_that_cannot_be_made_costs_only_the_cache(tmp_path: Path, place:
 def test_damage_anywhere_in_the_cache_means_reading_again(tmp_path: Path) -> None:
     """Any byte of any entry changed, cut off or lengthened: never another number."""
     log = write_log(tmp_path / "log", workers=1, count=100)
-    right = expected(log, settings())
+    correct = expected(log, settings())
     cache = Path(settings().cache_dir)
     chance = random.Random(7)
     for round_ in range(30):
@@ -85,17 +85,17 @@ def test_damage_anywhere_in_the_cache_means_reading_again(tmp_path: Path) -> Non
             content[at] ^= 1 << chance.randrange(8)
         victim.write_bytes(content)
         with opened(log) as session:
-            assert all_payloads(session) == right, (victim.name, at)
+            assert all_payloads(session) == correct, (victim.name, at)
 
 
 def test_entries_of_another_version_are_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write_log(tmp_path / "log", workers=1)
-    right = expected(log, settings())
+    correct = expected(log, settings())
     before = {entry.name for entry in Path(settings().cache_dir).iterdir()}
-    monkeypatch.setattr(structure, "cache_key", lambda file, text: cache_key(file, f"{text}, another"))
+    monkeypatch.setattr(entries, "cache_key", lambda file, text: cache_key(file, f"{text}, another"))
     assert cache_key(FileId("a", "b"), "") != cache_key(FileId("b", "a"), "")
     with opened(log) as session:
-        assert all_payloads(session) == right
+        assert all_payloads(session) == correct
     after = {entry.name for entry in Path(settings().cache_dir).iterdir()}
     assert before < after
     added = {name.partition(".")[0] for name in after - before}
@@ -104,10 +104,10 @@ def test_entries_of_another_version_are_not_touched(tmp_path: Path, monkeypatch:
 
 def test_a_cache_that_is_emptied_under_an_open_session_is_filled_again(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log", workers=3)
-    right = expected(log, settings())
+    correct = expected(log, settings())
     with opened(log, memory_bytes=1) as session:  # every other trace has to be opened again
         for _ in range(3):
-            assert all_payloads(session) == right
+            assert all_payloads(session) == correct
             shutil.rmtree(settings().cache_dir)
 
 
@@ -115,13 +115,13 @@ def test_a_cache_that_is_emptied_under_an_open_session_is_filled_again(tmp_path:
 def test_two_servers_share_a_cache_that_is_too_small_for_both(tmp_path: Path) -> None:
     """Each drops what the other has just written; both give the right numbers."""
     log = write_log(tmp_path / "log", workers=6, count=300)
-    right = expected(log, settings(cache_dir=str(tmp_path / "own")))
+    correct = expected(log, settings(cache_dir=str(tmp_path / "own")))
     size = max(entry.stat().st_size for entry in (tmp_path / "own").iterdir())
     small = {"cache_bytes": 2 * size, "memory_bytes": 1}
 
     def serve(_: int) -> bool:
         with opened(log, **small) as session:
-            return all(all_payloads(session) == right for _ in range(4))
+            return all(all_payloads(session) == correct for _ in range(4))
 
     with ThreadPoolExecutor(2) as threads:
         assert list(threads.map(serve, range(2))) == [True, True]
@@ -129,7 +129,7 @@ def test_two_servers_share_a_cache_that_is_too_small_for_both(tmp_path: Path) ->
     assert not [entry for entry in left if entry.suffix == ".part"]
 
 
-def test_what_a_killed_process_left_half_written_is_cleaned_up(tmp_path: Path) -> None:
+def test_partial_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     cache = Cache(str(tmp_path), 10**6)
     old, new = tmp_path / ".old.part", tmp_path / ".new.part"
     old.write_bytes(b"x")

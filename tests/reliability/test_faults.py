@@ -19,7 +19,7 @@ from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.executors.processes import ProcessExecutor
 from torch_tb_profiler.session import Root, Session, jobs
-from torch_tb_profiler.session.kept.structure import entry_key
+from torch_tb_profiler.session.cache.entries import entry_key
 from torch_tb_profiler.storage import FileId, open_location
 
 # ---- memory ---------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def test_listing_and_first_page(many: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_open_traces_are_closed_beyond_the_memory_setting(tmp_path: Path) -> None:
     log = write_small_log(tmp_path / "log", workers=6, count=2000)
-    each = open_traces.TRACE_BYTES + 8100 * open_traces.EVENT_BYTES
+    each = open_traces.BYTES_PER_TRACE + 8100 * open_traces.BYTES_PER_EVENT
     settings = replace(Settings.from_environment(), small_file_bytes=0, executor="serial", memory_bytes=2 * each)
     with Session([Root(str(log))], settings) as session:
         session.scan()

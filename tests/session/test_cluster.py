@@ -30,7 +30,7 @@ RANKS = 16
 
 
 def rank_trace(rank: int, count: int = 4000) -> bytes:
-    """Operators, launches, kernels and collectives of one rank; no two ranks alike."""
+    """Operators, launches, kernels and collectives of one rank; no two ranks are the same."""
     events: list[dict[str, Any]] = []
     for i in range(count):
         ts, base = i * 100.0, {"ph": "X", "pid": rank, "ts": i * 100.0}
@@ -56,8 +56,8 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workers(tmp_path: Path) -> Iterator[Cluster]:
-    with cluster(tmp_path, 2) as made:
-        yield made
+    with cluster(tmp_path, 2) as running:
+        yield running
 
 
 def settings(**changes: Any) -> Settings:
@@ -162,10 +162,10 @@ def test_a_shared_cache_in_a_bucket(ranks: Path, tmp_path: Path, monkeypatch: py
             assert payloads(session) == expected
 
 
-def test_a_cache_that_the_server_does_not_see_is_named(
+def test_a_cache_out_of_the_servers_reach_is_an_error(
     ranks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Workers with a cache folder of their own: the reason and the remedy stand in the file's state."""
+    """Workers with a cache folder of their own: the file's state has the reason and the remedy."""
     with cluster(tmp_path, 1) as workers, Session([Root(str(ranks))], settings(executor=workers.spec)) as session:
         session._files._cache.place = str(tmp_path / "elsewhere")
         session.scan()
@@ -175,7 +175,7 @@ def test_a_cache_that_the_server_does_not_see_is_named(
         assert "TORCH_PROFILER_CACHE_DIR" in (error.hint or "")
 
 
-def test_a_cluster_that_is_not_there_then_is(ranks: Path, tmp_path: Path) -> None:
+def test_a_cluster_that_starts_later_is_used(ranks: Path, tmp_path: Path) -> None:
     made = Cluster(free_port(), tmp_path)
     with Session([Root(str(ranks))], settings(executor=made.spec)) as session:
         session.scan()
@@ -214,7 +214,7 @@ def test_the_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     assert caught.value.hint == 'pip install "torch-tb-profiler[dask]"'
 
 
-def test_a_job_that_kills_its_worker_is_named(tmp_path: Path) -> None:
+def test_a_job_that_kills_its_worker_is_an_error(tmp_path: Path) -> None:
     """One attempt is allowed here; by default a job may take three workers along before it is given up."""
     with cluster(tmp_path, 1, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as workers:
         executor = make_executor(workers.spec)
@@ -232,8 +232,8 @@ def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_job_reports_how_far_it_is(tmp_path: Path) -> None:
-    """A job that waits on a pipe has told its stage to the one who submitted it."""
+def test_a_job_reports_its_progress(tmp_path: Path) -> None:
+    """A job that waits on a pipe has reported its stage to whoever submitted it."""
     with cluster(tmp_path, 1) as workers:
         _check_progress(workers)
 

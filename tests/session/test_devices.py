@@ -1,4 +1,4 @@
-"""The user's file of devices: what rests on it says so, and nothing that rested on another one is answered."""
+"""The user's device file: figures name it as their source, and none from another file is answered."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def answers(folder: Path) -> Any:
-    """What a server that starts now answers; its cache is kept, but nothing else."""
+    """Return the answers of a new server, which shares only the cache with the ones before."""
 
     def ask(**settings: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        kept = {"cache_dir": str(folder / "cache"), "executor": "serial", "small_file_bytes": 0, **settings}
-        with Session([Root(str(folder / "log"))], Settings(**kept)) as session:
+        values = {"cache_dir": str(folder / "cache"), "executor": "serial", "small_file_bytes": 0, **settings}
+        with Session([Root(str(folder / "log"))], Settings(**values)) as session:
             session.scan()
             found = [session.view(slug, wait=True, timeout=PATIENCE) for slug in ("overview", "roofline")]
         overview, roofline = (json.loads(answer.payload or b"null") for answer in found)
@@ -85,7 +85,7 @@ def answers(folder: Path) -> Any:
     return ask
 
 
-def test_figures_rest_on_the_file_and_name_it(folder: Path, answers: Any) -> None:
+def test_figures_come_from_the_file_and_name_it(folder: Path, answers: Any) -> None:
     file = folder / "mine.toml"
     file.write_text(ENTRY.format(hbm=1000, bf16=100))
     unknown, _ = answers()
@@ -98,7 +98,7 @@ def test_figures_rest_on_the_file_and_name_it(folder: Path, answers: Any) -> Non
     assert str(folder) not in json.dumps([overview, roofline])
 
 
-def test_what_rested_on_another_file_is_not_answered(folder: Path, answers: Any) -> None:
+def test_figures_from_another_file_are_not_answered(folder: Path, answers: Any) -> None:
     file = folder / "mine.toml"
     figures = []
     for bf16 in (100, 200, 100):
@@ -110,7 +110,7 @@ def test_what_rested_on_another_file_is_not_answered(folder: Path, answers: Any)
     assert answers()[0]["hardware"]["mfu"] is None
 
 
-def test_a_trace_out_of_the_cache_has_the_devices(folder: Path, answers: Any) -> None:
+def test_a_cached_trace_has_the_devices(folder: Path, answers: Any) -> None:
     file = folder / "mine.toml"
     file.write_text(ENTRY.format(hbm=1000, bf16=100))
     first, again = (answers(devices=str(file)) for _ in range(2))
@@ -127,7 +127,7 @@ def test_a_trace_out_of_the_cache_has_the_devices(folder: Path, answers: Any) ->
         (None, "mine.toml: No such file or directory"),
     ],
 )
-def test_a_bad_file_is_told_once_and_costs_nothing_else(
+def test_a_bad_file_is_reported_once_and_changes_nothing_else(
     folder: Path, answers: Any, caplog: pytest.LogCaptureFixture, content: bytes | None, problem: str
 ) -> None:
     file = folder / "mine.toml"
@@ -137,7 +137,7 @@ def test_a_bad_file_is_told_once_and_costs_nothing_else(
         overview, roofline = answers(devices=str(file))
     assert [problem in record.getMessage() for record in caplog.records] == [True]
     assert str(file) in caplog.text
-    assert roofline["note"].startswith(f"the file of devices is left out: {problem}")
+    assert roofline["note"].startswith(f"your device file was ignored: {problem}")
     assert str(folder) not in roofline["note"]
     without, plain = answers()
     assert overview == without

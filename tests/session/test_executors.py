@@ -1,4 +1,4 @@
-"""Where files are read: the executors that a setting names, and worker processes that die or are closed."""
+"""The executors that a setting names, and worker processes that die or are shut down."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_killed_worker_fails_its_own_job_and_the_next_one_works() -> None:
 
 
 @pytest.mark.parametrize("job", [_pid, signal.pause])
-def test_a_closed_executor_leaves_no_thread_that_ends_beside_the_interpreter(job: Callable[[], object]) -> None:
+def test_a_closed_executor_leaves_no_thread_that_ends_with_the_interpreter(job: Callable[[], object]) -> None:
     executor, before = ProcessExecutor(1), set(threading.enumerate())
     future = executor.submit(job)
     if job is _pid:
@@ -62,17 +62,17 @@ WHILE_PYTHON_ENDS = """
 import os, signal
 from torch_tb_profiler.executors.processes import ProcessExecutor
 
-def say(future):
+def print_error(future):
     print(type(future.exception()).__name__)
 
 executor = ProcessExecutor(1)
 running = executor.submit(signal.pause)
-running.add_done_callback(say)
-running.add_done_callback(lambda _: executor.submit(os.getpid).add_done_callback(say))
+running.add_done_callback(print_error)
+running.add_done_callback(lambda _: executor.submit(os.getpid).add_done_callback(print_error))
 """
 
 
-def test_python_ends_without_waiting_for_workers_and_whoever_asks_them_then_is_told() -> None:
+def test_python_exits_without_waiting_for_workers_and_their_futures_raise() -> None:
     command = [sys.executable, "-c", WHILE_PYTHON_ENDS]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert (ended.returncode, ended.stdout.split(), ended.stderr) == (0, ["ShutdownError"] * 2, "")

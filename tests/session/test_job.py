@@ -1,4 +1,4 @@
-"""A job from its folder: ranks of which one is broken and one is lost."""
+"""A job with one broken and one missing rank, and a job of a thousand ranks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import CULPRIT, Job, ddp
-from tests.support.simulation.kept_jobs import keep_job
+from tests.support.simulation.cached_jobs import cache_job
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.session import open_session
 
@@ -27,7 +27,7 @@ def ask(session: Any, slug: str, **params: str) -> dict[str, Any]:
     return payload
 
 
-def said(text: list[dict[str, str]]) -> str:
+def plain_text(text: list[dict[str, str]]) -> str:
     return "".join(phrase["text"] for phrase in text)
 
 
@@ -45,8 +45,8 @@ def test_the_ranks_that_can_be_read_are_compared(tmp_path: Path) -> None:
         ("broken_rank", None),
         ("missing_rank", None),
     ]
-    assert "No trace of ranks 3, 4 is here (2 of 6)" == said(payload["problems"][1]["text"])
-    assert payload["verdict"]["rank"] == 2 and CULPRIT in said(payload["explanation"])
+    assert "No trace of ranks 3, 4 is here (2 of 6)" == plain_text(payload["problems"][1]["text"])
+    assert payload["verdict"]["rank"] == 2 and CULPRIT in plain_text(payload["explanation"])
     assert [rank["state"] for rank in payload["ranks"]].count("failed") == 1
     assert page["total"] == 9 and {row["late_rank"] for row in page["rows"]} == {2}
     assert [part["rank"] for part in one["participants"]] == [0, 1, 2, 5]
@@ -54,7 +54,7 @@ def test_the_ranks_that_can_be_read_are_compared(tmp_path: Path) -> None:
     assert all(row["lower_bound"] for row in payload["collectives"])
 
 
-def test_one_rank_of_a_job_shows_the_view(tmp_path: Path) -> None:
+def test_a_single_rank_of_a_job_shows_the_view(tmp_path: Path) -> None:
     write(tmp_path / "job", Job(6, ddp(6)).documents(only=[4]))
     with open_session(str(tmp_path)) as session:
         payload = ask(session, "distributed")
@@ -63,10 +63,10 @@ def test_one_rank_of_a_job_shows_the_view(tmp_path: Path) -> None:
     assert payload["reasons"]["transfer_ns"]
 
 
-def test_a_thousand_ranks_are_answered_from_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thousand_ranks_are_answered_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer grows with the ranks: a page of a table, the map, the first page."""
     monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path / "cache"))
-    keep_job(tmp_path / "log" / "job", Cache(str(tmp_path / "cache"), 2**30), 1000)
+    cache_job(tmp_path / "log" / "job", Cache(str(tmp_path / "cache"), 2**30), 1000)
     page = {"first": "900", "limit": "50"}
     with open_session(str(tmp_path / "log")) as session:
         payload = ask(session, "distributed")
@@ -74,7 +74,7 @@ def test_a_thousand_ranks_are_answered_from_what_is_kept(tmp_path: Path, monkeyp
             ask(session, f"distributed/{part}", **page) for part in ("ranks", "steps", "operations", "groups")
         ]
         shown = ask(session, "distributed/map")
-    assert said(payload["headline"]).startswith("Rank 5 keeps the others waiting")
+    assert plain_text(payload["headline"]).startswith("Rank 5 keeps the others waiting")
     assert payload["rank_count"] == payload["read_count"] == 1000 and len(payload["stragglers"]) == 100
     assert [table["total"] for table in tables] == [1000, 3000, 2000, 133]
     assert len(shown["columns"]) == 256 and sum(column["ranks"] for column in shown["columns"]) == 1000

@@ -86,7 +86,7 @@ def test_two_unnamed_folders_with_a_run_of_one_name_both_show_it(tmp_path: Path)
         assert "--logdir_spec" in catalog.problems[0]
 
 
-def test_folders_of_one_name_are_told_apart_by_those_above(tmp_path: Path) -> None:
+def test_folders_of_one_name_are_distinguished_by_their_parents(tmp_path: Path) -> None:
     roots = []
     for number, above in enumerate(("x", "y"), 1):
         put(tmp_path / above / "log" / "run" / "w.1.pt.trace.json", number)
@@ -108,19 +108,19 @@ def test_a_named_folder_and_a_folder_below_an_unnamed_one_may_share_a_name(tmp_p
 
 @pytest.fixture
 def growing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    """No file is old enough for the first listing to trust it; the second one knows it."""
+    """No file is old enough for the first listing to load it; the second listing agrees with the first."""
     monkeypatch.setattr(log, "SETTLED_SECONDS", 1e9)
     return Session([Root(str(folder))], Settings(cache_bytes=0, poll_seconds=0.1))
 
 
-def test_who_waits_for_a_growing_file_gets_it_once_it_is_whole(growing: Session) -> None:
+def test_a_request_that_waits_gets_a_growing_file_once_it_is_complete(growing: Session) -> None:
     with growing:
         growing.start()
         until(lambda: growing.scanned)
         assert slices(growing, "kept") == 1
 
 
-def test_who_waits_for_growing_ranks_is_answered_once_they_are_whole(growing: Session) -> None:
+def test_a_request_that_waits_for_growing_ranks_is_answered_once_they_are_complete(growing: Session) -> None:
     with growing:
         growing.start()
         until(lambda: growing.scanned)
@@ -128,7 +128,7 @@ def test_who_waits_for_growing_ranks_is_answered_once_they_are_whole(growing: Se
             growing.view("distributed", run="kept", wait=True, timeout=PATIENCE)
 
 
-def test_who_waits_for_a_file_that_keeps_growing_is_told_after_the_timeout(
+def test_a_request_for_a_file_that_keeps_growing_is_answered_after_the_timeout(
     growing: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LogFolders, "is_growing", lambda *_: True)

@@ -1,4 +1,4 @@
-"""Memory files beside traces: listed with their run, opened by number, never by a path of the request."""
+"""Memory files next to traces are listed with their run and opened by number, never by a path of the request."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def ask(session: Session, part: str, **params: str) -> dict[str, Any]:
     return payload
 
 
-def test_they_belong_to_the_run_of_their_folder(session: Session) -> None:
+def test_memory_files_belong_to_the_run_of_their_folder(session: Session) -> None:
     (run,) = session.catalog.runs
     assert [(file.name, file.kind) for file in run.memory_files] == [
         ("a.pickle", "snapshot"),
@@ -77,7 +77,7 @@ def test_a_trace_is_a_trace_whatever_it_is_called(folder: Path) -> None:
     assert all(file.name != "x.raw.json" for file in run.memory_files)
 
 
-def test_they_are_opened_by_number(session: Session) -> None:
+def test_memory_files_are_opened_by_number(session: Session) -> None:
     assert ask(session, "snapshot")["devices"][0]["allocated_bytes"] == 1536
     assert ask(session, "snapshot", file="0", device="1")["device"] == 1
     for number in ("1", "3"):
@@ -90,7 +90,7 @@ def test_they_are_opened_by_number(session: Session) -> None:
             ask(session, "snapshot", file=path)
 
 
-def test_what_cannot_be_read_is_refused_with_its_name(session: Session, capsys: Any) -> None:
+def test_an_unreadable_file_is_refused_with_its_name(session: Session, capsys: Any) -> None:
     with pytest.raises(TraceError, match="refused") as caught:
         ask(session, "snapshot", file="2")
     assert caught.value.where == "evil.pkl" and "called" not in capsys.readouterr().out
@@ -106,11 +106,11 @@ def test_a_file_is_read_once_until_it_changes(
 ) -> None:
     opened: list[str] = []
     place = session.catalog.run("run").memory_files[0].file.location
-    whole = place.open
+    open_file = place.open
 
     def counting(path: str) -> Any:
         opened.append(path)
-        return whole(path)
+        return open_file(path)
 
     monkeypatch.setattr(place, "open", counting)
     for points in ("5", "6", "7"):
@@ -123,7 +123,7 @@ def test_a_file_is_read_once_until_it_changes(
     assert ask(session, "snapshot")["devices"][0]["allocated_bytes"] == 1512
 
 
-def test_the_tab_is_there_for_the_files_alone(session: Session) -> None:
+def test_memory_files_alone_make_the_tab_available(session: Session) -> None:
     answer = session.view("memory", wait=True, timeout=PATIENCE)
     assert answer.payload is not None
     payload = json.loads(answer.payload)
@@ -141,7 +141,7 @@ def test_without_files_a_trace_without_memory_has_no_tab(tmp_path: Path) -> None
             opened.view("memory", wait=True, timeout=PATIENCE)
 
 
-def test_over_http(session: Session, folder: Path) -> None:
+def test_memory_files_over_http(session: Session, folder: Path) -> None:
     (folder / "run" / "w.1.pt.trace.json").write_bytes(document(memory("1 GPU0 a 5 5 9\n2 GPU0 a -5 0 9")))
     session.scan()
     client = Client(App(session))

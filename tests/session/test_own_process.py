@@ -1,4 +1,4 @@
-"""A command reads in its own process: one large file at a time, within the same limits, until it is closed."""
+"""A command loads files in its own process: one large file at a time, with the same limits, until it is closed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.session.test_ahead import Queue
+from tests.session.test_prefetch import Queue
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.executors import limited_memory
 from torch_tb_profiler.session import Session, open_session
-from torch_tb_profiler.session.kept.structure import entry_key
+from torch_tb_profiler.session.cache.entries import entry_key
 
 resource = pytest.importorskip("resource")
 
@@ -49,7 +49,7 @@ def command(log: Path, settings: Settings, queue: Queue) -> Iterator[Session]:
         yield session
 
 
-def test_a_large_file_is_read_here_kept_and_not_opened_again(
+def test_a_large_file_is_loaded_here_and_cached_and_not_opened_again(
     command: Session, queue: Queue, settings: Settings
 ) -> None:
     assert command.view("operators", worker="one", wait=True, timeout=PATIENCE).payload and not queue.jobs
@@ -57,10 +57,10 @@ def test_a_large_file_is_read_here_kept_and_not_opened_again(
     cache = Cache.from_settings(settings)
     assert cache.load_trace(entry_key(file)) is not None
     _, trace = command.trace(worker="one")
-    assert trace is not None and trace.events.start.flags.owndata, "it is the one that was read, no mapped file"
+    assert trace is not None and trace.events.start.flags.owndata, "it is the loaded trace, not a mapped file"
 
 
-def test_what_is_asked_for_while_it_reads_goes_to_workers(log: Path, settings: Settings, queue: Queue) -> None:
+def test_files_requested_while_it_loads_go_to_workers(log: Path, settings: Settings, queue: Queue) -> None:
     pipe = log / "one.1.pt.trace.json"
     content = pipe.read_bytes()
     with open_session(str(log), settings, own_process=True) as session:
@@ -74,7 +74,7 @@ def test_what_is_asked_for_while_it_reads_goes_to_workers(log: Path, settings: S
         assert session.wait(one.file.id, PATIENCE)
 
 
-def test_reading_stops_when_nobody_waits_any_more(log: Path, settings: Settings, queue: Queue) -> None:
+def test_loading_stops_when_the_session_is_closed(log: Path, settings: Settings, queue: Queue) -> None:
     pipe = log / "one.1.pt.trace.json"
     content = pipe.read_bytes()
     session = open_session(str(log), settings, own_process=True)
@@ -83,7 +83,7 @@ def test_reading_stops_when_nobody_waits_any_more(log: Path, settings: Settings,
     os.mkfifo(pipe)
     file = session.load(span)
     closing = threading.Thread(target=session.close)
-    with pipe.open("wb") as writer:  # opens once the reading has begun
+    with pipe.open("wb") as writer:  # opens once reading has started
         closing.start()
         until(lambda: session._files._loader.closed)
         writer.write(content)
@@ -93,21 +93,19 @@ def test_reading_stops_when_nobody_waits_any_more(log: Path, settings: Settings,
     assert error is not None and error.code == "worker_died"
 
 
-def test_a_server_and_a_notebook_read_large_files_elsewhere(log: Path, settings: Settings, queue: Queue) -> None:
+def test_a_server_and_a_notebook_load_large_files_in_workers(log: Path, settings: Settings, queue: Queue) -> None:
     with open_session(str(log), settings) as session:
         session.view("operators", worker="one")
         assert len(queue.jobs) == 1
 
 
-def test_where_the_user_says_where_files_are_read_they_are_read_there(
-    log: Path, settings: Settings, queue: Queue
-) -> None:
+def test_a_configured_executor_is_used_by_a_command_too(log: Path, settings: Settings, queue: Queue) -> None:
     with open_session(str(log), replace(settings, executor="dask://nowhere:1"), own_process=True) as session:
         session.view("operators", worker="one")
         assert len(queue.jobs) == 1
 
 
-def test_the_limit_of_memory_holds_while_a_file_is_read_and_not_longer() -> None:
+def test_the_memory_limit_ends_with_its_block() -> None:
     before = resource.getrlimit(resource.RLIMIT_DATA)
     with limited_memory(1 << 40):
         assert resource.getrlimit(resource.RLIMIT_DATA) == (1 << 40, before[1])

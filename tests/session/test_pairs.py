@@ -1,4 +1,4 @@
-"""Files that are read while a pair of them is asked for."""
+"""Files that are loaded while a pair of them is requested."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.pair import TracePair
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.session.targets import Names, Target
+from torch_tb_profiler.session.targets import RequestedNames, Target
 from torch_tb_profiler.view import NoParams, PairView, Tab
 
 
@@ -35,7 +35,7 @@ def devices_of(pair: TracePair, params: NoParams) -> Devices:
 PAIR = PairView("two", "Two", NoParams, Devices, devices_of)
 
 
-def test_a_merged_file_that_is_read_meanwhile_is_no_mixture(
+def test_a_merged_file_that_is_loaded_during_a_request_gives_two_ranks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Found before its file is read, opened after: then it is its first rank, compared with the second one."""
@@ -44,14 +44,14 @@ def test_a_merged_file_that_is_read_meanwhile_is_no_mixture(
     with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
         session.scan()
         targets = session._targets
-        before, ready = targets.find(Names()), targets.ready
+        before, ready = targets.find(RequestedNames()), targets.resolve_and_request
         stale = [before, before]
 
-        def late(names: Names, wait: bool, timeout: float | None) -> Target:
+        def late(names: RequestedNames, wait: bool, timeout: float | None) -> Target:
             found = ready(names, True, PATIENCE)
             return stale.pop() if stale else found
 
-        monkeypatch.setattr(targets, "ready", late)
+        monkeypatch.setattr(targets, "resolve_and_request", late)
         answer = session.view("two", wait=True, timeout=PATIENCE)
         assert not stale
         assert (answer.worker, answer.base and answer.base.worker) == ("node0/rank0", "node0/rank1")
@@ -59,7 +59,7 @@ def test_a_merged_file_that_is_read_meanwhile_is_no_mixture(
         assert json.loads(answer.payload) == {"candidate": [[0]], "base": [[1]]}
 
 
-def test_two_names_of_one_recording_are_named_twice_once_its_file_is_read(
+def test_two_names_of_one_recording_are_refused_once_its_file_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_tab(monkeypatch, Tab("Compare", PAIR))

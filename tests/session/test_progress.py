@@ -1,4 +1,4 @@
-"""While a large file is read, here or in a worker process, it is told how far that is."""
+"""Progress is reported while a large file is loaded, here or in a worker process."""
 
 from __future__ import annotations
 
@@ -29,47 +29,47 @@ def grow(folder: Path, megabytes: int) -> Path:
     return trace
 
 
-def check_order(told: Sequence[ProgressTuple], size: int) -> None:
-    """One stage after the other, bytes and events from less to more."""
-    stages = [STAGES.index(stage) for stage, *_ in told]
+def check_order(reported: Sequence[ProgressTuple], size: int) -> None:
+    """Check that stages follow each other and that bytes and events only increase."""
+    stages = [STAGES.index(stage) for stage, *_ in reported]
     assert stages == sorted(stages)
-    reading = [progress for progress in told if progress[0] == "reading" and progress[2]]
+    reading = [progress for progress in reported if progress[0] == "reading" and progress[2]]
     assert {total for _, _, total, _ in reading} <= {size}
     assert [done for _, done, _, _ in reading] == sorted(done for _, done, _, _ in reading)
     assert [events for *_, events in reading] == sorted(events for *_, events in reading)
 
 
 def test_bytes_events_and_stage_move_while_a_large_file_is_read(tmp_path: Path) -> None:
-    told: list[ProgressTuple] = []
+    reported: list[ProgressTuple] = []
     large = grow(tmp_path, 10)
     size = large.stat().st_size
     location = open_location(str(large.parent))
     file = ListedFile.of(location, location.entry(large.name))
     request = LoadRequest(str(large.parent), file.path, size, file.id, 0)
-    load_file(request, Cache(str(tmp_path / "cache"), 1 << 30), told.append)
-    check_order(told, size)
-    reading = [progress for progress in told if progress[0] == "reading" and progress[2]]
+    load_file(request, Cache(str(tmp_path / "cache"), 1 << 30), reported.append)
+    check_order(reported, size)
+    reading = [progress for progress in reported if progress[0] == "reading" and progress[2]]
     assert len(reading) > 5
     assert reading[0][1] < size / 2
     assert reading[-1][3] > reading[0][3]
-    assert {stage for stage, *_ in told} == set(STAGES)
+    assert {stage for stage, *_ in reported} == set(STAGES)
 
 
-def test_a_session_tells_how_far_its_worker_process_is(tmp_path: Path) -> None:
+def test_a_session_reports_the_progress_of_its_worker_process(tmp_path: Path) -> None:
     large = grow(tmp_path, 40)
     settings = replace(Settings.from_environment(), cache_dir=str(tmp_path / "cache"))
-    told: list[ProgressInfo] = []
+    reported: list[ProgressInfo] = []
     with Session([Root(str(large.parent))], settings) as session:
         session.scan()
         clock = threading.Event()
         while (state := session.view("overview").state).state in ("waiting", "loading"):
-            if state.progress is not None and state.progress not in told:
-                told.append(state.progress)
+            if state.progress is not None and state.progress not in reported:
+                reported.append(state.progress)
             clock.wait(0.002)
         assert state.state == "ready"
         assert session.view("overview").payload
-    # How often this process gets its turn meanwhile is not up to it.
-    assert told
+    # How often this process is scheduled in the meantime is up to the system.
+    assert reported
     check_order(
-        [(each.stage, each.bytes_done, each.bytes_total, each.events) for each in told], large.stat().st_size
+        [(each.stage, each.bytes_done, each.bytes_total, each.events) for each in reported], large.stat().st_size
     )

@@ -1,4 +1,4 @@
-"""A process that only reads files keeps what it freed for its next column, until it is told to give it back."""
+"""A process that only loads files keeps freed memory for its next column until it releases it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from torch_tb_profiler.executors.memory import recycle_memory
 if sys.argv[1] == "recycled":
     recycle_memory()
 
-from tests.session.test_recycling import kept_here
-print(*kept_here())
+from tests.session.test_recycling import retained_megabytes
+print(*retained_megabytes())
 """
 
 
-def kept_here() -> tuple[int, int]:
-    """MB that stay when a column is freed, and when that is given back."""
+def retained_megabytes() -> tuple[int, int]:
+    """Return the MB that the process holds after freeing a column, and after releasing memory."""
     import numpy as np
 
     before = _resident()
@@ -48,30 +48,30 @@ def _resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
-@pytest.mark.parametrize(("mode", "kept"), [("recycled", True), ("plain", False)])
-def test_what_is_freed_stays_until_it_is_given_back(mode: str, kept: bool) -> None:
+@pytest.mark.parametrize(("mode", "retained"), [("recycled", True), ("plain", False)])
+def test_freed_memory_is_retained_until_it_is_released(mode: str, retained: bool) -> None:
     printed = subprocess.check_output([sys.executable, "-c", PROGRAM, mode], text=True, timeout=PATIENCE)
-    freed, given_back = map(int, printed.split())
-    assert (freed >= MEGABYTES - 1) is kept
-    assert given_back < MEGABYTES / 2
+    freed, released = map(int, printed.split())
+    assert (freed >= MEGABYTES - 1) is retained
+    assert released < MEGABYTES / 2
 
 
 def _huge_pages() -> bool:
-    asked: bool = import_module("numpy._core.multiarray")._get_madvise_hugepage()
-    return asked
+    advised: bool = import_module("numpy._core.multiarray")._get_madvise_hugepage()
+    return advised
 
 
-def test_a_worker_recycles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_recycles_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NUMPY_MADVISE_HUGEPAGE", raising=False)
     executor = ProcessExecutor(1)
     try:
-        assert executor.submit(kept_here).result(PATIENCE)[0] >= MEGABYTES - 1
+        assert executor.submit(retained_megabytes).result(PATIENCE)[0] >= MEGABYTES - 1
         assert not executor.submit(_huge_pages).result(PATIENCE)
     finally:
         executor.shutdown()
 
 
-def test_a_command_that_reads_recycles(tmp_path: Path) -> None:
+def test_a_command_recycles_memory(tmp_path: Path) -> None:
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
     (tmp_path / "w.1.pt.trace.json").write_bytes(document([event]))
     program = (

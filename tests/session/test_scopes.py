@@ -19,7 +19,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache.cache import append_checksum
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.session.kept.packed import pack
+from torch_tb_profiler.session.cache.packed import pack
 from torch_tb_profiler.session.loading import Loader
 from torch_tb_profiler.view import Members, NoParams, PairView, RankView, Reduction, RunView, Tab, TraceView
 
@@ -166,8 +166,8 @@ def test_the_workers_that_are_ready_are_shown_while_others_load(
     assert (waited.payload, waited.state.state) == (None, "loading")
 
 
-def test_beside_the_ranks_of_a_large_run_only_what_is_read_counts(session: Session) -> None:
-    """Four workers are more than the view reads unasked; who waits for the whole answer gets it."""
+def test_in_a_large_run_only_ranks_that_are_loaded_count(session: Session) -> None:
+    """Four workers are more than the view loads by itself; a request that waits gets the complete answer."""
     workers = session.catalog.run("job").workers
     session.wait(session.load(workers[1].spans[0]), PATIENCE)
     answer = session.view("mine/of", run="job", worker="rank1")
@@ -198,8 +198,8 @@ def test_a_run_without_anything_to_show_says_why(tmp_path: Path) -> None:
             ask(session, "counts")
 
 
-@pytest.mark.parametrize("kept", [None, pack({"other": 1})], ids=["lost", "of another shape"])
-def test_a_result_that_the_cache_has_not_is_made_again(tmp_path: Path, kept: bytes | None) -> None:
+@pytest.mark.parametrize("cached", [None, pack({"other": 1})], ids=["lost", "of another shape"])
+def test_a_reduction_missing_in_the_cache_is_computed_again(tmp_path: Path, cached: bytes | None) -> None:
     write(tmp_path / "rank0.1.pt.trace.json", 300)
     folder = tmp_path / "cache"
     settings = replace(Settings.from_environment(), cache_dir=str(folder), small_file_bytes=100_000)
@@ -212,14 +212,14 @@ def test_a_result_that_the_cache_has_not_is_made_again(tmp_path: Path, kept: byt
 
     assert counted() == 300
     (result,) = folder.glob("*.counts-reduced.bin")
-    if kept is None:
+    if cached is None:
         result.unlink()
     else:
-        result.write_bytes(append_checksum(kept))
+        result.write_bytes(append_checksum(cached))
     assert counted() == 300
 
 
-def test_a_pair_compares_with_what_is_named_or_the_only_other_run(session: Session) -> None:
+def test_a_pair_compares_with_the_named_base_or_the_only_other_run(session: Session) -> None:
     answer = session.view("difference", run="job", wait=True, timeout=PATIENCE)
     assert answer.payload is not None
     assert json.loads(answer.payload) == {"events": 10 - 4}
@@ -290,7 +290,7 @@ def write_named(path: Path, names: str, device: str = "A100") -> None:
         ({"a": "conv relu pool"}, None),
     ],
 )
-def test_a_run_is_compared_with_the_one_most_alike_or_with_none(
+def test_a_run_is_compared_with_the_most_similar_one_or_with_none(
     tmp_path: Path, runs: dict[str, str], base: str | None
 ) -> None:
     for run, names in {**runs, "new": "mm softmax add norm"}.items():
@@ -300,7 +300,7 @@ def test_a_run_is_compared_with_the_one_most_alike_or_with_none(
         for each in session.catalog.runs:
             session.wait(session.load(each.workers[0].spans[0]), PATIENCE)
         if base is None:
-            with pytest.raises(UndecidedError, match="no other run has similar operators: choose one"):
+            with pytest.raises(UndecidedError, match="no other run has similar operators: choose the run"):
                 session.view("difference", run="new", wait=True, timeout=PATIENCE)
             assert ask(session, "difference", run="new", params={"base_run": "a"})
         else:
@@ -308,13 +308,13 @@ def test_a_run_is_compared_with_the_one_most_alike_or_with_none(
             assert answer.base is not None and answer.base[0] == base
 
 
-def test_of_several_runs_none_of_which_was_read_none_is_taken(tmp_path: Path) -> None:
-    """Reading them all only to find one could take minutes."""
+def test_none_of_several_runs_is_chosen_if_none_was_loaded(tmp_path: Path) -> None:
+    """Loading them all only to choose one could take minutes."""
     for run in ("a", "b", "new"):
         write_named(tmp_path / run / "w.pt.trace.json", "mm add")
     with Session([Root(str(tmp_path))], Settings.from_environment()) as session:
         session.scan()
-        with pytest.raises(UndecidedError, match="no other run that was read"):
+        with pytest.raises(UndecidedError, match="no other run that was loaded"):
             session.view("difference", run="new", wait=True, timeout=PATIENCE)
         session.wait(session.load(session.catalog.run("b").workers[0].spans[0]), PATIENCE)
         answer = session.view("difference", run="new", wait=True, timeout=PATIENCE)

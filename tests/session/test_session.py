@@ -24,7 +24,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog
 from torch_tb_profiler.executors.processes import ProcessExecutor
 from torch_tb_profiler.session import Root, Session, loading, open_traces
-from torch_tb_profiler.session.kept.structure import entry_key
+from torch_tb_profiler.session.cache.entries import entry_key
 from torch_tb_profiler.session.log import SETTLED_SECONDS, LogFolders
 
 
@@ -52,7 +52,7 @@ def overview(session: Session, **names: Any) -> dict[str, Any]:
     return payload
 
 
-def test_nothing_is_parsed_until_it_is_asked_for(folder: Path) -> None:
+def test_nothing_is_parsed_until_it_is_requested(folder: Path) -> None:
     with Session([Root(str(folder))], settings()) as session:
         session.scan()
         target = session.find(None, None, None)
@@ -64,8 +64,8 @@ def test_nothing_is_parsed_until_it_is_asked_for(folder: Path) -> None:
 
 def test_open_traces_are_bounded_by_their_events(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "run" / "w.2.pt.trace.json").write_bytes(trace(80))
-    monkeypatch.setattr(open_traces, "TRACE_BYTES", 0)
-    with Session([Root(str(folder))], settings(memory_bytes=100 * open_traces.EVENT_BYTES)) as session:
+    monkeypatch.setattr(open_traces, "BYTES_PER_TRACE", 0)
+    with Session([Root(str(folder))], settings(memory_bytes=100 * open_traces.BYTES_PER_EVENT)) as session:
         session.scan()
         for span, count in (("1", 50), ("2", 80), ("1", 50), ("2", 80)):
             answer = session.view("trace", span=span, wait=True, timeout=PATIENCE)
@@ -80,7 +80,7 @@ def test_open_traces_are_bounded_by_their_events(folder: Path, monkeypatch: pyte
 def test_a_packed_file_counts_as_twelve_times_its_size(
     tmp_path: Path, packed: bool, sizes: float, cached: bool
 ) -> None:
-    """Kept is what is larger than a sixteenth of the limit, here so many times the stored size."""
+    """Files larger than a sixteenth of the limit are cached; here the limit is a multiple of the stored size."""
     content = trace(2000)
     stored = gzip.compress(content) if packed else trace(len(gzip.compress(content)) // 80)
     (tmp_path / "run").mkdir()
@@ -206,15 +206,15 @@ def test_a_cached_trace_is_the_trace(folder: Path) -> None:
         overview(session)
         target = session.find(None, None, None)
         key = session.load(target.span)
-        state, kept = session._files.open(key, None)
-        kept_in = cache.Cache.from_settings(large)
-        again = kept_in.load_trace(entry_key(key))
+        state, opened = session._files.open(key, None)
+        store = cache.Cache.from_settings(large)
+        again = store.load_trace(entry_key(key))
     assert state.state == "ready"
-    assert kept is not None and again is not None
-    for name in kept.events.__slots__:
-        assert (getattr(kept.events, name) == getattr(again.events, name)).all()
-    assert list(kept.strings) == list(again.strings)
-    assert again.args.keys() == kept.args.keys()
+    assert opened is not None and again is not None
+    for name in opened.events.__slots__:
+        assert (getattr(opened.events, name) == getattr(again.events, name)).all()
+    assert list(opened.strings) == list(again.strings)
+    assert again.args.keys() == opened.args.keys()
 
 
 @pytest.mark.parametrize("damage", [b"", b"ARROW1\0\0", b"x" * 5000])
@@ -243,10 +243,10 @@ def test_a_full_disk_costs_only_the_cache(folder: Path, monkeypatch: pytest.Monk
 
 
 def test_the_cache_stays_within_its_limit(tmp_path: Path) -> None:
-    kept = cache.Cache(str(tmp_path), 1000)
+    store = cache.Cache(str(tmp_path), 1000)
     for i in range(10):
         payload = json.dumps("x" * 300).encode()
-        assert kept.save_json(f"key{i}", "summary", payload)
+        assert store.save_json(f"key{i}", "summary", payload)
         os.utime(tmp_path / f"key{i}.summary.json", (i, i))
     names = {entry.name for entry in tmp_path.iterdir()}
     assert "key9.summary.json" in names
@@ -293,7 +293,7 @@ def merged_file(folder: Path) -> None:
     (folder / "node0.json.gz").write_bytes(gzip.compress(json.dumps(events).encode()))
 
 
-def test_a_merged_file_that_is_read_while_it_is_asked_for_is_no_mixture(
+def test_a_merged_file_that_is_loaded_during_a_request_gives_one_rank(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     merged_file(tmp_path)
@@ -302,7 +302,7 @@ def test_a_merged_file_that_is_read_while_it_is_asked_for_is_no_mixture(
         before = session.find(None, None, None)
         overview(session)
         assert before.names.worker == "node0"
-        monkeypatch.setattr(session._targets, "ready", lambda *_: before)
+        monkeypatch.setattr(session._targets, "resolve_and_request", lambda *_: before)
         answer = session.view("overview", wait=True, timeout=PATIENCE)
         assert answer.worker == "node0/rank0" and answer.payload is not None
         assert [device["id"] for device in json.loads(answer.payload)["devices"]] == [0]
@@ -320,7 +320,7 @@ def test_a_merged_file_is_one_worker_per_rank(tmp_path: Path) -> None:
         first, second = (overview(session, worker=f"node0/rank{rank}") for rank in (0, 1))
         assert first["devices"][0]["id"] == 0
         assert second["devices"][0]["id"] == 1
-    with Session([Root(str(tmp_path))], settings()) as session:  # asked for before anybody has read the file
+    with Session([Root(str(tmp_path))], settings()) as session:  # requested before the file was loaded
         session.scan()
         assert overview(session, worker="node0/rank1")["devices"][0]["id"] == 1
     for unknown in ("node0/rank2", "node1/rank0", "node0/rank"):

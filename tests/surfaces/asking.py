@@ -27,7 +27,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.report import collect
 from torch_tb_profiler.report.contents import Contents
 from torch_tb_profiler.session import Answer, Root, Session
-from torch_tb_profiler.session.jobs import Loaded, LoadRequest, examine
+from torch_tb_profiler.session.jobs import Loaded, LoadRequest, analyze
 
 REPORT_BYTES = 3_500_000
 """Of answers: what is left of 5 MB beside the page."""
@@ -68,7 +68,7 @@ def remembered(request: LoadRequest, cache: object, report: Callable[[Progress],
     trace = real_traces.outcome(Path(request.id.uri.removeprefix("file://")).resolve())
     if not isinstance(trace, Trace):
         raise trace
-    return Loaded(*examine(trace), cached=False, trace=trace)
+    return Loaded(*analyze(trace), cached=False, trace=trace)
 
 
 class Surfaces:

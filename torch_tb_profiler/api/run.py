@@ -8,7 +8,7 @@ from torch_tb_profiler.api.columns import Columns
 from torch_tb_profiler.api.spans import RunSpan
 from torch_tb_profiler.api.views import Views
 from torch_tb_profiler.base import html
-from torch_tb_profiler.session.waiting import PATIENCE_SECONDS, wait_for
+from torch_tb_profiler.session.state import POLL_SECONDS, wait_for_answer
 from torch_tb_profiler.summary import Summary, summarize
 from torch_tb_profiler.views import SLUGS
 
@@ -36,7 +36,7 @@ class Run(Views):
         """The columns of one trace as Arrow tables; `worker` and `span` are by default the first."""
         names = self.name, worker, None if span is None else str(span)
         session = self._opened.session
-        trace = wait_for(lambda: session.trace(*names, wait=True, timeout=PATIENCE_SECONDS))
+        trace = wait_for_answer(lambda: session.trace(*names, wait=True, timeout=POLL_SECONDS))
         return Columns(trace)
 
     def summary(self, *, span: str | int | None = None) -> Summary:

@@ -9,7 +9,7 @@ import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.session import FileState, Session
-from torch_tb_profiler.session.waiting import PATIENCE_SECONDS, wait_for
+from torch_tb_profiler.session.state import POLL_SECONDS, wait_for_answer
 from torch_tb_profiler.views import find_view
 
 
@@ -37,7 +37,7 @@ class RunSpan:
             raise NotFoundError(f"there is no span {self.span!r}", hint=f"spans: {known}")
         ids = [session.load(each) for each in files]
         for id_, file in zip(ids, files, strict=True):
-            while not session.wait(id_, PATIENCE_SECONDS):
+            while not session.wait(id_, POLL_SECONDS):
                 show(session.state(file))
 
     @property
@@ -50,7 +50,7 @@ class RunSpan:
         """The payload of a view; ProfilerError if there is none."""
 
         def ask() -> tuple[FileState, bytes | None]:
-            answer = self._session.view(slug, self.run, worker, self.span, wait=True, timeout=PATIENCE_SECONDS)
+            answer = self._session.view(slug, self.run, worker, self.span, wait=True, timeout=POLL_SECONDS)
             return answer.state, answer.payload
 
-        return msgspec.json.decode(wait_for(ask), type=find_view(slug).payload)
+        return msgspec.json.decode(wait_for_answer(ask), type=find_view(slug).payload)

@@ -13,7 +13,7 @@ from torch_tb_profiler.api.opened import Opened
 from torch_tb_profiler.api.result import Result
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.session import FileState
-from torch_tb_profiler.session.waiting import PATIENCE_SECONDS, wait_for
+from torch_tb_profiler.session.state import POLL_SECONDS, wait_for_answer
 from torch_tb_profiler.view import OF_PAIR, PairView, View
 from torch_tb_profiler.views import SLUGS, find_view
 
@@ -56,11 +56,11 @@ class ViewMethod:
 
         def ask() -> tuple[FileState, bytes | None]:
             answer = session.view(
-                self._view.slug, self._run, worker, span, params, wait=True, timeout=PATIENCE_SECONDS
+                self._view.slug, self._run, worker, span, params, wait=True, timeout=POLL_SECONDS
             )
             return answer.state, answer.payload
 
-        return Result(self._view, wait_for(ask))
+        return Result(self._view, wait_for_answer(ask))
 
     def __getattr__(self, part: str) -> ViewMethod:
         try:

@@ -61,12 +61,12 @@ def run_name(names: list[str], side: str, wanted: str | None, path: str) -> str:
     return full
 
 
-def wait_for(ask: Callable[[], tuple[FileState, T | None]]) -> T:
+def wait_for_answer(ask: Callable[[], tuple[FileState, T | None]]) -> T:
     """Ask until a file is ready, with a line of progress on a terminal; ProfilerError if it failed."""
-    from torch_tb_profiler.session.waiting import wait_for
+    from torch_tb_profiler.session.state import wait_for_answer
 
     with ProgressLine() as line:
-        return wait_for(ask, line.show)
+        return wait_for_answer(ask, line.show)
 
 
 class ProgressLine:

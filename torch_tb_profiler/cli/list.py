@@ -64,13 +64,13 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
 def _read_merged_files(session: Session) -> None:
     """Only reading them tells which ranks they hold; no other file is read to be listed."""
     from torch_tb_profiler.discovery.names import names_merged_file
-    from torch_tb_profiler.session.waiting import PATIENCE_SECONDS
+    from torch_tb_profiler.session.state import POLL_SECONDS
 
     workers = [worker for run in session.catalog.runs for worker in run.workers]
     with ProgressLine() as line:
         for span in [span for worker in workers if names_merged_file(worker.name) for span in worker.spans]:
             file = session.load(span)
-            while not session.wait(file, PATIENCE_SECONDS):
+            while not session.wait(file, POLL_SECONDS):
                 line.show(session.state(span))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torch_tb_profiler.base.units import format_bytes
 from torch_tb_profiler.cli._command import OK, PATH, Command, add_path, add_selection, selection
 from torch_tb_profiler.cli._files import save
-from torch_tb_profiler.cli._session import open_session, run_name, wait_for
+from torch_tb_profiler.cli._session import open_session, run_name, wait_for_answer
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -65,7 +65,7 @@ def _read(session: Session, run: str | None, worker: str | None, span: str | Non
         answer = session.view("overview", run, worker, span, wait=True, timeout=0.5)
         return answer.state, None if answer.payload is None else (answer.run, answer.worker, answer.span)
 
-    return wait_for(ask)
+    return wait_for_answer(ask)
 
 
 COMMAND = Command(_add_arguments, _run)

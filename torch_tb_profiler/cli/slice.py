@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torch_tb_profiler.base.units import parse_duration
 from torch_tb_profiler.cli._command import OK, Command, add_path, add_selection, selection
 from torch_tb_profiler.cli._files import save
-from torch_tb_profiler.cli._session import open_session, wait_for
+from torch_tb_profiler.cli._session import open_session, wait_for_answer
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -38,7 +38,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     if options.step is not None:
         params["step"] = options.step
     with open_session(options.path, settings) as session:
-        excerpt = wait_for(lambda: session.excerpt(*selection(options), params, wait=True, timeout=0.5))
+        excerpt = wait_for_answer(lambda: session.excerpt(*selection(options), params, wait=True, timeout=0.5))
         save(options.output, excerpt.pieces)
     return OK
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.cli._command import OK, PATH, Command, add_format, add_selection, selection
-from torch_tb_profiler.cli._session import open_session, wait_for
+from torch_tb_profiler.cli._session import open_session, wait_for_answer
 from torch_tb_profiler.views import KEPT, SLUGS, find_view
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
             answer = session.view(options.slug, *selection(options), params, wait=True, timeout=0.5)
             return answer.state, answer.payload
 
-        payload = wait_for(ask)
+        payload = wait_for_answer(ask)
     if options.format == "json":
         sys.stdout.write(payload.decode() + "\n")
     else:

@@ -11,7 +11,7 @@ from torch_tb_profiler.api.tables import without_links
 from torch_tb_profiler.base.units import parse_duration
 from torch_tb_profiler.mcp.bounds import as_text
 from torch_tb_profiler.session import Session
-from torch_tb_profiler.session.waiting import PATIENCE_SECONDS, wait_for
+from torch_tb_profiler.session.state import POLL_SECONDS, wait_for_answer
 from torch_tb_profiler.summary import as_markdown
 from torch_tb_profiler.view import BASE
 from torch_tb_profiler.views import find_view
@@ -144,7 +144,7 @@ class Tools:
         params["categories"] = ",".join(categories or [])
         if step is not None:
             params["step"] = str(step)
-        excerpt = wait_for(
-            lambda: self._session.excerpt(run, worker, span, params, wait=True, timeout=PATIENCE_SECONDS)
+        excerpt = wait_for_answer(
+            lambda: self._session.excerpt(run, worker, span, params, wait=True, timeout=POLL_SECONDS)
         )
         return as_text({"file": self._save(excerpt.name, excerpt.pieces)})

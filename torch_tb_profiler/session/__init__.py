@@ -1,9 +1,9 @@
-"""The composer: a log folder in, payloads out. The only place that joins discovery, loading and views.
+"""Sessions turn a log folder into payloads. This is the only package that joins discovery, loading, and views.
 
-    session -> answers -> targets -> log      what is there
-                       -> files   -> jobs     what has been read
+    session -> answers -> targets -> log      what exists
+                       -> files   -> jobs     what has been loaded
 
-One direction: nothing on the right knows what stands on the left.
+Imports go in this direction only: nothing on the right imports anything on its left.
 """
 
 from __future__ import annotations

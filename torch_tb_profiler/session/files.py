@@ -1,4 +1,4 @@
-"""The files that were asked for: in what state each is, and what it holds."""
+"""The files that were requested: the state of each, and what it holds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
-from torch_tb_profiler.session.devices import read_devices
-from torch_tb_profiler.session.kept.structure import entry_key
-from torch_tb_profiler.session.kept.summary import FileSummary, asked_name, load_summary, result_name
+from torch_tb_profiler.session.cache.entries import (
+    FileSummary,
+    answer_name,
+    entry_key,
+    load_summary,
+    result_name,
+)
 from torch_tb_profiler.session.loading import Loader
 from torch_tb_profiler.session.open_traces import OpenTraces
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
@@ -31,17 +35,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOST_TWICE = 2
-"""A cache that drops a trace so often before it could be opened is too small for all who use it."""
+MAX_EVICTIONS = 2
+"""If the cache evicts a trace this often before it could be opened, it is too small for all who use it."""
 
 
 @dataclass
-class _File:
-    """A file that was asked for.
+class _RequestedFile:
+    """A file that was requested.
 
-    key   of its entry in the cache
-    lost  how often the cache dropped it before it could be opened
-    ahead parts of which the first answers of all tabs are made ahead
+    key         of its cache entry
+    evictions   how often the cache evicted it before it could be opened
+    prefetched  parts for which the first answers of all tabs are prefetched
     """
 
     listed: ListedFile
@@ -52,48 +56,49 @@ class _File:
     progress: ProgressTuple | None = None
     results: dict[str, bytes] = field(default_factory=dict)
     reduced: dict[str, bytes] = field(default_factory=dict)
-    lost: int = 0
-    ahead: set[int | None] = field(default_factory=set)
+    evictions: int = 0
+    prefetched: set[int | None] = field(default_factory=set)
     done: threading.Event = field(default_factory=threading.Event)
 
 
-class Files:
+class RequestedFiles:
     """Loads files on request, in the background, each at most once at a time.
 
-    serves  answers are made ahead: whoever asks for one view will ask for others
+    prefetches  answers are prefetched: users of a server who open one view will open others
     """
 
-    serves = False
+    prefetches = False
 
     def __init__(self, settings: Settings, own_process: bool = False) -> None:
         self._cache = Cache.from_settings(settings)
-        self._catalog = read_devices(settings.devices)
-        self._loader = Loader(settings, self._cache, self._catalog, own_process)
-        self._files: dict[FileId, _File] = {}
+        self._loader = Loader(settings, self._cache, own_process)
+        self._files: dict[FileId, _RequestedFile] = {}
         self._open = OpenTraces(settings.memory_bytes)
         self._lock = threading.RLock()
 
+    # ---- state --------------------------------------------------------------------------------------
+
     def request(self, listed: ListedFile) -> None:
-        """Ask for a file; returns at once. Loaded or cached files are ready immediately."""
+        """Request a file and return at once. Loaded or cached files are ready immediately."""
         with self._lock:
             file = self._files.get(listed.id)
             if file is None:
-                file = self._files[listed.id] = _File(listed, self._key(listed.id))
+                file = self._files[listed.id] = _RequestedFile(listed, self._key(listed.id))
             if file.summary is None and file.error is None and file.future is None:
                 if self._cache.shared:
                     self._look_up(file)
                 else:
-                    self._use(file, load_summary(self._cache, file.key))
+                    self._use_or_load(file, load_summary(self._cache, file.key))
 
     def retry(self, id_: FileId) -> None:
-        """Forget a failure, so that the next request loads again."""
+        """Forget a failure, so that the next request loads the file again."""
         with self._lock:
             file = self._files.get(id_)
             if file is not None and file.error is not None:
                 del self._files[id_]
 
     def state(self, id_: FileId) -> FileState:
-        """The state of a file; one that nobody asked for is waiting."""
+        """Return the state of a file; one that was not requested is waiting."""
         with self._lock:
             file = self._files.get(id_)
             if file is None:
@@ -110,26 +115,42 @@ class Files:
             return FileState("loading", progress=ProgressInfo(*progress))
 
     def wait(self, id_: FileId, timeout: float | None = None) -> bool:
-        """Wait until a requested file is ready or failed; False if it is not yet."""
+        """Wait until a requested file is ready or failed; return False if it is not yet."""
         with self._lock:
             file = self._files.get(id_)
         return file is not None and file.done.wait(timeout)
 
+    def keep_only(self, ids: Set[FileId]) -> None:
+        """Forget the files that are no longer listed, except those that are being loaded."""
+        with self._lock:
+            for id_ in [id_ for id_, file in self._files.items() if id_ not in ids and file.future is None]:
+                del self._files[id_]
+            self._open.keep_only(self._files.keys())
+
+    def close(self) -> None:
+        """Stop all work and close all traces."""
+        with self._lock:
+            stop = self._loader.close()
+            self._open.keep_only(frozenset())
+        stop()
+
+    # ---- summaries and results ----------------------------------------------------------------------
+
     def summary(self, id_: FileId) -> FileSummary | None:
-        """The summary of a file that is ready, else None."""
+        """Return the summary of a file that is ready, else None."""
         with self._lock:
             file = self._files.get(id_)
             return file.summary if file is not None else None
 
-    def kept_summary(self, id_: FileId) -> FileSummary | None:
-        """The summary of a file that is ready, or that this machine's cache holds; nothing is read for it."""
-        known = self.summary(id_)
-        if known is not None or self._cache.shared:
-            return known
+    def cached_summary(self, id_: FileId) -> FileSummary | None:
+        """Return the summary of a file that is ready or cached on this machine; nothing is loaded for it."""
+        summary = self.summary(id_)
+        if summary is not None or self._cache.shared:
+            return summary
         return load_summary(self._cache, self._key(id_))
 
     def result(self, id_: FileId, slug: str, part: int | None) -> bytes | None:
-        """What a view made of a file, kept since; None if it must be made again."""
+        """Return the cached answer of a view without parameters, or None if it must be built."""
         name = result_name(slug, part)
         with self._lock:
             file = self._files.get(id_)
@@ -139,62 +160,75 @@ class Files:
         return result if result is not None else self._cache.load_json(file.key, name)
 
     def reduced(self, id_: FileId, name: str, part: int | None, mapped: bool) -> bytes | memoryview | None:
-        """What a file was reduced to (`kept.packed`); None if it must be made again."""
+        """Return the cached reduction of a file (`cache.packed`), or None if it must be built."""
         with self._lock:
             file = self._files.get(id_)
             if file is None or file.summary is None:
                 return None
-            content = file.reduced.get(kept_as := result_name(name, part))
-        return content if content is not None else self._cache.load_reduced(file.key, kept_as, mapped)
+            content = file.reduced.get(entry_name := result_name(name, part))
+        return content if content is not None else self._cache.load_reduced(file.key, entry_name, mapped)
 
-    def answer_to(self, id_: FileId, slug: str, part: int | None, params: msgspec.Struct) -> bytes | None:
-        """What was made ahead of a view's answer to the parameters that the page asks with first, or None.
+    def prefetched_answer(self, id_: FileId, slug: str, part: int | None, params: msgspec.Struct) -> bytes | None:
+        """Return the prefetched answer of a view to the parameters that the page requests first, or None.
 
-        Only of what this machine holds: there are many questions, and few of them are the first.
+        A shared cache is not asked: there are many requests, and few of them are the first.
         """
-        name = asked_name(slug, part, params)
+        name = answer_name(slug, part, params)
         with self._lock:
             file = self._files.get(id_)
         if file is None or file.summary is None or not self._cache.has_json(file.key, name):
             return None
         return self._cache.load_json(file.key, name)
 
-    def keep(self, id_: FileId, slug: str, part: int | None, payload: bytes) -> None:
-        """Keep what a view made of a file; nothing is lost but time where that is not possible."""
+    def cache_answer(self, id_: FileId, slug: str, part: int | None, payload: bytes) -> None:
+        """Cache a view's answer without parameters; a failure costs only time."""
         self._cache.save_json(self._key(id_), result_name(slug, part), payload)
 
-    def answer_ahead(self, id_: FileId, part: int | None) -> None:
-        """Have the first answers of all tabs made and kept, once, as somebody looks at this trace."""
-        if not self.serves or self._loader.closed:
+    def prefetch_answers(self, id_: FileId, part: int | None) -> None:
+        """Have the first answers of all tabs built and cached, once, as a user looks at this trace."""
+        if not self.prefetches or self._loader.closed:
             return
         with self._lock:
             file = self._files.get(id_)
-            if file is None or file.summary is None or part in file.ahead:
+            if file is None or file.summary is None or part in file.prefetched:
                 return
-            file.ahead.add(part)
-            self._loader.answer_ahead(file.listed, file.key, part, file.summary.unavailable.keys())
+            file.prefetched.add(part)
+            self._loader.prefetch_answers(file.listed, file.key, part, file.summary.unavailable.keys())
 
-    def prepares(self, id_: FileId) -> bool:
-        """Whether what a file's tabs need is worth deriving before it is asked for: here, and of a large file."""
+    def is_prefetching(self, id_: FileId, slug: str, part: int | None) -> bool:
+        """Return True if a worker is building a view's first answer right now."""
         with self._lock:
             file = self._files.get(id_)
-        return self.serves and not self._loader.closed and file is not None and self._loader.is_large(file.listed)
+        return file is not None and self._loader.is_prefetching(file.key, result_name(slug, part))
 
-    def making(self, id_: FileId, slug: str, part: int | None) -> bool:
-        """Whether a worker is making a view's answer ahead right now."""
+    def should_prepare(self, id_: FileId) -> bool:
+        """Return True if a file's tables should be derived ahead of requests: on a server, for a large file."""
         with self._lock:
             file = self._files.get(id_)
-        return file is not None and self._loader.making(file.key, result_name(slug, part))
+        active = self.prefetches and not self._loader.closed
+        return active and file is not None and self._loader.is_large(file.listed)
+
+    # ---- traces -------------------------------------------------------------------------------------
+
+    def open(self, id_: FileId, part: int | None) -> tuple[FileState, Trace | None]:
+        """Return the trace of a file if it is ready; if the cache has evicted it, load it again."""
+        state = self.state(id_)
+        if state.state != "ready":
+            return state, None
+        trace = self.trace(id_, part)
+        if trace is None:
+            self.reload(id_)
+        return self.state(id_), trace
 
     def trace(self, id_: FileId, part: int | None) -> Trace | None:
-        """The trace of a file that is ready (of one part of it); None if it must be loaded again."""
+        """Return the trace of a file (or of one part of it) that is ready, or None if it must be loaded again."""
         trace = self._open.get(id_, part)
         if trace is None:
-            # Not under the lock: the shared cache may be far away.
+            # Don't hold the lock here: the shared cache may be far away.
             trace = self._open.get(id_, None)
             if trace is None:
-                kept = self._cache.load_trace(self._key(id_))
-                trace = None if kept is None else replace(kept, catalog=self._catalog)
+                cached = self._cache.load_trace(self._key(id_))
+                trace = None if cached is None else replace(cached, catalog=self._loader.catalog)
             if trace is not None and part is not None:
                 from torch_tb_profiler.model.ranks import split_trace
 
@@ -204,100 +238,78 @@ class Files:
             trace = self._open.add(id_, part, trace)
         with self._lock:
             if id_ in self._files:
-                self._files[id_].lost = 0
+                self._files[id_].evictions = 0
         return trace
 
-    def restore(self, id_: FileId, part: int | None, view: TraceView[Any, Any], trace: Trace) -> None:
-        """Have an open trace answer the tables that are kept for a view, once."""
-        from torch_tb_profiler.session.kept.columns import restore_columns
+    def restore_columns(self, id_: FileId, part: int | None, view: TraceView[Any, Any], trace: Trace) -> None:
+        """Have an open trace use the cached tables of a view."""
+        from torch_tb_profiler.session.cache.columns import restore_columns
 
         restore_columns(trace, view, part, self._cache, self._key(id_))
 
-    def open(self, id_: FileId, part: int | None) -> tuple[FileState, Trace | None]:
-        """The trace of a file if it is ready; if the cache has lost it, it is loading again."""
-        state = self.state(id_)
-        if state.state != "ready":
-            return state, None
-        trace = self.trace(id_, part)
-        if trace is None:
-            self.reload(id_)
-        return self.state(id_), trace
-
     def reload(self, id_: FileId) -> None:
-        """Load a file again whose cache entry has gone.
+        """Load a file again whose cache entry is gone.
 
-        If that happens twice before the trace could be opened (others fill a cache that is too small), the
-        trace comes here past the cache.
+        If that happens twice before the trace could be opened (others fill a cache that is too small), the trace
+        bypasses the cache.
         """
         with self._lock:
             file = self._files.get(id_)
             if file is None or file.future is not None:
                 return
             file.summary = None
-            file.lost += 1
+            file.evictions += 1
             file.done.clear()
-            self._submit(file)
+            self._load(file)
 
-    def keep_only(self, ids: Set[FileId]) -> None:
-        """Forget the files that are no longer listed; one that is being read is left alone."""
-        with self._lock:
-            for id_ in [id_ for id_, file in self._files.items() if id_ not in ids and file.future is None]:
-                del self._files[id_]
-            self._open.keep_only(self._files.keys())
-
-    def close(self) -> None:
-        """Stop all work and forget everything."""
-        with self._lock:
-            stop = self._loader.close()
-            self._open.keep_only(frozenset())
-        stop()
+    # ---- loading ------------------------------------------------------------------------------------
 
     def _key(self, id_: FileId) -> str:
-        return entry_key(id_, self._catalog)
+        return entry_key(id_, self._loader.catalog)
 
-    def _look_up(self, file: _File, summary: FileSummary | None = None) -> None:
-        """Ask the shared cache in the background: a request must not wait for it."""
+    def _look_up(self, file: _RequestedFile, summary: FileSummary | None = None) -> None:
+        """Look a file up in the shared cache in the background, so that no request waits for it."""
         if self._loader.closed:
             return
 
-        def use(answer: Future[FileSummary | None]) -> None:
-            if answer.cancelled():
+        def finish(lookup: Future[FileSummary | None]) -> None:
+            if lookup.cancelled():
                 return
             with self._lock:
                 try:
-                    self._use(file, answer.result())
+                    self._use_or_load(file, lookup.result())
                 except ProfilerError as error:
                     file.future, file.error = None, ErrorInfo.of(error, where=file.listed.path, stage="reading")
                     file.done.set()
 
         file.future = self._loader.look_up(file.key, summary)
-        file.future.add_done_callback(use)
+        file.future.add_done_callback(finish)
 
-    def _use(self, file: _File, summary: FileSummary | None) -> None:
-        """Take the summary that was kept, or have the file read."""
+    def _use_or_load(self, file: _RequestedFile, summary: FileSummary | None) -> None:
+        """Use the cached summary of a file; load the file if there is none."""
         file.summary = summary
         if summary is None:
-            self._submit(file)
+            self._load(file)
         else:
             file.future = None
             file.done.set()
 
-    def _submit(self, file: _File) -> None:
+    def _load(self, file: _RequestedFile) -> None:
         if self._loader.closed:
             return
 
         def report(progress: ProgressTuple) -> None:
             file.progress = progress
 
-        file.future = self._loader.load(file.listed, report, past_cache=file.lost >= LOST_TWICE)
-        file.future.add_done_callback(lambda future: self._finish(file, future))
+        file.future = self._loader.load(file.listed, report, bypass_cache=file.evictions >= MAX_EVICTIONS)
+        file.future.add_done_callback(lambda future: self._finish_loading(file, future))
 
-    def _finish(self, file: _File, future: Future[Loaded]) -> None:
+    def _finish_loading(self, file: _RequestedFile, future: Future[Loaded]) -> None:
         stage = (self._progress(file) or ("reading",))[0]
-        out_of_sight = self._out_of_sight(file, future)
+        cached_out_of_reach = self._is_cached_out_of_reach(file, future)
         with self._lock:
             file.future = None
-            if out_of_sight:
+            if cached_out_of_reach:
                 file.error = self._cache_not_shared()
             elif future.cancelled():
                 uri = file.listed.id.uri
@@ -317,8 +329,8 @@ class Files:
                     self._open.add(file.listed.id, None, loaded.trace)
         file.done.set()
 
-    def _out_of_sight(self, file: _File, future: Future[Loaded]) -> bool:
-        """True if a worker of another machine kept the trace where this server does not see it."""
+    def _is_cached_out_of_reach(self, file: _RequestedFile, future: Future[Loaded]) -> bool:
+        """Return True if a worker on another machine cached the trace where this server can't reach it."""
         if not self._loader.remote or future.cancelled() or future.exception():
             return False
         return future.result().cached and not self._cache.has_trace(file.key)
@@ -326,13 +338,13 @@ class Files:
     def _cache_not_shared(self) -> ErrorInfo:
         return ErrorInfo(
             "cluster",
-            "the cluster read this file, but its workers' cache is not this server's",
+            "the cluster loaded this file, but its workers don't share a cache with this server",
             self._cache.place,
-            "set TORCH_PROFILER_CACHE_DIR to a folder or URL that the server and all workers reach, "
-            "and install the same torch-tb-profiler on all of them",
+            "set TORCH_PROFILER_CACHE_DIR to a folder or URL that the server and all workers can reach, "
+            "and install the same version of torch-tb-profiler on all of them",
             "saving",
         )
 
-    def _progress(self, file: _File) -> ProgressTuple | None:
+    def _progress(self, file: _RequestedFile) -> ProgressTuple | None:
         progress = self._loader.progress(file.future) if file.future is not None else None
         return progress or file.progress

@@ -1,16 +1,19 @@
-"""The work on one file, as a function of plain values so that any executor can run it anywhere."""
+"""The work on one file, as functions of plain values so that any executor can run them anywhere.
+
+`load_file` reads and analyzes a trace; `prefetch_answers` builds the first answer of a view from a cached trace.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from shlex import quote
 from typing import BinaryIO, NamedTuple, cast
 
-from torch_tb_profiler.base.errors import StorageError, TooLargeError
+from torch_tb_profiler.base.errors import StorageError, TooLargeError, TraceError
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery.catalog import joined_identity, ranked_identity
 from torch_tb_profiler.executors import ProgressTuple, limited_memory, release_memory, report_progress
@@ -19,30 +22,43 @@ from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.ingest.helpers import lent
 from torch_tb_profiler.model.calls.compiled import use_compiled_functions
 from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog
-from torch_tb_profiler.model.health import HealthNote
+from torch_tb_profiler.model.health import HealthLog, HealthNote
 from torch_tb_profiler.model.ranks import split_trace, trace_rank, with_fallback_rank
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.session.kept.likeness import sketch
-from torch_tb_profiler.session.kept.packed import pack
-from torch_tb_profiler.session.kept.structure import entry_key
-from torch_tb_profiler.session.kept.summary import SUMMARY, FileSummary, encode, result_name
+from torch_tb_profiler.session.cache.columns import save_columns
+from torch_tb_profiler.session.cache.entries import (
+    SUMMARY,
+    FileSummary,
+    answer_name,
+    encode_json,
+    entry_key,
+    result_name,
+)
+from torch_tb_profiler.session.cache.packed import pack
+from torch_tb_profiler.session.cache.similarity import sketch_names
 from torch_tb_profiler.storage import FileId, Location, open_location
-from torch_tb_profiler.view import RunView
-from torch_tb_profiler.views import all_tabs
+from torch_tb_profiler.view import RunView, TraceView
+from torch_tb_profiler.views import all_tabs, all_views, find_view
+
+_READ_AHEAD_THREADS = 3
+"""Threads that read a file ahead, if its format can make use of them."""
+
+_open: dict[str, Trace] = {}
+"""In a worker: the trace of the previous job by its key, with the tables that were derived from it."""
 
 
 class LoadRequest(NamedTuple):
-    """Which file is to be read.
+    """The file to load, and how.
 
     location  URL of the place, `path` relative to it
     size      stored bytes
     id        as it was listed
-    limit     bytes of JSON that may be read, 0 for any number
+    limit     bytes of JSON that may be read, 0 for no limit
     catalog   the user's devices
-    beside    (rank, path) of the files that tell more of the same recording (`ListedFile.beside`)
+    beside    (rank, path) of further files of the same recording (`ListedFile.beside`)
     shared    other files may have more of these than this one
     counters  (path, stored bytes) of the files with hardware counters of its kernels
-    rank      as what lies around the file tells
+    rank      the rank that the names around the file give it
     tables    (path, stored bytes) of the files that are read as one with it
     """
 
@@ -61,11 +77,11 @@ class LoadRequest(NamedTuple):
 
 @dataclass(frozen=True)
 class Loaded:
-    """Result of a job.
+    """The result of a job.
 
-    results  what views answer of every trace at once (`result_name`): the first page of the overview
-    reduced  what the views of runs reduce it to (`kept.packed`); both are empty if they are in the cache
-    trace    only where the job ran in the asking process, or nothing is in the cache
+    results  answers that are built for every trace (`result_name`): the first page of the overview
+    reduced  reductions for the views of runs (`cache.packed`); both are empty if they are in the cache
+    trace    only if the job ran in the requesting process, or if nothing could be cached
     """
 
     summary: FileSummary
@@ -75,69 +91,108 @@ class Loaded:
     trace: Trace | None
 
 
-_READERS = 3
-"""Threads that read a file ahead, where its format can make use of them."""
-
-_open: dict[str, Trace] = {}
-"""In a worker: the trace of the job before, with what was derived from it, by its key."""
+# ---- in a worker, or in the process of a command ---------------------------------------------------------
 
 
-def load_in_worker(request: LoadRequest, cache_dir: str, cache_bytes: int, stays: bool = False) -> Loaded:
-    """`load_file` in a worker process: what is in the cache stays there, the summary travels back.
+def load_in_worker(request: LoadRequest, cache_dir: str, cache_bytes: int, keep_open: bool = False) -> Loaded:
+    """Run `load_file` in a worker process and return the summary; everything that was cached stays in the cache.
 
-    stays  the trace is left here until the next job, for what the other tabs answer first
+    keep_open  keep the trace open until the next job, to build the first answers of the other tabs
     """
     _open.clear()
-    use_compiled()
+    enable_compiled_functions()
     cache = Cache(cache_dir, cache_bytes)
     with without_gc():
         loaded = load_file(request, cache, report_progress)
     if not loaded.cached:
         return loaded
-    if stays and loaded.trace is not None:
+    if keep_open and loaded.trace is not None:
         _open[entry_key(request.id, request.catalog)] = loaded.trace
     return replace(loaded, trace=None)
 
 
-def derived_from(cache: Cache, key: str, catalog: Catalog) -> Trace | None:
-    """In a worker: a trace that is in the cache, with what this process derived from it; None if it is lost."""
+def load_in_own_process(
+    request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None], memory: int
+) -> Loaded:
+    """Run `load_file` in a process that has nothing else to do, limited to `memory` bytes like a worker.
+
+    The native reader is used here, too: if it crashes, it says what to do, and nothing else is lost.
+    """
+    os.environ.setdefault(*NATIVE_READER)
+    enable_compiled_functions()
+    with limited_memory(memory), without_gc():
+        return load_file(request, cache, report)
+
+
+def prefetched_views() -> tuple[str, ...]:
+    """Return the slugs of the views whose first answers are built ahead, in the order of the navigation.
+
+    The view that opens a tab comes before the tab's other views.
+    """
+    views = (view for view in all_views() if isinstance(view, TraceView))
+    return tuple(view.slug for view in views if view.kept == "asked" or view.first is not None)
+
+
+def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_dir: str, cache_bytes: int) -> None:
+    """Build and cache the first answer of a view, unless it is cached already or the trace is gone.
+
+    That is the answer without parameters, or the answers to the parameters that the page requests first. Then the
+    names of these answers are stored as the view's result, and its columns next to it.
+    """
+    cache = Cache(cache_dir, cache_bytes)
+    key, name = entry_key(request.id, request.catalog), result_name(slug, part)
+    if cache.load_json(key, name) is not None:
+        return
+    enable_compiled_functions()
+    file_trace = open_cached(cache, key, request.catalog)
+    if file_trace is None:
+        return
+    trace = file_trace if part is None else split_trace(file_trace)[part]
+    view = find_view(slug)
+    assert isinstance(view, TraceView)
+    with without_gc():
+        if view.first is None:
+            result = encode_json(view.build(trace, view.params()))
+        else:
+            first_params = {answer_name(slug, part, params): params for params in view.first(trace)}
+            for answer, params in first_params.items():
+                cache.save_json(key, answer, encode_json(view.build(trace, params)))
+            save_columns(trace, view, part, cache, key)
+            result = encode_json(list(first_params))
+        cache.save_json(key, name, result)
+
+
+def open_cached(cache: Cache, key: str, catalog: Catalog) -> Trace | None:
+    """In a worker: return a cached trace, with all that this process derived from it, or None if it is gone."""
     trace = _open.get(key)
-    if trace is None and (kept := cache.load_trace(key)) is not None:
-        trace = replace(kept, catalog=catalog)
+    if trace is None and (cached := cache.load_trace(key)) is not None:
+        trace = replace(cached, catalog=catalog)
         _open.clear()
         _open[key] = trace
     return trace
 
 
-def use_compiled() -> None:
-    """What this process derives from traces is derived in C where it may be, and where that was compiled."""
+def enable_compiled_functions() -> None:
+    """Derive tables from traces with compiled functions, if they are allowed and were built."""
     from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
 
     use_compiled_functions(compiled_functions())
 
 
-def load_alone(request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None], memory: int) -> Loaded:
-    """`load_file` in a process that has nothing else to do, with at most `memory` bytes, as a worker has.
-
-    Native code reads here, too: should it crash, it says what to do, and nothing else is lost.
-    """
-    os.environ.setdefault(*NATIVE_READER)
-    use_compiled()
-    with limited_memory(memory), without_gc():
-        return load_file(request, cache, report)
+# ---- loading a file -------------------------------------------------------------------------------------
 
 
 def load_file(request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None]) -> Loaded:
-    """Read a file, compute what is made of every trace, keep it all in the cache.
+    """Read a file, build what is needed of every trace, and cache all of it.
 
-    Raises TraceError if nothing can be made of it (TooLargeError if it holds more than the limit or takes more
-    memory than there is), StorageError if it cannot be read.
+    Raises TraceError if the file is no usable trace (TooLargeError if it exceeds the limit or the available
+    memory), StorageError if it can't be read.
     """
     location = open_location(request.location)
     try:
         return _load(location, request, cache, report)
     except MemoryError:
-        message = "reading this file takes more memory than there is"
+        message = "not enough memory to load this file"
     except TooLargeError as error:
         message = error.message
     uri = location.uri(request.path)
@@ -150,13 +205,13 @@ def _load(
 ) -> Loaded:
     path, size = request.path, request.size + sum(stored for _, stored in request.tables)
 
-    def pass_on(progress: Progress) -> None:
+    def report_reading(progress: Progress) -> None:
         report((progress.stage, progress.bytes_done, progress.bytes_total, progress.events))
 
-    with ThreadPoolExecutor(_READERS, thread_name_prefix="profiler-read") as threads:
-        threads.submit(all_tabs)  # imports what examines the trace, while compiled code reads
-        with _opened(location, request) as stream, lent(threads if _cores() > 1 else None):
-            trace = read_trace(stream, size=size, report=pass_on, limit=request.limit)
+    with ThreadPoolExecutor(_READ_AHEAD_THREADS, thread_name_prefix="profiler-read") as threads:
+        threads.submit(all_tabs)  # import the analyses while compiled code reads
+        with _open_stream(location, request) as stream, lent(threads if _available_cores() > 1 else None):
+            trace = read_trace(stream, size=size, report=report_reading, limit=request.limit)
     identity = location.entry(path).identity
     for other, _ in request.tables:
         identity = joined_identity(identity, location.entry(other).identity)
@@ -169,36 +224,37 @@ def _load(
         from torch_tb_profiler.ingest.composer.beside import add_pytorch
 
         beside = [(number, partial(location.open, other)) for number, other in request.beside]
-        own = partial(location.open, path)
-        trace = add_pytorch(trace, own, beside, report=pass_on, limit=request.limit, shared=request.shared)
+        merged = partial(location.open, path)
+        trace = add_pytorch(
+            trace, merged, beside, report=report_reading, limit=request.limit, shared=request.shared
+        )
     for _, other in request.beside:
         identity = joined_identity(identity, location.entry(other).identity)
     if request.counters:
-        from torch_tb_profiler.session.counters import with_files
-
-        trace = with_files(trace, location, request.counters, request.limit)
-    release_memory()  # the pieces that columns were joined of; analyses would come on top of them
+        trace = _add_counters(trace, location, request.counters, request.limit)
+    release_memory()  # of the pieces that columns were joined from; otherwise the analyses would add to it
     trace = replace(trace, catalog=request.catalog)
     if FileId(location.uri(path), identity) != request.id:
         raise StorageError(
-            "the file changed while it was read",
+            "the file changed while it was being read",
             where=location.uri(path),
-            hint="it is read again, as it is now, with the next listing",
+            hint="the new version is read after the next listing",
         )
     key = entry_key(request.id, request.catalog)
     report(("analyzing", size, size, len(trace)))
     with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
         saved = saver.submit(cache.save_trace, key, trace)  # writing leaves the other core to the analyses
-        summary, results, reduced = examine(trace)
+        summary, results, reduced = analyze(trace)
         report(("saving", size, size, len(trace)))
         cached = saved.result()
     cached = cached and all(cache.save_json(key, name, result) for name, result in results.items())
     cached = cached and all(cache.save_reduced(key, name, content) for name, content in reduced.items())
-    cached = cached and cache.save_json(key, SUMMARY, encode(summary))
+    cached = cached and cache.save_json(key, SUMMARY, encode_json(summary))
     return Loaded(summary, {} if cached else results, {} if cached else reduced, cached, trace)
 
 
-def _opened(location: Location, request: LoadRequest) -> BinaryIO:
+def _open_stream(location: Location, request: LoadRequest) -> BinaryIO:
+    """Open the file, joined with its tables."""
     if not request.tables:
         return location.open(request.path)
     from torch_tb_profiler.ingest.joined import Joined
@@ -207,15 +263,38 @@ def _opened(location: Location, request: LoadRequest) -> BinaryIO:
     return cast(BinaryIO, Joined([partial(location.open, path) for path in paths]))
 
 
-def _cores() -> int:
-    """So many this process may use."""
+def _available_cores() -> int:
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, bytes]]:
-    """The summary, and by `result_name` what is answered of every trace at once and what it is reduced to."""
-    split_ = split_trace(trace)
-    parts: dict[int | None, Trace] = dict(split_.items()) if split_ else {None: trace}
+def _add_counters(trace: Trace, location: Location, files: Sequence[tuple[str, int]], limit: int) -> Trace:
+    """Add the hardware counters in `files` (path, stored bytes) to a trace; unusable files only leave a note.
+
+    limit  bytes of each file that may be read, 0 for no limit
+
+    Raises StorageError if a file can't be read.
+    """
+    from torch_tb_profiler.ingest.rocprof.counters import read_counters
+    from torch_tb_profiler.model.counters.dispatches import Dispatches, with_counters
+
+    health = HealthLog()
+    tables: list[Dispatches] = []
+    for path, size in files:
+        try:
+            with location.open(path) as stream:
+                tables.append(read_counters(stream, size=size, report=lambda progress: None, limit=limit))
+        except TraceError as error:
+            health.add(
+                "counters_unreadable", "warning", f"skipped a counter file next to the trace: {error.message}"
+            )
+    return with_counters(replace(trace, health=(*trace.health, *health.notes())), tables)
+
+
+def analyze(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, bytes]]:
+    """Return the summary of a trace, and by `result_name` the answers and the reductions built for every trace."""
+    trace_parts = split_trace(trace)
+    parts: dict[int | None, Trace] = dict(trace_parts.items()) if trace_parts else {None: trace}
     unavailable: dict[str, str] = {}
     results: dict[str, bytes] = {}
     reduced: dict[str, bytes] = {}
@@ -228,7 +307,7 @@ def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, byte
                 continue
             for view in tab.made_when_parsed:
                 payload = view.build(part, view.params())
-                answer = encode(payload)
+                answer = encode_json(payload)
                 results.update((result_name(slug, number), answer) for slug in view.answered_by(payload))
                 health.update((note.kind, note) for note in payload.health)
             if isinstance(tab.view, RunView):
@@ -238,10 +317,10 @@ def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, byte
     summary = FileSummary(
         len(trace),
         trace_rank(trace),
-        () if trace.recordings else tuple(split_),
+        () if trace.recordings else tuple(trace_parts),
         max(len(trace.recordings), 1),
         unavailable,
         tuple(health.values()),
-        sketch(trace),
+        sketch_names(trace),
     )
     return summary, results, reduced

@@ -1,19 +1,20 @@
-"""Where a file is read: in a thread of this process, by the executor, or not at all because the cache has it."""
+"""Decide where a file is loaded: in a thread of this process, by the executor, or from the cache."""
 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from torch_tb_profiler.base.errors import ShutdownError, WorkerDiedError
+from torch_tb_profiler.base.errors import ShutdownError, UsageError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.discovery.beside import rank_beside
-from torch_tb_profiler.model.catalog import Catalog
-from torch_tb_profiler.session.kept.summary import FileSummary, fetch_results, load_summary, result_name
+from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog
+from torch_tb_profiler.session.cache.entries import FileSummary, fetch_results, load_summary, result_name
 
 if TYPE_CHECKING:
     from torch_tb_profiler.executors import JobExecutor, ProgressTuple
@@ -21,138 +22,165 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOKUPS = 16
-"""Questions to a shared cache that are on their way at once."""
+LOOKUP_THREADS = 16
+"""Requests to a shared cache that may be in flight at once."""
 
 GZIP_RATIO = 12
-"""How much larger than its gzip a trace typically is; for the choice of where to parse."""
+"""Typical size of a trace relative to its gzip, to choose where to load it."""
 
-THREADS = 2
-"""Small files that are read at once in this process."""
+LOADING_THREADS = 2
+"""Small files that are loaded at once in this process."""
 
-LEAST_MEMORY = 1 << 30
-"""Bytes that a worker process gets however small the files may be: its libraries take a part of it."""
+MIN_WORKER_BYTES = 1 << 30
+"""Memory that a worker process gets however small the files are: its libraries take part of it."""
 
 
 def worker_memory(settings: Settings) -> int:
-    """Bytes that a worker process may take: what the largest file needs, and some more."""
-    return max(3 * settings.trace_bytes, LEAST_MEMORY)
+    """Return the memory limit of a worker process in bytes: enough for the largest file, with a margin."""
+    return max(3 * settings.trace_bytes, MIN_WORKER_BYTES)
 
 
-def _unpacked(file: ListedFile) -> int:
-    """Bytes of JSON, estimated."""
+def read_devices(path: str) -> Catalog:
+    """Read the user's file of devices and operators; return an empty catalog if `path` is empty.
+
+    A file that can't be used is logged, and the catalog has a note on it.
+    """
+    if not path:
+        return EMPTY_CATALOG
+    from torch_tb_profiler.model.hardware.catalog import from_file
+
+    name = os.path.basename(path)
+    try:
+        with open(path, encoding="utf-8") as file:
+            return from_file(file.read(), name)
+    except UsageError as error:
+        problem = error.message
+        logger.warning("%s (%s); an entry looks like %s", problem, path, error.hint)
+    except OSError as error:
+        problem = f"{name}: {error.strerror}"
+        logger.warning("%s (%s)", problem, path)
+    except UnicodeDecodeError as error:
+        problem = f"{name}: {error}"
+        logger.warning("%s (%s)", problem, path)
+    return Catalog(note=f"your device file was ignored: {problem}")
+
+
+def _estimated_json_bytes(file: ListedFile) -> int:
     size = file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
-    return size + sum(map(_unpacked, (*file.beside, *file.tables)))
+    return size + sum(map(_estimated_json_bytes, (*file.beside, *file.tables)))
 
 
 class Loader:
-    """Starts the work on files; threads and processes start with the first file that needs them.
+    """Loads files; threads and processes start with the first file that needs them.
 
-    own_process  nothing else runs in this process: it reads the first large file itself, and each further one that
-                 is asked for once it has done that; worker processes read what is asked for meanwhile
-    Not safe for threads: `Files` calls it under its lock.
+    own_process  nothing else runs in this process: it loads the first large file itself, and each further one that
+                 is requested after that; worker processes load what is requested in between
+
+    Not thread-safe: `RequestedFiles` calls it under its lock.
     """
 
-    def __init__(self, settings: Settings, cache: Cache, catalog: Catalog, own_process: bool = False) -> None:
+    def __init__(self, settings: Settings, cache: Cache, own_process: bool = False) -> None:
         self._settings = settings
         self._cache = cache
-        self._catalog = catalog
+        self.catalog = read_devices(settings.devices)
         self._executor: JobExecutor | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._lookups: ThreadPoolExecutor | None = None
         self._own_process = own_process and settings.executor.startswith("processes:")
-        self._large: Future[Loaded] | None = None
-        self._ahead: dict[str, tuple[str, Future[None]]] = {}
+        self._large_file: Future[Loaded] | None = None
+        self._prefetches: dict[str, tuple[str, Future[None]]] = {}
         self.closed = False
 
     @property
     def remote(self) -> bool:
-        """True if files may be read on other machines."""
+        """True if files may be loaded on other machines."""
         return self._executor is not None and self._executor.remote
 
     def load(
-        self, file: ListedFile, report: Callable[[ProgressTuple], None], *, past_cache: bool
+        self, file: ListedFile, report: Callable[[ProgressTuple], None], *, bypass_cache: bool
     ) -> Future[Loaded]:
-        """Have a file read, in this process if it is small or this process is there for it alone.
+        """Start loading a file: in this process if the file is small or the process has nothing else to do.
 
-        report      called with the progress, unless `progress` knows it
-        past_cache  the trace comes back with the result instead of through the cache
+        report        called with the progress, unless `progress` knows it
+        bypass_cache  the trace comes back with the result instead of through the cache
         """
         if self._own_process:
             from torch_tb_profiler.executors.memory import recycle_memory
 
             recycle_memory()  # before numpy is imported
-        from torch_tb_profiler.session.jobs import load_alone, load_file, load_in_worker
+        from torch_tb_profiler.session.jobs import load_file, load_in_own_process, load_in_worker
 
-        request = self._request(file)
+        request = self._load_request(file)
         if self._is_small(file):
-            # A very small file is quicker parsed again than kept.
-            cache = self._cache if _unpacked(file) > self._settings.small_file_bytes // 16 else Cache("", 0)
-            return self._threads_here().submit(load_file, request, cache, report)
-        if self._own_process and (self._large is None or self._large.done()):
-            cache, memory = Cache("", 0) if past_cache else self._cache, worker_memory(self._settings)
-            self._large = self._threads_here().submit(
-                load_alone, request, cache, self._until_closed(report), memory
+            # A very small file is parsed again faster than it is cached.
+            cached = _estimated_json_bytes(file) > self._settings.small_file_bytes // 16
+            cache = self._cache if cached else Cache("", 0)
+            return self._thread_pool().submit(load_file, request, cache, report)
+        if self._own_process and (self._large_file is None or self._large_file.done()):
+            cache, memory = Cache("", 0) if bypass_cache else self._cache, worker_memory(self._settings)
+            self._large_file = self._thread_pool().submit(
+                load_in_own_process, request, cache, self._until_closed(report), memory
             )
-            return self._large
-        cache_bytes = 0 if past_cache else self._settings.cache_bytes
-        executor = self._executor_of_all()
-        stays = not executor.remote  # the next job of this file comes to the same process
-        return executor.submit(load_in_worker, request, self._cache.place, cache_bytes, stays)
+            return self._large_file
+        cache_bytes = 0 if bypass_cache else self._settings.cache_bytes
+        executor = self._shared_executor()
+        keep_open = not executor.remote  # the next job for this file goes to the same process
+        return executor.submit(load_in_worker, request, self._cache.place, cache_bytes, keep_open)
 
-    def answer_ahead(self, file: ListedFile, key: str, part: int | None, without: Set[str]) -> None:
-        """Have what the tabs of a trace answer first made in a worker and kept, one by one: a file that is
-        asked for in the meantime comes before the rest of them.
+    def prefetch_answers(self, file: ListedFile, key: str, part: int | None, unavailable: Set[str]) -> None:
+        """Have a worker build and cache the first answers of a trace's tabs, one after the other.
 
-        key      of its entry in the cache
-        without  tabs that have nothing to show
+        A file that is requested in between is loaded before the remaining answers.
+
+        key          of the file's cache entry
+        unavailable  tabs that have nothing to show
         """
-        from torch_tb_profiler.session.ahead import answer_in_worker, slugs_ahead
+        from torch_tb_profiler.session.jobs import prefetch_answers, prefetched_views
 
         missing = [
             slug
-            for slug in slugs_ahead()
-            if slug not in without and not self._cache.has_json(key, result_name(slug, part))
+            for slug in prefetched_views()
+            if slug not in unavailable and not self._cache.has_json(key, result_name(slug, part))
         ]
-        if self._is_small(file) or not missing or not self._executor_of_all().background:
+        if self._is_small(file) or not missing or not self._shared_executor().background:
             return
-        request, slugs = self._request(file), iter(missing)
+        request, slugs = self._load_request(file), iter(missing)
 
         def submit_next(done: Future[None] | None = None) -> None:
             if done is not None and (done.cancelled() or done.exception() is not None):
                 if not (self.closed or done.cancelled() or isinstance(done.exception(), ShutdownError)):
-                    logger.warning("%s: an answer was not made ahead: %s", file.path, done)
+                    logger.warning("%s: prefetching an answer failed: %s", file.path, done)
                 return
             executor, slug = self._executor, next(slugs, None)
             if executor is not None and slug is not None:
-                work = request, part, slug, self._cache.place, self._settings.cache_bytes
-                future = executor.submit(answer_in_worker, *work)
-                self._ahead[key] = (result_name(slug, part), future)
+                arguments = request, part, slug, self._cache.place, self._settings.cache_bytes
+                future = executor.submit(prefetch_answers, *arguments)
+                self._prefetches[key] = (result_name(slug, part), future)
                 future.add_done_callback(submit_next)
 
         submit_next()
 
-    def making(self, key: str, name: str) -> bool:
-        """Whether a worker is making an answer ahead right now; one that waits for its turn may wait for long."""
-        made = self._ahead.get(key)
-        return made is not None and made[0] == name and made[1].running()
+    def is_prefetching(self, key: str, name: str) -> bool:
+        """Return True if a worker is building an answer right now; one that is still queued may take long."""
+        prefetch = self._prefetches.get(key)
+        return prefetch is not None and prefetch[0] == name and prefetch[1].running()
 
-    def _threads_here(self) -> ThreadPoolExecutor:
+    def _thread_pool(self) -> ThreadPoolExecutor:
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="profiler-load")
+            self._threads = ThreadPoolExecutor(LOADING_THREADS, thread_name_prefix="profiler-load")
         return self._threads
 
     def _until_closed(self, report: Callable[[ProgressTuple], None]) -> Callable[[ProgressTuple], None]:
-        """A thread cannot be killed as a worker can: whoever reports in it learns that nobody waits any more."""
+        """Wrap `report` so that it raises once this loader is closed: a thread can't be killed like a worker."""
 
         def report_or_stop(progress: ProgressTuple) -> None:
             if self.closed:
-                raise WorkerDiedError("reading was stopped")
+                raise WorkerDiedError("loading was stopped")
             report(progress)
 
         return report_or_stop
 
-    def _executor_of_all(self) -> JobExecutor:
+    def _shared_executor(self) -> JobExecutor:
         from torch_tb_profiler.executors import make_executor
 
         if self._executor is None:
@@ -160,48 +188,45 @@ class Loader:
         return self._executor
 
     def is_large(self, file: ListedFile) -> bool:
-        """Whether a file is read by a worker."""
+        """Return True if a file is loaded by a worker."""
         return not self._is_small(file)
 
     def _is_small(self, file: ListedFile) -> bool:
-        """Whether a file is read in this process."""
-        return _unpacked(file) < self._settings.small_file_bytes
+        """Return True if a file is loaded in this process."""
+        return _estimated_json_bytes(file) < self._settings.small_file_bytes
 
-    def _request(self, file: ListedFile) -> LoadRequest:
+    def _load_request(self, file: ListedFile) -> LoadRequest:
         from torch_tb_profiler.session.jobs import LoadRequest
 
-        limit = self._settings.trace_bytes
-        beside = tuple((rank_beside(each.path), each.path) for each in file.beside)
-        counters = tuple((each.path, each.size) for each in file.counters)
         return LoadRequest(
-            file.location.url,
-            file.path,
-            file.size,
-            file.id,
-            limit,
-            self._catalog,
-            beside,
-            counters,
-            file.shared,
-            file.rank,
-            tuple((each.path, each.size) for each in file.tables),
+            location=file.location.url,
+            path=file.path,
+            size=file.size,
+            id=file.id,
+            limit=self._settings.trace_bytes,
+            catalog=self.catalog,
+            beside=tuple((rank_beside(each.path), each.path) for each in file.beside),
+            counters=tuple((each.path, each.size) for each in file.counters),
+            shared=file.shared,
+            rank=file.rank,
+            tables=tuple((each.path, each.size) for each in file.tables),
         )
 
     def look_up(self, key: str, summary: FileSummary | None = None) -> Future[FileSummary | None]:
-        """Ask the shared cache for an entry, in the background: it may be far away.
+        """Look up an entry in the shared cache, in the background, as the cache may be far away.
 
-        summary  if it is known already, and only what is kept beside it is wanted
+        summary  if it is known already, and only the results next to it are wanted
         """
         if self._lookups is None:
-            self._lookups = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="profiler-cache")
+            self._lookups = ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="profiler-cache")
         return self._lookups.submit(self._fetch, key, summary)
 
     def progress(self, future: Future[Loaded]) -> ProgressTuple | None:
-        """How far the executor is with a file; None if it does not know."""
+        """Return the executor's progress with a file, or None if it doesn't know."""
         return self._executor.progress(future) if self._executor is not None else None
 
     def close(self) -> Callable[[], None]:
-        """Accept no more work; what is returned stops what is running, and may take a while."""
+        """Accept no more work, and return a function that stops what is running, which may take a while."""
         self.closed = True
         executor, pools = self._executor, (self._threads, self._lookups)
         self._executor = self._threads = self._lookups = None

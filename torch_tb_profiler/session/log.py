@@ -1,4 +1,4 @@
-"""The log folders: listed on request or every few seconds."""
+"""The log folders, which are listed on request or every few seconds."""
 
 from __future__ import annotations
 
@@ -27,30 +27,32 @@ from torch_tb_profiler.storage import Entry, FileId, Location, open_location
 logger = logging.getLogger(__name__)
 
 SETTLED_SECONDS = 3.0
-"""A file that changed this recently may still be written; it is loaded once two listings agree on it."""
+"""A file that changed less than this ago may still be written; it is loaded once two listings agree on it."""
 
 GROWING_POLL_SECONDS = 1.0
-"""While a file is still being written, folders are listed at least this often."""
+"""Longest time between two listings while a file is still being written."""
 
 
 @dataclass(frozen=True)
 class Root:
-    """A log folder; runs of a named one carry the name in front."""
+    """A log folder; if it has a name, the names of its runs begin with it."""
 
     url: str
     name: str = ""
 
 
 class LogFolders:
-    """The runs below some log folders.
+    """The runs in some log folders.
 
-    listed  called with all files after each listing in which every folder could be listed
+    on_listed  called with all files after each listing in which every folder could be listed
     """
 
-    def __init__(self, roots: Sequence[Root], poll_seconds: float, listed: Callable[[Set[FileId]], None]) -> None:
+    def __init__(
+        self, roots: Sequence[Root], poll_seconds: float, on_listed: Callable[[Set[FileId]], None]
+    ) -> None:
         self._roots = [(root.name, open_location(root.url)) for root in dict.fromkeys(roots)]
         self._poll_seconds = poll_seconds
-        self._listed = listed
+        self._on_listed = on_listed
         self._sniffer = Sniffer()
         self._lock = threading.Lock()
         self._scanned = threading.Event()
@@ -64,12 +66,12 @@ class LogFolders:
 
     @property
     def label(self) -> str:
-        """The log folders, without secrets that their addresses may hold."""
+        """The log folders, without secrets in their addresses."""
         return ", ".join(location.label for _, location in self._roots)
 
     @property
     def scanned(self) -> bool:
-        """False until the first listing is done."""
+        """False until the first listing is complete."""
         return self._scanned.is_set()
 
     def start(self) -> None:
@@ -89,7 +91,7 @@ class LogFolders:
             poller.join()
 
     def scan(self) -> Catalog:
-        """List now; a folder that cannot be listed leaves its error and the runs known so far."""
+        """List the folders now; if one can't be listed, set `error` and keep the runs that are known."""
         listings: list[tuple[str, list[Run]]] = []
         problems: list[str] = []
         others: list[OtherFiles] = []
@@ -99,8 +101,8 @@ class LogFolders:
         for name, location in self._roots:
             try:
                 scan = location.scan()
-            except ProfilerError as reason:
-                error = ErrorInfo.of(reason, stage="listing")
+            except ProfilerError as problem:
+                error = ErrorInfo.of(problem, stage="listing")
                 continue
             problems += scan.problems
             files = [ListedFile.of(location, entry) for entry in scan.entries]
@@ -108,11 +110,11 @@ class LogFolders:
             growing.update(
                 file.id.uri for file, entry in zip(files, scan.entries, strict=True) if self._is_new(file, entry)
             )
-            files = with_tables(files, self._sniffer.is_trace, self._is_named)
+            files = with_tables(files, self._sniffer.is_trace, self._is_foreign)
             files = with_counters(files, self._sniffer.is_trace)
-            runs_here = self._runs(location, name, files)
-            listings.append((location.label, runs_here))
-            others += other_files(files, runs_here, self._sniffer.foreign)
+            folder_runs = self._runs(location, name, files)
+            listings.append((location.label, folder_runs))
+            others += other_files(files, folder_runs, self._sniffer.foreign)
         runs, renamed = distinct_names(listings)
         if error is None or runs:
             runs.sort(key=lambda run: run.name)
@@ -123,23 +125,23 @@ class LogFolders:
         if error is None:
             listed = {*ids.values(), *(file.id for run in runs for file in run.files())}
             self._sniffer.keep_only(listed)
-            self._listed(listed)
+            self._on_listed(listed)
         self.error = error
         self._scanned.set()
         return self.catalog
 
     def check_listed(self, file: ListedFile) -> None:
-        """NotFoundError if a file that was in a listing is not in the last one."""
+        """Raise NotFoundError if a file is no longer in the last listing."""
         if file.id.uri not in self._ids:
             raise NotFoundError("the file is no longer in the log folder", where=file.path)
 
     def is_growing(self, file: ListedFile) -> bool:
-        """True if a file may still be written and another listing will show."""
+        """Return True if a file may still be written; the next listing will tell."""
         parts = [file, *file.counters, *file.tables, *file.beside]
         return any(part.id.uri in self._growing for part in parts) and self._poller is not None
 
-    def wait_until_whole(self, files: Sequence[ListedFile], timeout: float | None) -> None:
-        """Wait while any of these files is growing, until `close` or the timeout (s) at most."""
+    def wait_until_complete(self, files: Sequence[ListedFile], timeout: float | None) -> None:
+        """Wait until none of these files is growing, at most until `close` or for `timeout` seconds."""
         with self._changed:
             self._changed.wait_for(lambda: not any(map(self.is_growing, files)), timeout)
 
@@ -153,12 +155,12 @@ class LogFolders:
             stands_alone=self._sniffer.stands_alone,
         )
 
-    def _is_named(self, file: ListedFile) -> bool:
-        """Whether a file is one of another tool by its name or its first bytes."""
+    def _is_foreign(self, file: ListedFile) -> bool:
+        """Return True if a file belongs to another tool by its name or its first bytes."""
         return self._sniffer.foreign(file) is not None
 
     def _is_new(self, file: ListedFile, entry: Entry) -> bool:
-        """True if the last listing did not know this content, and it was written just now."""
+        """Return True if this content was not in the last listing and was written just now."""
         if self._ids.get(file.id.uri) == file.id or entry.mtime is None:
             return False
         return abs(time.time() - entry.mtime) < SETTLED_SECONDS
@@ -167,7 +169,7 @@ class LogFolders:
         while not self._closing.is_set():
             try:
                 self.scan()
-            except Exception:  # the thread must live: the next listing may work again
+            except Exception:  # keep the thread alive: the next listing may work again
                 logger.exception("listing %s failed", self.label)
                 self._scanned.set()
             pause = min(GROWING_POLL_SECONDS, self._poll_seconds) if self._growing else self._poll_seconds

@@ -1,4 +1,4 @@
-"""The traces that are open in this process: as many as fit into memory, the least recently used go first."""
+"""The traces that are open in this process, up to a memory limit; the least recently used are closed first."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from torch_tb_profiler.storage import FileId
 if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace
 
-EVENT_BYTES = 400
-TRACE_BYTES = 1 << 20
-"""What the views derive takes up to so much memory per event and trace; the columns are mapped from the cache."""
+BYTES_PER_EVENT = 400
+BYTES_PER_TRACE = 1 << 20
+"""Upper estimates of the memory that views derive from a trace; its own columns are mapped from the cache."""
 
 
 class OpenTraces:
-    """Traces by file, and by part of it (None: the whole file)."""
+    """Open traces by file and part of it (None: the entire file)."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._traces: OrderedDict[tuple[FileId, int | None], Trace] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, file: FileId, part: int | None) -> Trace | None:
-        """A trace that is open, now the most recently used."""
+        """Return a trace if it is open, and mark it as the most recently used."""
         with self._lock:
             trace = self._traces.get((file, part))
             if trace is not None:
@@ -34,16 +34,16 @@ class OpenTraces:
             return trace
 
     def add(self, file: FileId, part: int | None, trace: Trace) -> Trace:
-        """Keep a trace; returns the one that is kept, which another request may have brought first."""
+        """Add a trace unless another request has added it already, and return the one that is open."""
         with self._lock:
             trace = self._traces.setdefault((file, part), trace)
             self._traces.move_to_end((file, part))
-            while len(self._traces) > 1 and self._bytes() > self._limit:
+            while len(self._traces) > 1 and self._estimated_bytes() > self._max_bytes:
                 self._traces.popitem(last=False)
             return trace
 
     def keep_only(self, files: Set[FileId]) -> None:
-        """Close the traces of other files."""
+        """Close the traces of all other files."""
         with self._lock:
             for key in [key for key in self._traces if key[0] not in files]:
                 del self._traces[key]
@@ -51,5 +51,5 @@ class OpenTraces:
     def __len__(self) -> int:
         return len(self._traces)
 
-    def _bytes(self) -> int:
-        return sum(TRACE_BYTES + EVENT_BYTES * len(trace) for trace in self._traces.values())
+    def _estimated_bytes(self) -> int:
+        return sum(BYTES_PER_TRACE + BYTES_PER_EVENT * len(trace) for trace in self._traces.values())

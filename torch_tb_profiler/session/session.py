@@ -1,4 +1,4 @@
-"""The one object that surfaces talk to."""
+"""The session: the one object that surfaces talk to."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog, Run, Span, Worker
 from torch_tb_profiler.model.health import HealthNote
-from torch_tb_profiler.session.answers import Answer, Answers, Question, unavailable
+from torch_tb_profiler.session.answers import Answer, Answers, ViewRequest, unavailable_reasons
 from torch_tb_profiler.session.exports import Download, Excerpt, Exports
-from torch_tb_profiler.session.files import Files
+from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.log import LogFolders, Root
 from torch_tb_profiler.session.state import ErrorInfo, FileState
-from torch_tb_profiler.session.targets import Names, Target, Targets
+from torch_tb_profiler.session.targets import RequestedNames, Target, Targets
 from torch_tb_profiler.storage import FileId
 from torch_tb_profiler.views import all_views
 
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 def open_session(
     roots: str | Sequence[Root], settings: Settings | None = None, *, own_process: bool = False
 ) -> Session:
-    """A session over a log folder, a URL or one trace file (or several), listed once.
+    """Open a session over a log folder, a URL, or one trace file (or several), and list it once.
 
-    settings     by default the environment's
-    own_process  this process does nothing else: it may read large files itself
-    Raises ProfilerError if a place cannot be listed.
+    settings     by default those of the environment
+    own_process  this process does nothing else, so it may load large files itself
+
+    Raises ProfilerError if a place can't be listed.
     """
     places = [Root(roots)] if isinstance(roots, str) else roots
     session = Session(places, settings or Settings.from_environment(), own_process=own_process)
@@ -41,10 +42,10 @@ def open_session(
 
 
 class Session:
-    """Runs below some log folders. Nothing is listed or parsed before it is asked for."""
+    """The runs in some log folders. Nothing is listed or parsed before it is requested."""
 
     def __init__(self, roots: Sequence[Root], settings: Settings, *, own_process: bool = False) -> None:
-        self._files = Files(settings, own_process)
+        self._files = RequestedFiles(settings, own_process)
         self._log = LogFolders(roots, settings.poll_seconds, self._files.keep_only)
         self._targets = Targets(self._log, self._files)
         self._answers = Answers(self._log, self._files, self._targets)
@@ -58,7 +59,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Stop polling and loading; worker processes end."""
+        """Stop listing and loading, and end the worker processes."""
         self._log.close()
         self._files.close()
         if self._importer is not None:
@@ -68,17 +69,17 @@ class Session:
 
     @property
     def root(self) -> str:
-        """The log folders, without secrets that their addresses may hold."""
+        """The log folders, without secrets in their addresses."""
         return self._log.label
 
     @property
     def scanned(self) -> bool:
-        """False until the first listing is done."""
+        """False until the first listing is complete."""
         return self._log.scanned
 
     @property
     def error(self) -> ErrorInfo | None:
-        """Why the last listing failed, None if it did not."""
+        """The error of the last listing, or None if there was none."""
         return self._log.error
 
     @property
@@ -88,52 +89,52 @@ class Session:
 
     def start(self) -> None:
         """List in the background, now and every few seconds, until `close`."""
-        self._files.serves = True
+        self._files.prefetches = True
         self._log.start()
 
-    def expect_questions(self) -> None:
-        """Somebody is about to ask: the views are imported, once, in the background."""
+    def import_views(self) -> None:
+        """Import the views in the background, once, before the first request for one arrives."""
         if self._importer is None:
             self._importer = threading.Thread(target=all_views, name="profiler-views", daemon=True)
             self._importer.start()
 
     def scan(self) -> Catalog:
-        """List now; a folder that cannot be listed leaves its error and the runs known so far."""
+        """List the folders now; if one can't be listed, set `error` and keep the runs that are known."""
         return self._log.scan()
 
     def workers(self, run: Run) -> tuple[Worker, ...]:
-        """The workers of a run; a file that turned out to hold several ranks counts as one worker per rank."""
+        """Return the workers of a run; a file that turned out to hold several ranks is one worker per rank."""
         return self._targets.workers(run)
 
     def find(self, run: str | None, worker: str | None, span: str | None) -> Target:
-        """Resolve names, each defaulting to the first; NotFoundError says what there is."""
-        return self._targets.find(Names(run, worker, span))
+        """Resolve names, each defaulting to the first; NotFoundError lists the valid names."""
+        return self._targets.find(RequestedNames(run, worker, span))
 
     # ---- files --------------------------------------------------------------------------------------
 
     def state(self, span: Span) -> FileState:
-        """The state of a span's file."""
+        """Return the state of a span's file."""
         return self._files.state(span.file.id)
 
     def health(self, span: Span) -> tuple[HealthNote, ...]:
-        """The notes of a file that is ready, else none."""
+        """Return the notes on a span's file if it is ready, else none."""
         summary = self._files.summary(span.file.id)
         return summary.health if summary is not None else ()
 
     def load(self, span: Span) -> FileId:
-        """Ask for a span's file; returns at once. A growing file is left alone until it is whole.
+        """Request a span's file and return at once. A growing file is not loaded until it is complete.
 
-        Raises NotFoundError if it has vanished since it was listed.
+        Raises NotFoundError if it has disappeared since it was listed.
         """
         self._targets.request(span.file)
         return span.file.id
 
     def wait(self, file: FileId, timeout: float | None = None) -> bool:
-        """Wait until a file that was asked for by `load` is ready or failed; False if it is not yet."""
+        """Wait until a file that `load` requested is ready or failed; return False if it is not yet."""
         return self._files.wait(file, timeout)
 
     def retry(self, span: Span) -> None:
-        """Load a failed file again; NotFoundError if it has vanished since it was listed."""
+        """Load a failed file again; NotFoundError if it has disappeared since it was listed."""
         self._files.retry(span.file.id)
         self._targets.request(span.file)
 
@@ -150,18 +151,22 @@ class Session:
         wait: bool = False,
         timeout: float | None = None,
     ) -> Answer:
-        """The payload of a view, or the state of its file while it is loading or failed.
+        """Return the payload of a view, or the state of its file while that is loading or if it failed.
 
-        Of a view of a run, `worker` says nothing, and what is ready is answered while the rest is loading;
-        of a pair, `params` also hold what it is compared with (`view.BASE`). With `wait` all is waited for.
+        A view of a run ignores `worker`, and answers with the ranks that are ready while the others are loading.
+        For a view of a pair, `params` may also name what the trace is compared with (`view.BASE`). With `wait`,
+        all files are waited for.
+
         Raises NotFoundError for unknown names, UsageError for unknown parameters.
         """
-        return self._answers.answer(slug, Question(Names(run, worker, span), params or {}, wait, timeout))
+        return self._answers.answer(
+            slug, ViewRequest(RequestedNames(run, worker, span), params or {}, wait, timeout)
+        )
 
     def unavailable(self, target: Target) -> Mapping[str, str] | None:
-        """View slug -> why there is nothing to show; None while the file is not loaded."""
+        """Return view slug -> why there is nothing to show, or None while the file is not loaded."""
         summary = self._files.summary(target.file.id)
-        return None if summary is None else unavailable(summary, target.run)
+        return None if summary is None else unavailable_reasons(summary, target.run)
 
     def trace(
         self,
@@ -172,26 +177,26 @@ class Session:
         wait: bool = False,
         timeout: float | None = None,
     ) -> tuple[FileState, Trace | None]:
-        """The columns of a trace; None while its file is loading or if it failed.
+        """Return the columns of a trace; None while its file is loading or if it failed.
 
         Raises NotFoundError for unknown names.
         """
-        names = Names(run, worker, span)
-        target = self._targets.ready(names, wait, timeout)
+        names = RequestedNames(run, worker, span)
+        target = self._targets.resolve_and_request(names, wait, timeout)
         state, trace = self._files.open(target.file.id, target.part)
-        while trace is not None and (now := self._targets.find(names)).trace != target.trace:
-            target = now  # its file was read meanwhile, and holds several ranks
+        while trace is not None and (current := self._targets.find(names)).trace != target.trace:
+            target = current  # the file was loaded in the meantime, and holds several ranks
             state, trace = self._files.open(target.file.id, target.part)
         return state, trace
 
     # ---- files for other tools ----------------------------------------------------------------------
 
     def original(self, run: str | None = None, worker: str | None = None, span: str | None = None) -> Download:
-        """The file of a span as it is stored; the caller closes the stream.
+        """Return the file of a span as it is stored; the caller closes the stream.
 
-        Raises NotFoundError for unknown names, StorageError if it cannot be opened.
+        Raises NotFoundError for unknown names, StorageError if it can't be opened.
         """
-        return self._exports.original(Names(run, worker, span))
+        return self._exports.original(RequestedNames(run, worker, span))
 
     def excerpt(
         self,
@@ -203,10 +208,11 @@ class Session:
         wait: bool = False,
         timeout: float | None = None,
     ) -> tuple[FileState, Excerpt | None]:
-        """A part of a trace as a trace file of its own; None while the file is loading or if it failed.
+        """Return a part of a trace as a trace file; None while the file is loading or if it failed.
 
-        `params` are the fields of `base.cut.Cut` as text. Raises NotFoundError for unknown names,
-        UsageError for parameters that make no sense. A file that is too large to be read whole is cut in
-        passes over it, which takes minutes: only with `wait`.
+        `params` are the fields of `base.cut.ExcerptRange` as text. With `wait`, a part is also cut out of a file
+        that is too large to be loaded, in passes over the file, which takes minutes.
+
+        Raises NotFoundError for unknown names, UsageError for invalid parameters.
         """
-        return self._exports.excerpt(Names(run, worker, span), params or {}, wait, timeout)
+        return self._exports.excerpt(RequestedNames(run, worker, span), params or {}, wait, timeout)

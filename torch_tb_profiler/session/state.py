@@ -1,18 +1,24 @@
-"""The state of a file as surfaces show it."""
+"""The state of a file as users see it, and waiting until a file is ready."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from torch_tb_profiler.base.errors import ProfilerError
 
+T = TypeVar("T")
+
 StateName = Literal["waiting", "loading", "ready", "failed"]
+
+POLL_SECONDS = 0.5
+"""Longest wait of one request before its state is checked: terminals show progress, and Ctrl-C must work."""
 
 
 @dataclass(frozen=True)
 class ErrorInfo:
-    """What went wrong, where, and what to do about it; `stage` is what was being done."""
+    """An error, where it occurred, and what to do about it; `stage` is the stage of loading that failed."""
 
     code: str
     message: str
@@ -21,7 +27,7 @@ class ErrorInfo:
     stage: str | None = None
 
     def exception(self) -> ProfilerError:
-        """To be raised where nobody shows states."""
+        """Return the error as an exception, for callers that show no states."""
         return ProfilerError(self.message, where=self.where, hint=self.hint)
 
     @classmethod
@@ -35,7 +41,7 @@ class ErrorInfo:
 
 @dataclass(frozen=True)
 class ProgressInfo:
-    """How far the reading is; `bytes_total` is 0 where unknown."""
+    """The progress of loading; `bytes_total` is 0 if unknown."""
 
     stage: str
     bytes_done: int
@@ -54,10 +60,29 @@ class HealthCounts:
 
 @dataclass(frozen=True)
 class FileState:
-    """waiting: nobody asked yet (or it is still being written); loading; ready; failed."""
+    """The state of a file: waiting (not requested yet, or still being written), loading, ready, or failed."""
 
     state: StateName
     progress: ProgressInfo | None = None
     error: ErrorInfo | None = None
     health: HealthCounts | None = None
     events: int | None = None
+
+
+def wait_for_answer(
+    request: Callable[[], tuple[FileState, T | None]], show: Callable[[FileState], None] = lambda _: None
+) -> T:
+    """Repeat a request until its file is ready, and return the answer; call `show` with each state before that.
+
+    request  waits up to `POLL_SECONDS`
+
+    Raises ProfilerError if the file failed.
+    """
+    while True:
+        state, answer = request()
+        if answer is not None:
+            return answer
+        if state.state not in ("waiting", "loading"):
+            assert state.error is not None
+            raise state.error.exception()
+        show(state)

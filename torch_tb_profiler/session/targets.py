@@ -1,4 +1,4 @@
-"""From the names of a request to a file: the workers of a run, one trace, and asking for it."""
+"""Resolve the names in a request to a run, a worker, and a span, and request their file."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from torch_tb_profiler.discovery import ListedFile, Run, Span, Worker
 from torch_tb_profiler.discovery.beside import is_merged, rank_beside, unmerged
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
 from torch_tb_profiler.ingest.registry import holds_recordings
-from torch_tb_profiler.session.files import Files
+from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.log import LogFolders
 
 _RANK = re.compile(r"rank\d{1,9}")
 
 
-class Names(NamedTuple):
-    """What a request names; None means the first."""
+class RequestedNames(NamedTuple):
+    """The run, worker, and span that a request names; None means the first."""
 
     run: str | None = None
     worker: str | None = None
     span: str | None = None
 
 
-class FullNames(NamedTuple):
+class TraceNames(NamedTuple):
     """The names of an existing trace."""
 
     run: str
@@ -35,7 +35,7 @@ class FullNames(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """One trace: a span of a worker of a run; `part` tells which of a file that holds several."""
+    """One trace: a span of a worker of a run; `part` is its number in a file that holds several."""
 
     run: Run
     worker: Worker
@@ -43,12 +43,12 @@ class Target:
     part: int | None = None
 
     @property
-    def names(self) -> FullNames:
-        return FullNames(self.run.name, self.worker.name, self.span.name)
+    def names(self) -> TraceNames:
+        return TraceNames(self.run.name, self.worker.name, self.span.name)
 
     @property
-    def trace(self) -> tuple[FullNames, int | None]:
-        """Which trace it is: what was found before its file was read may turn out to be several."""
+    def trace(self) -> tuple[TraceNames, int | None]:
+        """The identity of the trace: a file may turn out to hold several traces once it is read."""
         return self.names, self.part
 
     @property
@@ -57,14 +57,14 @@ class Target:
 
 
 class Targets:
-    """Resolves names by what the log folders list and what the files turned out to hold."""
+    """All targets: from the listing of the log folders, and from the contents of files that have been read."""
 
-    def __init__(self, log: LogFolders, files: Files) -> None:
+    def __init__(self, log: LogFolders, files: RequestedFiles) -> None:
         self._log = log
         self._files = files
 
     def run(self, name: str | None) -> Run:
-        """A run by name, the first if None; NotFoundError says what there is."""
+        """Return a run by name, or the first if None; NotFoundError lists the runs."""
         return self._log.catalog.run(name)
 
     @property
@@ -72,31 +72,31 @@ class Targets:
         return self._log.catalog.runs
 
     def workers(self, run: Run) -> tuple[Worker, ...]:
-        """The workers of a run; a file that turned out to hold several ranks counts as one worker per rank.
+        """Return the workers of a run; a file that turned out to hold several ranks is one worker per rank.
 
-        A rank of which PyTorch's file alone is here, beside merged files that do not hold it, comes last.
+        A rank that has only PyTorch's file, next to merged files that don't hold the rank, comes last.
         """
-        known = [each for worker in run.workers for each in self._ranks_of(worker)]
-        return (*known, *self._unmerged(run))
+        listed = [each for worker in run.workers for each in self._split_by_rank(worker)]
+        return (*listed, *self._unmerged_ranks(run))
 
-    def _unmerged(self, run: Run) -> list[Worker]:
-        """Once all merged files of the run are read, or cannot be."""
-        held: dict[ListedFile, frozenset[int]] = {}
+    def _unmerged_ranks(self, run: Run) -> list[Worker]:
+        """Return the ranks that no merged file holds, once all merged files of the run are read or failed."""
+        merged_ranks: dict[ListedFile, frozenset[int]] = {}
         for file in filter(is_merged, run.files()):
             summary = self._files.summary(file.id)
             if summary is not None:
-                one = (
-                    rank_beside(file.beside[0].path) if summary.rank is None and not file.shared else summary.rank
-                )
-                held[file] = frozenset(summary.ranks or (() if one is None else (one,)))
+                rank = summary.rank
+                if rank is None and not file.shared:
+                    rank = rank_beside(file.beside[0].path)
+                merged_ranks[file] = frozenset(summary.ranks or (() if rank is None else (rank,)))
             elif self._files.state(file.id).state == "failed":
-                held[file] = frozenset()
+                merged_ranks[file] = frozenset()
             else:
                 return []
-        return unmerged(held)
+        return unmerged(merged_ranks)
 
-    def find(self, names: Names) -> Target:
-        """Resolve names, each defaulting to the first; NotFoundError says what there is."""
+    def find(self, names: RequestedNames) -> Target:
+        """Resolve names, each defaulting to the first; NotFoundError lists the valid names."""
         run, name = self.run(names.run), names.worker
         workers = self.workers(run)
         listed = {worker.name for worker in run.workers}
@@ -108,47 +108,47 @@ class Targets:
         return Target(run, worker, span, span.part)
 
     def spans(self, run: Run, name: str) -> list[Span]:
-        """The spans of a name, one per worker that has it or may turn out to have it once its file is read."""
+        """Return the spans of a name: one per worker that has it, or may have it once its file is read."""
         spans = [self.span(worker, name) for worker in self.workers(run)]
         return [span for span in spans if span is not None]
 
     def span(self, worker: Worker, name: str) -> Span | None:
-        """The span of a name that a worker has, or may turn out to have once its file is read."""
-        known = next((span for span in worker.spans if span.name == name), None)
-        return known or self._unread_recording(worker, name)
+        """Return a worker's span of a name, or one that it may turn out to have once its file is read."""
+        listed = next((span for span in worker.spans if span.name == name), None)
+        return listed or self._unread_recording(worker, name)
 
     def request(self, file: ListedFile) -> None:
-        """Ask for a file; returns at once. A growing file is left alone until it is whole.
+        """Request a file and return at once. A growing file is not loaded until it is complete.
 
-        Raises NotFoundError if it has vanished since it was listed.
+        Raises NotFoundError if it has disappeared since it was listed.
         """
         self._log.check_listed(file)
         if not self._log.is_growing(file):
             self._files.request(file)
 
-    def wait_until_whole(self, files: Sequence[ListedFile], timeout: float | None) -> None:
-        """Wait while any of these files is growing, the timeout (s) at most; the names are resolved anew then."""
-        self._log.wait_until_whole(files, timeout)
+    def wait_until_complete(self, files: Sequence[ListedFile], timeout: float | None) -> None:
+        """Wait until none of these files is growing, up to `timeout` seconds; resolve names again after that."""
+        self._log.wait_until_complete(files, timeout)
 
-    def ready(self, names: Names, wait: bool, timeout: float | None) -> Target:
-        """Resolve names and ask for the file; if `wait`, wait until it is whole, and read."""
+    def resolve_and_request(self, names: RequestedNames, wait: bool, timeout: float | None) -> Target:
+        """Resolve names and request the file; if `wait`, wait until it is complete and loaded."""
         target = self.find(names)
         while True:
             if wait:
-                self.wait_until_whole([target.file], timeout)
+                self.wait_until_complete([target.file], timeout)
                 target = self.find(names)
             self.request(target.file)
             if wait:
                 self._files.wait(target.file.id, timeout)
             if self._files.state(target.file.id).state != "ready":
                 return target
-            again = self.find(names)  # a merged file has just become several workers
+            again = self.find(names)  # a merged file has turned out to hold several workers
             if again.file.id == target.file.id:
                 return again
             target = again  # the file was replaced while it was read
 
     def _unread_rank(self, run: Run, workers: Sequence[Worker], name: str | None) -> Worker | None:
-        """`worker/rank3` while nobody knows whether the file of the worker holds it; None for all other names."""
+        """Return the worker `worker/rank3` while the file of `worker` has not been read; None for other names."""
         plain, _, rank = (name or "").rpartition("/")
         worker = next((each for each in run.workers if each.name == plain), None)
         if worker is None or not _RANK.fullmatch(rank) or any(each.name == name for each in workers):
@@ -160,13 +160,14 @@ class Targets:
         return Worker(f"{plain}/{rank}", number, spans) if spans else None
 
     def _unread_recording(self, worker: Worker, name: str | None) -> Span | None:
-        """Span 3 while nobody knows how many recordings the last file of the worker holds; None for all others."""
+        """Return span 3 while the last file, which may hold several recordings, has not been read; else None."""
         last = worker.spans[-1]
         number = int(name) if name is not None and re.fullmatch(r"[1-9]\d{0,8}", name) else 0
         unread = holds_recordings(last.file.name) and self._files.summary(last.file.id) is None
         return replace(last, name=str(number)) if unread and number > len(worker.spans) else None
 
-    def _ranks_of(self, worker: Worker) -> list[Worker]:
+    def _split_by_rank(self, worker: Worker) -> list[Worker]:
+        """Return one worker per rank of a merged file, else the worker with the rank that its files have."""
         worker = self._with_recordings(worker)
         summaries = [self._files.summary(span.file.id) for span in worker.spans]
         ranks = sorted({rank for summary in summaries if summary is not None for rank in summary.ranks})
@@ -189,7 +190,7 @@ class Targets:
         ]
 
     def _with_recordings(self, worker: Worker) -> Worker:
-        """The recordings that lie one after the other in a file are spans of their own."""
+        """Return the worker with one span per recording: a file may hold several, one after the other."""
         spans: list[Span] = []
         for span in worker.spans:
             summary = self._files.summary(span.file.id)

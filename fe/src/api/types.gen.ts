@@ -5445,7 +5445,7 @@ export interface components {
     };
     /**
      * ErrorInfo
-     * @description What went wrong, where, and what to do about it; `stage` is what was being done.
+     * @description An error, where it occurred, and what to do about it; `stage` is the stage of loading that failed.
      */
     ErrorInfo: {
       code: string;
@@ -5527,7 +5527,7 @@ export interface components {
     };
     /**
      * FileState
-     * @description waiting: nobody asked yet (or it is still being written); loading; ready; failed.
+     * @description The state of a file: waiting (not requested yet, or still being written), loading, ready, or failed.
      */
     FileState: {
       /** @enum {unknown} */
@@ -5543,7 +5543,7 @@ export interface components {
     };
     /**
      * ProgressInfo
-     * @description How far the reading is; `bytes_total` is 0 where unknown.
+     * @description The progress of loading; `bytes_total` is 0 if unknown.
      */
     ProgressInfo: {
       stage: string;

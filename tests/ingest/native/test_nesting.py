@@ -19,7 +19,7 @@ from torch_tb_profiler.model.calls.compiled import CompiledFunctions, active_fun
 from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.session.jobs import use_compiled
+from torch_tb_profiler.session.jobs import enable_compiled_functions
 
 pytestmark = NEEDED
 
@@ -153,8 +153,8 @@ def test_a_process_that_may_uses_it_and_another_does_not(monkeypatch: pytest.Mon
         ask(draw(PICTURE))
     assert asked == ["tree", "enclosing", "changes"]
     with calculating_with(None):
-        use_compiled()
+        enable_compiled_functions()
         assert active_functions() is not None
         monkeypatch.setenv("TORCH_PROFILER_NATIVE", "0")
-        use_compiled()
+        enable_compiled_functions()
         assert active_functions() is None

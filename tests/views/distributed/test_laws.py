@@ -18,7 +18,7 @@ from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.trace import ABSENT
-from torch_tb_profiler.session.kept.packed import pack, unpack
+from torch_tb_profiler.session.cache.packed import pack, unpack
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.collective import build as build_collective

@@ -13,7 +13,7 @@ from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import CANNOT_TELL, OK, REGRESSION, selection
 from torch_tb_profiler.cli._print.table import terminal_width
-from torch_tb_profiler.cli._session import open_session, run_name, wait_for
+from torch_tb_profiler.cli._session import open_session, run_name, wait_for_answer
 from torch_tb_profiler.cli.diff import BETWEEN
 from torch_tb_profiler.cli.diff._junit import junit
 from torch_tb_profiler.cli.diff._markdown import markdown
@@ -76,7 +76,7 @@ def _payload(options: argparse.Namespace, settings: Settings) -> bytes:
             answer = session.view("diff", *candidate[0], params, wait=True, timeout=0.5)
             return answer.state, answer.payload
 
-        return wait_for(ask)
+        return wait_for_answer(ask)
 
 
 def _min_effect(options: argparse.Namespace) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.errors import NotFoundError, StorageError, UsageError
 from torch_tb_profiler.cli._command import OK, Command
-from torch_tb_profiler.cli._session import open_session, wait_for
+from torch_tb_profiler.cli._session import open_session, wait_for_answer
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -94,7 +94,7 @@ def _payload(session: Session, run: str, span: str | None) -> bytes:
         answer = session.view(_VIEW, run, None, span, wait=True, timeout=0.5)
         return answer.state, answer.payload
 
-    return wait_for(ask)
+    return wait_for_answer(ask)
 
 
 def _say_recordings(session: Session, run: str, path: str) -> None:

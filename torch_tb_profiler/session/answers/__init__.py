@@ -1,8 +1,8 @@
-"""Answers to views: the files are asked for, and what they hold is handed to the view."""
+"""Answer requests for views: from the cache, or by loading the files and building the view."""
 
 from __future__ import annotations
 
-from torch_tb_profiler.session.answers.answer import Answer, Question, unavailable
+from torch_tb_profiler.session.answers.answer import Answer, ViewRequest, unavailable_reasons
 from torch_tb_profiler.session.answers.answers import Answers
 
-__all__ = ["Answer", "Answers", "Question", "unavailable"]
+__all__ = ["Answer", "Answers", "ViewRequest", "unavailable_reasons"]

@@ -1,4 +1,4 @@
-"""What is asked of a view, and what it answers."""
+"""The request for a view and its answer."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.discovery import Run
-from torch_tb_profiler.session.kept.summary import FileSummary
+from torch_tb_profiler.session.cache.entries import FileSummary
 from torch_tb_profiler.session.state import FileState
-from torch_tb_profiler.session.targets import FullNames, Names, Target
+from torch_tb_profiler.session.targets import RequestedNames, Target, TraceNames
 from torch_tb_profiler.views import views_of
 
 if TYPE_CHECKING:
     from torch_tb_profiler.view import View
 
 
-class Question(NamedTuple):
-    """The names and parameters of a request; `wait` for the files, at most `timeout` seconds."""
+class ViewRequest(NamedTuple):
+    """The names and parameters of a request; with `wait`, it waits for the files, up to `timeout` seconds."""
 
-    names: Names
+    names: RequestedNames
     params: Mapping[str, str]
     wait: bool
     timeout: float | None
@@ -28,10 +28,10 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """A view's payload as JSON, or the state of the file while there is none yet.
+    """The payload of a view as JSON, or the state of the file while there is none.
 
-    loading  how many files are still to come into the payload of a view of a run
-    base     what the view of a pair compares with
+    loading  number of files that the payload of a view of a run does not include yet
+    base     the trace that a view of a pair compares with
     """
 
     view: str
@@ -41,11 +41,14 @@ class Answer:
     state: FileState
     payload: bytes | None
     loading: int = 0
-    base: FullNames | None = None
+    base: TraceNames | None = None
 
 
-def unavailable(summary: FileSummary, run: Run) -> Mapping[str, str]:
-    """View slug -> why a trace has nothing to show there. A tab that opens the run's other files always has."""
+def unavailable_reasons(summary: FileSummary, run: Run) -> Mapping[str, str]:
+    """Return view slug -> why a trace has nothing to show there.
+
+    If the run has memory files, the tab that opens them is always available.
+    """
     if not run.memory_files:
         return summary.unavailable
     return {slug: reason for slug, reason in summary.unavailable.items() if not _opens_files(slug)}
@@ -58,7 +61,7 @@ def _opens_files(tab: str) -> bool:
 
 
 def check_available(view: View, summary: FileSummary | None, target: Target) -> None:
-    """NotFoundError with the reason if it is known that a trace has nothing to show."""
-    reason = unavailable(summary, target.run).get(view.tab) if summary is not None else None
+    """Raise NotFoundError with the reason if a loaded trace has nothing to show in a view."""
+    reason = unavailable_reasons(summary, target.run).get(view.tab) if summary is not None else None
     if reason is not None:
         raise NotFoundError(reason, where=target.file.path)

@@ -36,7 +36,7 @@ it('says how many tokens go through the model where the trace tells', () => {
 });
 
 it('says why the devices of the user are left out', () => {
-  const note = 'the file of devices is left out: mine.toml: no such file';
+  const note = 'your device file was ignored: mine.toml: no such file';
   drawView(View, { ...golden.roofline, note });
   expect(screen.getByRole('note').textContent).toBe(note);
 });

@@ -1,9 +1,10 @@
-"""Views of all workers of a run, and of one of them beside the others."""
+"""Answer views of all workers of a run, and of one worker next to the others."""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,23 +12,24 @@ import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.discovery import Run, Span, Worker
-from torch_tb_profiler.session.answers.answer import Answer, Question
-from torch_tb_profiler.session.answers.of_trace import TraceAnswers
-from torch_tb_profiler.session.files import Files
-from torch_tb_profiler.session.kept.packed import unpack
-from torch_tb_profiler.session.kept.summary import encode
+from torch_tb_profiler.session.answers.answer import Answer, ViewRequest
+from torch_tb_profiler.session.cache.entries import encode_json
+from torch_tb_profiler.session.cache.packed import unpack
+from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName
-from torch_tb_profiler.session.targets import Targets
+from torch_tb_profiler.session.targets import Target, Targets
 from torch_tb_profiler.storage import FileId
-from torch_tb_profiler.view import Member, Members, RankView, Reduction, RunView, parse_params
+from torch_tb_profiler.view import Member, Members, RankView, Reduction, RunView, TraceView, parse_params
 
 logger = logging.getLogger(__name__)
+
+TracePayload = Callable[[TraceView[Any, Any], msgspec.Struct, Target, bool], tuple[FileState, bytes | None]]
+"""Builds the payload of a view of one trace: (view, params, target, wait) -> (state, payload)."""
 
 
 @dataclass(frozen=True)
 class _WorkerFile:
-    """A worker and its file of the span, None if it has no such span; `part` tells which of a file that holds
-    several traces."""
+    """A worker and its file of the span, or None if it has no such span; `part` is its number in a merged file."""
 
     worker: Worker
     file: FileId | None
@@ -35,8 +37,8 @@ class _WorkerFile:
     state: FileState
 
 
-class _ReadingAgainError(Exception):
-    """The cache has lost what a view opens of a worker, and its file is being read again."""
+class _ReloadingError(Exception):
+    """The cache has evicted what a view needs of a worker, and its file is being loaded again."""
 
     def __init__(self, file: FileId) -> None:
         super().__init__(file)
@@ -44,34 +46,36 @@ class _ReadingAgainError(Exception):
 
 
 class RunAnswers:
-    def __init__(self, files: Files, targets: Targets, of_trace: TraceAnswers) -> None:
+    """The answers of views of a run."""
+
+    def __init__(self, files: RequestedFiles, targets: Targets, trace_payload: TracePayload) -> None:
         self._files = files
         self._targets = targets
-        self._of_trace = of_trace
+        self._trace_payload = trace_payload
         self._last: tuple[list[tuple[str, str, _WorkerFile]], Members[Any]] = [], Members(())
 
-    def answer(self, view: RunView[Any, Any, Any] | RankView[Any, Any, Any], question: Question) -> Answer:
-        params = parse_params(view.params, question.params)
-        run = self._targets.run(question.names.run)
-        span = question.names.span or "1"
-        if question.wait:
-            self._targets.wait_until_whole([each.file for each in self._spans(run, span)], question.timeout)
-            run = self._targets.run(question.names.run)
+    def answer(self, view: RunView[Any, Any, Any] | RankView[Any, Any, Any], request: ViewRequest) -> Answer:
+        params = parse_params(view.params, request.params)
+        run = self._targets.run(request.names.run)
+        span = request.names.span or "1"
+        if request.wait:
+            self._targets.wait_until_complete([each.file for each in self._spans(run, span)], request.timeout)
+            run = self._targets.run(request.names.run)
         spans = self._spans(run, span)
-        whole = question.wait or isinstance(view, RunView) or len(spans) <= view.most
-        if whole:
-            self._request(spans, question)
+        all_files = request.wait or isinstance(view, RunView) or len(spans) <= view.most
+        if all_files:
+            self._request_files(spans, request)
         else:
-            self._targets.request(self._targets.find(question.names._replace(span=span)).file)
-        now = self._spans(run, span)  # what has been read may have no such span, or more workers with it
-        if whole and question.wait and len(now) > len(spans):
-            self._request(now, question)
-        files = self._worker_files(run, span, whole)
+            self._targets.request(self._targets.find(request.names._replace(span=span)).file)
+        loaded_spans = self._spans(run, span)  # loaded files may lack the span, or hold several workers with it
+        if all_files and request.wait and len(loaded_spans) > len(spans):
+            self._request_files(loaded_spans, request)
+        files = self._worker_files(run, span, all_files)
         states = [file.state for file in files]
-        worker = question.names.worker or files[0].worker.name
+        worker = request.names.worker or files[0].worker.name
         answer = Answer(view.slug, run.name, worker, span, states[0], None)
-        loading = sum(state.state in ("waiting", "loading") for state in states) if whole else 0
-        if loading and (question.wait or loading == len(files)):
+        loading = sum(state.state in ("waiting", "loading") for state in states) if all_files else 0
+        if loading and (request.wait or loading == len(files)):
             return replace(answer, state=FileState("loading", progress=_sum_progress(states)), loading=loading)
         if all(state.state == "failed" for state in states):
             return replace(answer, state=next(state for state in states if state.error is not None))
@@ -80,52 +84,52 @@ class RunAnswers:
         if len(reasons) == len(members) and reasons[0] is not None:
             raise NotFoundError(reasons[0], where=run.name)
         try:
-            return self._ready(view, question, members, replace(answer, loading=loading), params)
-        except _ReadingAgainError as reading:
-            if question.wait and self._files.wait(reading.file, question.timeout):
-                return self.answer(view, question)
+            return self._build(view, request, members, replace(answer, loading=loading), params)
+        except _ReloadingError as reloading:
+            if request.wait and self._files.wait(reloading.file, request.timeout):
+                return self.answer(view, request)
             return replace(answer, state=FileState("loading"), loading=loading + 1)
 
-    def _ready(
+    def _build(
         self,
         view: RunView[Any, Any, Any] | RankView[Any, Any, Any],
-        question: Question,
+        request: ViewRequest,
         members: Members[Any],
         answer: Answer,
         params: msgspec.Struct,
     ) -> Answer:
-        """With the payload, as soon as the worker's own view has one."""
+        """Return `answer` with the payload; a view of one worker has none until that worker's trace is ready."""
         if isinstance(view, RunView):
-            return replace(answer, state=FileState("ready"), payload=encode(view.build(members, params)))
-        target = self._targets.find(question.names._replace(span=answer.span))
+            return replace(answer, state=FileState("ready"), payload=encode_json(view.build(members, params)))
+        target = self._targets.find(request.names._replace(span=answer.span))
         worker = target.worker.name
-        state, alone = self._of_trace.payload(view.alone, params, target, question.wait)
-        if alone is None:
+        state, trace_payload = self._trace_payload(view.alone, params, target, request.wait)
+        if trace_payload is None:
             return replace(answer, worker=worker, state=state)
-        own = msgspec.json.decode(alone, type=view.alone.payload)
-        payload = encode(view.build(own, worker, members, params))
+        alone = msgspec.json.decode(trace_payload, type=view.alone.payload)
+        payload = encode_json(view.build(alone, worker, members, params))
         return replace(answer, worker=worker, state=state, payload=payload)
 
     def _spans(self, run: Run, name: str) -> list[Span]:
-        """The spans of a name; NotFoundError says what there is."""
+        """Return the spans of a name; NotFoundError lists the spans of the run."""
         spans = self._targets.spans(run, name)
         if not spans:
-            known = {span.name for worker in self._targets.workers(run) for span in worker.spans}
-            hint = f"spans: {', '.join(sorted(known, key=int))}"
+            names = {span.name for worker in self._targets.workers(run) for span in worker.spans}
+            hint = f"spans: {', '.join(sorted(names, key=int))}"
             raise NotFoundError(f"there is no span {name!r}", hint=hint)
         return spans
 
-    def _request(self, spans: list[Span], question: Question) -> None:
-        """Ask for all files before the workers are listed: what is in the cache then says its rank."""
-        deadline = None if question.timeout is None else time.monotonic() + question.timeout
+    def _request_files(self, spans: list[Span], request: ViewRequest) -> None:
+        """Request all files before the workers are listed: the summary of a cached file has its rank."""
+        deadline = None if request.timeout is None else time.monotonic() + request.timeout
         for span in spans:
             self._targets.request(span.file)
-        for span in spans if question.wait else ():
+        for span in spans if request.wait else ():
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             self._files.wait(span.file.id, left)
 
-    def _worker_files(self, run: Run, name: str, asked: bool) -> list[_WorkerFile]:
-        """The files of a span of every worker; asked for, if they are to be read."""
+    def _worker_files(self, run: Run, name: str, request: bool) -> list[_WorkerFile]:
+        """Return the file of a span for every worker; request the files if `request`."""
         files = []
         for worker in self._targets.workers(run):
             span = self._targets.span(worker, name)
@@ -133,13 +137,13 @@ class RunAnswers:
             if span is None:
                 files.append(_WorkerFile(worker, None, part, FileState("failed")))
             else:
-                if asked:
+                if request:
                     self._targets.request(span.file)
                 files.append(_WorkerFile(worker, span.file.id, part, self._files.state(span.file.id)))
         return files
 
     def _members(self, reduction: Reduction[Any], span: str, files: list[_WorkerFile]) -> Members[Any]:
-        """The members with their results; the same object as before if nothing has changed."""
+        """Return the members with their results; the same object as before if nothing has changed."""
         keys = [(reduction.slug, span, file) for file in files]
         last_keys, members = self._last
         if keys != last_keys:
@@ -155,13 +159,13 @@ class RunAnswers:
         worker, state = file.worker, file.state
 
         def member(name: StateName, reason: str | None, result: object = None) -> Member[Any]:
-            return Member(worker.name, worker.rank, span, name, reason, result, details)
+            return Member(worker.name, worker.rank, span, name, reason, result, load_details)
 
-        def details() -> object:
+        def load_details() -> object:
             assert reduction.details is not None and file.file is not None
             reduced = self._reduced(reduction.details, file.file, file.part, mapped=True)
             if reduced is None:
-                raise _ReadingAgainError(file.file)
+                raise _ReloadingError(file.file)
             return reduced
 
         if file.file is None:
@@ -177,13 +181,13 @@ class RunAnswers:
     def _reduced(
         self, reduction: Reduction[Any], file: FileId, part: int | None, mapped: bool = False
     ) -> object | None:
-        """What a trace was reduced to: kept since it was loaded, else made again; None while it is loading."""
+        """Return the reduction of a trace, from the cache or computed again; None while the trace is loading."""
         content = self._files.reduced(file, reduction.kept_as, part, mapped)
         if content is not None:
             try:
                 result: object = unpack(content, reduction.type)
             except ValueError:
-                logger.warning("what is kept of a trace for %s cannot be read and is made again", reduction.slug)
+                logger.warning("a cached reduction of %s can't be read and is computed again", reduction.slug)
             else:
                 return result
         trace = self._files.trace(file, part)
@@ -194,7 +198,7 @@ class RunAnswers:
 
 
 def _sum_progress(states: list[FileState]) -> ProgressInfo:
-    """How far the reading of all files is."""
+    """Add up the progress of all files."""
     parts = [state.progress for state in states if state.progress is not None]
     stage = parts[0].stage if parts else "reading"
     done, total, events = (

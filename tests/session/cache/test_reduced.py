@@ -1,4 +1,4 @@
-"""What the cache keeps of a trace for the views of its run, and what it keeps apart."""
+"""The reductions that the cache holds of a trace, and their details, which are stored separately."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torch_tb_profiler.analyses.distributed.operations import PACKED_ROW
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.session.kept.packed import pack, unpack
+from torch_tb_profiler.session.cache.packed import pack, unpack
 
 STEPS = 20
 
@@ -34,14 +34,14 @@ class Outer(msgspec.Struct, frozen=True):
     times: Annotated[memoryview, np.dtype("<i8")]
 
 
-def test_columns_stand_behind_the_head_as_they_are() -> None:
+def test_columns_follow_the_header_unchanged() -> None:
     value = Outer(10**30, Inner(b"\x00\xff" * 9, "ü"), memoryview(b"12345678"))
     content = pack(value)
     assert content.endswith(b"\x00\xff" * 9 + b"12345678")
-    again = unpack(content, Outer)
-    assert again == value
-    assert again.times.obj is content  # no copy
-    with pytest.raises(ValueError, match="cut off"):
+    unpacked = unpack(content, Outer)
+    assert unpacked == value
+    assert unpacked.times.obj is content  # no copy
+    with pytest.raises(ValueError, match="truncated"):
         unpack(content[:3], Outer)
     with pytest.raises(ValueError, match="another length"):
         unpack(content[:-1], Outer)
@@ -61,8 +61,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def session(folder: Path) -> Iterator[Session]:
-    kept = {"cache_dir": str(folder / "cache"), "small_file_bytes": 0, "executor": "serial"}
-    with Session([Root(str(folder / "log"))], replace(Settings.from_environment(), **kept)) as opened:  # type: ignore[arg-type]
+    changes = {"cache_dir": str(folder / "cache"), "small_file_bytes": 0, "executor": "serial"}
+    with Session([Root(str(folder / "log"))], replace(Settings.from_environment(), **changes)) as opened:  # type: ignore[arg-type]
         opened.scan()
         yield opened
 
@@ -73,7 +73,7 @@ def ask(session: Session, view: str, **params: str) -> Any:
     return json.loads(answer.payload)
 
 
-def test_the_rows_that_all_ranks_are_compared_by_are_a_small_part(session: Session, folder: Path) -> None:
+def test_the_rows_to_compare_all_ranks_are_a_small_part_of_the_details(session: Session, folder: Path) -> None:
     ask(session, "distributed")
     for rows in (folder / "cache").glob("*.distributed-reduced.bin"):
         (details,) = (folder / "cache").glob(rows.name.replace("distributed-", "distributed-details-"))
@@ -81,7 +81,7 @@ def test_the_rows_that_all_ranks_are_compared_by_are_a_small_part(session: Sessi
         assert 0 < head < 8_000 and details.stat().st_size > 3 * STEPS * 4 * PACKED_ROW.itemsize
 
 
-def test_what_ranks_did_is_opened_of_those_that_are_explained(
+def test_details_are_opened_only_for_ranks_that_are_explained(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
@@ -104,16 +104,16 @@ def test_what_ranks_did_is_opened_of_those_that_are_explained(
 
 
 @pytest.mark.parametrize("trace", [True, False], ids=["of the trace", "of the file"])
-def test_what_the_cache_lost_of_it_is_made_again(session: Session, folder: Path, trace: bool) -> None:
+def test_evicted_details_are_computed_again(session: Session, folder: Path, trace: bool) -> None:
     expected = ask(session, "distributed/collective", collective="3")
     assert all(each["before"]["categories"] for each in expected["participants"])
-    _lose(folder / "cache", trace)
+    _evict(folder / "cache", trace)
     assert ask(session, "distributed/collective", collective="3") == expected
 
 
-def test_who_does_not_wait_is_told_that_it_is_read_again(session: Session, folder: Path) -> None:
+def test_a_request_that_does_not_wait_gets_the_state_of_reloading(session: Session, folder: Path) -> None:
     expected = ask(session, "distributed/collective", collective="3")
-    _lose(folder / "cache", trace=False)
+    _evict(folder / "cache", trace=False)
 
     def again() -> Any:
         return session.view("distributed/collective", run="job", params={"collective": "3"})
@@ -124,9 +124,9 @@ def test_who_does_not_wait_is_told_that_it_is_read_again(session: Session, folde
     assert json.loads(again().payload) == expected
 
 
-def _lose(cache: Path, trace: bool) -> None:
-    """As another server does that shares the cache; the trace, too, unless it is to stay."""
-    lost = [*cache.glob("*.distributed-details-reduced.bin")]
-    assert len(lost) == 4
-    for entry in lost if trace else [*lost, *cache.glob("*.arrow")]:
+def _evict(cache: Path, trace: bool) -> None:
+    """Evict details like another server that shares the cache; evict the traces as well unless `trace`."""
+    evicted = [*cache.glob("*.distributed-details-reduced.bin")]
+    assert len(evicted) == 4
+    for entry in evicted if trace else [*evicted, *cache.glob("*.arrow")]:
         entry.unlink()

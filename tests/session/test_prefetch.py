@@ -1,4 +1,4 @@
-"""What a server makes ahead: the first answers of all tabs of a trace that somebody looks at."""
+"""A server prefetches the first answers of all tabs of a trace that a user looks at."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.executors import JobExecutor
-from torch_tb_profiler.session import FileState, Root, Session, ahead, jobs
+from torch_tb_profiler.session import FileState, Root, Session, jobs
 from torch_tb_profiler.session.answers import Answer
-from torch_tb_profiler.session.answers.prepare import Preparation
-from torch_tb_profiler.session.kept.structure import entry_key
-from torch_tb_profiler.session.kept.summary import encode
+from torch_tb_profiler.session.answers.answers import Preparation
+from torch_tb_profiler.session.cache.entries import encode_json, entry_key
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views import find_view
 
@@ -32,7 +31,7 @@ SLUGS = ("overview", "operators", "kernels", "trace")
 
 
 class Queue(JobExecutor):
-    """Holds jobs until the test runs them."""
+    """An executor that holds jobs until the test runs them."""
 
     def __init__(self) -> None:
         self.jobs: list[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = []
@@ -43,7 +42,7 @@ class Queue(JobExecutor):
         return future
 
     def run_first(self) -> str:
-        """Run the job that waits longest; returns what it was."""
+        """Run the oldest job; return the slug of its view, or "file"."""
         future, fn, args = self.jobs.pop(0)
         future.set_result(fn(*args))
         return "file" if fn is jobs.load_in_worker else str(args[2])
@@ -66,7 +65,7 @@ def serving(log: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Session
     monkeypatch.setattr("torch_tb_profiler.executors.make_executor", lambda *_: queue)
     settings = replace(Settings.from_environment(), small_file_bytes=0)
     with Session([Root(log)], settings) as session:
-        session._files.serves = True
+        session._files.prefetches = True
         session.scan()
         yield session, queue, settings
 
@@ -74,27 +73,27 @@ def serving(log: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Session
 Serving = tuple[Session, Queue, Settings]
 
 
-def test_the_first_answers_are_made_once_somebody_looks_and_a_file_comes_between(serving: Serving) -> None:
+def test_first_answers_are_prefetched_once_a_user_looks_and_a_file_is_loaded_in_between(serving: Serving) -> None:
     session, queue, settings = serving
     session.view("overview", worker="one")
-    assert queue.run_first() == "file" and not queue.jobs, "nobody has seen an answer yet"
+    assert queue.run_first() == "file" and not queue.jobs, "no answer has been shown yet"
     assert session.view("overview/preview", worker="one").payload
     session.view("overview/preview", worker="two")
     slugs = {queue.run_first()}
-    assert queue.run_first() == "file", "it waits for one answer only"
+    assert queue.run_first() == "file", "the file waits for one answer only"
     while queue.jobs:
         slugs.add(queue.run_first())
     assert {*SLUGS} <= slugs
     target, cache = session.find(None, "one", None), Cache.from_settings(settings)
     trace = cache.load_trace(entry_key(target.file.id))
     for slug in SLUGS:
-        kept = session._files.result(target.file.id, slug, None)
+        cached = session._files.result(target.file.id, slug, None)
         view: Any = find_view(slug)
-        assert kept == encode(view.build(trace, view.params())), slug
-        assert session.view(slug, worker="one").payload == kept
+        assert cached == encode_json(view.build(trace, view.params())), slug
+        assert session.view(slug, worker="one").payload == cached
 
 
-def test_what_is_kept_is_not_made_again(serving: Serving) -> None:
+def test_a_cached_answer_is_not_built_again(serving: Serving) -> None:
     session, queue, _ = serving
     session.view("overview")
     queue.run_first()
@@ -106,7 +105,7 @@ def test_what_is_kept_is_not_made_again(serving: Serving) -> None:
     assert not queue.jobs
 
 
-def test_an_answer_that_cannot_be_made_is_made_when_it_is_asked_for(
+def test_an_answer_that_could_not_be_prefetched_is_built_on_request(
     serving: Serving, caplog: pytest.LogCaptureFixture
 ) -> None:
     session, queue, _ = serving
@@ -115,19 +114,19 @@ def test_an_answer_that_cannot_be_made_is_made_when_it_is_asked_for(
     assert session.view("overview/preview").payload
     future, *_ = queue.jobs.pop()
     future.set_exception(MemoryError())
-    assert not queue.jobs and "was not made ahead" in caplog.text
+    assert not queue.jobs and "prefetching an answer failed" in caplog.text
     assert session.view("operators").payload
 
 
-def test_a_command_makes_nothing_ahead(serving: Serving) -> None:
+def test_a_command_prefetches_nothing(serving: Serving) -> None:
     session, queue, _ = serving
-    session._files.serves = False
+    session._files.prefetches = False
     session.view("overview")
     queue.run_first()
     assert session.view("overview/preview").payload and not queue.jobs
 
 
-def test_workers_make_them(log: str) -> None:
+def test_workers_prefetch_answers(log: str) -> None:
     settings = replace(Settings.from_environment(), small_file_bytes=0, executor="processes:1")
     with Session([Root(log)], settings) as session:
         session.start()
@@ -137,14 +136,12 @@ def test_workers_make_them(log: str) -> None:
         file = session.find(None, None, None).file.id
         summary = session._files.summary(file)
         assert summary is not None
-        last = [slug for slug in ahead.slugs_ahead() if slug not in summary.unavailable][-1]
+        last = [slug for slug in jobs.prefetched_views() if slug not in summary.unavailable][-1]
         until(lambda: session._files.result(file, last, None))
 
 
 @pytest.mark.parametrize("kernel", [True, False])
-def test_the_first_page_is_kept_as_the_overview_where_it_is_all_of_it(
-    log: str, serving: Serving, kernel: bool
-) -> None:
+def test_the_preview_is_cached_as_the_overview_if_it_is_complete(log: str, serving: Serving, kernel: bool) -> None:
     session, queue, settings = serving
     if not kernel:
         event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
@@ -153,17 +150,19 @@ def test_the_first_page_is_kept_as_the_overview_where_it_is_all_of_it(
     session.view("overview/preview", worker="one")
     queue.run_first()
     target, cache = session.find(None, "one", None), Cache.from_settings(settings)
-    kept = session._files.result(target.file.id, "overview", None)
+    cached = session._files.result(target.file.id, "overview", None)
     if kernel:
-        assert kept is None
+        assert cached is None
     else:
         trace, view = cache.load_trace(entry_key(target.file.id)), find_view("overview")
         assert (
-            trace is not None and isinstance(view, TraceView) and kept == encode(view.build(trace, view.params()))
+            trace is not None
+            and isinstance(view, TraceView)
+            and cached == encode_json(view.build(trace, view.params()))
         )
 
 
-def test_what_the_page_asks_a_timeline_first_is_answered_without_the_trace(
+def test_the_first_requests_of_a_timeline_are_answered_without_the_trace(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, queue, settings = serving
@@ -183,18 +182,20 @@ def test_what_the_page_asks_a_timeline_first_is_answered_without_the_trace(
     monkeypatch.setattr(session._files, "open", open_)
     for slug in ("trace/tile", "trace/counters", "trace/headline"):
         view: Any = find_view(slug)
-        questions = view.first(trace)
-        assert questions
-        for params in questions:
-            asked = {name: str(value) for name, value in msgspec.to_builtins(params).items() if value != ""}
-            asked.pop("python", None)
-            assert session.view(slug, worker="one", params=asked).payload == encode(view.build(trace, params))
+        first_params = view.first(trace)
+        assert first_params
+        for params in first_params:
+            requested = {name: str(value) for name, value in msgspec.to_builtins(params).items() if value != ""}
+            requested.pop("python", None)
+            assert session.view(slug, worker="one", params=requested).payload == encode_json(
+                view.build(trace, params)
+            )
     assert not opened
     assert session.view("trace/tile", worker="one", params={"begin": "0", "end": "7"}).payload and opened
 
 
-def test_an_answer_that_a_worker_is_making_is_waited_for_there(serving: Serving) -> None:
-    """It has derived half of it already; made here, too, both would take twice as long."""
+def test_an_answer_that_a_worker_is_building_is_not_built_twice(serving: Serving) -> None:
+    """The worker may be halfway through; if both built it, both would take twice as long."""
     session, queue, _ = serving
     session.view("overview/preview", worker="one")
     queue.run_first()
@@ -202,7 +203,7 @@ def test_an_answer_that_a_worker_is_making_is_waited_for_there(serving: Serving)
     (future, _, arguments), *_ = queue.jobs
     assert arguments[2] == "overview" and future.set_running_or_notify_cancel()
     assert session.view("overview", worker="one").state.state == "loading"
-    assert session.view("operators", worker="one").payload, "that one is not being made"
+    assert session.view("operators", worker="one").payload, "that one is not being built"
     assert session.view("overview", worker="one", wait=True).payload
     queue.run_first()
     assert session.view("overview", worker="one").payload
@@ -223,10 +224,10 @@ def test_a_zoom_of_a_cached_timeline_takes_its_lanes_from_the_cache(
     view: Any = find_view("trace/tile")
     trace = session.trace(worker="one")[1]
     assert trace is not None
-    expected = encode(view.build(replace(trace, _memo=Memo()), view.params(0, 7000, 64)))
+    expected = encode_json(view.build(replace(trace, _memo=Memo()), view.params(0, 7000, 64)))
     monkeypatch.setattr(lanes, "_arrange", lambda *_: pytest.fail("the lanes were derived again"))
     counters: Any = find_view("trace/counters")
-    counted = encode(counters.build(replace(trace, _memo=Memo()), counters.params(0, 7000, 64)))
+    counted = encode_json(counters.build(replace(trace, _memo=Memo()), counters.params(0, 7000, 64)))
     assert session.view("trace/tile", worker="one", params=window).payload == expected
     assert session.view("trace/counters", worker="one", params=window).payload == counted
     passes = ("kinds.kinds", "tracks.tracks", "families.kernel_names", "events.memory_records")
@@ -237,48 +238,50 @@ def test_a_zoom_of_a_cached_timeline_takes_its_lanes_from_the_cache(
 
 def test_the_tab_that_was_opened_last_is_prepared_first() -> None:
     order: list[str] = []
-    held = threading.Event()
+    release = threading.Event()
 
-    class Held(Preparation):
-        def _derive(self, file: Any, part: int | None, slug: str) -> None:
+    class BlockingPreparation(Preparation):
+        def _prepare(self, file: Any, part: int | None, slug: str) -> None:
             order.append(slug)
-            assert held.wait(PATIENCE)
+            assert release.wait(PATIENCE)
 
     files, targets = MagicMock(), MagicMock()
-    preparation = Held(files, targets)
+    preparation = BlockingPreparation(files, targets)
     for slug in ("operators", "kernels", "trace", "kernels"):
-        preparation.begin(Answer(slug, "run", "one", "1", FileState("ready"), b""))
+        preparation.start(Answer(slug, "run", "one", "1", FileState("ready"), b""))
         until(lambda: order)
-    held.set()
+    release.set()
     until(lambda: not any(thread.name == "profiler-prepare" for thread in threading.enumerate()))
     assert order == ["operators", "trace", "kernels"]
 
 
-@pytest.mark.parametrize("serves", [True, False])
-def test_a_kept_table_has_what_filters_take_derived_behind_it(serving: Serving, serves: bool) -> None:
+@pytest.mark.parametrize("prefetches", [True, False])
+def test_the_tables_that_filters_need_are_derived_after_a_cached_answer(
+    serving: Serving, prefetches: bool
+) -> None:
     session, queue, _ = serving
     session.view("overview/preview", worker="one")
     queue.run_first()
     session.view("overview/preview", worker="one")
     while queue.jobs:
         queue.run_first()
-    session._files.serves = serves
+    session._files.prefetches = prefetches
     file = session.find(None, "one", None).file.id
     session._files._open.keep_only(frozenset())
     before = threading.active_count()
     assert session.view("operators", worker="one").payload
-    if serves:
+    if prefetches:
         trace: Any = until(lambda: session._files._open.get(file, None))
         until(lambda: not any(thread.name == "profiler-prepare" for thread in threading.enumerate()))
         ready = set(trace._memo)
         for filters in ({"phase": "backward"}, {"phase": "optimizer"}, {"group_by": "module"}):
             assert session.view("operators", worker="one", params=filters).payload
-        assert set(trace._memo) == ready, "the first of each derives nothing more"
+        assert set(trace._memo) == ready, "the first request with each filter derives nothing more"
     else:
         assert threading.active_count() == before and session._files._open.get(file, None) is None
 
 
-def test_an_overview_takes_no_parameters_and_has_nothing_derived_behind_it(serving: Serving) -> None:
+def test_nothing_is_derived_after_an_overview_which_has_no_parameters(serving: Serving) -> None:
     session, queue, _ = serving
     session.view("overview/preview", worker="one")
     queue.run_first()

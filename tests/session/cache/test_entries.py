@@ -1,4 +1,4 @@
-"""After an update: what is kept of a file is used only if it is what this version would have kept."""
+"""After an update, a cache entry is used only if this version would have written the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session, loading
-from torch_tb_profiler.session.kept import structure
+from torch_tb_profiler.session.cache import entries
 from torch_tb_profiler.storage import FileId
 from torch_tb_profiler.view import NoParams, Tab, TraceView
 
@@ -32,7 +32,7 @@ class HealthOnly(msgspec.Struct, frozen=True):
     health: tuple[HealthNote, ...] = ()
 
 
-def kept() -> Settings:
+def caching_settings() -> Settings:
     return replace(Settings.from_environment(), small_file_bytes=0, executor="serial")
 
 
@@ -45,14 +45,14 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The files of a program, whose text names entries."""
+    """A program whose source code determines the keys of entries."""
     root = tmp_path / "program"
     (root / "views").mkdir(parents=True)
     (root / "views" / "one.py").write_text("x = 1")
-    monkeypatch.setattr(structure, "_PACKAGE", str(root))
-    structure.structure.cache_clear()
+    monkeypatch.setattr(entries, "_PACKAGE", str(root))
+    entries.program_digest.cache_clear()
     yield root
-    structure.structure.cache_clear()
+    entries.program_digest.cache_clear()
 
 
 def overview(session: Session) -> dict[str, Any]:
@@ -62,10 +62,10 @@ def overview(session: Session) -> dict[str, Any]:
     return payload
 
 
-def test_an_entry_of_another_structure_is_not_read(
+def test_an_entry_of_another_version_is_not_read(
     folder: Path, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After an update, which may change what a field holds without changing its type, the trace is read again."""
+    """An update may change the content of a field without changing its type, so the trace is loaded again."""
     opened: list[str] = []
     load = loading.Loader.load
 
@@ -76,7 +76,7 @@ def test_an_entry_of_another_structure_is_not_read(
     monkeypatch.setattr(loading.Loader, "load", counting)
 
     def load_again(reads: int) -> None:
-        with Session([Root(str(folder))], kept()) as session:
+        with Session([Root(str(folder))], caching_settings()) as session:
             session.scan()
             assert overview(session)["steps"]
         assert len(opened) == reads
@@ -84,21 +84,21 @@ def test_an_entry_of_another_structure_is_not_read(
     load_again(1)
     load_again(1)
     (program / "views" / "one.py").write_text("x = 2")
-    structure.structure.cache_clear()
+    entries.program_digest.cache_clear()
     load_again(2)
 
 
-def names_after(program: Path, *changes: Callable[[], object]) -> list[str]:
-    """The name of one file's entry, as it is and after each change of the program, as new processes give it."""
+def keys_after(program: Path, *changes: Callable[[], object]) -> list[str]:
+    """Return the key of one file's entry before and after each change of the program, as in new processes."""
     names = []
     for change in (lambda: None, *changes):
         change()
-        structure.structure.cache_clear()
-        names.append(structure.entry_key(FileId("/log/w.json", "1-2")))
+        entries.program_digest.cache_clear()
+        names.append(entries.entry_key(FileId("/log/w.json", "1-2")))
     return names
 
 
-def test_each_change_of_the_program_gives_other_names(program: Path) -> None:
+def test_each_change_of_the_program_changes_the_key(program: Path) -> None:
     one, two = program / "views" / "one.py", program / "two.py"
     changes = (
         lambda: one.write_text("x = 3"),
@@ -106,12 +106,12 @@ def test_each_change_of_the_program_gives_other_names(program: Path) -> None:
         lambda: two.rename(program / "three.py"),
         lambda: (one.write_text("x ="), (program / "three.py").write_text(" 3")),
     )
-    names = names_after(program, *changes)
+    names = keys_after(program, *changes)
     assert len({*names}) == len(names)
 
 
-def test_nothing_else_gives_other_names(program: Path, tmp_path: Path) -> None:
-    """Neither a new time of a file, nor what Python or a build lays beside, nor where the program lies."""
+def test_nothing_else_changes_the_key(program: Path, tmp_path: Path) -> None:
+    """Neither a new time of a file, nor files of Python or a build, nor the folder of the program."""
     one = program / "views" / "one.py"
     changes = (
         lambda: os.utime(one, (1, 1)),
@@ -119,12 +119,12 @@ def test_nothing_else_gives_other_names(program: Path, tmp_path: Path) -> None:
         lambda: _write(program / "static" / "index.py", "y"),
         lambda: _write(program / "views" / "notes.txt", "y"),
     )
-    names = names_after(program, *changes)
+    names = keys_after(program, *changes)
     moved = tmp_path / "elsewhere"
     program.rename(moved)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structure, "_PACKAGE", str(moved))
-        names += names_after(moved)
+        patch.setattr(entries, "_PACKAGE", str(moved))
+        names += keys_after(moved)
     assert len({*names}) == 1
 
 
@@ -133,9 +133,9 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def test_the_name_of_an_entry_is_the_same_in_every_process_and_takes_no_view() -> None:
+def test_a_key_is_the_same_in_every_process_and_needs_no_view() -> None:
     code = (
-        "import sys; from torch_tb_profiler.session.kept.structure import entry_key; "
+        "import sys; from torch_tb_profiler.session.cache.entries import entry_key; "
         "from torch_tb_profiler.storage import FileId; "
         "print(entry_key(FileId('/log/w.json', '1-2')), 'numpy' in sys.modules)"
     )
@@ -149,25 +149,25 @@ def test_the_name_of_an_entry_is_the_same_in_every_process_and_takes_no_view() -
 
 
 def test_a_summary_of_other_views_is_out_of_date(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After an update that brings a view, a kept file is asked whether it has something to show there."""
-    with Session([Root(str(folder))], kept()) as session:
+    """After an update that adds a view, a cached file is checked for whether it has something to show there."""
+    with Session([Root(str(folder))], caching_settings()) as session:
         session.scan()
         overview(session)
-    with Session([Root(str(folder))], kept()) as session:
+    with Session([Root(str(folder))], caching_settings()) as session:
         session.scan()
         target = session.find(None, None, None)
         session.load(target.span)
         assert session.state(target.span).state == "ready"
     *others, last = views.SLUGS
     monkeypatch.setattr(views, "SLUGS", tuple(others))
-    with Session([Root(str(folder))], kept()) as session:
+    with Session([Root(str(folder))], caching_settings()) as session:
         session.scan()
         overview(session)
         assert last not in (session.unavailable(session.find(None, None, None)) or {})
 
 
 @pytest.mark.parametrize(("asked", "built"), [("never", 4), ("asked", 1), ("parsed", 1)])
-def test_an_answer_is_kept_once_it_is_made(
+def test_an_answer_is_built_once_and_cached(
     folder: Path, monkeypatch: pytest.MonkeyPatch, asked: Literal["never", "asked", "parsed"], built: int
 ) -> None:
     traces = []
@@ -179,7 +179,7 @@ def test_an_answer_is_kept_once_it_is_made(
     part = TraceView("counted/part", "Counted", NoParams, HealthOnly, build, kept=asked)
     add_tab(monkeypatch, Tab("", TraceView("counted", "Tab", NoParams, HealthOnly, build), parts=(part,)))
     for _ in range(2):
-        with Session([Root(str(folder))], kept()) as session:
+        with Session([Root(str(folder))], caching_settings()) as session:
             session.scan()
             for _ in range(2):
                 assert session.view("counted/part", wait=True, timeout=PATIENCE).payload == b'{"health":[]}'

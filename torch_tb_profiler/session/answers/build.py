@@ -1,0 +1,150 @@
+"""Build answers: views of one trace, views of the files next to the traces, and the choice by kind of view."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import msgspec
+
+from torch_tb_profiler.base.errors import NotFoundError, TraceError
+from torch_tb_profiler.discovery import MemoryFile, Run
+from torch_tb_profiler.ingest.registry import file_format
+from torch_tb_profiler.session.answers.answer import Answer, ViewRequest, check_available
+from torch_tb_profiler.session.answers.pair import PairAnswers
+from torch_tb_profiler.session.answers.run import RunAnswers
+from torch_tb_profiler.session.cache.entries import encode_json
+from torch_tb_profiler.session.files import RequestedFiles
+from torch_tb_profiler.session.log import LogFolders
+from torch_tb_profiler.session.state import FileState
+from torch_tb_profiler.session.targets import Target, Targets
+from torch_tb_profiler.storage import FileId
+from torch_tb_profiler.view import FileView, PairView, RankView, RunView, TraceView, parse_params
+from torch_tb_profiler.views import find_view
+
+MAX_RELOADS = 5
+"""How often one request loads a trace again that others evict from a cache too small for all."""
+
+
+class AnswerBuilder:
+    """Builds the answers of views of every kind."""
+
+    def __init__(self, log: LogFolders, files: RequestedFiles, targets: Targets) -> None:
+        self._trace_answers = TraceAnswers(files, targets)
+        self._run_answers = RunAnswers(files, targets, self._trace_answers.payload)
+        self._pair_answers = PairAnswers(files, targets)
+        self._file_answers = FileAnswers(log, targets)
+
+    def answer(self, slug: str, request: ViewRequest) -> Answer:
+        """See `Session.view`."""
+        view = find_view(slug)
+        match view:
+            case TraceView():
+                return self._trace_answers.answer(view, request)
+            case RunView() | RankView():
+                return self._run_answers.answer(view, request)
+            case PairView():
+                return self._pair_answers.answer(view, request)
+            case FileView():
+                return self._file_answers.answer(view, request)
+
+
+class TraceAnswers:
+    """The answers of views of one trace."""
+
+    def __init__(self, files: RequestedFiles, targets: Targets) -> None:
+        self._files = files
+        self._targets = targets
+
+    def answer(self, view: TraceView[Any, Any], request: ViewRequest) -> Answer:
+        params = parse_params(view.params, request.params)
+        target = self._targets.resolve_and_request(request.names, request.wait, request.timeout)
+        reloads = MAX_RELOADS if request.wait else 0
+        state, payload = self.payload(view, params, target, request.wait)
+        while payload is None and reloads and state.state != "failed" and self._wait(target, request):
+            target = self._targets.find(request.names)
+            state, payload = self.payload(view, params, target, request.wait)
+            reloads -= 1
+        while payload is not None and (current := self._targets.find(request.names)).trace != target.trace:
+            target = current  # the file was loaded in the meantime, and holds several ranks
+            state, payload = self.payload(view, params, target, request.wait)
+        return Answer(view.slug, *target.names, state, payload)
+
+    def _wait(self, target: Target, request: ViewRequest) -> bool:
+        return self._files.wait(target.file.id, request.timeout)
+
+    def payload(
+        self, view: TraceView[Any, Any], params: msgspec.Struct, target: Target, wait: bool
+    ) -> tuple[FileState, bytes | None]:
+        """Return a view's answer for one trace; None while the trace is loading, or if it failed.
+
+        wait  the request is not repeated, so an answer that a worker is prefetching is built here, too
+        """
+        id_ = target.file.id
+        check_available(view, self._files.summary(id_), target)
+        cacheable = view.kept != "never" and params == view.params()
+        if cacheable:
+            cached = self._files.result(id_, view.slug, target.part)
+            if cached is not None:
+                self._files.prefetch_answers(id_, target.part)
+                return self._files.state(id_), cached
+        if view.first is not None:
+            prefetched = self._files.prefetched_answer(id_, view.slug, target.part, params)
+            if prefetched is not None:
+                return self._files.state(id_), prefetched
+        if cacheable and not wait and self._files.is_prefetching(id_, view.slug, target.part):
+            return FileState("loading"), None
+        state, trace = self._files.open(id_, target.part)
+        if trace is None:
+            return state, None
+        if view.columns is not None:
+            self._files.restore_columns(id_, target.part, view, trace)
+        payload = encode_json(view.build(trace, params))
+        if cacheable and view.kept == "asked":
+            self._files.cache_answer(id_, view.slug, target.part, payload)
+        self._files.prefetch_answers(id_, target.part)
+        return state, payload
+
+
+class FileAnswers:
+    """The answers of views of the files next to the traces of a run."""
+
+    def __init__(self, log: LogFolders, targets: Targets) -> None:
+        self._log = log
+        self._targets = targets
+        self._lock = threading.Lock()
+        self._last: tuple[str, FileId, object] | None = None
+
+    def answer(self, view: FileView[Any, Any, Any], request: ViewRequest) -> Answer:
+        params = parse_params(view.params, request.params)
+        run = self._targets.run(request.names.run)
+        content = self._read(view, memory_file(run, params.file))
+        payload = encode_json(view.build(content, params))
+        worker = run.workers[0]
+        return Answer(view.slug, run.name, worker.name, worker.spans[0].name, FileState("ready"), payload)
+
+    def _read(self, view: FileView[Any, Any, Any], file: MemoryFile) -> object:
+        """Return the parsed content of a file; that of the last file is cached."""
+        id_ = file.file.id
+        with self._lock:  # one at a time: parsing a snapshot takes many times its size in memory
+            if self._last is not None and self._last[:2] == (view.slug, id_):
+                return self._last[2]
+            self._last = None
+            self._log.check_listed(file.file)
+            with file.file.open() as stream:
+                try:
+                    content: object = file_format(view.format).parse(stream)
+                except TraceError as error:
+                    raise TraceError(error.message, where=file.name, hint=error.hint) from error
+            self._last = view.slug, id_, content
+            return content
+
+
+def memory_file(run: Run, number: int) -> MemoryFile:
+    """Return a memory file of a run by its number in the listing; NotFoundError if there is none."""
+    if not 0 <= number < len(run.memory_files):
+        raise NotFoundError(
+            f"there is no memory file {number} in run {run.name!r}",
+            hint=f"the run has {len(run.memory_files)}: memory snapshots (*.pickle) and timelines (*.raw.json)",
+        )
+    return run.memory_files[number]

@@ -1,0 +1,141 @@
+"""The key of a file's cache entry, and the names and the contents of what is stored next to its trace."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
+
+from torch_tb_profiler import views
+from torch_tb_profiler.cache import Cache, cache_key
+from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog
+from torch_tb_profiler.model.health import HealthNote
+from torch_tb_profiler.session.cache.similarity import NameSketch
+from torch_tb_profiler.storage import FileId
+
+SUMMARY = "summary"
+"""Name of the stored `FileSummary`."""
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(views.__file__)))
+
+
+# ---- key ------------------------------------------------------------------------------------------------
+
+
+def entry_key(file: FileId, catalog: Catalog = EMPTY_CATALOG) -> str:
+    """Return the key of a file's cache entry, as this program version writes it with its views.
+
+    catalog  the user's devices: figures that depend on other devices are stored in another entry
+    """
+    devices = msgspec.json.encode(catalog, order="deterministic").decode()
+    return cache_key(file, f"{program_digest(views.SLUGS)}; {devices}")
+
+
+@lru_cache(maxsize=1)
+def program_digest(slugs: tuple[str, ...]) -> str:
+    """Return a text that identifies everything that an entry holds: the columns, the summary, and the results.
+
+    The source code of the program determines all of it, including how each field is computed. Hashing the code
+    takes 5 ms; inspecting the types would import all views before the first byte of a trace is read.
+    """
+    digest = hashlib.sha256()
+    for name, path in sorted(_source_files(_PACKAGE)):
+        with open(path, "rb") as file:
+            text = file.read()
+        digest.update(f"{name}\0{len(text)}\0".encode())
+        digest.update(text)
+    return f"{' '.join(slugs)}; {digest.hexdigest()}"
+
+
+def _source_files(folder: str, inside: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the name in the package and the path of each source file."""
+    with os.scandir(folder) as listing:
+        for entry in listing:
+            name = f"{inside}{entry.name}"
+            if entry.name.endswith(".py"):
+                yield name, entry.path
+            elif entry.is_dir() and entry.name not in ("__pycache__", "static"):
+                yield from _source_files(entry.path, f"{name}/")
+
+
+# ---- names ----------------------------------------------------------------------------------------------
+
+
+def result_name(slug: str, part: int | None) -> str:
+    """Return the name of a view's result for a file, or for one part of it."""
+    name = slug.replace("/", ".")
+    return name if part is None else f"{name}.part{part}"
+
+
+def answer_name(slug: str, part: int | None, params: msgspec.Struct) -> str:
+    """Return the name of a view's answer for `params`."""
+    digest = hashlib.sha256(msgspec.json.encode(params)).hexdigest()[:16]
+    return f"{result_name(slug, part)}.{digest}"
+
+
+def encode_json(value: object) -> bytes:
+    """Encode a payload as JSON; NaN and infinity become null."""
+    return msgspec.json.encode(value)
+
+
+# ---- contents -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FileSummary:
+    """What the session knows about a file that has been read.
+
+    rank         of the file itself, None if it doesn't say
+    ranks        ranks of a merged file, otherwise empty
+    recordings   number of recordings that the file holds, one after the other
+    unavailable  view slug -> why this trace has nothing to show there
+    health       all notes on the trace, including those of the analyses
+    sketch       compared to find the run that is most similar to another
+    """
+
+    events: int
+    rank: int | None
+    ranks: tuple[int, ...]
+    recordings: int
+    unavailable: dict[str, str]
+    health: tuple[HealthNote, ...]
+    sketch: NameSketch
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The numbers of the file's parts (`model.ranks.split_trace`), empty if it holds one trace."""
+        return tuple(range(self.recordings)) if self.recordings > 1 else self.ranks
+
+    def severities(self) -> Counter[str]:
+        """Count the notes by severity."""
+        return Counter(note.severity for note in self.health)
+
+
+def load_summary(cache: Cache, key: str) -> FileSummary | None:
+    """Load the summary of a cached trace; return None if there is none that can be read."""
+    content = cache.load_json(key, SUMMARY)
+    if content is None:
+        return None
+    try:
+        return msgspec.json.decode(content, type=FileSummary)
+    except msgspec.DecodeError:
+        return None
+
+
+def fetch_results(cache: Cache, key: str, summary: FileSummary) -> None:
+    """Copy the results of a file from a shared cache, so that a view of all ranks needn't wait for each."""
+    from torch_tb_profiler.view import RunView
+
+    for part in summary.parts or (None,):
+        for tab in views.all_tabs():
+            if tab.slug in summary.unavailable:
+                continue
+            for view in tab.made_when_parsed:
+                cache.fetch_json(key, result_name(view.slug, part))
+            if isinstance(tab.view, RunView):
+                cache.fetch_reduced(key, result_name(tab.view.reduction.kept_as, part))

@@ -1,0 +1,76 @@
+"""The binary format of a trace's reduction: a JSON header, followed by the bytes of its columns.
+
+u32 length of the header | [[length of each column, ...], {"rank": 3, ..., "rows": ""}] | column | column | ...
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any, TypeVar
+
+import msgspec
+
+S = TypeVar("S")
+
+_LENGTH = struct.Struct("<I")
+
+
+def pack(value: object) -> bytes:
+    """Serialize a value; its columns are fields of type `bytes` or `memoryview`, in it and in nested records."""
+    columns: list[bytes | memoryview] = []
+    without_columns = _take_columns(value, columns)
+    header = msgspec.json.encode(([len(column) for column in columns], without_columns))
+    return b"".join([_LENGTH.pack(len(header)), header, *columns])
+
+
+def unpack(content: bytes | memoryview, type_: type[S]) -> S:
+    """Deserialize a value of a type; its `memoryview`s share the memory of `content`.
+
+    Raises ValueError if the content is of another type.
+    """
+    buffer = memoryview(content)
+    try:
+        (length,) = _LENGTH.unpack_from(buffer)
+    except struct.error as error:
+        raise ValueError("it is truncated") from error
+    begin = _LENGTH.size + length
+    lengths, value = msgspec.json.decode(buffer[_LENGTH.size : begin], type=tuple[list[int], type_])  # type: ignore[valid-type]
+    ends = [*accumulate(lengths, initial=begin)]
+    if ends[-1] != len(buffer):
+        raise ValueError("its columns have another length")
+    columns = (buffer[first:last] for first, last in zip(ends, ends[1:], strict=False))
+    restored: S = _put_columns(value, columns)
+    return restored
+
+
+def _take_columns(value: object, columns: list[bytes | memoryview]) -> object:
+    """Return a copy of the value without its columns, which are appended to `columns`."""
+    if not isinstance(value, msgspec.Struct):
+        return value
+    changed: dict[str, object] = {}
+    for name in value.__struct_fields__:
+        field = getattr(value, name)
+        if isinstance(field, bytes | memoryview):
+            columns.append(field)
+            changed[name] = b""
+        elif isinstance(field, msgspec.Struct):
+            changed[name] = _take_columns(field, columns)
+    return msgspec.structs.replace(value, **changed)
+
+
+def _put_columns(value: Any, columns: Iterator[memoryview]) -> Any:
+    """Return a copy of the value with its columns, in the order in which `_take_columns` took them."""
+    if not isinstance(value, msgspec.Struct):
+        return value
+    changed: dict[str, object] = {}
+    for name in value.__struct_fields__:
+        field = getattr(value, name)
+        if isinstance(field, bytes):
+            changed[name] = bytes(next(columns))
+        elif isinstance(field, memoryview):
+            changed[name] = next(columns)
+        elif isinstance(field, msgspec.Struct):
+            changed[name] = _put_columns(field, columns)
+    return msgspec.structs.replace(value, **changed)
