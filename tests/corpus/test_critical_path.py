@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 
 from tests.corpus import real_traces
-from torch_tb_profiler.analyses.critical_path.groups import path_groups
+from torch_tb_profiler.analyses.critical_path.candidates import speedup_candidates
 from torch_tb_profiler.analyses.critical_path.slack import slack
-from torch_tb_profiler.analyses.critical_path.table import candidates
-from torch_tb_profiler.analyses.schedule.categories import path_times
-from torch_tb_profiler.analyses.schedule.causes import Cause
-from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path, path_between
-from torch_tb_profiler.analyses.schedule.places import Place
-from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
-from torch_tb_profiler.analyses.schedule.threads import cut
-from torch_tb_profiler.analyses.schedule.what_if import curves
+from torch_tb_profiler.analyses.critical_path.slices import path_groups
+from torch_tb_profiler.analyses.schedule.causes import Cause, split_by_state
+from torch_tb_profiler.analyses.schedule.path import PathSegmentKind, critical_path, path_between, path_times
+from torch_tb_profiler.analyses.schedule.places import PlaceKind
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
+from torch_tb_profiler.analyses.schedule.what_if import what_if_curves
 from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
@@ -45,15 +43,15 @@ def test_every_path_tiles_its_steps_and_every_curve_falls(corpus: Path) -> None:
                 assert pieces.begin[mine][0] == begin, path
                 assert pieces.end[mine][-1] == end, path
                 assert (pieces.begin[mine][1:] == pieces.end[mine][:-1]).all(), path
-        for by in get_args(Place):
+        for by in get_args(PlaceKind):
             assert path_groups(trace, by).times.sum() == spans.end[0].sum() - spans.begin[0].sum(), path
         room = slack(trace)
         assert min(room.items.min(initial=0), room.points.min(initial=0)) >= 0, path
-        assert (room.items[pieces.ref[pieces.kind == PieceKind.DEVICE]] == 0).all(), path
+        assert (room.items[pieces.ref[pieces.kind == PathSegmentKind.DEVICE]] == 0).all(), path
         computes = not communication_kernels(trace)[schedule(trace).items.row].all()
         targets = ["host", *(["device"] if computes else [])]
-        targets += [each.target for each in candidates(trace)[:NAMED]]
-        for times in curves(trace, tuple(dict.fromkeys(targets))).tolist():
+        targets += [each.target for each in speedup_candidates(trace)[:NAMED]]
+        for times in what_if_curves(trace, tuple(dict.fromkeys(targets))).tolist():
             assert times[0] == spans.mean_ns[0], path
             assert (np.diff(times) <= 0).all(), path
         paths += 1
@@ -76,9 +74,9 @@ def test_shares_of_host_and_device_are_within_3_points_of_holistic_trace_analysi
         -1
     ]
     path = path_between(trace, int(trace.events.start[row]), int(event_ends(trace)[row]))
-    time = np.bincount(path.kind, weights=path.end - path.begin, minlength=len(PieceKind))
-    assert time[PieceKind.HOST] / time.sum() == pytest.approx(host, abs=0.03)
-    assert time[PieceKind.DEVICE] / time.sum() == pytest.approx(device, abs=0.03)
+    time = np.bincount(path.kind, weights=path.end - path.begin, minlength=len(PathSegmentKind))
+    assert time[PathSegmentKind.HOST] / time.sum() == pytest.approx(host, abs=0.03)
+    assert time[PathSegmentKind.DEVICE] / time.sum() == pytest.approx(device, abs=0.03)
 
 
 def test_a_path_without_the_gaps_between_operators_has_the_shares_of_holistic_trace_analysis(corpus: Path) -> None:
@@ -90,8 +88,8 @@ def test_a_path_without_the_gaps_between_operators_has_the_shares_of_holistic_tr
     trace = real_traces.of_run(corpus, "hta_trace_diff_control_a100")
     spans = steps(trace)
     path = path_between(trace, int(spans.starts[2]), int(spans.host_ends[2]))
-    length, host = path.end - path.begin, path.kind == PieceKind.HOST
-    pieces = cut(trace, path.ref[host].astype(np.int32), path.begin[host], path.end[host])
+    length, host = path.end - path.begin, path.kind == PathSegmentKind.HOST
+    pieces = split_by_state(trace, path.ref[host].astype(np.int32), path.begin[host], path.end[host])
     between = np.isin(pieces.cause, (Cause.ANNOTATION, Cause.UNRECORDED))
     work = rows_of_kind(trace, Kind.CPU_OP, Kind.RUNTIME)
     start, finish, on = trace.events.start[work], event_ends(trace)[work], trace.events.thread[work]
@@ -106,6 +104,6 @@ def test_a_path_without_the_gaps_between_operators_has_the_shares_of_holistic_tr
     assert (end - begin, without) == (76_212_000, 16_929_000)
     left = int(length.sum() - (pieces.end - pieces.begin)[between].sum())
     assert left / length.sum() == pytest.approx(0.837, abs=0.01)
-    device = length[path.kind == PieceKind.DEVICE].sum()
+    device = length[path.kind == PathSegmentKind.DEVICE].sum()
     assert (pieces.end - pieces.begin)[~between].sum() / left == pytest.approx(0.666, abs=0.03)
     assert device / left == pytest.approx(0.315, abs=0.03)

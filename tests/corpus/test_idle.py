@@ -8,15 +8,18 @@ import numpy as np
 import pytest
 
 from tests.corpus import hta, real_traces
-from torch_tb_profiler.analyses.idle.breakdown import StepTimes, step_times
-from torch_tb_profiler.analyses.idle.device_time import WORK, device_time
-from torch_tb_profiler.analyses.idle.gains import idle_gains
-from torch_tb_profiler.analyses.idle.table import idle_table
+from torch_tb_profiler.analyses.idle.device_time import (
+    WORK_CATEGORIES,
+    DeviceStepTimes,
+    device_step_times,
+    device_time,
+)
+from torch_tb_profiler.analyses.idle.table import idle_gains, idle_table
 from torch_tb_profiler.analyses.overview.idle import idle as overview_idle
-from torch_tb_profiler.analyses.schedule.causes import CAUSES
-from torch_tb_profiler.analyses.schedule.gaps import Work, work_of
-from torch_tb_profiler.analyses.schedule.segments import segments
-from torch_tb_profiler.analyses.schedule.what_if import unexplained
+from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES
+from torch_tb_profiler.analyses.schedule.gaps import ItemsByStart, items_by_start
+from torch_tb_profiler.analyses.schedule.segments import idle_segments
+from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.base.intervals import merge, subtract, total
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
@@ -26,12 +29,14 @@ from torch_tb_profiler.model.trace import Int64, Trace
 pytestmark = real_traces.MARKS
 
 
-def parts_tile_the_steps(trace: Trace, device: int, times: StepTimes, name: str) -> None:
+def parts_tile_the_steps(trace: Trace, device: int, times: DeviceStepTimes, name: str) -> None:
     """What the time of a device goes to covers each instant of the complete steps once, in the same sums."""
     found, whole = device_time(trace, device), times.complete
     assert (found.length > 0).all(), name
     assert (found.begin[1:] >= found.end[:-1]).all(), name
-    sums = np.bincount(np.minimum(found.category, len(WORK)), found.length, len(WORK) + 1).astype(np.int64)
+    sums = np.bincount(
+        np.minimum(found.category, len(WORK_CATEGORIES)), found.length, len(WORK_CATEGORIES) + 1
+    ).astype(np.int64)
     expected = [int(part[whole].sum()) for part in (times.compute, times.communication, times.copies, times.idle)]
     assert sums.tolist() == expected, name
 
@@ -43,7 +48,7 @@ def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpu
         for device in np.unique(device_ids(trace)[rows]).tolist():
             mine = rows[device_ids(trace)[rows] == device]
             for stream in [None, *np.unique(stream_ids(trace)[mine]).tolist()[:3]]:
-                times, found = step_times(trace, device, stream), segments(trace, device, stream)
+                times, found = device_step_times(trace, device, stream), idle_segments(trace, device, stream)
                 parts = times.compute + times.communication + times.copies + times.idle
                 assert (parts == times.duration).all(), name
                 assert (np.stack([times.compute, times.communication, times.copies, times.idle]) >= 0).all(), name
@@ -60,9 +65,9 @@ def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpu
             spans = steps(trace)
             windows = merge(spans.starts[spans.complete], spans.ends[spans.complete])
             another_way = total(subtract(windows, merge(trace.events.start[mine], event_ends(trace)[mine])))
-            assert int(segments(trace, device).length.sum()) == another_way, name
+            assert int(idle_segments(trace, device).length.sum()) == another_way, name
         if len(np.unique(device_ids(trace)[rows])) == 1:
-            assert total(overview_idle(trace)) == int(segments(trace, device).length.sum()), name
+            assert total(overview_idle(trace)) == int(idle_segments(trace, device).length.sum()), name
     assert looked_at > 150
 
 
@@ -81,15 +86,15 @@ def test_what_known_runs_wait_for(
 ) -> None:
     trace = real_traces.of_run(corpus, run)
     (device,) = np.unique(device_ids(trace)[rows_of_kind(trace, *DEVICE_KINDS)]).tolist()
-    times, found = step_times(trace, device), segments(trace, device)
+    times, found = device_step_times(trace, device), idle_segments(trace, device)
     assert times.idle[times.complete].sum() / 1e6 == pytest.approx(idle_ms, abs=0.05)
     assert times.duration[times.complete].sum() / 1e6 == pytest.approx(window_ms, abs=0.05)
-    sums = np.bincount(found.cause, found.length, len(CAUSES))
+    sums = np.bincount(found.cause, found.length, len(CAUSE_NAMES))
     for cause, percent in shares.items():
-        assert 100 * sums[CAUSES.index(cause)] / sums.sum() == pytest.approx(percent, abs=0.6), cause
+        assert 100 * sums[CAUSE_NAMES.index(cause)] / sums.sum() == pytest.approx(percent, abs=0.6), cause
     table = idle_table(trace, device, None, "cause")
     gains = idle_gains(trace, table)
-    assert bool(gains.rows) == (unexplained(trace) is None)
+    assert bool(gains.rows) == (replay_unavailable_reason(trace) is None)
     rounding = int(times.complete.sum())  # the mean step is in whole ns
     for row, gain in gains.rows.items():
         whole = gains.causes[int(table.cause[row])]
@@ -121,13 +126,13 @@ def test_temporal_and_idle_time_breakdown_of_hta(
     trace = real_traces.of_run(corpus, run, span)
     trace = hta.kept(trace, last_step)
     (device,) = np.unique(device_ids(trace)[rows_of_kind(trace, *DEVICE_KINDS)]).tolist()
-    work = work_of(trace, device)
+    work = items_by_start(trace, device)
     compute = total(merge(work.start[work.compute], work.end[work.compute]))
     whole = int(work.end.max() - work.start.min())
     busy = total(merge(work.start, work.end))
     found = whole - busy, compute, busy - compute, whole
     assert tuple(ns // 1000 for ns in found) == temporal
-    assert idle_time(trace, work_of(trace, device, stream)) == waits
+    assert idle_time(trace, items_by_start(trace, device, stream)) == waits
 
 
 def test_hta_gives_the_idle_time_more_where_its_rounding_makes_work_shorter_than_nothing(corpus: Path) -> None:
@@ -135,7 +140,7 @@ def test_hta_gives_the_idle_time_more_where_its_rounding_makes_work_shorter_than
     recorded = real_traces.of_run(corpus, "tl_h100_owlv2")
     below, trace = hta.below_zero(recorded), hta.kept(recorded)
     (device,) = np.unique(device_ids(trace)[rows_of_kind(trace, *DEVICE_KINDS)]).tolist()
-    work = work_of(trace, device)
+    work = items_by_start(trace, device)
     assert np.unique(below[work.row], return_counts=True)[1].tolist() == [len(work.row) - 77, 77]
     less = int(below[work.row].sum())
     assert less == 77_000
@@ -148,11 +153,11 @@ def test_hta_gives_the_idle_time_more_where_its_rounding_makes_work_shorter_than
         14484,
         1078287,
     ]
-    stream = work_of(trace, device, 7)
+    stream = items_by_start(trace, device, 7)
     assert idle_time(trace, stream, below[stream.row]) == (504953, 11727, 0)
 
 
-def idle_time(trace: Trace, work: Work, less: Int64 | int = 0) -> tuple[int, ...]:
+def idle_time(trace: Trace, work: ItemsByStart, less: Int64 | int = 0) -> tuple[int, ...]:
     """HTA's host wait (launched after the work before had ended), kernel wait (under 30 us) and other, in us.
 
     less  what ends so many ns earlier there
@@ -167,5 +172,5 @@ def idle_time(trace: Trace, work: Work, less: Int64 | int = 0) -> tuple[int, ...
 
 def test_copies_are_no_compute(corpus: Path) -> None:
     trace = real_traces.of_run(corpus, "kineto2021_resnet50_v100_nw0")
-    work = work_of(trace, 0)
+    work = items_by_start(trace, 0)
     assert set(np.unique(event_kinds(trace)[work.row[work.compute]]).tolist()) == {Kind.KERNEL}

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.corpus import hta, real_traces
-from torch_tb_profiler.analyses.launches.bandwidth import bytes_between, copies
+from torch_tb_profiler.analyses.launches.bandwidth import bytes_between, copy_groups
 from torch_tb_profiler.analyses.launches.calls import api_calls, launch_calls
-from torch_tb_profiler.analyses.launches.queue import queues
-from torch_tb_profiler.analyses.launches.sequences import sequences
+from torch_tb_profiler.analyses.launches.queue import stream_queues
+from torch_tb_profiler.analyses.launches.sequences import work_sequences
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 
 pytestmark = real_traces.MARKS
@@ -41,7 +41,7 @@ def test_launch_statistics_and_queue_lengths_of_hta(
     counted = np.isin([trace.strings[code] for code in trace.events.name[found.event]], list(HTA_APIS))
     columns = (found.calls, found.short, found.slow, found.delayed)
     assert tuple(int(column[counted].sum()) for column in columns) == figures
-    assert max(queue.longest for queue in queues(trace, work)) == longest
+    assert max(queue.longest for queue in stream_queues(trace, work)) == longest
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_launch_statistics_and_queue_lengths_of_hta(
 def test_the_layers_of_a_model_are_its_most_worthy_sequence(
     corpus: Path, run: str, runs: int, length: int, share: float
 ) -> None:
-    found = sequences(real_traces.of_run(corpus, run))
+    found = work_sequences(real_traces.of_run(corpus, run))
     best = found.sequences[0]
     assert (best.runs, best.length) == (runs, length)
     assert best.time_ns / found.time_ns == pytest.approx(share, abs=0.006)
@@ -71,7 +71,7 @@ def test_bytes_over_time_sum_to_the_bytes_of_the_copies(corpus: Path) -> None:
         edges = np.linspace(trace.events.start[work].min(), event_ends(trace)[work].max() + 1, 101).astype(
             np.int64
         )
-        for each in copies(trace, work):
+        for each in copy_groups(trace, work):
             if each.bytes is not None:
                 assert int(bytes_between(trace, each.rows, edges).sum()) == each.bytes, path
                 compared += 1

@@ -12,7 +12,7 @@ from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathPayload,
     JobPathPayload,
     PathGroupsPayload,
-    PathPiecesPayload,
+    PathSegmentsPayload,
     TargetRow,
 )
 from torch_tb_profiler.views.diff.payload import DiffLevel, DiffPayload
@@ -27,8 +27,13 @@ from torch_tb_profiler.views.distributed.payload.tables import (
     OperationRows,
     StepRows,
 )
-from torch_tb_profiler.views.idle.launch_payload import Bandwidth, Launches, QueueLengths, SequencesPayload
-from torch_tb_profiler.views.idle.payload import IdleFlame, IdleGaps, IdlePayload
+from torch_tb_profiler.views.idle.launch_payload import (
+    BandwidthPayload,
+    LaunchesPayload,
+    QueuesPayload,
+    SequencesPayload,
+)
+from torch_tb_profiler.views.idle.payload import IdleFlamePayload, IdleGapsPayload, IdlePayload
 from torch_tb_profiler.views.kernels.payload import KernelsPayload
 from torch_tb_profiler.views.lightning.payload import LightningPayload
 from torch_tb_profiler.views.memory.blocks import MemoryEvents
@@ -280,7 +285,7 @@ class _Idle:
         stream: int | None = None,
         first: int = 0,
         limit: int | None = None,
-    ) -> Result[IdleGaps]:
+    ) -> Result[IdleGapsPayload]:
         """Gaps."""
     def flame(
         self,
@@ -291,7 +296,7 @@ class _Idle:
         step: str = "",
         device: int | None = None,
         stream: int | None = None,
-    ) -> Result[IdleFlame]:
+    ) -> Result[IdleFlamePayload]:
         """Idle flame graph."""
     def launches(
         self,
@@ -303,8 +308,8 @@ class _Idle:
         stream: int | None = None,
         slow_call_ns: int = 50000,
         long_delay_ns: int = 100000,
-    ) -> Result[Launches]:
-        """Launches."""
+    ) -> Result[LaunchesPayload]:
+        """LaunchesPayload."""
     def queue(
         self,
         *,
@@ -314,7 +319,7 @@ class _Idle:
         device: int | None = None,
         stream: int | None = None,
         points: int = 300,
-    ) -> Result[QueueLengths]:
+    ) -> Result[QueuesPayload]:
         """Queue length."""
     def bandwidth(
         self,
@@ -325,8 +330,8 @@ class _Idle:
         device: int | None = None,
         stream: int | None = None,
         points: int = 300,
-    ) -> Result[Bandwidth]:
-        """Bandwidth."""
+    ) -> Result[BandwidthPayload]:
+        """BandwidthPayload."""
     def sequences(
         self,
         *,
@@ -374,7 +379,7 @@ class _CriticalPath:
         first: int = 0,
         limit: int | None = None,
         step: str = "",
-    ) -> Result[PathPiecesPayload]:
+    ) -> Result[PathSegmentsPayload]:
         """Pieces of the path."""
     def ranks(
         self,

@@ -2356,7 +2356,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['IdleGaps'];
+              payload: components['schemas']['IdleGapsPayload'];
             };
           };
         };
@@ -2431,7 +2431,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['IdleFlame'];
+              payload: components['schemas']['IdleFlamePayload'];
             };
           };
         };
@@ -2468,7 +2468,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The Launches view */
+    /** The LaunchesPayload view */
     get: {
       parameters: {
         query?: {
@@ -2507,7 +2507,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['Launches'];
+              payload: components['schemas']['LaunchesPayload'];
             };
           };
         };
@@ -2582,7 +2582,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['QueueLengths'];
+              payload: components['schemas']['QueuesPayload'];
             };
           };
         };
@@ -2619,7 +2619,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The Bandwidth view */
+    /** The BandwidthPayload view */
     get: {
       parameters: {
         query?: {
@@ -2657,7 +2657,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['Bandwidth'];
+              payload: components['schemas']['BandwidthPayload'];
             };
           };
         };
@@ -3096,7 +3096,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['PathPiecesPayload'];
+              payload: components['schemas']['PathSegmentsPayload'];
             };
           };
         };
@@ -6864,10 +6864,10 @@ export interface components {
       exposed_copy_ns: number;
       idle_ns: number;
       communication: components['schemas']['CommunicationParts'] | null;
-      waits_for: components['schemas']['WaitedFor'][];
+      waits_for: components['schemas']['AwaitedRank'][];
       beside: components['schemas']['Phrase'][];
       causes: components['schemas']['IdleRow'][];
-      sums: components['schemas']['IdleCause'][];
+      sums: components['schemas']['IdleCauseTotal'][];
       gaps: number;
       caught_up_ns: number;
       launch_bound: boolean;
@@ -6905,16 +6905,16 @@ export interface components {
       exposed_communication_ns: number;
       transfer_ns: number | null;
       waiting_ns: number | null;
-      waits_for: components['schemas']['WaitedFor'][];
+      waits_for: components['schemas']['AwaitedRank'][];
       exposed_copy_ns: number;
       idle_ns: number;
       complete: boolean;
     };
     /**
-     * WaitedFor
+     * AwaitedRank
      * @description Exposed communication that waits for a rank, which arrives last: ns of one step, or per counted step.
      */
-    WaitedFor: {
+    AwaitedRank: {
       worker: string;
       rank: number | null;
       waiting_ns: number;
@@ -6949,31 +6949,31 @@ export interface components {
       others: number;
     };
     /**
-     * IdleCause
+     * IdleCauseTotal
      * @description All rows of a cause together: a gap with parts of several subjects counts once; `gain_ns` as of a row.
      */
-    IdleCause: {
+    IdleCauseTotal: {
       cause: string;
       time_ns: number;
       gaps: number;
       gain_ns: number | null;
     };
     /**
-     * IdleGaps
+     * IdleGapsPayload
      * @description Parts of a row, longest first.
      */
-    IdleGaps: {
+    IdleGapsPayload: {
       total: number;
       time_ns: number;
-      rows: components['schemas']['IdleGap'][];
+      rows: components['schemas']['IdleGapRow'][];
     };
     /**
-     * IdleGap
+     * IdleGapRow
      * @description A part of a gap. `event`: what is to blame; `emptied_by`: row of the call that had emptied the queue.
      *
      *     short_name  of a kernel as the Kernels view has it, of all else the name
      */
-    IdleGap: {
+    IdleGapRow: {
       begin_ns: number;
       end_ns: number;
       step: string;
@@ -6983,10 +6983,10 @@ export interface components {
       emptied_by: number | null;
     };
     /**
-     * IdleFlame
+     * IdleFlamePayload
      * @description Frames, each after the one around it; those below a thousandth of `total_ns` are left out.
      */
-    IdleFlame: {
+    IdleFlamePayload: {
       total_ns: number;
       frames: components['schemas']['IdleFrame'][];
     };
@@ -7005,13 +7005,13 @@ export interface components {
       event: number | null;
     };
     /**
-     * Launches
+     * LaunchesPayload
      * @description APIs, the most time in calls first.
      *
      *     unlinked       work whose launch is not recorded
      *     blocked_calls  calls that waited for a full queue, `blocked_ns` longer than a median launch
      */
-    Launches: {
+    LaunchesPayload: {
       rows: components['schemas']['LaunchRow'][];
       unlinked: number;
       blocked_calls: number;
@@ -7045,10 +7045,10 @@ export interface components {
       delayed: number;
     };
     /**
-     * QueueLengths
+     * QueuesPayload
      * @description Queues, longest first. `edges_ns`: borders of the stretches of all curves.
      */
-    QueueLengths: {
+    QueuesPayload: {
       rows: components['schemas']['QueueRow'][];
       edges_ns: number[];
     };
@@ -7066,10 +7066,10 @@ export interface components {
       curve: number[];
     };
     /**
-     * Bandwidth
+     * BandwidthPayload
      * @description Copies, the most time first.
      */
-    Bandwidth: {
+    BandwidthPayload: {
       rows: components['schemas']['BandwidthRow'][];
       edges_ns: number[];
     };
@@ -7159,7 +7159,7 @@ export interface components {
       steps_recorded: boolean;
       targets: components['schemas']['TargetRow'][];
       percents: number[];
-      what_if: components['schemas']['WhatIf'][];
+      what_if: components['schemas']['WhatIfResult'][];
       explained: number | null;
       clock_shift_ns: number;
       reasons: {
@@ -7173,13 +7173,13 @@ export interface components {
     PathSummary: {
       duration_ns: number;
       steps: number;
-      categories: components['schemas']['Category'][];
+      categories: components['schemas']['PathCategory'][];
     };
     /**
-     * Category
+     * PathCategory
      * @description What happens on the path, per mean step. `group`: host, device or latency; `link` opens the evidence.
      */
-    Category: {
+    PathCategory: {
       name: string;
       title: string;
       group: string;
@@ -7221,10 +7221,10 @@ export interface components {
       step_ns: number[] | null;
     };
     /**
-     * WhatIf
+     * WhatIfResult
      * @description ns of the mean step if so much of a target's time is gone; a wait is gone at 100 % only.
      */
-    WhatIf: {
+    WhatIfResult: {
       target: string;
       percent: number;
       step_ns: number;
@@ -7241,13 +7241,13 @@ export interface components {
       by: 'line' | 'module' | 'operator';
       duration_ns: number;
       steps: number;
-      rows: components['schemas']['PathGroup'][];
+      rows: components['schemas']['PathGroupRow'][];
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
-     * PathGroup
+     * PathGroupRow
      * @description What of the path belongs to an operator, a module or a line of the program; per mean step.
      *
      *     name    None: to none that is recorded; `title` says that in words
@@ -7256,7 +7256,7 @@ export interface components {
      *     event   row of its longest piece; None if nothing is recorded there
      *     others  0, or how many further names this row sums up
      */
-    PathGroup: {
+    PathGroupRow: {
       name: string | null;
       title: string;
       time_ns: number;
@@ -7268,15 +7268,15 @@ export interface components {
       others: number;
     };
     /**
-     * PathPiecesPayload
+     * PathSegmentsPayload
      * @description Pieces of the path in order of time, as columns; `total` before the page was cut.
      *
-     *     category  name as in `Category`
+     *     category  name as in `PathCategory`
      *     event     row of the slice, item or call; None where nothing is recorded
      *     begin_ns, duration_ns  on the host's clock: device times are moved by `clock_shift_ns`
      *     step      number among the complete steps
      */
-    PathPiecesPayload: {
+    PathSegmentsPayload: {
       category: string[];
       event: (number | null)[];
       begin_ns: number[];
@@ -7303,7 +7303,7 @@ export interface components {
       duration_ns: number;
       steps: number;
       ranks: components['schemas']['RankOnPath'][];
-      stays: components['schemas']['Stay'][];
+      stays: components['schemas']['JobPathSegment'][];
       total: number;
       late_ranks: string[];
       late_gain_ns: number | null;
@@ -7319,17 +7319,17 @@ export interface components {
       worker: string;
       rank: number | null;
       path_ns: number;
-      categories: components['schemas']['Category'][];
+      categories: components['schemas']['PathCategory'][];
     };
     /**
-     * Stay
+     * JobPathSegment
      * @description The path on one rank, in one of its steps, until it goes on at another rank or in the next step.
      *
      *     begin_ns, duration_ns  on the host's clock of that rank, since its trace began; the four times sum to it
      *     collective  that the next rank waited for, and the id of it in `distributed/collectives`; None if it stays
      *     link        opens the rank's timeline there, with the path lit
      */
-    Stay: {
+    JobPathSegment: {
       worker: string;
       rank: number | null;
       step: string;

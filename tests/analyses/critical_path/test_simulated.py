@@ -10,10 +10,9 @@ import pytest
 from tests.analyses.critical_path.simulator import Knobs, simulate
 from tests.support.traces import read
 from torch_tb_profiler.analyses.critical_path.slack import slack
-from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path
-from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_spans
-from torch_tb_profiler.analyses.schedule.targets import sync_names
-from torch_tb_profiler.analyses.schedule.what_if import curves, what_if
+from torch_tb_profiler.analyses.schedule.path import PathSegmentKind, critical_path
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_spans
+from torch_tb_profiler.analyses.schedule.what_if import sync_names, what_if_curves, what_if_step_time
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import schedule
@@ -51,7 +50,7 @@ def test_what_a_change_brings_is_foreseen() -> None:
         assert recorded(trace) == pytest.approx(now, abs=2_000)
         for knobs, spelled, percent in CHANGES:
             try:
-                foreseen = what_if(trace, spelled, percent)
+                foreseen = what_if_step_time(trace, spelled, percent)
             except NotFoundError:
                 continue
             count = recorded_spans(trace).begin.shape[1]
@@ -66,12 +65,12 @@ def test_what_a_change_brings_is_foreseen() -> None:
 @pytest.mark.parametrize("seed", SEEDS[:20])
 def test_a_curve_begins_at_the_recorded_step_never_rises_and_is_convex(seed: int) -> None:
     trace = simulated(seed)
-    for times in curves(trace, ("host", "device", "operator:aten::mul")).tolist():
+    for times in what_if_curves(trace, ("host", "device", "operator:aten::mul")).tolist():
         assert times[0] == recorded_spans(trace).mean_ns[0]
         gains = np.diff(times)
         assert (gains <= 0).all()
         assert (np.diff(gains) >= -1_000).all()  # rounding of each point
-    assert what_if(trace, "host", 0) == recorded_spans(trace).mean_ns[0]
+    assert what_if_step_time(trace, "host", 0) == recorded_spans(trace).mean_ns[0]
 
 
 @pytest.mark.parametrize("seed", SEEDS[:20])
@@ -90,7 +89,7 @@ def test_the_path_tiles_every_step(seed: int) -> None:
 def test_the_path_has_no_slack_and_nothing_has_less(seed: int) -> None:
     trace = simulated(seed)
     path, room = critical_path(trace), slack(trace)
-    on_path = path.ref[path.kind == PieceKind.DEVICE]
+    on_path = path.ref[path.kind == PathSegmentKind.DEVICE]
     assert (room.items[on_path] == 0).all()
     assert min(room.items.min(), room.points.min()) == 0
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.support.traces import draw
+from torch_tb_profiler.analyses.critical_path.candidates import find_candidate
 from torch_tb_profiler.analyses.critical_path.slack import slack
-from torch_tb_profiler.analyses.critical_path.table import candidate
 from torch_tb_profiler.model.schedule.schedule import schedule
 
 
@@ -26,4 +26,4 @@ def test_the_slack_of_a_target_is_that_of_half_of_its_calls() -> None:
     names = [trace.strings[code] for code in trace.events.name[work.row]]
     each = sorted(room for name, room in zip(names, slack(trace).items.tolist(), strict=True) if name == "short")
     assert len(set(each)) == 3
-    assert candidate(trace, "kernel:short").slack_ns == each[1]
+    assert find_candidate(trace, "kernel:short").slack_ns == each[1]

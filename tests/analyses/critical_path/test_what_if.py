@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.support.traces import BUSY_HOST, draw
-from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
-from torch_tb_profiler.analyses.schedule.what_if import what_if
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
+from torch_tb_profiler.analyses.schedule.what_if import what_if_step_time
 
 
 def test_a_slower_operator_does_not_wait_longer() -> None:
@@ -12,7 +12,7 @@ def test_a_slower_operator_does_not_wait_longer() -> None:
     now = int(recorded_spans(trace).mean_ns[0])
     assert now == 600_000
     # Of its 455 us aten::item waits for all but 2 us before its call, the call's own part, and what follows it.
-    assert now < what_if(trace, "operator:aten::item", -300) < now + 40_000
+    assert now < what_if_step_time(trace, "operator:aten::item", -300) < now + 40_000
 
 
 def test_what_runs_before_the_first_step_is_not_made_faster() -> None:
@@ -27,5 +27,5 @@ def test_what_runs_before_the_first_step_is_not_made_faster() -> None:
     gpu0  kernel           warm_up                 328   20  correlation=3
     """)
     spans = recorded_spans(trace)
-    gained = int(spans.mean_ns[0]) - what_if(trace, "kernel:warm_up", 100)
+    gained = int(spans.mean_ns[0]) - what_if_step_time(trace, "kernel:warm_up", 100)
     assert gained == 0

@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.idle.breakdown import step_times
-from torch_tb_profiler.analyses.idle.device_time import CATEGORIES, device_time, lanes_of_time
-from torch_tb_profiler.analyses.idle.moment import moment
-from torch_tb_profiler.analyses.schedule.segments import segments
+from torch_tb_profiler.analyses.idle.device_time import (
+    DEVICE_TIME_CATEGORIES,
+    device_step_times,
+    device_time,
+    device_time_lanes,
+    find_moment,
+)
+from torch_tb_profiler.analyses.schedule.segments import idle_segments
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import Trace
@@ -32,13 +36,13 @@ def parts(trace: Trace, device: int = 0) -> list[tuple[float, float, str, str]]:
     found = device_time(trace, device)
     columns = (found.begin.tolist(), found.end.tolist(), found.category.tolist(), found.row.tolist())
     return [
-        (begin / 1000, end / 1000, CATEGORIES[category], name_of(trace, row) if row >= 0 else "")
+        (begin / 1000, end / 1000, DEVICE_TIME_CATEGORIES[category], name_of(trace, row) if row >= 0 else "")
         for begin, end, category, row in zip(*columns, strict=True)
     ]
 
 
 def test_compute_hides_communication_and_communication_hides_copies() -> None:
-    assert [part for part in parts(draw(OVERLAP)) if part[2] in CATEGORIES[:3]] == [
+    assert [part for part in parts(draw(OVERLAP)) if part[2] in DEVICE_TIME_CATEGORIES[:3]] == [
         (10, 30, "compute", "gemm"),
         (30, 45, "exposed_communication", "ncclDevKernel_AllReduce_Sum"),
         (45, 50, "exposed_copy", "Memcpy_HtoD"),
@@ -48,7 +52,7 @@ def test_compute_hides_communication_and_communication_hides_copies() -> None:
 
 def test_the_parts_tile_the_step_and_sum_to_its_breakdown() -> None:
     trace = draw(OVERLAP)
-    found, times = device_time(trace, 0), step_times(trace, 0)
+    found, times = device_time(trace, 0), device_step_times(trace, 0)
     assert (found.begin[1:] == found.end[:-1]).all()
     assert (found.begin[0], found.end[-1]) == (0, 100_000)
     sums = [int(found.length[found.category == code].sum()) for code in range(3)]
@@ -71,37 +75,40 @@ def test_of_kernels_that_overlap_each_instant_counts_once_for_the_first() -> Non
 
 def test_a_moment_is_its_part_and_the_whole_gap_around_it() -> None:
     trace = draw(OVERLAP)
-    running = moment(trace, 0, 15_000, 15_001)
+    running = find_moment(trace, 0, 15_000, 15_001)
     assert (name_of(trace, running.part.row), running.step, running.gap) == ("gemm", "1", None)
-    waiting = moment(trace, 0, 61_000, 61_001)
-    assert CATEGORIES[waiting.part.category] == "launch_call"
+    waiting = find_moment(trace, 0, 61_000, 61_001)
+    assert DEVICE_TIME_CATEGORIES[waiting.part.category] == "launch_call"
     assert (waiting.part.begin, waiting.part.end) == (60_000, 68_000)
     assert waiting.gap is not None
     assert (waiting.gap.begin, waiting.gap.end) == (50_000, 70_000)
-    assert [CATEGORIES[part.category] for part in waiting.gap.parts] == [
+    assert [DEVICE_TIME_CATEGORIES[part.category] for part in waiting.gap.parts] == [
         "operator",
         "launch_call",
         "launch_latency",
     ]
     assert sum(part.end - part.begin for part in waiting.gap.parts) == 20_000
-    assert [CATEGORIES[part.category] for part in waiting.gap.longest(2)] == ["operator", "launch_call"]
+    assert [DEVICE_TIME_CATEGORIES[part.category] for part in waiting.gap.longest(2)] == [
+        "operator",
+        "launch_call",
+    ]
     assert waiting.gap.longest(9) == list(waiting.gap.parts)
     for outside in (-1, 100_000):
         with pytest.raises(NotFoundError):
-            moment(trace, 0, outside, outside + 1)
+            find_moment(trace, 0, outside, outside + 1)
     with pytest.raises(NotFoundError):
-        moment(trace, 3, 15_000, 15_001)
+        find_moment(trace, 3, 15_000, 15_001)
 
 
 def test_a_stretch_stands_for_its_longest_part_of_a_category() -> None:
     trace = draw(OVERLAP)
-    longest = moment(trace, 0, 0, 100_000)
+    longest = find_moment(trace, 0, 0, 100_000)
     assert (longest.part.begin, longest.part.end) == (70_000, 100_000)
-    operator = CATEGORIES.index("operator")
-    found = moment(trace, 0, 0, 100_000, operator).part
+    operator = DEVICE_TIME_CATEGORIES.index("operator")
+    found = find_moment(trace, 0, 0, 100_000, operator).part
     assert (found.category, found.begin, found.end) == (operator, 50_000, 60_000)
     with pytest.raises(NotFoundError):
-        moment(trace, 0, 70_000, 100_000, operator)
+        find_moment(trace, 0, 70_000, 100_000, operator)
 
 
 def test_lanes_hold_each_part_once_by_track_and_category() -> None:
@@ -112,7 +119,7 @@ def test_lanes_hold_each_part_once_by_track_and_category() -> None:
     gpu4  kernel           gemm               30   10  correlation=11 stream=7
     gpu4  kernel           gemm               60   10  correlation=12 stream=7
     """)
-    layout = lanes_of_time(trace, ((4, 21), (0, 20)))
+    layout = device_time_lanes(trace, ((4, 21), (0, 20)))
     assert sorted(set(layout.track.tolist())) == [20, 21]
     for track, device in ((20, 0), (21, 4)):
         mine = layout.of_tracks([track])
@@ -124,4 +131,4 @@ def test_lanes_hold_each_part_once_by_track_and_category() -> None:
             assert layout.end[low:high].tolist() == found.end[same].tolist()
             assert layout.rows[low:high].tolist() == found.row[same].tolist()
     assert layout.bounds[-1] == len(device_time(trace, 0).row) + len(device_time(trace, 4).row)
-    assert len(segments(trace, 4).begin) > 0
+    assert len(idle_segments(trace, 4).begin) > 0

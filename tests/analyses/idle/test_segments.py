@@ -9,7 +9,7 @@ import pytest
 
 from tests.analyses.idle.drawn import emptied_by, idle
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.idle.breakdown import step_times
+from torch_tb_profiler.analyses.idle.device_time import device_step_times
 from torch_tb_profiler.analyses.schedule.gaps import default_device
 from torch_tb_profiler.base.errors import NotFoundError
 
@@ -27,7 +27,7 @@ def test_each_step_is_compute_exposed_communication_exposed_copies_and_idle() ->
     gpu0  gpu_memcpy       copy             60   30  correlation=3 stream=9
     gpu0  kernel           gemm            150   10  correlation=4 stream=7
     """)
-    times = step_times(trace, 0)
+    times = device_step_times(trace, 0)
     columns = (times.compute, times.communication, times.copies, times.idle)
     assert [column.tolist() for column in columns] == [
         [40_000, 10_000],
@@ -46,7 +46,7 @@ def test_a_gap_over_a_step_s_border_counts_for_both() -> None:
     gpu0  kernel           a               10   40  correlation=1 stream=7
     gpu0  kernel           b              152   48  correlation=2 stream=7
     """)
-    assert step_times(trace, 0).idle.tolist() == [60_000, 52_000]
+    assert device_step_times(trace, 0).idle.tolist() == [60_000, 52_000]
     assert [us for us, _, _ in idle(trace)][-4:] == [50.0, 50.0, 1.0, 1.0]
 
 
@@ -149,7 +149,7 @@ def test_a_skewed_clock_is_shifted_for_attribution_and_nothing_else() -> None:
     gpu0  kernel        second            82  18  correlation=2 stream=7
     """
     skewed = draw(straight.format(14, 20, 90))  # the host's clock is ahead: work starts before its launch
-    assert step_times(skewed, 0).idle[0] == 62_000
+    assert device_step_times(skewed, 0).idle[0] == 62_000
     # Shifted by 9 us the first kernel runs from 19 to 29, the second starts at 91, inside its call.
     assert idle(skewed)[-3:] == [
         (41.0, "operator", "aten::mm"),
@@ -167,10 +167,10 @@ def test_each_device_has_its_own_idle_time() -> None:
     gpu1  kernel        c               100  10  correlation=2 stream=7
     """)
     assert default_device(trace) == 1
-    assert step_times(trace, 0).idle.tolist() == [20_000]
-    assert step_times(trace, 1).idle.tolist() == [50_000]
+    assert device_step_times(trace, 0).idle.tolist() == [20_000]
+    assert device_step_times(trace, 1).idle.tolist() == [50_000]
     with pytest.raises(NotFoundError):
-        step_times(trace, 5)
+        device_step_times(trace, 5)
 
 
 def test_a_stream_waits_for_another_one() -> None:

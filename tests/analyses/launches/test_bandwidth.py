@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.launches.bandwidth import bytes_between, copies, direction_of
+from torch_tb_profiler.analyses.launches.bandwidth import bytes_between, copy_groups, parse_direction
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 
 
@@ -25,7 +25,7 @@ from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
     ],
 )
 def test_what_the_name_of_a_copy_says(name: str, direction: str, memory: str | None) -> None:
-    assert direction_of(name) == (direction, memory)
+    assert parse_direction(name) == (direction, memory)
 
 
 def test_copies_side_by_side_share_their_time() -> None:
@@ -36,7 +36,7 @@ def test_copies_side_by_side_share_their_time() -> None:
     gpu0  gpu_memcpy  Memcpy~DtoH~(Device~->~Pageable)  20   1  stream=7
     gpu0  kernel      gemm                              30   9  stream=7
     """)
-    up, down = copies(trace, rows_of_kind(trace, *DEVICE_KINDS))
+    up, down = copy_groups(trace, rows_of_kind(trace, *DEVICE_KINDS))
     assert (up.direction, up.memory, len(up.rows), up.sized, up.bytes, up.time_ns) == (
         "host to device",
         "pinned",
@@ -51,7 +51,7 @@ def test_copies_side_by_side_share_their_time() -> None:
 
 def test_mtia_says_direction_and_size_in_arguments() -> None:
     trace = draw("gpu0 gpu_memcpy dma 0 10 direction=DEVICE_TO_HOST size=500")
-    (copy,) = copies(trace, rows_of_kind(trace, *DEVICE_KINDS))
+    (copy,) = copy_groups(trace, rows_of_kind(trace, *DEVICE_KINDS))
     assert (copy.direction, copy.bytes) == ("device to host", 500)
     assert copy.bandwidth == pytest.approx(5e7)
 

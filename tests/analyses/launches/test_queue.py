@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.launches.queue import blocked_launches, longest_between, queues
+from torch_tb_profiler.analyses.launches.queue import blocked_launches, max_lengths_between, stream_queues
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 
@@ -25,7 +25,7 @@ gpu0  kernel        orphan  80  9  stream=7
 
 def test_a_launch_adds_a_start_removes_and_calls_come_first() -> None:
     trace = draw(PICTURE)
-    (queue,) = queues(trace, work(trace))
+    (queue,) = stream_queues(trace, work(trace))
     assert (queue.device, queue.stream) == (0, 7)
     assert queue.times.tolist() == [0, 5_000, 10_000, 20_000, 20_000, 60_000]
     assert queue.lengths.tolist() == [1, 0, 1, 2, 1, 0]
@@ -40,7 +40,7 @@ def test_every_stream_has_its_own_queue() -> None:
     gpu0  kernel        a       10  9  correlation=1 stream=7
     gpu1  kernel        b       20  9  correlation=2 stream=7
     """)
-    assert [(queue.device, queue.longest) for queue in queues(trace, work(trace))] == [(0, 1), (1, 1)]
+    assert [(queue.device, queue.longest) for queue in stream_queues(trace, work(trace))] == [(0, 1), (1, 1)]
 
 
 def test_a_graph_adds_all_its_work_at_once() -> None:
@@ -49,7 +49,7 @@ def test_a_graph_adds_all_its_work_at_once() -> None:
     gpu0  kernel        a                10  5  correlation=1 stream=7
     gpu0  kernel        b                20  5  correlation=1 stream=7
     """)
-    (queue,) = queues(trace, work(trace))
+    (queue,) = stream_queues(trace, work(trace))
     assert queue.lengths.tolist() == [1, 2, 1, 0]
 
 
@@ -58,16 +58,16 @@ def test_a_skewed_clock_makes_no_queue_negative() -> None:
     host  cuda_runtime  launch  10  2  correlation=1
     gpu0  kernel        a        5  9  correlation=1 stream=7
     """)
-    (queue,) = queues(trace, work(trace))
+    (queue,) = stream_queues(trace, work(trace))
     assert queue.lengths.tolist() == [1, 0]
 
 
 def test_the_curve_keeps_the_greatest_length_of_each_stretch() -> None:
     trace = draw(PICTURE)
-    (queue,) = queues(trace, work(trace))
+    (queue,) = stream_queues(trace, work(trace))
     edges = np.array([0, 6_000, 12_000, 19_000, 21_000, 30_000, 60_000, 90_000])
-    assert longest_between(queue, edges).tolist() == [1, 1, 1, 2, 1, 1, 1]
-    assert longest_between(queue, np.array([-5, 0, 1, 100_000, 200_000])).tolist() == [0, 1, 2, 0]
+    assert max_lengths_between(queue, edges).tolist() == [1, 1, 1, 2, 1, 1, 1]
+    assert max_lengths_between(queue, np.array([-5, 0, 1, 100_000, 200_000])).tolist() == [0, 1, 2, 0]
 
 
 def full_queue(capacity: int) -> Trace:

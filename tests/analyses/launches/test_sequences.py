@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.launches.capture import captures
-from torch_tb_profiler.analyses.launches.grams import is_repetition, maximal, repeats, without_overlap
-from torch_tb_profiler.analyses.launches.origin import common_slice
-from torch_tb_profiler.analyses.launches.sequences import sequences
+from torch_tb_profiler.analyses.launches.repeats import drop_overlaps, extend_repeats, find_repeats, is_repetition
+from torch_tb_profiler.analyses.launches.sequences import common_slice, graph_capture_savings, work_sequences
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -32,17 +30,17 @@ def run(names: str, length: float = 10, step: str = "") -> str:
 def found(trace: Trace) -> list[tuple[str, int]]:
     return [
         ("".join(trace.strings[trace.events.name[row]] for row in sequence.rows[0]), sequence.runs)
-        for sequence in sequences(trace).sequences
+        for sequence in work_sequences(trace).sequences
     ]
 
 
 def test_layers_are_found_without_being_told() -> None:
     trace = draw(run("x" + "abcde" * 4 + "y"))
     assert found(trace) == [("abcde", 4)]
-    (sequence,) = sequences(trace).sequences
+    (sequence,) = work_sequences(trace).sequences
     assert (sequence.length, sequence.time_ns) == (5, 200_000)
-    assert sequences(trace).covered_ns == 200_000
-    assert sequences(trace).time_ns == 220_000
+    assert work_sequences(trace).covered_ns == 200_000
+    assert work_sequences(trace).time_ns == 220_000
 
 
 def test_a_sequence_is_as_long_as_it_goes() -> None:
@@ -74,12 +72,12 @@ def test_a_repetition_is_not_a_sequence() -> None:
 
 def test_nothing_is_counted_twice() -> None:
     trace = draw(run("abcabcabcxbcxbcxbc"))
-    rows = np.concatenate([sequence.rows.ravel() for sequence in sequences(trace).sequences])
+    rows = np.concatenate([sequence.rows.ravel() for sequence in work_sequences(trace).sequences])
     assert len(rows) == len(set(rows.tolist()))
 
 
 def test_overlapping_occurrences_count_once() -> None:
-    assert without_overlap(np.array([0, 2, 4, 9]), 3).tolist() == [0, 4, 9]
+    assert drop_overlaps(np.array([0, 2, 4, 9]), 3).tolist() == [0, 4, 9]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -87,7 +85,9 @@ def test_repeats_are_all_there_are_of_their_length(seed: int) -> None:
     rng = random.Random(seed)
     codes = np.array([rng.choice([-1, 0, 0, 1, 1, 2, 3]) for _ in range(120)])
     before = np.arange(len(codes) + 1)
-    got = {(length, tuple(codes[p[0] : p[0] + length])): p.tolist() for length, p in repeats(codes, before, 3)}
+    got = {
+        (length, tuple(codes[p[0] : p[0] + length])): p.tolist() for length, p in find_repeats(codes, before, 3)
+    }
     wanted = {}
     for length in (2, 3, 4, 5, 6, 8):
         places: dict[tuple[int, ...], list[int]] = {}
@@ -100,7 +100,7 @@ def test_repeats_are_all_there_are_of_their_length(seed: int) -> None:
             if min(stretch) >= 0 and len(apart) >= 3 and not is_repetition(np.array(stretch)):
                 wanted[length, stretch] = apart
     assert got == wanted
-    for length, positions in maximal(codes, [*repeats(codes, before, 3)]):
+    for length, positions in extend_repeats(codes, [*find_repeats(codes, before, 3)]):
         grown = codes[positions[0] : positions[0] + length]
         assert min(grown) >= 0
         assert all((codes[at : at + length] == grown).all() for at in positions)
@@ -117,7 +117,7 @@ def test_fusing_saves_at_most_all_but_the_longest_neighbor() -> None:
         lines.append(f"gpu0 kernel norm {time + 100} 20 stream=7")
         lines.append(f"gpu0 kernel other_elementwise_kernel {time + 200} 20 stream=7")
         time += 300
-    (sequence,) = sequences(draw("\n".join(lines))).sequences
+    (sequence,) = work_sequences(draw("\n".join(lines))).sequences
     assert sequence.fusion_ns == 3 * (10 + 20) * 1000  # beside 30; `other` has no elementwise neighbor
 
 
@@ -161,13 +161,13 @@ def test_capturing_gains_the_host_time_between_the_launches_of_a_run() -> None:
                 lines.append(f"host cuda_runtime cudaLaunchKernel {launch} 4 correlation={number + k}")
                 lines.append(f"gpu0 kernel {name} {launch + 6} 10 correlation={number + k} stream=7")
     trace = draw("\n".join(lines))
-    found = sequences(trace).sequences
+    found = work_sequences(trace).sequences
     assert [(each.runs, each.length) for each in found] == [(6, 2)]
-    assert captures(trace, found) == [6 * 48_000]
-    assert captures(trace, ()) == []
+    assert graph_capture_savings(trace, found) == [6 * 48_000]
+    assert graph_capture_savings(trace, ()) == []
 
 
 def test_what_nothing_explains_has_no_capture() -> None:
     lines = [f"gpu0 kernel {name} {100 * k + 37 * k * k} 5 stream=7" for k, name in enumerate("abababab")]
     trace = draw("host cpu_op aten::mm 0 5\n" + "\n".join(lines))
-    assert captures(trace, sequences(trace).sequences) is None
+    assert graph_capture_savings(trace, work_sequences(trace).sequences) is None

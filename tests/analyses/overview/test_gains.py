@@ -7,7 +7,7 @@ import pytest
 from tests.analyses.overview.drawn import BACKWARD, given, measured, steps, work
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import measured_advice
-from torch_tb_profiler.analyses.schedule.what_if import curves, unexplained
+from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason, what_if_curves
 
 STEP = steps(1)
 LOADER = "host user_annotation enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ {at} {wait}"
@@ -47,7 +47,7 @@ def test_a_removed_wait_gains_what_the_critical_path_says_of_its_operator() -> N
     trace = draw(f"{STEP}\n{work(10, 4_990, 5, 1)}\n{wait}\n{work(6_000, 4_000, 5_990, 2)}")
     found = given(trace, "synchronization")
     assert found is not None and found.gain is not None
-    (times,) = curves(trace, ("sync:aten::item",)).tolist()
+    (times,) = what_if_curves(trace, ("sync:aten::item",)).tolist()
     assert found.gain.ns == times[0] - times[-1] > 0
     assert found.gain.ns == pytest.approx(1_000_000, abs=20_000)
 
@@ -56,7 +56,7 @@ def test_data_loading_gains_what_the_critical_path_says_of_it() -> None:
     trace = draw(f"{STEP}\n{LOADER.format(at=0, wait=4_000)}\n{work(4_110, 5_000, 4_100, 1)}")
     found = given(trace, "data_loading")
     assert found is not None and found.gain is not None
-    (times,) = curves(trace, ("data_loading",)).tolist()
+    (times,) = what_if_curves(trace, ("data_loading",)).tolist()
     assert found.gain.ns == times[0] - times[-1]
     assert found.gain_share == pytest.approx(0.4)
 
@@ -88,8 +88,8 @@ def test_where_nothing_explains_the_starts_the_share_stays_and_says_so() -> None
     """Kernels 200 us after their launch for no recorded reason, but for one."""
     late = "\n".join(work(4_000 + 500 * i, 100, 3_800 + 500 * i - 37 * i, i + 2) for i in range(10))
     trace = draw(f"{STEP}\n{LOADER.format(at=0, wait=3_000)}\n{work(3_010, 100, 3_000, 1)}\n{late}")
-    reason = unexplained(trace)
-    assert reason is not None and reason.endswith("starts when the schedule says (at least 95% are needed)")
+    reason = replay_unavailable_reason(trace)
+    assert reason is not None and reason.endswith("of the device work (at least 95% is needed)")
     found = given(trace, "data_loading")
     assert found is not None and found.gain is not None
     assert found.gain.basis == "share"
@@ -98,7 +98,7 @@ def test_where_nothing_explains_the_starts_the_share_stays_and_says_so() -> None
 
 def test_without_a_device_the_share_stays() -> None:
     trace = draw(f"{STEP}\n{LOADER.format(at=0, wait=3_000)}")
-    assert unexplained(trace) == "no device work is recorded"
+    assert replay_unavailable_reason(trace) == "no device work is recorded"
     found = given(trace, "data_loading")
     assert found is not None and found.gain is not None and found.gain.basis == "share"
 
@@ -106,6 +106,6 @@ def test_without_a_device_the_share_stays() -> None:
 def test_what_is_not_in_the_schedule_has_no_what_if() -> None:
     kernels = f"{work(10, 9_000, 5, 1)}\n{work(20, 3_000, 15, 2).replace('gpu0', 'gpu1')}"
     trace = draw(f"{STEP}\nhost cpu_op DataParallel.forward 0 100\n{kernels}")
-    assert unexplained(trace) is None
+    assert replay_unavailable_reason(trace) is None
     found = given(trace, "data_parallel")
     assert found is not None and found.gain is not None and found.gain.basis == "share"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from tests.corpus import real_traces
 from torch_tb_profiler.analyses.overview.advice import advice
-from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
-from torch_tb_profiler.analyses.schedule.targets import ALONE
-from torch_tb_profiler.analyses.schedule.what_if import what_if
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
+from torch_tb_profiler.analyses.schedule.what_if import UNNAMED_TARGETS, what_if_step_time
 from torch_tb_profiler.model.trace import Trace
 
 pytestmark = real_traces.MARKS
@@ -32,8 +31,8 @@ def given(name: str, trace: Trace) -> list[tuple[str, str, str]]:
     """As the table spells it."""
     found = advice(trace)
     for each in found:
-        if each.gain is not None and each.gain.basis == "what_if" and each.finding.id in ALONE:
-            gained = recorded_spans(trace).mean_ns[0] - what_if(trace, each.finding.id, 100)
+        if each.gain is not None and each.gain.basis == "what_if" and each.finding.id in UNNAMED_TARGETS:
+            gained = recorded_spans(trace).mean_ns[0] - what_if_step_time(trace, each.finding.id, 100)
             assert each.gain.ns == gained, f"{name}: the Critical path says another gain of {each.finding.id}"
     return [
         (

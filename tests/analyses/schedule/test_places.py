@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.schedule.places import Place, places
+from torch_tb_profiler.analyses.schedule.places import PlaceKind, program_places
 from torch_tb_profiler.model.trace import Trace
 
 TRAINING = """
@@ -26,10 +26,10 @@ gpu0   kernel           alone                             500   50
 """
 
 
-def found(trace: Trace, by: Place) -> dict[str, str | None]:
+def found(trace: Trace, by: PlaceKind) -> dict[str, str | None]:
     """Name of an event -> where it belongs."""
     rows = np.arange(len(trace), dtype=np.int32)
-    codes, texts = places(trace, rows, by)
+    codes, texts = program_places(trace, rows, by)
     names = [trace.strings[code] for code in trace.events.name.tolist()]
     where = [texts[code] if code >= 0 else None for code in codes.tolist()]
     return dict(zip(names, where, strict=True))

@@ -14,8 +14,8 @@ from torch_tb_profiler.views.critical_path.parts import build_pieces, build_what
 from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathParams,
     CriticalPathPayload,
+    PathSegmentsParams,
     PathSummary,
-    PiecesParams,
     TargetParams,
     TargetRow,
 )
@@ -149,15 +149,15 @@ def test_hours_of_one_operator_are_counted_right() -> None:
 
 
 def test_an_unknown_target_is_an_error() -> None:
-    with pytest.raises(UsageError, match="names nothing"):
+    with pytest.raises(UsageError, match="not a what-if target"):
         answer(draw(HOST_BOUND), "weather:50")
-    with pytest.raises(NotFoundError, match="nothing of 'operator:aten::nothing'"):
+    with pytest.raises(NotFoundError, match="no 'operator:aten::nothing'"):
         answer(draw(HOST_BOUND), "operator:aten::nothing:50")
 
 
 def test_pieces_are_the_path_in_order_a_page_at_a_time() -> None:
     trace = draw(DEVICE_BOUND)
-    pieces = build_pieces(trace, PiecesParams())
+    pieces = build_pieces(trace, PathSegmentsParams())
     ends = [begin + lasting for begin, lasting in zip(pieces.begin_ns, pieces.duration_ns, strict=True)]
     assert pieces.begin_ns[0] == 0
     assert ends[:-1] == pieces.begin_ns[1:]
@@ -166,10 +166,10 @@ def test_pieces_are_the_path_in_order_a_page_at_a_time() -> None:
     row = pieces.event[kernel]
     assert row is not None
     assert trace.strings[trace.events.name[row]] == "gemm"
-    page = build_pieces(trace, PiecesParams(first=kernel, limit=1))
+    page = build_pieces(trace, PathSegmentsParams(first=kernel, limit=1))
     assert (page.category, page.total) == (["kernel"], len(pieces.category))
     with pytest.raises(NotFoundError, match="step '9'"):
-        build_pieces(trace, PiecesParams(step="9"))
+        build_pieces(trace, PathSegmentsParams(step="9"))
 
 
 def test_a_trace_without_a_host_or_launches_says_what_it_lacks() -> None:

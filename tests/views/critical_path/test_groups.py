@@ -11,7 +11,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.critical_path.build import build
 from torch_tb_profiler.views.critical_path.parts import MOST_GROUPS, build_groups
-from torch_tb_profiler.views.critical_path.payload import CriticalPathParams, GroupsParams
+from torch_tb_profiler.views.critical_path.payload import CriticalPathParams, PathGroupsParams
 
 STEP = """
 host  user_annotation  ProfilerStep#1                     0  600
@@ -31,7 +31,7 @@ host  cpu_op           aten::add                        400   50
 Shares = dict[str, tuple[float, float, float]]
 
 
-def shares(trace: Trace, params: GroupsParams) -> Shares:
+def shares(trace: Trace, params: PathGroupsParams) -> Shares:
     """Title -> us on the host, on the device and in latencies."""
     answer = build_groups(trace, params)
     assert sum(row.time_ns for row in answer.rows) == answer.duration_ns
@@ -40,7 +40,7 @@ def shares(trace: Trace, params: GroupsParams) -> Shares:
 
 
 def test_each_piece_belongs_to_the_innermost_line_of_the_program() -> None:
-    assert shares(draw(STEP), GroupsParams("line")) == {
+    assert shares(draw(STEP), PathGroupsParams("line")) == {
         "train.py(10): step": (258, 0, 50),
         "model.py(5): forward": (48, 200, 4),
         "No line of the program recorded": (40, 0, 0),  # the frame ends at 560
@@ -49,18 +49,18 @@ def test_each_piece_belongs_to_the_innermost_line_of_the_program() -> None:
 
 def test_and_to_the_innermost_operator_and_module() -> None:
     trace = draw(STEP)
-    assert shares(trace, GroupsParams("operator")) == {
+    assert shares(trace, PathGroupsParams("operator")) == {
         "Outside operators": (250, 0, 0),
         "aten::linear": (30, 200, 4),
         "aten::item": (16, 0, 50),
         "aten::add": (50, 0, 0),
     }
-    assert shares(trace, GroupsParams("module")) == {"Outside modules": (296, 0, 50), "Net_0": (50, 200, 4)}
+    assert shares(trace, PathGroupsParams("module")) == {"Outside modules": (296, 0, 50), "Net_0": (50, 200, 4)}
 
 
 def test_a_row_opens_its_longest_piece_and_is_a_target_with_all_that_it_calls() -> None:
     trace = draw(STEP)
-    rows = {row.title: row for row in build_groups(trace, GroupsParams("line")).rows}
+    rows = {row.title: row for row in build_groups(trace, PathGroupsParams("line")).rows}
     step, forward, nowhere = rows["train.py(10): step"], rows["model.py(5): forward"], rows.popitem()[1]
     assert forward.event is not None and trace.strings[trace.events.name[forward.event]] == "gemm"
     assert (nowhere.name, nowhere.target) == (None, None)
@@ -70,7 +70,7 @@ def test_a_row_opens_its_longest_piece_and_is_a_target_with_all_that_it_calls() 
     assert (curve[0], curve[-1]) == (600_000, 552_000)
     asked = build(trace, CriticalPathParams(f"{forward.target}:100")).what_if[-1]
     assert (asked.target, asked.step_ns) == (forward.target, 552_000)
-    module = next(row for row in build_groups(trace, GroupsParams("module")).rows if row.name == "Net_0")
+    module = next(row for row in build_groups(trace, PathGroupsParams("module")).rows if row.name == "Net_0")
     assert module.target == "module:Net_0"
 
 
@@ -82,26 +82,26 @@ def test_one_step_alone_and_the_mean_of_all() -> None:
     host  python_function  train.py(2):~second 110  150
     """)
     nowhere = "No line of the program recorded"
-    second = shares(trace, GroupsParams("line", step="2"))
+    second = shares(trace, PathGroupsParams("line", step="2"))
     assert second == {
         "train.py(2): second": (150, 0, 0),
         nowhere: (50, 0, 0),
     }
-    both = shares(trace, GroupsParams("line"))
+    both = shares(trace, PathGroupsParams("line"))
     assert both == {"train.py(2): second": (75, 0, 0), "train.py(1): first": (40, 0, 0), nowhere: (35, 0, 0)}
     with pytest.raises(NotFoundError, match="no complete step '3'"):
-        build_groups(trace, GroupsParams("line", step="3"))
+        build_groups(trace, PathGroupsParams("line", step="3"))
 
 
 def test_a_trace_without_python_says_that_no_line_is_known() -> None:
-    answer = build_groups(draw("host cpu_op aten::mm 0 10"), GroupsParams("line"))
+    answer = build_groups(draw("host cpu_op aten::mm 0 10"), PathGroupsParams("line"))
     assert [(row.title, row.time_ns) for row in answer.rows] == [("No line of the program recorded", 10_000)]
     assert plain(answer.reasons["rows"]) == "no Python source is recorded (`profile(with_stack=True)`)"
-    assert not build_groups(draw(STEP), GroupsParams("line")).reasons
+    assert not build_groups(draw(STEP), PathGroupsParams("line")).reasons
 
 
 def test_many_small_names_are_one_row() -> None:
     count = MOST_GROUPS + 5
     trace = draw("\n".join(f"host cpu_op op{at} {10 * at} 10" for at in range(count)))
-    *rows, last = build_groups(trace, GroupsParams("operator")).rows
+    *rows, last = build_groups(trace, PathGroupsParams("operator")).rows
     assert (len(rows), last.title, last.others, last.time_ns) == (MOST_GROUPS, "5 more", 5, 50_000)

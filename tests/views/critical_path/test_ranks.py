@@ -11,15 +11,15 @@ from tests.analyses.critical_path.simulator import simulate
 from tests.support.traces import draw, read
 from torch_tb_profiler.analyses.distributed.job_path import RankPath, reduce_path
 from torch_tb_profiler.analyses.distributed.rank_details import rank_details
-from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, path_times
-from torch_tb_profiler.analyses.schedule.chains import UNKNOWN, chains
-from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
+from torch_tb_profiler.analyses.schedule.chains import UNKNOWN_SOURCE, dependency_chains
+from torch_tb_profiler.analyses.schedule.path import PATH_CATEGORIES, path_times
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.trace import NO_CODE
 from torch_tb_profiler.view import Member, Members
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.critical_path.payload import JobPathPayload, RanksParams, Stay
+from torch_tb_profiler.views.critical_path.payload import JobPathParams, JobPathPayload, JobPathSegment
 from torch_tb_profiler.views.critical_path.ranks import build
 
 US = 1_000
@@ -56,10 +56,10 @@ def job(*pictures: str) -> Members[RankPath]:
 
 
 def answer(*pictures: str, step: str = "") -> JobPathPayload:
-    return build(job(*pictures), RanksParams(step=step))
+    return build(job(*pictures), JobPathParams(step=step))
 
 
-def brief(stay: Stay) -> tuple[int | None, str, int, int]:
+def brief(stay: JobPathSegment) -> tuple[int | None, str, int, int]:
     return stay.rank, stay.step, stay.begin_ns // US, (stay.begin_ns + stay.duration_ns) // US
 
 
@@ -133,17 +133,17 @@ def test_without_a_step_there_is_no_path() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_chains_joined_at_their_nodes_are_the_path(seed: int) -> None:
     trace = read(simulate(seed)[0])
-    found, spans = chains(trace), recorded_spans(trace)
-    walked = found.source != UNKNOWN
+    found, spans = dependency_chains(trace), recorded_spans(trace)
+    walked = found.source != UNKNOWN_SOURCE
     assert (found.times.sum(axis=1) == found.end - found.begin)[walked].all()
     assert (found.times >= 0).all()
-    times, node = np.zeros(len(CATEGORIES), np.int64), len(found.end) - 1
+    times, node = np.zeros(len(PATH_CATEGORIES), np.int64), len(found.end) - 1
     operations = len(collectives(trace).event)
     while node != NO_CODE:
         times += found.times[node]
         source = int(found.source[node])
         if 0 <= source < operations:
-            times[CATEGORIES.index("communication")] += found.begin[node] - found.end[source]
+            times[PATH_CATEGORIES.index("communication")] += found.begin[node] - found.end[source]
         node = source
     assert times.sum() == spans.end[0, -1] - spans.begin[0, 0]
     between = times - path_times(trace).sum(axis=0)
@@ -155,6 +155,6 @@ def test_chains_joined_at_their_nodes_are_the_path(seed: int) -> None:
 def test_while_ranks_are_read_nothing_is_said_of_the_whole_job() -> None:
     there, coming = job(EARLY, LATE)
     reading: Member[RankPath] = Member(coming.worker, coming.rank, coming.span, "loading", None, None)
-    payload = build(Members([there, reading]), RanksParams())
+    payload = build(Members([there, reading]), JobPathParams())
     assert payload.headline == ()
     assert plain(payload.reasons["ranks"]) == "1 trace still to be read"

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.traces import BUSY_HOST, draw
 from tests.support.views import ask
-from torch_tb_profiler.analyses.critical_path.passages import passages_between
+from torch_tb_profiler.analyses.critical_path.slices import path_slices_between
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.trace import Trace
 
@@ -55,8 +55,8 @@ def test_device_work_is_lit_where_it_is_recorded_though_its_clock_is_moved() -> 
 
 def test_more_than_can_be_sent_are_joined_where_they_follow_on_a_track() -> None:
     trace = draw(BUSY_HOST)
-    whole = passages_between(trace, 0, 600_000, most=8)
-    joined = passages_between(trace, 0, 600_000, most=7)
+    whole = path_slices_between(trace, 0, 600_000, max_slices=8)
+    joined = path_slices_between(trace, 0, 600_000, max_slices=7)
     assert len(whole.row) == 8
     names = [trace.strings[trace.events.name[row]] for row in joined.row]
     assert names == ["cudaLaunchKernel", "gemm", "aten::mul"]
@@ -66,7 +66,7 @@ def test_more_than_can_be_sent_are_joined_where_they_follow_on_a_track() -> None
 
 def test_what_is_joined_spans_no_gap_that_one_could_see() -> None:
     trace = draw("host cpu_op a 0 10\nhost cpu_op b 300 10\nhost cpu_op c 310 20")
-    joined = passages_between(trace, 0, 330_000, most=2)
+    joined = path_slices_between(trace, 0, 330_000, max_slices=2)
     assert (joined.begin // 1000).tolist() == [0, 300]
     assert (joined.end // 1000).tolist() == [10, 330]
 

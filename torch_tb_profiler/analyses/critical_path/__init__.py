@@ -1,1 +1,1 @@
-"""What bounds a step: its critical path, what a change would bring, how much slack the rest has."""
+"""The critical path: what is on it, what to make faster, and how much slack everything else has."""

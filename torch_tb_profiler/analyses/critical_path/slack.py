@@ -1,6 +1,6 @@
-"""Slack: how much later a point may be reached, or an item end, without the last complete step ending later.
+"""Slack: how much later a point may be reached, or an item may end, without the last complete step ending later.
 
-The recurrences of the schedule backwards: a node's latest time is the earliest that those who wait allow.
+This runs the recurrences of the schedule backwards: a node's latest time is the earliest its dependents allow.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_items
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
 from torch_tb_profiler.model.schedule.replay import NodeRun, computation_order
 from torch_tb_profiler.model.schedule.schedule import Schedule, schedule
 from torch_tb_profiler.model.trace import Int64, Trace, derived
 
-UNBOUNDED = 2**60
-"""Nothing in the complete steps waits for it."""
+UNLIMITED_NS = 2**60
+"""The latest time of a node that nothing in the complete steps waits for."""
 
 
 class Slack(msgspec.Struct, frozen=True):
-    """int64[p] points, int64[n] items, ns; at least UNBOUNDED // 2 where nothing in the complete steps waits."""
+    """The slack of each point, int64[p], and item, int64[n], in ns; UNLIMITED_NS // 2 or more if nothing waits."""
 
     points: Int64
     items: Int64
@@ -26,38 +26,38 @@ class Slack(msgspec.Struct, frozen=True):
 
 @derived
 def slack(trace: Trace) -> Slack:
-    """Slack relative to the end of the last complete step, with all else as recorded."""
+    """Return the slack relative to the end of the last complete step, with everything else as recorded."""
     graph, spans = schedule(trace), recorded_spans(trace)
     count = spans.end.shape[1]
-    latest = _Latest(graph)
+    latest = _LatestTimes(graph)
     if count:
         launched, end = step_items(trace), int(spans.end[0, -1])
         latest.points[graph.step_end[:count]] = end
         latest.ends[launched.order] = end
     for run in reversed(computation_order(trace)):
-        (latest.host if run.of_host else latest.stream)(run)
+        (latest.visit_host if run.of_host else latest.visit_stream)(run)
     return Slack(latest.points - graph.points.time, latest.ends - graph.items.end)
 
 
-class _Latest:
-    """Latest times: of points, and of the ends of items. Caps until a node's run is done, then its answer."""
+class _LatestTimes:
+    """The latest times of points, and of the ends of items: upper bounds until a node's run is processed."""
 
     def __init__(self, graph: Schedule) -> None:
         self.graph = graph
-        self.points = np.full(len(graph.points), UNBOUNDED)
-        self.ends = np.full(len(graph.items), UNBOUNDED)
+        self.points = np.full(len(graph.points), UNLIMITED_NS)
+        self.ends = np.full(len(graph.items), UNLIMITED_NS)
         self.along = np.cumsum(graph.step)
         self.duration = graph.items.end - graph.items.start
         between = np.zeros(len(graph.items), np.int64)
         between[1:] = self.duration[:-1] + graph.gap[1:]
         self.between = np.cumsum(between)
 
-    def host(self, run: NodeRun) -> None:
+    def visit_host(self, run: NodeRun) -> None:
         low, high, graph = run.low, run.high, self.graph
-        caps = self.points[low:high]
+        limits = self.points[low:high]
         if high < len(self.points) and not graph.points.first[high]:
-            caps[-1] = min(caps[-1], self.points[high] - graph.step[high])
-        caps[:] = _backwards(caps, self.along[low:high])
+            limits[-1] = min(limits[-1], self.points[high] - graph.step[high])
+        limits[:] = _propagate_back(limits, self.along[low:high])
         if run.sources is None:
             return
         which = slice(run.sources.low, run.sources.high)
@@ -67,14 +67,14 @@ class _Latest:
         np.minimum.at(self.ends, item[item >= 0], allowed[item >= 0])
         np.minimum.at(self.points, point[point >= 0], allowed[point >= 0])
 
-    def stream(self, run: NodeRun) -> None:
+    def visit_stream(self, run: NodeRun) -> None:
         low, high, graph = run.low, run.high, self.graph
         duration = self.duration[low:high]
         starts = self.ends[low:high] - duration
         if high < len(self.ends) and graph.items.queue[high] == graph.items.queue[low]:
             following = self.ends[high] - self.duration[high]
             starts[-1] = min(starts[-1], following - graph.gap[high] - duration[-1])
-        starts = _backwards(starts, self.between[low:high])
+        starts = _propagate_back(starts, self.between[low:high])
         self.ends[low:high] = starts + duration
         submission = graph.submission[low:high]
         linked = submission >= 0
@@ -85,7 +85,7 @@ class _Latest:
             np.minimum.at(self.ends, graph.waits.source[which], allowed)
 
 
-def _backwards(caps: Int64, along: Int64) -> Int64:
-    """x[k] = min(caps[k], x[k + 1] - (along[k + 1] - along[k]))."""
-    least: Int64 = along + np.minimum.accumulate((caps - along)[::-1])[::-1]
-    return least
+def _propagate_back(limits: Int64, along: Int64) -> Int64:
+    """Solve x[k] = min(limits[k], x[k + 1] - (along[k + 1] - along[k]))."""
+    latest: Int64 = along + np.minimum.accumulate((limits - along)[::-1])[::-1]
+    return latest

@@ -17,22 +17,24 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarize_rank
-from torch_tb_profiler.analyses.schedule.categories import CATEGORIES
-from torch_tb_profiler.analyses.schedule.chains import UNKNOWN, Chains, chains
-from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
+from torch_tb_profiler.analyses.schedule.chains import UNKNOWN_SOURCE, DependencyChains, dependency_chains
+from torch_tb_profiler.analyses.schedule.path import PATH_CATEGORIES
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
 
-_COMMUNICATION = CATEGORIES.index("communication")
+_COMMUNICATION = PATH_CATEGORIES.index("communication")
 
-CHAIN_NODE = np.dtype([("begin", "<i8"), ("end", "<i8"), ("source", "<i8"), ("times", "<i8", (len(CATEGORIES),))])
+CHAIN_NODE = np.dtype(
+    [("begin", "<i8"), ("end", "<i8"), ("source", "<i8"), ("times", "<i8", (len(PATH_CATEGORIES),))]
+)
 
 
 class RankPath(msgspec.Struct, frozen=True):
     """What one rank's trace contributes to the critical path of its job.
 
     step_names  of the complete steps
-    nodes       bytes of an array of CHAIN_NODE, the fields of `Chains`
+    nodes       bytes of an array of CHAIN_NODE, the fields of `DependencyChains`
     """
 
     summary: RankSummary
@@ -43,15 +45,15 @@ class RankPath(msgspec.Struct, frozen=True):
     def steps(self) -> int:
         return len(self.step_names)
 
-    def chains(self) -> Chains:
+    def chains(self) -> DependencyChains:
         """Return the nodes as columns (read-only)."""
         table = np.frombuffer(self.nodes, CHAIN_NODE)
-        return Chains(table["begin"], table["end"], table["source"], table["times"])
+        return DependencyChains(table["begin"], table["end"], table["source"], table["times"])
 
 
 def reduce_path(trace: Trace) -> RankPath:
     """Reduce a trace to its chains and the summary by which ranks are matched."""
-    links, count = chains(trace), recorded_spans(trace).begin.shape[1]
+    links, count = dependency_chains(trace), recorded_spans(trace).begin.shape[1]
     table = np.zeros(len(links.begin), CHAIN_NODE)
     for name in ("begin", "end", "source", "times"):
         table[name] = getattr(links, name)
@@ -96,7 +98,7 @@ def job_path(comparison: RankComparison, paths: Sequence[RankPath]) -> JobPath:
     member = walk.last_to_end()
     if member is None:
         return JobPath((), 0, False)
-    crosses_ranks = any((walk.operation_sources(rank) != UNKNOWN).any() for rank in range(len(paths)))
+    crosses_ranks = any((walk.operation_sources(rank) != UNKNOWN_SOURCE).any() for rank in range(len(paths)))
     return JobPath(tuple(reversed(walk.segments(member))), paths[member].steps, crosses_ranks)
 
 
@@ -127,13 +129,17 @@ class _JobPathWalk:
     def segments(self, member: int) -> list[PathSegment]:
         """Return the path that ends on a rank, from the latest segment to the earliest."""
         segments: list[PathSegment] = []
-        node, operation, times = len(self.chains[member].end) - 1, NO_CODE, np.zeros(len(CATEGORIES), np.int64)
+        node, operation, times = (
+            len(self.chains[member].end) - 1,
+            NO_CODE,
+            np.zeros(len(PATH_CATEGORIES), np.int64),
+        )
         end = int(self.chains[member].end[-1])
         while True:
             chain = self.chains[member]
             times = times + chain.times[node]
             source, begin = int(chain.source[node]), int(chain.begin[node])
-            path_starts = source < 0 or chain.source[source] == UNKNOWN
+            path_starts = source < 0 or chain.source[source] == UNKNOWN_SOURCE
             is_collective = not path_starts and source < len(self.operation_sources(member))
             late = self._last_to_arrive(member, source) if is_collective else None
             if is_collective and late is None:
@@ -146,12 +152,12 @@ class _JobPathWalk:
             if path_starts:
                 return segments
             if late is None:  # a step begins
-                node, operation, end, times = source, NO_CODE, begin, np.zeros(len(CATEGORIES), np.int64)
+                node, operation, end, times = source, NO_CODE, begin, np.zeros(len(PATH_CATEGORIES), np.int64)
                 continue
             member, node, operation = late
             table, arrived = self.comparison.job.table, int(self.chains[member].end[node])
             end = arrived + int(table.end[operation] - table.start[operation])
-            times = np.zeros(len(CATEGORIES), np.int64)
+            times = np.zeros(len(PATH_CATEGORIES), np.int64)
             times[_COMMUNICATION] = end - arrived
 
     def _last_to_arrive(self, member: int, node: int) -> tuple[int, int, int] | None:
@@ -163,7 +169,7 @@ class _JobPathWalk:
             return None
         other = int(table.member[last])
         other_node = last - self.first_row[other]
-        return None if self.chains[other].source[other_node] == UNKNOWN else (other, other_node, last)
+        return None if self.chains[other].source[other_node] == UNKNOWN_SOURCE else (other, other_node, last)
 
     def _step_at(self, member: int, time: int) -> int:
         """Return the complete step of a rank that contains `time`."""
@@ -173,7 +179,7 @@ class _JobPathWalk:
 
 def path_times_by_rank(path: JobPath, members: int) -> Int64:
     """Return int64[members, len(CATEGORIES)], the ns of the path on each rank by category."""
-    times = np.zeros((members, len(CATEGORIES)), np.int64)
+    times = np.zeros((members, len(PATH_CATEGORIES)), np.int64)
     for segment in path.segments:
         times[segment.member] += np.array(segment.times, np.int64)
     return times

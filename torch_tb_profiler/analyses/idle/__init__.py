@@ -1,1 +1,1 @@
-"""Idle time: when a device runs nothing, what the host did that kept it waiting, and what emptied its queue."""
+"""Idle time of a device: sums per step, causes as a table and a flame graph, single moments."""

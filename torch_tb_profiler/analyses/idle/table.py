@@ -1,42 +1,59 @@
-"""Idle time in rows: by cause, and in each cause by a subject, such as the slice that the host was in."""
+"""Idle time as a table: by cause, and within a cause by subject, such as the slice that the host was in.
+
+Each row can have a saving: by how much the steps would be shorter if the host took no time there, from a replay of
+the schedule without it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.places import places
-from torch_tb_profiler.analyses.schedule.segments import Segments, in_step, segments
+from torch_tb_profiler.analyses.schedule.causes import Cause
+from torch_tb_profiler.analyses.schedule.places import program_places
+from torch_tb_profiler.analyses.schedule.segments import IdleSegments, idle_segments, step_mask
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
+from torch_tb_profiler.analyses.schedule.what_if import (
+    WhatIfTarget,
+    host_time_target,
+    max_curves,
+    replay_unavailable_reason,
+    step_times_without,
+)
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
+from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.model.schedule.items import clock_shift_ns
 from torch_tb_profiler.model.trace import NO_CODE, Float64, Int8, Int32, Int64, Trace, derived
 
-By = Literal["cause", "emptied_by", "operator", "module", "frame"]
-"""What the subject of a row is: the slice to blame; the call that emptied the queue, with its operator; the
-operator, module or line of the program that the blamed slice belongs to."""
+SubjectKind = Literal["cause", "emptied_by", "operator", "module", "frame"]
+"""What the subject of a row is: the slice to blame; the call that drained the queue, with its operator; the
+operator, module, or line of the program that the blamed slice belongs to."""
 
 
 class IdleTable(msgspec.Struct, frozen=True):
-    """Rows of idle time, most first; columns of length g, times in ns.
+    """Rows of idle time, largest first; columns of length g, times in ns.
 
-    cause     int8   a Cause
-    subject   None where nothing is recorded, and of `emptied_by` where the device caught up with the host
-    event     int32  what to blame of the longest part, NO_CODE if nothing is recorded
-    begin, end int64 of the longest part, on the device's own clock
-    time      int64
-    gaps      int64  gaps with a part of this row
-    median    float64  of the parts
-    emptied   int32  the call that had emptied the queue before most of the time, NO_CODE if none had
-    emptied_time  int64  time before which a call had emptied the queue
-    members   position of each part of `segments`, by row
+    segments     the idle segments of the device or stream
+    groups       the rows before they are sorted; `order` has the group of each row
+    selected     positions of the segments in the chosen steps
+    cause        int8   a Cause
+    subject      None where nothing is recorded, and for `emptied_by` where the device caught up with the host
+    event        int32  the event to blame for the longest segment, NO_CODE if nothing is recorded
+    begin, end   int64  the longest segment, on the device's own clock
+    time         int64
+    gaps         int64  gaps with a segment of this row
+    median       float64  of the segments
+    emptied_by   int32  the call that drained the queue before most of the time, NO_CODE if none did
+    emptied_time int64  time before which a call had drained the queue
     """
 
-    segments: Segments
+    segments: IdleSegments
     groups: Groups
-    kept: Int64
+    selected: Int64
     order: Int64
     cause: Int8
     subject: tuple[str | None, ...]
@@ -46,44 +63,51 @@ class IdleTable(msgspec.Struct, frozen=True):
     time: Int64
     gaps: Int64
     median: Float64
-    emptied: Int32
+    emptied_by: Int32
     emptied_time: Int64
 
     def members(self, row: int) -> Int64:
-        """Positions in `segments` of the parts of a row."""
-        return self.kept[self.groups.members(int(self.order[row]))]
+        """Return the positions in `segments` of a row's segments."""
+        return self.selected[self.groups.members(int(self.order[row]))]
 
-    def gaps_of(self, rows: Sequence[int]) -> int:
-        """How many gaps have a part of any of these rows."""
+    def count_gaps(self, rows: Sequence[int]) -> int:
+        """Return how many gaps have a segment of any of these rows."""
         wanted = np.zeros(len(self.cause), np.bool_)
         wanted[self.order[rows]] = True
         seen = np.zeros(len(self.segments.gaps.begin), np.bool_)
-        seen[self.segments.gap[self.kept[wanted[self.groups.which]]]] = True
+        seen[self.segments.gap[self.selected[wanted[self.groups.which]]]] = True
         return int(seen.sum())
 
 
+class IdleGains(msgspec.Struct, frozen=True):
+    """Savings in ns of all complete steps together, by row of the table and by Cause."""
+
+    rows: Mapping[int, int]
+    causes: Mapping[int, int]
+
+
 @derived
-def idle_table(trace: Trace, device: int, stream: int | None, by: By, step: str = "") -> IdleTable:
-    """Raises NotFoundError for an unknown step, or one that is not complete."""
-    idle = segments(trace, device, stream)
-    kept = np.flatnonzero(in_step(trace, idle, step))
+def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, step: str = "") -> IdleTable:
+    """Return the idle time of a device or stream; raise NotFoundError if `step` isn't a complete step."""
+    idle = idle_segments(trace, device, stream)
+    selected = np.flatnonzero(step_mask(trace, idle, step))
     code, texts = _subjects(trace, idle, by)
-    groups = group(idle.cause[kept].astype(np.int64), code[kept])
-    length = idle.length[kept]
+    groups = group(idle.cause[selected].astype(np.int64), code[selected])
+    length = idle.length[selected]
     time = groups.sums(length)
     order = np.argsort(-time, kind="stable")
     longest = np.empty(len(groups), np.int64)
     by_length = np.argsort(length, kind="stable")
     longest[groups.which[by_length]] = by_length  # the last write wins
-    top = kept[longest[order]]
-    called = idle.gaps.emptied_by[idle.gap[kept]]
-    emptied, emptied_time = _emptied(trace, groups, called, length)
-    pairs = group(groups.which, idle.gap[kept])
+    top = selected[longest[order]]
+    drained_by = idle.gaps.emptied_by[idle.gap[selected]]
+    emptied_by, emptied_time = _queue_drains(trace, groups, drained_by, length)
+    pairs = group(groups.which, idle.gap[selected])
     gaps = np.bincount(groups.which[pairs.first], minlength=len(groups))
     return IdleTable(
         segments=idle,
         groups=groups,
-        kept=kept,
+        selected=selected,
         order=order,
         cause=idle.cause[top],
         subject=tuple(texts[text] if text >= 0 else None for text in code[top].tolist()),
@@ -93,38 +117,72 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: By, step: str 
         time=time[order],
         gaps=gaps[order],
         median=order_statistics(groups, length, 0.5).quantiles[0][order] if len(groups) else np.empty(0),
-        emptied=emptied[order],
+        emptied_by=emptied_by[order],
         emptied_time=emptied_time[order],
     )
 
 
-def _emptied(trace: Trace, groups: Groups, called: Int32, length: Int64) -> tuple[Int32, Int64]:
-    """Per row the call by whose name most time was emptied, and the time emptied by any."""
-    known = called >= 0
+def idle_gains(trace: Trace, table: IdleTable) -> IdleGains:
+    """Return the savings of the largest rows for which the host is late, and of their causes as a whole.
+
+    A saving is at most the idle time in question. Rows for which the device itself starts late have none, and no
+    row has one where the schedule doesn't explain the trace.
+    """
+    if replay_unavailable_reason(trace) is not None:
+        return IdleGains({}, {})
+    late = [row for row, cause in enumerate(table.cause.tolist()) if cause <= Cause.UNRECORDED]
+    rows = late[: max_curves(trace)]
+    if not rows:
+        return IdleGains({}, {})
+    rows_of_cause: dict[int, list[int]] = {}
+    for row in late:
+        rows_of_cause.setdefault(int(table.cause[row]), []).append(row)
+    causes = list(dict.fromkeys(int(table.cause[row]) for row in rows))
+    with_several_rows = [cause for cause in causes if len(rows_of_cause[cause]) > 1]
+    parts = [_idle_target(trace, table, [row]) for row in rows]
+    parts += [_idle_target(trace, table, rows_of_cause[cause]) for cause in with_several_rows]
+    spans = recorded_spans(trace)
+    saved = ((spans.mean_ns[0] - step_times_without(trace, parts)) * spans.end.shape[1]).tolist()
+    of_rows = dict(zip(rows, saved[: len(rows)], strict=True))
+    of_causes = dict(zip(with_several_rows, saved[len(rows) :], strict=True))
+    with_one_row = {cause: of_rows[rows_of_cause[cause][0]] for cause in causes if cause not in of_causes}
+    return IdleGains(of_rows, of_causes | with_one_row)
+
+
+def _idle_target(trace: Trace, table: IdleTable, rows: Sequence[int]) -> WhatIfTarget:
+    """Return the host's time in the idle segments of these rows as a what-if target."""
+    idle, shift = table.segments, clock_shift_ns(trace)
+    mine = np.concatenate([table.members(row) for row in rows])
+    return host_time_target(trace, merge(idle.begin[mine] + shift, idle.end[mine] + shift))
+
+
+def _queue_drains(trace: Trace, groups: Groups, drained_by: Int32, length: Int64) -> tuple[Int32, Int64]:
+    """Return per group the call that drained the queue before most time, by name, and the time drained by any."""
+    known = drained_by >= 0
     time = groups.sums(np.where(known, length, 0))
-    emptied = np.full(len(groups), NO_CODE, np.int32)
-    pairs = group(groups.which[known], trace.events.name[called[known]])
+    emptied_by = np.full(len(groups), NO_CODE, np.int32)
+    pairs = group(groups.which[known], trace.events.name[drained_by[known]])
     sums = pairs.sums(length[known])
     ascending = np.argsort(sums, kind="stable")
     first = np.flatnonzero(known)[pairs.first[ascending]]
-    emptied[groups.which[first]] = called[first]
-    return emptied, time
+    emptied_by[groups.which[first]] = drained_by[first]
+    return emptied_by, time
 
 
-def _subjects(trace: Trace, idle: Segments, by: By) -> tuple[Int64, tuple[str, ...]]:
-    """(code of the subject of each part, NO_CODE for none; their texts)."""
+def _subjects(trace: Trace, idle: IdleSegments, by: SubjectKind) -> tuple[Int64, tuple[str, ...]]:
+    """Return (code of each segment's subject or NO_CODE, the subjects)."""
     if by in ("operator", "module"):
-        return places(trace, idle.row, by)
+        return program_places(trace, idle.row, by)
     if by == "frame":
-        return places(trace, idle.row, "line")
+        return program_places(trace, idle.row, "line")
     if by == "emptied_by":
-        return _emptying(trace, idle.gaps.emptied_by[idle.gap])
+        return _draining_calls(trace, idle.gaps.emptied_by[idle.gap])
     names = trace.events.name
     return np.where(idle.row >= 0, names[idle.row], NO_CODE).astype(np.int64), tuple(trace.strings)
 
 
-def _emptying(trace: Trace, call: Int32) -> tuple[Int64, tuple[str, ...]]:
-    """Calls by their name and the operator around them: cudaStreamSynchronize in aten::item."""
+def _draining_calls(trace: Trace, call: Int32) -> tuple[Int64, tuple[str, ...]]:
+    """Return calls by their name and the operator around them: cudaStreamSynchronize in aten::item."""
     names, known = trace.events.name, call >= 0
     operator = np.where(known, enclosing_operators(trace)[call], NO_CODE)
     around = np.where(operator >= 0, names[operator], NO_CODE)

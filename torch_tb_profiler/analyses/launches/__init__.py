@@ -1,1 +1,1 @@
-"""How the host hands work to the devices: launch calls, queues, copies and sequences of work that repeat."""
+"""Launch calls, queues, copies, and repeated sequences of device work."""

@@ -1,4 +1,4 @@
-"""Launch calls: how long they take on the host, how long their work takes, how late it starts.
+"""Launch calls: how long they take on the host, how long their work takes, how late it starts, and their pace.
 
 cudaLaunchKernel |-- call --|
 gemm                            |--- work ---|
@@ -10,27 +10,33 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.schedule.causes import LAUNCH_BOUND_CAUSES
+from torch_tb_profiler.analyses.schedule.gaps import complete_step_windows, items_by_start
+from torch_tb_profiler.analyses.schedule.segments import idle_segments
 from torch_tb_profiler.analyses.shared.grouping import group, order_statistics
+from torch_tb_profiler.base.intervals import covered_time
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace, derived, distinct_codes
 
 SLOW_CALL_NS = 50_000
-"""A launch call that takes longer is an outlier: the host was held up in it."""
+"""A launch call that takes longer is an outlier: something blocked the host in it."""
 
 LONG_DELAY_NS = 100_000
-"""Work that starts later than this after its call had waited: for its turn on the stream, or for the device."""
+"""Work that starts later than this after its call was queued behind other work, or the device was held up."""
 
 
 class LaunchCalls(msgspec.Struct, frozen=True):
-    """Calls that put work on a device, in order of their rows. Columns of length k, times in ns.
+    """Calls that put work on a device, in order of their rows; columns of length k, times in ns.
 
     call     int32  row of the call
     first    int32  row of its item that starts first
-    items    int64  how many kernels, copies and memsets it launched; those of a graph share one call
+    items    int64  number of kernels, copies and memsets it launched; those of a graph share one call
     call_ns  int64  duration of the call
     work_ns  int64  sum of the durations of its items
-    delay_ns int64  from the end of the call to the start of its first item; 0 where that starts earlier
+    delay_ns int64  from the end of the call to the start of its first item; 0 if that starts earlier
     """
 
     call: Int32
@@ -42,13 +48,13 @@ class LaunchCalls(msgspec.Struct, frozen=True):
 
 
 class ApiCalls(msgspec.Struct, frozen=True):
-    """Launch calls by their name: columns with an entry per name, the most time in calls first; times in ns.
+    """Launch calls by API name, largest time in calls first; columns with one entry per name, times in ns.
 
     event        int32  row of the longest call
-    calls, items int64  calls, and the work they launched
+    calls, items int64  number of calls and of the items they launched
     call_ns, work_ns, delay_ns  int64  sums
     median_call, median_work, median_delay  float64
-    short        int64  calls whose work is shorter than the call, which itself is no outlier
+    short        int64  calls whose work is shorter than the call, without slow calls
     slow         int64  calls longer than `slow_call_ns`
     delayed      int64  calls whose work starts more than `long_delay_ns` after them
     """
@@ -67,11 +73,24 @@ class ApiCalls(msgspec.Struct, frozen=True):
     delayed: Int64
 
 
+class LaunchPace(msgspec.Struct, frozen=True):
+    """How fast the host launches work and the device finishes it: medians in the complete steps, ns.
+
+    launch_ns     from one launch call to the next on its thread; None without launches
+    item_ns       duration of a kernel, copy or memset; None without work
+    launch_bound  the host's launching causes most idle time, and no call had drained the queue before
+    """
+
+    launch_ns: float | None
+    item_ns: float | None
+    launch_bound: bool
+
+
 def launch_calls(trace: Trace, work: Int32) -> LaunchCalls:
-    """The calls that launched some device work; work without a recorded call is left out."""
+    """Return the calls that launched some device work; work without a recorded call is left out."""
     rows, launch = device_launches(trace)
-    kept = np.isin(rows, work) & (launch >= 0)
-    rows, launch = rows[kept], launch[kept]
+    chosen = np.isin(rows, work) & (launch >= 0)
+    rows, launch = rows[chosen], launch[chosen]
     start, finish = trace.events.start, event_ends(trace)
     order = np.lexsort((start[rows], launch))
     rows, launch = rows[order], launch[order]
@@ -90,7 +109,7 @@ def launch_calls(trace: Trace, work: Int32) -> LaunchCalls:
 def api_calls(
     trace: Trace, calls: LaunchCalls, slow_call_ns: int = SLOW_CALL_NS, long_delay_ns: int = LONG_DELAY_NS
 ) -> ApiCalls:
-    """The statistics of each API: of any vendor, whatever its name, since all that counts is that it has work."""
+    """Return the statistics of each launch API. Any call with work counts, whatever its vendor and name."""
     groups = group(trace.events.name[calls.call])
     call_ns = groups.sums(calls.call_ns)
     order = np.argsort(-call_ns, kind="stable")
@@ -99,10 +118,10 @@ def api_calls(
     longest = np.empty(len(groups), np.int64)
     longest[groups.which[by_length]] = by_length  # the last write wins
 
-    def count(holds: Bool) -> Int64:
-        return np.bincount(groups.which[holds], minlength=len(groups))[order]
+    def count(chosen: Bool) -> Int64:
+        return np.bincount(groups.which[chosen], minlength=len(groups))[order]
 
-    def median(values: Int64) -> Float64:
+    def medians(values: Int64) -> Float64:
         return order_statistics(groups, values, 0.5).quantiles[0][order]
 
     return ApiCalls(
@@ -112,10 +131,28 @@ def api_calls(
         call_ns=call_ns[order],
         work_ns=groups.sums(calls.work_ns)[order],
         delay_ns=groups.sums(calls.delay_ns)[order],
-        median_call=median(calls.call_ns),
-        median_work=median(calls.work_ns),
-        median_delay=median(calls.delay_ns),
+        median_call=medians(calls.call_ns),
+        median_work=medians(calls.work_ns),
+        median_delay=medians(calls.delay_ns),
         short=count(~slow & (calls.work_ns < calls.call_ns)),
         slow=count(slow),
         delayed=count(calls.delay_ns > long_delay_ns),
+    )
+
+
+@derived
+def launch_pace(trace: Trace, device: int) -> LaunchPace:
+    """Return the pace of launches and work on one device."""
+    items, idle = items_by_start(trace, device), idle_segments(trace, device)
+    inside = covered_time(complete_step_windows(steps(trace)), items.start, items.start + 1) > 0
+    calls = distinct_codes(items.call[inside])
+    thread, start = trace.events.thread[calls], trace.events.start[calls]
+    order = np.lexsort((start, thread))
+    between = np.diff(start[order])[np.diff(thread[order]) == 0]
+    duration = (items.end - items.start)[inside]
+    launching = np.isin(idle.cause, LAUNCH_BOUND_CAUSES) & (idle.gaps.emptied_by[idle.gap] < 0)
+    return LaunchPace(
+        launch_ns=median(between) if len(between) else None,
+        item_ns=median(duration) if len(duration) else None,
+        launch_bound=bool(2 * idle.length[launching].sum() > idle.length.sum()),
     )

@@ -1,37 +1,53 @@
-"""Device work that repeats in one order: the layers of a model, without being told where they begin.
+"""Sequences of device work that repeat in one order (the layers of a model), where they come from, and savings.
 
-The names on each stream, cut where a step begins, are a list of codes. The stretches that repeat are made as
-long as they go; then, the best first, each takes the work that no other has taken.
+The kernel names on each stream, cut where a step begins, are a list of codes. Repeated stretches are made as long
+as possible; then, best first, each takes the work that no better one has taken.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.launches.grams import maximal, repeats
+from torch_tb_profiler.analyses.launches.repeats import extend_repeats, find_repeats
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
+from torch_tb_profiler.analyses.schedule.what_if import (
+    host_time_target,
+    replay_unavailable_reason,
+    step_times_without,
+)
 from torch_tb_profiler.analyses.shared.device_work import chosen_work
 from torch_tb_profiler.analyses.shared.grouping import launch_times
+from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.base.intervals import merge
+from torch_tb_profiler.base.markers import is_step
+from torch_tb_profiler.model.calls.calltree import call_tree
+from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
+from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, name_mask
 
-# Kernels that read and write each element once: of PyTorch, of Triton's and NVFuser's code generators.
+# Kernels of PyTorch and of Triton's and NVFuser's code generators that read and write each element once.
 _ELEMENTWISE = re.compile(
     r"elementwise_kernel|^triton_poi_|CatArrayBatch|pointwise|^nvfuser_pointwise", re.IGNORECASE
 )
 
+MIN_RUNS = 3
+"""Fewest runs of a sequence."""
 
-class Sequence(msgspec.Struct, frozen=True):
-    """A sequence of device work.
 
-    rows       int32[runs, length]  its work, a line per run, in order of time
-    time_ns    of all its runs together
-    fusion_ns  at most what fusing its elementwise kernels, where some follow each other, can save: of each such
-               group all but its longest, since a fused kernel reads and writes at least what that one does
+class WorkSequence(msgspec.Struct, frozen=True):
+    """A sequence of device work that repeats.
+
+    rows       int32[runs, length]  its work, one line per run, in order of time
+    time_ns    of all runs together
+    fusion_ns  upper bound of what fusing neighboring elementwise kernels saves: all but the longest of each group,
+               since a fused kernel reads and writes at least as much as that one
     """
 
     rows: Int32
@@ -47,13 +63,10 @@ class Sequence(msgspec.Struct, frozen=True):
         return int(self.rows.shape[1])
 
 
-class Sequences(msgspec.Struct, frozen=True):
-    """Sequences without common work, in the order in which they were chosen.
+class WorkSequences(msgspec.Struct, frozen=True):
+    """Sequences without common work, best first. `time_ns`: duration of all work that was searched."""
 
-    time_ns  durations of all work that was looked at
-    """
-
-    sequences: tuple[Sequence, ...]
+    sequences: tuple[WorkSequence, ...]
     time_ns: int
 
     @property
@@ -62,34 +75,31 @@ class Sequences(msgspec.Struct, frozen=True):
 
 
 @derived
-def sequences(trace: Trace, device: int | None = None, stream: int | None = None, most: int = 8) -> Sequences:
-    """At most `most` sequences of two and more, each run at least 3 times and twice per step."""
+def work_sequences(
+    trace: Trace, device: int | None = None, stream: int | None = None, max_sequences: int = 8
+) -> WorkSequences:
+    """Return the best sequences of two and more items, each with at least MIN_RUNS runs and two per step."""
     work = chosen_work(trace, rows_of_kind(trace, *DEVICE_KINDS), "", device, stream)
-    codes, rows = _codes(trace, work)
+    codes, rows = _name_codes(trace, work)
     duration = (event_ends(trace) - trace.events.start)[rows]
     cost = np.where(rows >= 0, duration, 0)
     before = np.append(0, np.cumsum(cost))
     spans = steps(trace)
-    least = max(3, 2 * len(spans.names) if spans.recorded else 3)
-    chosen = _cover(maximal(codes, repeats(codes, before, least)), before, len(codes), least, most)
+    min_runs = max(MIN_RUNS, 2 * len(spans.names) if spans.recorded else MIN_RUNS)
+    repeats = extend_repeats(codes, find_repeats(codes, before, min_runs))
     elementwise = name_mask(trace.strings, lambda name: _ELEMENTWISE.search(name) is not None)
-    repeated = []
-    for length, positions in chosen:
+    sequences = []
+    for length, positions in _choose_disjoint(repeats, before, len(codes), min_runs, max_sequences):
         mine = rows[positions[:, None] + np.arange(length)]
         time = int((before[positions + length] - before[positions]).sum())
-        saved = _fusible(elementwise[trace.events.name[mine[0]]], duration_of(trace, mine))
-        repeated.append(Sequence(mine, time, saved))
-    return Sequences(tuple(repeated), int(cost.sum()))
+        durations = event_ends(trace)[mine] - trace.events.start[mine]
+        saved = _fusion_saving(elementwise[trace.events.name[mine[0]]], durations)
+        sequences.append(WorkSequence(mine, time, saved))
+    return WorkSequences(tuple(sequences), int(cost.sum()))
 
 
-def duration_of(trace: Trace, rows: Int32) -> Int64:
-    """ns, in the shape of the rows."""
-    lasting: Int64 = event_ends(trace)[rows] - trace.events.start[rows]
-    return lasting
-
-
-def _codes(trace: Trace, work: Int32) -> tuple[Int64, Int32]:
-    """(names of the work as codes, -1 between streams and between steps; its rows, -1 likewise)."""
+def _name_codes(trace: Trace, work: Int32) -> tuple[Int64, Int32]:
+    """Return (codes of the work's names, its rows); both are -1 between streams and between steps."""
     stream = np.unique(np.stack([device_ids(trace)[work], stream_ids(trace)[work]]), axis=1, return_inverse=True)[
         1
     ]
@@ -97,46 +107,100 @@ def _codes(trace: Trace, work: Int32) -> tuple[Int64, Int32]:
     order = np.lexsort((trace.events.start[work], stream))
     work, stream = work[order], stream[order]
     step = np.searchsorted(steps(trace).host_starts, launch_times(trace, work), "right")
-    cut = np.flatnonzero((np.diff(stream) != 0) | (np.diff(step) != 0)) + 1
+    borders = np.flatnonzero((np.diff(stream) != 0) | (np.diff(step) != 0)) + 1
     codes = np.unique(trace.events.name[work], return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return np.insert(codes, cut, -1), np.insert(work, cut, -1)
+    return np.insert(codes, borders, -1), np.insert(work, borders, -1)
 
 
-def _worth(before: Int64, length: int, positions: Int64) -> float:
-    """Time that the stretch covers; longer and more frequent ones are preferred, where it makes a difference."""
-    covered = int((before[positions + length] - before[positions]).sum())
-    return covered * (1 - 1 / length) * (1 - 1 / len(positions))
+def _score(before: Int64, length: int, positions: Int64) -> float:
+    """Return the time that a repeat covers, with a small preference for longer and more frequent ones."""
+    time = int((before[positions + length] - before[positions]).sum())
+    return time * (1 - 1 / length) * (1 - 1 / len(positions))
 
 
-def _cover(
-    stretches: list[tuple[int, Int64]], before: Int64, count: int, least: int, most: int
+def _choose_disjoint(
+    repeats: list[tuple[int, Int64]], before: Int64, count: int, min_runs: int, max_sequences: int
 ) -> list[tuple[int, Int64]]:
-    """The most worthy first, without what is taken already; one that keeps less than half of its runs is left."""
-    taken = np.zeros(count + 1, np.int64)
-    so_far = np.zeros(count + 1, np.int64)
+    """Choose repeats by score, without work already taken; one that loses more than half its runs is skipped."""
+    changes = np.zeros(count + 1, np.int64)
+    taken_before = np.zeros(count + 1, np.int64)
     chosen: list[tuple[int, Int64]] = []
-    for length, positions in sorted(stretches, key=lambda each: -_worth(before, *each)):
-        if len(chosen) == most:
+    for length, positions in sorted(repeats, key=lambda each: -_score(before, *each)):
+        if len(chosen) == max_sequences:
             break
-        free = positions[so_far[positions + length] == so_far[positions]]
-        if len(free) < max(least, len(positions) / 2):
+        free = positions[taken_before[positions + length] == taken_before[positions]]
+        if len(free) < max(min_runs, len(positions) / 2):
             continue
-        np.add.at(taken, free, 1)
-        np.add.at(taken, free + length, -1)
-        so_far = np.append(0, np.cumsum(np.cumsum(taken[:-1]) > 0))
+        np.add.at(changes, free, 1)
+        np.add.at(changes, free + length, -1)
+        taken_before = np.append(0, np.cumsum(np.cumsum(changes[:-1]) > 0))
         chosen.append((length, free))
     return chosen
 
 
-def _fusible(elementwise: np.ndarray, duration: Int64) -> int:
-    """All but the longest of each group of neighboring elementwise kernels, over all runs."""
-    saved, at = 0, 0
-    while at < len(elementwise):
-        end = at
+def _fusion_saving(elementwise: Bool, duration: Int64) -> int:
+    """Return the time of all but the longest of each group of neighboring elementwise kernels, over all runs."""
+    saved, begin = 0, 0
+    while begin < len(elementwise):
+        end = begin
         while end < len(elementwise) and elementwise[end]:
             end += 1
-        if end - at > 1:
-            group = duration[:, at:end]
-            saved += int((group.sum(axis=1) - group.max(axis=1)).sum())
-        at = end + 1
+        if end - begin > 1:
+            neighbors = duration[:, begin:end]
+            saved += int((neighbors.sum(axis=1) - neighbors.max(axis=1)).sum())
+        begin = end + 1
     return saved
+
+
+def graph_capture_savings(trace: Trace, sequences: Sequence[WorkSequence]) -> list[int] | None:
+    """Return ns by which capturing each sequence in a graph would shorten the complete steps together.
+
+    Each is captured alone: the host takes no time from the first to the last launch of a run; waits remain.
+    None where a replay can't estimate it.
+    """
+    if replay_unavailable_reason(trace) is not None:
+        return None
+    items = schedule(trace).items
+    launch = np.full(len(trace), NO_CODE, np.int32)
+    launch[items.row] = items.call
+    parts = []
+    for sequence in sequences:
+        calls = launch[sequence.rows]
+        calls = calls[(calls >= 0).all(axis=1)]
+        first = trace.events.start[calls].min(axis=1, initial=np.iinfo(np.int64).max)
+        parts.append(host_time_target(trace, merge(first, event_ends(trace)[calls].max(axis=1, initial=0))))
+    if not parts:
+        return []
+    spans = recorded_spans(trace)
+    saved: list[int] = ((spans.mean_ns[0] - step_times_without(trace, parts)) * spans.end.shape[1]).tolist()
+    return saved
+
+
+def common_slice(trace: Trace, work: Int32) -> int:
+    """Return the row of the innermost module, operator, annotation, or frame that launched all of some work.
+
+    NO_CODE if none did. A call that launched all of it (a graph) is itself that slice. A step doesn't count: it
+    launches everything.
+    """
+    rows, launch = device_launches(trace)
+    order = np.argsort(rows)
+    calls = launch[order][np.searchsorted(rows[order], work)]
+    if len(calls) == 0 or (calls < 0).any():
+        return NO_CODE
+    tree = call_tree(trace)
+    common = _enclosing_slices(tree.parent, int(calls[0]))
+    for call in np.unique(calls[1:]).tolist():
+        enclosing = set(_enclosing_slices(tree.parent, call))
+        common = [row for row in common if row in enclosing]
+    while common and is_step(name_of(trace, common[0])):
+        common = common[1:]
+    return common[0] if common else NO_CODE
+
+
+def _enclosing_slices(parent: Int32, row: int) -> list[int]:
+    """Return a slice and those around it, innermost first."""
+    chain = []
+    while row != NO_CODE:
+        chain.append(row)
+        row = int(parent[row])
+    return chain

@@ -12,17 +12,18 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding, Gain
 from torch_tb_profiler.analyses.overview.idle import device_busy, step_windows
-from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
-from torch_tb_profiler.analyses.schedule.targets import (
-    Target,
-    call_target,
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
+from torch_tb_profiler.analyses.schedule.what_if import (
+    WhatIfTarget,
+    device_work_target,
+    host_time_target,
+    merge_targets,
+    parse_target,
+    removed_calls_target,
+    replay_unavailable_reason,
+    step_times_without,
     sync_names,
-    target,
-    time_target,
-    together,
-    work_target,
 )
-from torch_tb_profiler.analyses.schedule.what_if import unexplained, without
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import covered_time, intersect, merge, subtract
 from torch_tb_profiler.model.calls.links import device_links
@@ -44,36 +45,38 @@ def measured(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
 def gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     """Of each finding."""
     shares = measured(trace, findings)
-    replayed = unexplained(trace) is None
+    replayed = replay_unavailable_reason(trace) is None
     parts = [_part(trace, finding) if replayed else None for finding in findings]
     cases = [part for part in parts if part is not None]
     now = recorded_spans(trace).mean_ns[0] if cases else 0
-    times = iter((now - without(trace, cases)).tolist() if cases else ())
+    times = iter((now - step_times_without(trace, cases)).tolist() if cases else ())
     return [
         share if part is None else Gain(float(next(times)), share.measured_ns, "what_if")
         for share, part in zip(shares, parts, strict=True)
     ]
 
 
-def _part(trace: Trace, finding: Finding) -> Target | None:
+def _part(trace: Trace, finding: Finding) -> WhatIfTarget | None:
     """What following the advice takes out of the schedule; None if that is not in it, such as another process."""
     match finding.id:
         case "data_loading" | "allocator":
             part = _named(trace, finding.id)
         case "start_up" | "host_code" | "launch_bound":
-            part = time_target(trace, finding.during)
+            part = host_time_target(trace, finding.during)
         case "synchronization":
             part = _waits(trace, finding.rows)
         case "pageable_copies":
             links = device_links(trace)
             calls = links.launch[np.isin(links.rows, finding.rows) & (links.launch >= 0)]
-            part = together([work_target(trace, finding.rows, finding.during), call_target(trace, calls)])
+            part = merge_targets(
+                [device_work_target(trace, finding.rows, finding.during), removed_calls_target(trace, calls)]
+            )
         case "communication" | "late_rank":
-            part = work_target(
+            part = device_work_target(
                 trace, np.flatnonzero(communication_kernels(trace)).astype(np.int32), finding.during
             )
         case "optimizer_loop" if not finding.on_device:
-            part = time_target(trace, finding.during)
+            part = host_time_target(trace, finding.during)
         case (
             "mixed_precision"
             | "layout_conversion"
@@ -82,7 +85,7 @@ def _part(trace: Trace, finding: Finding) -> Target | None:
             | "elementwise_chains"
             | "optimizer_loop"
         ):
-            part = work_target(trace, finding.rows, finding.during)
+            part = device_work_target(trace, finding.rows, finding.during)
         case _:
             return None
     if part is None or not (part.host.any() or part.device.any() or part.edges.any()):
@@ -90,19 +93,19 @@ def _part(trace: Trace, finding: Finding) -> Target | None:
     return part
 
 
-def _named(trace: Trace, spelled: str) -> Target | None:
+def _named(trace: Trace, spelled: str) -> WhatIfTarget | None:
     try:
-        return target(trace, spelled)
+        return parse_target(trace, spelled)
     except NotFoundError:
         return None
 
 
-def _waits(trace: Trace, calls: Int32) -> Target | None:
+def _waits(trace: Trace, calls: Int32) -> WhatIfTarget | None:
     """All waits in the operators in which these calls are, as the Critical path names them."""
     names = sync_names(trace)[np.isin(schedule(trace).edges.call, calls)]
     targets = [_named(trace, f"sync:{trace.strings[code]}") for code in np.unique(names[names >= 0]).tolist()]
     known = [each for each in targets if each is not None]
-    return together(known) if known else None
+    return merge_targets(known) if known else None
 
 
 def _share(trace: Trace, finding: Finding) -> float:

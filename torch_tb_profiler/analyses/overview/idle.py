@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.gaps import gaps
+from torch_tb_profiler.analyses.schedule.gaps import device_gaps
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, intersect, merge, subtract, union
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
 from torch_tb_profiler.model.calls.links import device_launches
@@ -61,7 +61,7 @@ def host_late(trace: Trace) -> Intervals:
     tail = alone.starts >= device_busy(trace).ends[-1:].max(initial=0)
     late = _only(alone, tail & (alone.ends - alone.starts > LONG_NS))
     for device in np.unique(device_items(trace).device).tolist():
-        table = gaps(trace, device)
+        table = device_gaps(trace, device)
         until = np.where(table.thread >= 0, table.late_until, table.end)
         late = union(late, merge(table.begin, np.where(table.next >= 0, until, table.begin)))
     return intersect(alone, late)
@@ -75,7 +75,7 @@ def device_late(trace: Trace) -> Intervals:
     """
     submitted = NO_INTERVALS
     for device in np.unique(device_items(trace).device).tolist():
-        table = gaps(trace, device)
+        table = device_gaps(trace, device)
         known = (table.thread >= 0) & (table.next >= 0)
         submitted = union(submitted, merge(table.late_until[known], table.end[known]))
     return subtract(intersect(idle(trace), submitted), host_late(trace))

@@ -1,1 +1,1 @@
-"""What several features read from the schedule of a trace: idle time, the path, and what a change would bring."""
+"""The schedule of a trace: idle gaps and their causes, the critical path, and what-if replays."""

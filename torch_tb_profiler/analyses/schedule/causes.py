@@ -1,20 +1,39 @@
-"""Causes of idle time, and which of them a host slice stands for."""
+"""Why a device is idle: the causes, and which of them a host thread stands for at every instant.
+
+enumerate(DataLoader) --------------|
+   aten::stack -----|                     innermost slice: aten::stack; cause: data loading
+                              late --|    data loading and compilation also count where they don't nest
+"""
 
 from __future__ import annotations
 
 import re
 from enum import IntEnum
 
+import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.intervals import Intervals, merge, union
 from torch_tb_profiler.base.markers import is_data_loading
+from torch_tb_profiler.model.calls.calltree import call_tree
+from torch_tb_profiler.model.calls.enclosing import running_slices
 from torch_tb_profiler.model.communication.events import communication_calls
-from torch_tb_profiler.model.kinds import Kind, event_kinds
-from torch_tb_profiler.model.trace import Bool, Int8, Trace, derived, name_mask
+from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.trace import (
+    NO_CODE,
+    Bool,
+    Int8,
+    Int32,
+    Int64,
+    Trace,
+    derived,
+    distinct_codes,
+    name_mask,
+)
 
 
 class Cause(IntEnum):
-    """Why a device has nothing to do. Those up to UNRECORDED: the host has not submitted the next work yet."""
+    """Why a device has nothing to run. Up to UNRECORDED: the host has not submitted the next work yet."""
 
     DATA_LOADING = 0
     COMPILE = 1
@@ -40,17 +59,23 @@ class Cause(IntEnum):
     TAIL = 21
 
 
-CAUSES = tuple(cause.name.lower() for cause in Cause)
-"""Their names in payloads, by number."""
+CAUSE_NAMES = tuple(cause.name.lower() for cause in Cause)
+"""The names of the causes in payloads, indexed by Cause."""
 
-SOFT = (Cause.UNRECORDED, Cause.PYTHON, Cause.ANNOTATION)
-"""What a thread that waits for another one may be in: there, the other thread's operator or call counts."""
+UNSPECIFIC_CAUSES = (Cause.UNRECORDED, Cause.PYTHON, Cause.ANNOTATION)
+"""Causes that a thread may show while it waits for another thread, whose operator or call then counts instead."""
 
-LAUNCH_BOUND = (Cause.LAUNCH_CALL, Cause.RUNTIME, Cause.OPERATOR, Cause.PYTHON, Cause.ANNOTATION)
-"""Where most idle time is of these, with nothing emptying the queue, the device outruns the host."""
+LAUNCH_BOUND_CAUSES = (Cause.LAUNCH_CALL, Cause.RUNTIME, Cause.OPERATOR, Cause.PYTHON, Cause.ANNOTATION)
+"""A trace is launch-bound if most idle time has one of these causes and no call drained the queue before it."""
 
-# Runtime and driver calls by what they do, in every vendor's spelling; the first that matches decides.
-_CALLS = (
+_ENCLOSING_CAUSES = (Cause.HOST_COMMUNICATION, Cause.COMPILE, Cause.DATA_LOADING)
+"""Causes that hold for everything inside their slices; a later one overrides an earlier one."""
+
+_CALLS_IN_COMMUNICATION = (Cause.SYNC, Cause.LAUNCH_CALL, Cause.COPY_STAGING, Cause.ALLOCATOR)
+"""Calls that keep their own cause inside host communication."""
+
+# What runtime and driver calls of all vendors do; the first pattern that matches decides.
+_CALL_PATTERNS = (
     (Cause.SYNC, r"Synchronize|synchronizeStream|EventsWait|eventWait$|QueueFinish"),
     (
         Cause.COMPILE,
@@ -64,38 +89,141 @@ _CALLS = (
     (Cause.COPY_STAGING, r"Memcpy|memcpy"),
     (Cause.LAUNCH_CALL, r"Launch|Memset|enqueueCommand|submit"),
 )
-_COMPILE = (
+
+
+_COMPILE_PATTERN = (
     r"TorchDynamo Cache|_compile\.compile|compile_fx|torch/_dynamo/convert_frame|inductor/compile|CachingAutotuner"
 )
-_WAIT = (
+
+
+_WAIT_PATTERN = (
     r"_thread\.(?:lock|RLock)|built-in (?:function|method) (?:sleep|select|poll|collect|acquire|wait)\b|"
     r"threading\.py\(\d+\): (?:wait|join|acquire)|queue\.py\(\d+\): get|multiprocessing/(?:connection|queues)\.py|"
     r"selectors\.py\(\d+\): select"
 )
 
 
+class ThreadStates(msgspec.Struct, frozen=True):
+    """The states of one thread over time: state i holds between times[i - 1] and times[i].
+
+    times  int64[k]      ascending, may repeat
+    row    int32[k + 1]  innermost slice, NO_CODE for none
+    cause  int8[k + 1]   a Cause
+    """
+
+    times: Int64
+    row: Int32
+    cause: Int8
+
+
+class StateIntervals(msgspec.Struct, frozen=True):
+    """Parts of windows in which a thread has one state; columns of equal length. `window`: index of the window."""
+
+    window: Int64
+    begin: Int64
+    end: Int64
+    row: Int32
+    cause: Int8
+
+
 @derived
 def slice_causes(trace: Trace) -> Int8:
-    """int8[n]: what the time in each host slice stands for, less slices inside it; -1 for other events."""
+    """Return the cause of each host slice, for the time outside its inner slices: int8[n], -1 for other events."""
     kind, name = event_kinds(trace), trace.events.name
     cause = np.full(len(trace), -1, np.int8)
     cause[kind == Kind.ANNOTATION] = Cause.ANNOTATION
     cause[kind == Kind.CPU_OP] = Cause.OPERATOR
     cause[kind == Kind.PYTHON] = Cause.PYTHON
-    cause[_named(trace, _WAIT, kind == Kind.PYTHON)] = Cause.WAIT
+    cause[_matching(trace, _WAIT_PATTERN, kind == Kind.PYTHON)] = Cause.WAIT
     call = (kind == Kind.RUNTIME) | (kind == Kind.DRIVER)
     cause[call] = Cause.RUNTIME
-    for meaning, pattern in reversed(_CALLS):
-        cause[_named(trace, pattern, call)] = meaning
+    for pattern_cause, pattern in reversed(_CALL_PATTERNS):
+        cause[_matching(trace, pattern, call)] = pattern_cause
     marks = (kind == Kind.ANNOTATION) | (kind == Kind.CPU_OP)
-    cause[_named(trace, _COMPILE, marks | (kind == Kind.PYTHON))] = Cause.COMPILE
+    cause[_matching(trace, _COMPILE_PATTERN, marks | (kind == Kind.PYTHON))] = Cause.COMPILE
     cause[communication_calls(trace)] = Cause.HOST_COMMUNICATION
     cause[marks & name_mask(trace.strings, is_data_loading, name[marks])[name]] = Cause.DATA_LOADING
     return cause
 
 
-def _named(trace: Trace, pattern: str, which: Bool) -> Bool:
-    """bool[n]: which of these events have a name that matches."""
+def _matching(trace: Trace, pattern: str, candidates: Bool) -> Bool:
+    """Return which of `candidates` have a name that matches: bool[n]."""
     names = trace.events.name
-    named: Bool = which & name_mask(trace.strings, re.compile(pattern).search, names[which])[names]
-    return named
+    matching: Bool = candidates & name_mask(trace.strings, re.compile(pattern).search, names[candidates])[names]
+    return matching
+
+
+@derived
+def thread_states(trace: Trace, thread: int) -> ThreadStates:
+    """Return the states of a thread, on the host's clock."""
+    tree = call_tree(trace)
+    rows = tree.rows[(trace.events.thread[tree.rows] == thread) & (tree.lane[tree.rows] == 0)]
+    times, row = running_slices(trace, tree, rows)
+    overlays = [(cause, _intervals(trace, thread, cause)) for cause in _ENCLOSING_CAUSES]
+    overlays.append((Cause.PROFILER, _profiler_overhead(trace, thread)))
+    edges = np.concatenate([np.concatenate(inside) for _, inside in overlays])
+    at = np.searchsorted(times, edges)
+    order = np.argsort(edges, kind="stable")
+    times, row = np.insert(times, at[order], edges[order]), np.insert(row, at[order], row[at[order]])
+    cause = np.where(row >= 0, slice_causes(trace)[row], Cause.UNRECORDED).astype(np.int8)
+    for overlay_cause, inside in overlays:
+        covered = np.append(_lies_within(inside, times), False)
+        if overlay_cause == Cause.HOST_COMMUNICATION:
+            covered &= ~np.isin(cause, _CALLS_IN_COMMUNICATION)
+        cause[covered] = overlay_cause
+    return ThreadStates(times, row, cause)
+
+
+def split_by_state(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> StateIntervals:
+    """Split windows on threads (NO_CODE: on no thread) where the thread's state changes."""
+    parts: list[tuple[Int64, Int64, Int64, Int32, Int8]] = []
+    for code in np.unique(thread[end > begin]).tolist():
+        mine = np.flatnonzero((thread == code) & (end > begin))
+        low, high = begin[mine], end[mine]
+        if code == NO_CODE:
+            unknown = np.full(len(mine), NO_CODE, np.int32), np.full(len(mine), Cause.UNRECORDED, np.int8)
+            parts.append((mine, low, high, *unknown))
+            continue
+        states = thread_states(trace, code)
+        first = np.searchsorted(states.times, low, "right")
+        last = np.searchsorted(states.times, high, "left")
+        counts = last - first + 1
+        window = np.repeat(np.arange(len(mine)), counts)
+        state = np.arange(len(window)) - np.repeat(np.cumsum(counts) - counts, counts) + first[window]
+        starts = np.append(low.min(), states.times)[state]
+        finish = np.append(states.times, high.max())[state]
+        starts, finish = np.maximum(starts, low[window]), np.minimum(finish, high[window])
+        nonempty = finish > starts
+        state = state[nonempty]
+        parts.append(
+            (mine[window[nonempty]], starts[nonempty], finish[nonempty], states.row[state], states.cause[state])
+        )
+    if not parts:
+        none = np.empty(0, np.int64)
+        return StateIntervals(none, none, none, none.astype(np.int32), none.astype(np.int8))
+    return StateIntervals(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _intervals(trace: Trace, thread: int, cause: Cause) -> Intervals:
+    """Return when a thread is in host slices of a cause."""
+    rows = np.flatnonzero((slice_causes(trace) == cause) & (trace.events.thread == thread))
+    rows = rows[np.isin(event_kinds(trace)[rows], HOST_KINDS)]
+    return merge(trace.events.start[rows], event_ends(trace)[rows])
+
+
+def _profiler_overhead(trace: Trace, thread: int) -> Intervals:
+    """Return the profiler's overhead recorded on this thread, or on a thread without host events."""
+    rows = rows_of_kind(trace, Kind.OVERHEAD)
+    threads = trace.events.thread[rows]
+    host_threads = distinct_codes(trace.events.thread[rows_of_kind(trace, *HOST_KINDS)])
+    rows = rows[(threads == thread) | ~np.isin(threads, host_threads)]
+    return union(merge(trace.events.start[rows], event_ends(trace)[rows]))
+
+
+def _lies_within(inside: Intervals, times: Int64) -> Bool:
+    """Return whether the state that ends at each time lies in `inside`, whose borders are among `times`."""
+    begin = np.append(times[:1], times[:-1])
+    at = np.searchsorted(inside.starts, begin, "right") - 1
+    within: Bool = (at >= 0) & (times > begin)
+    within[within] &= inside.ends[at[within]] >= times[within]
+    return within

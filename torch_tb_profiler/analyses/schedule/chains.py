@@ -1,10 +1,10 @@
-"""What the start of each collective hangs on in its rank, back to the collective or begin of a step before it.
+"""Chains of dependencies: what delayed each collective on its rank, back to the collective or step begin before.
 
     host     |step|-- data --|launch|                 chain of all_reduce: back, the gap, forward, the latency
-    stream 7                    . [ forward ][ back ]  of its launch, that and data on the host, the step's begin
+    stream 7                    . [ forward ][ back ]  of its launch, the launch and data, the begin of the step
     stream 20                                       . [ all_reduce ]
 
-Joined at the collectives, where a rank waits for the one that arrives last, the chains are the path of a job.
+At a collective a rank waits for the rank that arrives last. Joined there, the chains are the path of the job.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, LATENCIES
-from torch_tb_profiler.analyses.schedule.causes import Cause
-from torch_tb_profiler.analyses.schedule.path import PieceKind
-from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_items
-from torch_tb_profiler.analyses.schedule.threads import thread_states
+from torch_tb_profiler.analyses.schedule.causes import Cause, thread_states
+from torch_tb_profiler.analyses.schedule.path import LATENCY_CATEGORIES, PATH_CATEGORIES, PathSegmentKind
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
 from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
@@ -28,18 +26,18 @@ from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.schedule.schedule import StartLimit, schedule
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
-UNKNOWN = -2
-"""The source of an operation that is no work of the device in the complete steps."""
+UNKNOWN_SOURCE = -2
+"""The source of an operation that is not device work of the complete steps."""
 
 
-class Chains(msgspec.Struct, frozen=True):
-    """Nodes: the k operations of `collectives`, the begins of the s complete steps, the end of the last of them.
+class DependencyChains(msgspec.Struct, frozen=True):
+    """The chain that leads to each node, as columns of length k + s + 1; ns on the host's clock.
 
-    Columns of length k + s + 1; ns on the host's clock.
+    Nodes: the k operations of `collectives`, the begins of the s complete steps, the end of the last step.
 
-    begin, end  int64  from the end of what the node hangs on to the node; equal of operations of the host
-    source      int64  the node that it hangs on; NO_CODE: the begin of the first step; UNKNOWN
-    times       int64[k + s + 1, len(CATEGORIES)]  the time between by category, which sums to it
+    begin, end  int64  begin: the end of the node's source; end: the time of the node; equal for host operations
+    source      int64  the node that it depends on; NO_CODE: the begin of the first step; UNKNOWN_SOURCE
+    times       int64[k + s + 1, len(PATH_CATEGORIES)]  the chain by category; sums to end - begin
     """
 
     begin: Int64
@@ -48,45 +46,44 @@ class Chains(msgspec.Struct, frozen=True):
     times: Int64
 
 
-def chains(trace: Trace) -> Chains:
-    """Of all nodes; without a complete step or a host nothing hangs on anything."""
+def dependency_chains(trace: Trace) -> DependencyChains:
+    """Return the chains of all nodes; without a complete step or a host every source is unknown."""
     spans = recorded_spans(trace)
     rows, count = collectives(trace).event, spans.begin.shape[1]
     nodes = len(rows) + count + 1
-    source, begin, end = np.full(nodes, UNKNOWN), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
-    stretches: list[_Stretch] = []
+    source, begin, end = np.full(nodes, UNKNOWN_SOURCE), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
+    segments: list[_ChainSegment] = []
     if count:
-        walk = _Walk(trace, rows)
+        walk = _ChainWalk(trace, rows)
         for node, now, link in walk.nodes():
             end[node] = now
-            stretches += walk.chain(node, now, link)
+            segments += walk.chain(node, now, link)
             begin[node], source[node] = walk.reached
-    return Chains(begin, end, source, _by_category(trace, stretches, nodes))
+    return DependencyChains(begin, end, source, _times_by_category(trace, segments, nodes))
 
 
 class _Link(NamedTuple):
-    """Why something begins: what passes since `time`, and the item that ends then, or else the thread."""
+    """Why something starts when it does: a latency of `kind` since `time`, after an item or else on a thread."""
 
-    kind: PieceKind
+    kind: PathSegmentKind
     time: int
     item: int | None
     thread: int
 
 
-class _Stretch(NamedTuple):
-    """A part of a node's chain. `first`: its thread on the host, the first of its items on the device; `last`: the
-    last of these."""
+class _ChainSegment(NamedTuple):
+    """A segment of a chain. `first`: its host thread, or its first device item; `last`: its last device item."""
 
     node: int
-    kind: PieceKind
+    kind: PathSegmentKind
     begin: int
     end: int
     first: int = NO_CODE
     last: int = NO_CODE
 
 
-class _Walk:
-    """As `path` goes backwards, but to the nearest node only: when it was, and which, is then `reached`."""
+class _ChainWalk:
+    """Walk backwards like `path`, but only to the nearest node; `reached` is then its time and number."""
 
     def __init__(self, trace: Trace, rows: Int32) -> None:
         self.graph, spans = schedule(trace), recorded_spans(trace)
@@ -97,35 +94,37 @@ class _Walk:
         node = np.full(len(trace), NO_CODE, np.int64)
         node[rows] = np.arange(len(rows))
         self.node = node[items.row]
-        self.last = step_items(trace).order
-        # Of each item the nearest before or at it that does not just follow work of its stream.
-        apart = self.graph.limit != StartLimit.STREAM
-        apart[1:] |= self.node[:-1] >= 0
-        self.head = np.maximum.accumulate(np.where(apart, np.arange(len(items)), 0))
+        self.launched = step_items(trace).order
+        # For each item the nearest at or before it that does not just follow earlier work of its stream.
+        starts_run = self.graph.limit != StartLimit.STREAM
+        starts_run[1:] |= self.node[:-1] >= 0
+        self.run_start = np.maximum.accumulate(np.where(starts_run, np.arange(len(items)), 0))
         binding = np.flatnonzero(edges.binds)
         thread = points.thread[edges.target[binding]]
-        self.binding = {code: binding[thread == code].tolist() for code in np.unique(thread).tolist()}
-        self.times = {code: points.time[edges.target[of]].tolist() for code, of in self.binding.items()}
+        self.binding_edges = {code: binding[thread == code].tolist() for code in np.unique(thread).tolist()}
+        self.release_times = {
+            code: points.time[edges.target[chosen]].tolist() for code, chosen in self.binding_edges.items()
+        }
 
     def nodes(self) -> Iterator[tuple[int, int, _Link]]:
-        """(node, when it is, why) of the operations of the device in the steps, of the steps, and of their end."""
+        """Yield (node, its time, its link) for device operations in the steps, step begins, and the end."""
         items, main = self.graph.items, self.graph.main_thread
         inside = (self.node >= 0) & (items.start >= self.begins[0]) & (items.start < self.end)
         for item in np.flatnonzero(inside).tolist():
-            yield int(self.node[item]), int(items.start[item]), self._started(item)
+            yield int(self.node[item]), int(items.start[item]), self._link_of_item(item)
         for step, begin in enumerate(self.begins):
-            yield self.count + step, begin, _Link(PieceKind.HOST, begin, None, main)
-        ending = self.last[items.end[self.last] == self.end]
+            yield self.count + step, begin, _Link(PathSegmentKind.HOST, begin, None, main)
+        ending = self.launched[items.end[self.launched] == self.end]
         item = int(ending[0]) if len(ending) else None
-        yield self.count + len(self.begins), self.end, _Link(PieceKind.HOST, self.end, item, main)
+        yield self.count + len(self.begins), self.end, _Link(PathSegmentKind.HOST, self.end, item, main)
 
-    def chain(self, node: int, now: int, link: _Link) -> Iterator[_Stretch]:
-        """From a node that is `now` back to the one before it."""
+    def chain(self, node: int, now: int, link: _Link) -> Iterator[_ChainSegment]:
+        """Yield the segments from a node at time `now` back to the node before it."""
         begin = self.begins[0]
         while True:
             time = max(min(link.time, now), begin)
             if time < now:
-                yield _Stretch(node, link.kind, time, now)
+                yield _ChainSegment(node, link.kind, time, now)
             now, item, thread = time, link.item, link.thread
             if now <= begin:
                 self.reached = now, NO_CODE
@@ -134,87 +133,90 @@ class _Walk:
                 self.reached = now, int(self.node[item])
                 return
             if item is not None:
-                head = int(self.head[item])
-                start = self.graph.items.start[head : item + 1]
-                head += max(int(np.searchsorted(start, begin, "right")) - 1, 0)
-                time = max(min(int(self.graph.items.start[head]), now), begin)
-                yield _Stretch(node, PieceKind.DEVICE, time, now, head, item)
-                now, link = time, self._started(head)
+                first = int(self.run_start[item])
+                start = self.graph.items.start[first : item + 1]
+                first += max(int(np.searchsorted(start, begin, "right")) - 1, 0)
+                time = max(min(int(self.graph.items.start[first]), now), begin)
+                yield _ChainSegment(node, PathSegmentKind.DEVICE, time, now, first, item)
+                now, link = time, self._link_of_item(first)
                 continue
-            at = bisect_right(self.times.get(thread, []), now) - 1
-            time = max(self.times[thread][at], begin) if at >= 0 else begin
+            release = bisect_right(self.release_times.get(thread, []), now) - 1
+            time = max(self.release_times[thread][release], begin) if release >= 0 else begin
             step = bisect_left(self.begins, now) - 1
             if thread == self.graph.main_thread and self.begins[step] >= time:
-                yield _Stretch(node, PieceKind.HOST, self.begins[step], now, thread)
+                yield _ChainSegment(node, PathSegmentKind.HOST, self.begins[step], now, thread)
                 self.reached = self.begins[step], self.count + step
                 return
-            yield _Stretch(node, PieceKind.HOST, time, now, thread)
-            now, link = time, self._released(thread, at)
+            yield _ChainSegment(node, PathSegmentKind.HOST, time, now, thread)
+            now, link = time, self._link_of_thread(thread, release)
 
-    def _started(self, item: int) -> _Link:
-        """Why an item starts when it does."""
+    def _link_of_item(self, item: int) -> _Link:
+        """Return why an item starts when it does."""
         graph, main = self.graph, self.graph.main_thread
-        bound = graph.limit[item]
-        if bound == StartLimit.STREAM:
-            return _Link(PieceKind.KERNEL_GAP, int(graph.items.end[item - 1]), item - 1, main)
-        if bound == StartLimit.LAUNCH:
+        limit = graph.limit[item]
+        if limit == StartLimit.STREAM:
+            return _Link(PathSegmentKind.KERNEL_GAP, int(graph.items.end[item - 1]), item - 1, main)
+        if limit == StartLimit.LAUNCH:
             point = graph.submission[item]
             time, thread = graph.points.time[point], graph.points.thread[point]
-            return _Link(PieceKind.LAUNCH_LATENCY, int(time), None, int(thread))
-        if bound == StartLimit.WAIT:
+            return _Link(PathSegmentKind.LAUNCH_LATENCY, int(time), None, int(thread))
+        if limit == StartLimit.WAIT:
             source = int(graph.waits.source[graph.limiting_wait[item]])
-            return _Link(PieceKind.STREAM_WAIT, int(graph.items.end[source]), source, main)
-        return _Link(PieceKind.BEFORE, self.begins[0], None, main)
+            return _Link(PathSegmentKind.STREAM_WAIT, int(graph.items.end[source]), source, main)
+        return _Link(PathSegmentKind.BEFORE, self.begins[0], None, main)
 
-    def _released(self, thread: int, at: int) -> _Link:
-        """Why a thread goes on when it does: by the edge `at` of those that bind it; -1: nothing is known."""
-        if at < 0:
-            return _Link(PieceKind.HOST, self.begins[0], None, thread)
-        graph, edge = self.graph, self.binding[thread][at]
+    def _link_of_thread(self, thread: int, release: int) -> _Link:
+        """Return why a thread goes on when it does: its binding edge number `release`; -1: nothing released it."""
+        if release < 0:
+            return _Link(PathSegmentKind.HOST, self.begins[0], None, thread)
+        graph, edge = self.graph, self.binding_edges[thread][release]
         item, point = int(graph.edges.item[edge]), int(graph.edges.point[edge])
         if item >= 0:
-            return _Link(PieceKind.WAKE_UP, int(graph.items.end[item]), item, thread)
-        return _Link(PieceKind.HAND_OFF, int(graph.points.time[point]), None, int(graph.points.thread[point]))
+            return _Link(PathSegmentKind.WAKE_UP, int(graph.items.end[item]), item, thread)
+        return _Link(
+            PathSegmentKind.HAND_OFF, int(graph.points.time[point]), None, int(graph.points.thread[point])
+        )
 
 
-def _by_category(trace: Trace, stretches: list[_Stretch], nodes: int) -> Int64:
-    times = np.zeros((nodes, len(CATEGORIES)), np.int64)
-    if not stretches:
+def _times_by_category(trace: Trace, segments: list[_ChainSegment], nodes: int) -> Int64:
+    """Return ns of each node's chain by category: int64[nodes, len(PATH_CATEGORIES)]."""
+    times = np.zeros((nodes, len(PATH_CATEGORIES)), np.int64)
+    if not segments:
         return times
-    node, kind, begin, end, first, last = np.array(stretches, np.int64).T
-    for latency, name in LATENCIES.items():
+    node, kind, begin, end, first, last = np.array(segments, np.int64).T
+    for latency, name in LATENCY_CATEGORIES.items():
         mine = kind == latency
-        np.add.at(times[:, CATEGORIES.index(name)], node[mine], (end - begin)[mine])
-    mine = kind == PieceKind.DEVICE
-    _add_work(trace, times, node[mine], begin[mine], end[mine], first[mine], last[mine])
-    for thread in np.unique(first[kind == PieceKind.HOST]).tolist():
-        mine = (kind == PieceKind.HOST) & (first == thread)
+        np.add.at(times[:, PATH_CATEGORIES.index(name)], node[mine], (end - begin)[mine])
+    mine = kind == PathSegmentKind.DEVICE
+    _add_device_times(trace, times, node[mine], begin[mine], end[mine], first[mine], last[mine])
+    for thread in np.unique(first[kind == PathSegmentKind.HOST]).tolist():
+        mine = (kind == PathSegmentKind.HOST) & (first == thread)
         states = thread_states(trace, thread)
         borders = np.concatenate([begin[mine][:1], states.times, end[mine][:1]])
         borders[0], borders[-1] = min(borders[0], begin[mine].min()), max(borders[-1], end[mine].max())
         for cause in np.unique(states.cause).tolist():
-            of = (states.cause == cause) & (np.diff(borders) > 0)
-            inside = covered_time(merge(borders[:-1][of], borders[1:][of]), begin[mine], end[mine])
-            np.add.at(times[:, CATEGORIES.index(Cause(cause).name.lower())], node[mine], inside)
+            chosen = (states.cause == cause) & (np.diff(borders) > 0)
+            inside = covered_time(merge(borders[:-1][chosen], borders[1:][chosen]), begin[mine], end[mine])
+            np.add.at(times[:, PATH_CATEGORIES.index(Cause(cause).name.lower())], node[mine], inside)
     return times
 
 
-def _add_work(
+def _add_device_times(
     trace: Trace, times: Int64, node: Int64, begin: Int64, end: Int64, first: Int64, last: Int64
 ) -> None:
-    """Runs of items of a stream: what they take by category, and the gaps between them."""
+    """Add runs of items of a stream to `times`: the items by category, and the gaps between them."""
     work = schedule(trace).items
     until = work.end.copy()
     until[:-1] = np.where(work.queue[1:] == work.queue[:-1], np.minimum(until[:-1], work.start[1:]), until[:-1])
-    talking = communication_kernels(trace)[work.row]
-    kernel = (event_kinds(trace)[work.row] == Kind.KERNEL) & ~talking
+    communicates = communication_kernels(trace)[work.row]
+    kernel = (event_kinds(trace)[work.row] == Kind.KERNEL) & ~communicates
     rest = end - begin
-    for name, mine in (("kernel", kernel), ("communication", talking), ("copy", ~kernel & ~talking)):
+    for name, mine in (("kernel", kernel), ("communication", communicates), ("copy", ~kernel & ~communicates)):
         sums = np.append(0, np.cumsum(np.where(mine, until - work.start, 0)))
         taken = sums[last + 1] - sums[first]
-        # The run is cut where it is entered and left.
+        # The first and last item of a run may be cut.
         taken -= np.where(mine[last], np.maximum(until[last] - end, 0), 0)
         taken -= np.where(mine[first], np.maximum(begin - work.start[first], 0), 0)
-        np.add.at(times[:, CATEGORIES.index(name)], node, taken)
+        np.add.at(times[:, PATH_CATEGORIES.index(name)], node, taken)
         rest = rest - taken
-    np.add.at(times[:, CATEGORIES.index("kernel_gap")], node, rest)
+    np.add.at(times[:, PATH_CATEGORIES.index("kernel_gap")], node, rest)

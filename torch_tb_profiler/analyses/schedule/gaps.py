@@ -1,12 +1,12 @@
-"""The gaps of a device (or of one stream): what comes next, who was to submit it, and what emptied the queue.
+"""The idle gaps of a device or stream: what runs next, which thread submits it, and what drained the queue.
 
               a                     b
     work -----|                     |----- next work K
     host   ... preparing ... submit |
                                h
 
-[a, h) the host is late, [h, b) the device is. Where the next compute kernel is submitted in the gap, its launch
-decides, so that a prefetch on a side stream takes no blame.
+In [a, h) the host is late, in [h, b) the device is. If the next compute kernel is submitted in the gap, its launch
+is h, so that a prefetch on a side stream takes no blame.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
 
 
-class Work(msgspec.Struct, frozen=True):
-    """The items of a device or stream by start. Columns of length n; times on the device's own clock.
+class ItemsByStart(msgspec.Struct, frozen=True):
+    """The items of a device or stream, by start; columns of length n, times on the device's own clock.
 
     position  int64  in `device_items`
     submitted int64  ABSENT where no launch is recorded
-    compute   bool   a kernel that does not communicate
+    compute   bool   a kernel other than communication
     """
 
     position: Int64
@@ -43,17 +43,17 @@ class Work(msgspec.Struct, frozen=True):
     compute: Bool
 
 
-class Gaps(msgspec.Struct, frozen=True):
-    """Columns of length g, in order of time; times in ns on the device's own clock.
+class DeviceGaps(msgspec.Struct, frozen=True):
+    """The gaps of a device or stream in order of time; columns of length g, ns on the device's own clock.
 
     begin, end   int64
-    late_until   int64  until then the host had not submitted what comes next
-    thread       int32  the thread that submits it, NO_CODE if none is known
-    next         int64  index into `work` of the item that ends the gap, or comes after it; -1 if nothing follows
+    late_until   int64  when the host had submitted the next work
+    thread       int32  the thread that submits it, NO_CODE if unknown
+    next         int64  index into `items` of the item that ends the gap or comes after it; -1 if nothing follows
     emptied_by   int32  row of the blocking call that spans the begin, NO_CODE: the device caught up with the host
     """
 
-    work: Work
+    items: ItemsByStart
     begin: Int64
     end: Int64
     late_until: Int64
@@ -62,53 +62,53 @@ class Gaps(msgspec.Struct, frozen=True):
     emptied_by: Int32
 
 
-def windows(spans: Steps) -> Intervals:
-    """The time of the complete steps."""
+def complete_step_windows(spans: Steps) -> Intervals:
+    """Return the time of the complete steps."""
     return merge(spans.starts[spans.complete], spans.ends[spans.complete])
 
 
 @derived
-def work_of(trace: Trace, device: int, stream: int | None = None) -> Work:
-    """Raises NotFoundError if nothing ran on the device or stream."""
+def items_by_start(trace: Trace, device: int, stream: int | None = None) -> ItemsByStart:
+    """Return the items of a device or stream; raise NotFoundError if nothing ran there."""
     work, shift = device_items(trace), clock_shift_ns(trace)
     mine = (work.device == device) & ((work.stream == stream) if stream is not None else True)
     if not mine.any():
         name = device_name(device_kind(trace), device)
-        what = name if stream is None else f"stream {stream} of {name}"
-        raise NotFoundError(f"nothing ran on {what}")
-    at = np.flatnonzero(mine)
-    at = at[np.argsort(work.start[at], kind="stable")]
-    rows = work.row[at]
-    return Work(
-        position=at,
+        place = name if stream is None else f"stream {stream} of {name}"
+        raise NotFoundError(f"nothing ran on {place}")
+    position = np.flatnonzero(mine)
+    position = position[np.argsort(work.start[position], kind="stable")]
+    rows = work.row[position]
+    return ItemsByStart(
+        position=position,
         row=rows,
-        call=work.call[at],
-        thread=work.thread[at],
-        start=work.start[at] - shift,
-        end=work.end[at] - shift,
-        submitted=np.where(work.submit_time[at] == ABSENT, ABSENT, work.submit_time[at] - shift),
+        call=work.call[position],
+        thread=work.thread[position],
+        start=work.start[position] - shift,
+        end=work.end[position] - shift,
+        submitted=np.where(work.submit_time[position] == ABSENT, ABSENT, work.submit_time[position] - shift),
         compute=(event_kinds(trace)[rows] == Kind.KERNEL) & ~communication_kernels(trace)[rows],
     )
 
 
 @derived
-def gaps(trace: Trace, device: int, stream: int | None = None) -> Gaps:
-    """The gaps in the complete steps."""
-    work = work_of(trace, device, stream)
-    idle = subtract(windows(steps(trace)), merge(work.start, work.end))
+def device_gaps(trace: Trace, device: int, stream: int | None = None) -> DeviceGaps:
+    """Return the gaps of a device or stream in the complete steps."""
+    work = items_by_start(trace, device, stream)
+    idle = subtract(complete_step_windows(steps(trace)), merge(work.start, work.end))
     begin, end = idle
     following = np.searchsorted(work.start, end, "left")
     following = np.where(following < len(work.start), following, NO_CODE)
-    decides = _deciding(work, begin, end, following)
-    submitted = np.where(decides >= 0, work.submitted[decides], ABSENT)
+    awaited = _awaited_item(work, begin, end, following)
+    submitted = np.where(awaited >= 0, work.submitted[awaited], ABSENT)
     known = submitted != ABSENT
     late = np.where(known, np.clip(submitted, begin, end), begin)
-    thread = np.where(known, work.thread[decides], NO_CODE).astype(np.int32)
-    return Gaps(work, begin, end, late, thread, following, _emptied_by(trace, begin))
+    thread = np.where(known, work.thread[awaited], NO_CODE).astype(np.int32)
+    return DeviceGaps(work, begin, end, late, thread, following, _emptied_by(trace, begin))
 
 
-def _deciding(work: Work, begin: Int64, end: Int64, following: Int64) -> Int64:
-    """Whose submission counts: the next compute kernel's if submitted after the begin, else the next item's."""
+def _awaited_item(work: ItemsByStart, begin: Int64, end: Int64, following: Int64) -> Int64:
+    """Return the item that the gap waits for: the next compute kernel if submitted in it, else the next item."""
     compute = np.flatnonzero(work.compute)
     if len(compute) == 0:
         return following
@@ -119,14 +119,14 @@ def _deciding(work: Work, begin: Int64, end: Int64, following: Int64) -> Int64:
 
 
 def _emptied_by(trace: Trace, begin: Int64) -> Int32:
-    """The blocking call that runs at each begin; of several threads' calls the one that began last."""
+    """Return the blocking call that runs at each begin (of several the latest to begin), or NO_CODE."""
     calls = blocking_calls(trace)
-    kept = np.flatnonzero(calls.kind != WaitKind.QUEUE)
+    waits = np.flatnonzero(calls.kind != WaitKind.QUEUE)
     begin = begin + clock_shift_ns(trace)
     emptied = np.full(len(begin), NO_CODE, np.int32)
     since = np.full(len(begin), ABSENT)
-    for thread in np.unique(calls.thread[kept]).tolist():
-        mine = kept[calls.thread[kept] == thread]
+    for thread in np.unique(calls.thread[waits]).tolist():
+        mine = waits[calls.thread[waits] == thread]
         mine = mine[np.argsort(calls.begin[mine], kind="stable")]
         at = np.searchsorted(calls.begin[mine], begin, "right") - 1
         call = mine[np.maximum(at, 0)]
@@ -137,7 +137,7 @@ def _emptied_by(trace: Trace, begin: Int64) -> Int32:
 
 @derived
 def default_device(trace: Trace) -> int | None:
-    """The device with the most items; None without any."""
+    """Return the device with the most items, or None without device work."""
     work = device_items(trace)
     if len(work) == 0:
         return None

@@ -1,9 +1,9 @@
-"""Where in the program a slice belongs: its operator, its module, the line of the user's code.
+"""The place in the program that a slice belongs to: its operator, its module, or its line of user code.
 
-train.py(12): step ----------------------|      the line of all below: the innermost frame that is the user's
+train.py(12): step ----------------------|      the line of all below: the innermost frame of user code
   torch/nn/functional.py(8): linear ---|
     aten::linear --------------------|
-      cudaLaunchKernel |                        so the kernel that it launches belongs to train.py(12), too
+      cudaLaunchKernel |                        the kernel that it launches belongs to train.py(12), too
 AddmmBackward0 ---|                             on another thread: belongs where its forward operator does
 """
 
@@ -24,13 +24,13 @@ from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, name_mask
 
-Place = Literal["operator", "module", "line"]
+PlaceKind = Literal["operator", "module", "line"]
 
 _SEPARATOR = re.compile(r"[;\r\n]+")
 
 
-def places(trace: Trace, rows: Int32, by: Place) -> tuple[Int64, tuple[str, ...]]:
-    """(code of the place of each row, NO_CODE for none; the places). Device work belongs where its launch does."""
+def program_places(trace: Trace, rows: Int32, by: PlaceKind) -> tuple[Int64, tuple[str, ...]]:
+    """Return (code of each row's place or NO_CODE, the places). Device work belongs where its launch does."""
     if by == "line":
         return user_lines(trace, rows)
     if by == "module":
@@ -41,9 +41,11 @@ def places(trace: Trace, rows: Int32, by: Place) -> tuple[Int64, tuple[str, ...]
 
 
 def user_lines(trace: Trace, rows: Int32) -> tuple[Int64, tuple[str, ...]]:
-    """The innermost frame of the user's code at each row; of a row of the backward pass that has none around it,
-    that of the forward operator that it differentiates."""
-    frames, texts = _frames(trace)
+    """Return (code of the innermost frame of user code at each row, the frames).
+
+    A backward row without such a frame around it gets that of the forward operator it differentiates.
+    """
+    frames, texts = _user_frames(trace)
     launch = np.full(len(trace) + 1, NO_CODE, np.int32)
     links = device_links(trace)
     launch[links.rows] = links.launch
@@ -59,19 +61,21 @@ def user_lines(trace: Trace, rows: Int32) -> tuple[Int64, tuple[str, ...]]:
 
 
 @derived
-def _frames(trace: Trace) -> tuple[Int64, tuple[str, ...]]:
-    """(int64[n] code of the user's frame at each event: itself, the innermost around it, else the innermost of the
-    `Call stack` recorded of its operator; NO_CODE for none; the frames)."""
+def _user_frames(trace: Trace) -> tuple[Int64, tuple[str, ...]]:
+    """Return (code of the user frame at each event, or NO_CODE: int64[n]; the frames).
+
+    It is the event itself, the innermost frame around it, or else the innermost of the `Call stack` recorded for
+    its operator.
+    """
     names, paths = trace.events.name, python_paths(trace)
     user = np.append(name_mask(trace.strings, is_user_frame), False)
-    # Of each chain the innermost that ends in a frame of the user: those in between are jumped over, twice as far
-    # each time.
-    own = user[paths.name]
-    at = np.append(np.where(own, np.arange(len(own)), paths.parent), NO_CODE)
-    own = np.append(own, True)
-    while not own[at].all():
-        at = np.where(own[at], at, at[at])
-    code = np.append(paths.name, NO_CODE)[at][paths.around].astype(np.int64)
+    # Jump from each path to its innermost ancestor that is user code, doubling the distance each time.
+    is_user = user[paths.name]
+    ancestor = np.append(np.where(is_user, np.arange(len(is_user)), paths.parent), NO_CODE)
+    is_user = np.append(is_user, True)
+    while not is_user[ancestor].all():
+        ancestor = np.where(is_user[ancestor], ancestor, ancestor[ancestor])
+    code = np.append(paths.name, NO_CODE)[ancestor][paths.around].astype(np.int64)
     mine = (event_kinds(trace) == Kind.PYTHON) & user[names]
     code[mine] = names[mine]
     recorded, stacks = trace.arg_codes("Call stack")
@@ -89,7 +93,7 @@ def _frames(trace: Trace) -> tuple[Int64, tuple[str, ...]]:
 
 
 def _operators(trace: Trace, rows: Int32) -> Int32:
-    """The operator of each row: itself, the innermost around it, of device work the one around its launch."""
+    """Return each row's operator: itself, the innermost around it, or the one around a device item's launch."""
     around = enclosing_operators(trace).copy()
     links = device_links(trace)
     around[links.rows] = links.operator

@@ -1,13 +1,12 @@
-"""Every idle nanosecond with one cause: gaps cut by what the host, or else the device, was doing."""
+"""Attribution of idle time: each gap cut into segments with one cause, from what the host or device was doing."""
 
 from __future__ import annotations
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.causes import SOFT, Cause
-from torch_tb_profiler.analyses.schedule.gaps import Gaps, gaps
-from torch_tb_profiler.analyses.schedule.threads import Pieces, cut
+from torch_tb_profiler.analyses.schedule.causes import UNSPECIFIC_CAUSES, Cause, StateIntervals, split_by_state
+from torch_tb_profiler.analyses.schedule.gaps import DeviceGaps, device_gaps
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.stream_waits import stream_waits
@@ -15,26 +14,26 @@ from torch_tb_profiler.model.schedule.threads import handoffs, main_thread
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace, derived
 
-LONGEST_GAP_NS = 30_000
-"""A device that starts submitted work later than this is held up by something else."""
+MAX_QUEUE_GAP_NS = 30_000
+"""A device that starts submitted work later than this waits for something else than the next item's launch."""
 
-_FOLLOWS_NS = 20_000
-"""Work that starts this soon after another device's item ended waited for that."""
+_MAX_FOLLOW_NS = 20_000
+"""Work that starts at most this long after another device's item ended is assumed to have waited for it."""
 
 
-class Segments(msgspec.Struct, frozen=True):
-    """Parts of gaps with one cause, in one step each; they tile the gaps. Columns of length k, by begin.
+class IdleSegments(msgspec.Struct, frozen=True):
+    """Segments of gaps, each with one cause and in one step; they tile the gaps. Columns of length k, by begin.
 
     begin, end  int64  ns on the device's own clock
     cause  int8   a Cause
-    row    int32  what to blame: the innermost host slice; of launch latency and gaps between queued work the call
-                  that launched the next item, else that item; of a wait for another device or stream its item.
-                  NO_CODE where nothing is recorded
+    row    int32  the event to blame: the innermost host slice; for launch latency and gaps between queued work the
+                  call that launched the next item, or else the item; for a wait for another device or stream
+                  the item there. NO_CODE where nothing is recorded
     gap    int64  index into `gaps`
     step   int32  index into `steps`
     """
 
-    gaps: Gaps
+    gaps: DeviceGaps
     begin: Int64
     end: Int64
     cause: Int8
@@ -48,45 +47,41 @@ class Segments(msgspec.Struct, frozen=True):
 
 
 @derived
-def segments(trace: Trace, device: int, stream: int | None = None) -> Segments:
-    """The idle time of a device, or of one of its streams, in the complete steps."""
-    idle = gaps(trace, device, stream)
-    parts = [_host(trace, idle), *_device(trace, idle, device, stream)]
+def idle_segments(trace: Trace, device: int, stream: int | None = None) -> IdleSegments:
+    """Return the idle time of a device, or of one of its streams, in the complete steps."""
+    gaps = device_gaps(trace, device, stream)
+    parts = [_host_parts(trace, gaps), *_device_parts(trace, gaps, device, stream)]
     columns = (np.concatenate(column) for column in zip(*(msgspec.structs.astuple(p) for p in parts), strict=True))
     gap, begin, end, row, cause = columns
-    return _in_steps(trace, idle, Pieces(gap, begin, end, row, cause))
+    return _cut_at_steps(trace, gaps, StateIntervals(gap, begin, end, row, cause))
 
 
-def _host(trace: Trace, idle: Gaps) -> Pieces:
-    """[begin, late_until) of each gap, by what its thread was in; with its hand-off partner where it waits."""
+def _host_parts(trace: Trace, gaps: DeviceGaps) -> StateIntervals:
+    """Cut [begin, late_until) of each gap by the state of its thread, or of the thread that one waits for."""
     shift = clock_shift_ns(trace)
-    own = cut(trace, idle.thread, idle.begin + shift, idle.late_until + shift)
-    other = _partners(trace)[idle.thread[own.window]]
-    soft = np.isin(own.cause, SOFT) & (other != NO_CODE)
-    asked = np.flatnonzero(soft)
-    theirs = cut(trace, other[asked], own.begin[asked], own.end[asked])
-    mine = asked[theirs.window]
-    counts = ~np.isin(theirs.cause, SOFT)
-    counts |= (own.cause[mine] == Cause.UNRECORDED) & (theirs.cause != Cause.UNRECORDED)
-    followed = Pieces(
-        own.window[mine],
-        theirs.begin,
-        theirs.end,
-        np.where(counts, theirs.row, own.row[mine]).astype(np.int32),
-        np.where(counts, theirs.cause, own.cause[mine]).astype(np.int8),
-    )
-    return Pieces(
-        np.append(own.window[~soft], followed.window),
-        np.append(own.begin[~soft], followed.begin) - shift,
-        np.append(own.end[~soft], followed.end) - shift,
-        np.append(own.row[~soft], followed.row),
-        np.append(own.cause[~soft], followed.cause),
+    own = split_by_state(trace, gaps.thread, gaps.begin + shift, gaps.late_until + shift)
+    partner = _handoff_partners(trace)[gaps.thread[own.window]]
+    waits = np.isin(own.cause, UNSPECIFIC_CAUSES) & (partner != NO_CODE)
+    waiting = np.flatnonzero(waits)
+    theirs = split_by_state(trace, partner[waiting], own.begin[waiting], own.end[waiting])
+    mine = waiting[theirs.window]
+    partner_counts = ~np.isin(theirs.cause, UNSPECIFIC_CAUSES)
+    partner_counts |= (own.cause[mine] == Cause.UNRECORDED) & (theirs.cause != Cause.UNRECORDED)
+    return StateIntervals(
+        np.append(own.window[~waits], own.window[mine]),
+        np.append(own.begin[~waits], theirs.begin) - shift,
+        np.append(own.end[~waits], theirs.end) - shift,
+        np.append(own.row[~waits], np.where(partner_counts, theirs.row, own.row[mine])).astype(np.int32),
+        np.append(own.cause[~waits], np.where(partner_counts, theirs.cause, own.cause[mine])).astype(np.int8),
     )
 
 
-def _partners(trace: Trace) -> Int32:
-    """int32[threads + 1]: the thread that each hands over to most: the main thread's, and of all others the main
-    thread; NO_CODE of those that hand over nothing, and in the last cell, which answers for NO_CODE."""
+def _handoff_partners(trace: Trace) -> Int32:
+    """Return the thread that each thread hands work over to most: int32[threads + 1].
+
+    All threads but the main one hand over to the main thread. NO_CODE stands for a thread that hands over nothing;
+    the last cell is NO_CODE, too, so that indexing with NO_CODE gives NO_CODE.
+    """
     hands, main = handoffs(trace), main_thread(trace)
     others = np.append(hands.source[hands.source != main], hands.target[hands.target != main])
     partner = np.full(len(trace.threads) + 1, NO_CODE, np.int32)
@@ -96,50 +91,50 @@ def _partners(trace: Trace) -> Int32:
     return partner
 
 
-def _device(trace: Trace, idle: Gaps, device: int, stream: int | None) -> list[Pieces]:
-    """[late_until, end) of each gap: the device, another stream or another device."""
-    gap = np.flatnonzero(idle.end > idle.late_until)
-    begin, end, following = idle.late_until[gap], idle.end[gap], idle.next[gap]
-    waits = []
+def _device_parts(trace: Trace, gaps: DeviceGaps, device: int, stream: int | None) -> list[StateIntervals]:
+    """Attribute [late_until, end) of each gap to the device, another stream, or another device."""
+    gap = np.flatnonzero(gaps.end > gaps.late_until)
+    begin, end, following = gaps.late_until[gap], gaps.end[gap], gaps.next[gap]
+    stream_parts = []
     if stream is not None:
-        source, until = _stream_sources(trace, idle, following)
+        source, until = _stream_sources(trace, gaps, following)
         until = np.clip(until, begin, end)
-        held = until > begin
-        cause = np.full(int(held.sum()), Cause.WAITS_FOR_STREAM, np.int8)
-        waits = [Pieces(gap[held], begin[held], until[held], source[held], cause)]
+        waits = until > begin
+        cause = np.full(int(waits.sum()), Cause.WAITS_FOR_STREAM, np.int8)
+        stream_parts = [StateIntervals(gap[waits], begin[waits], until[waits], source[waits], cause)]
         rest = end > until
         gap, begin, end, following = gap[rest], until[rest], end[rest], following[rest]
-    row, cause = _held_up(trace, idle, device, (gap, begin, end, following))
-    return [*waits, Pieces(gap, begin, end, row, cause)]
+    row, cause = _device_causes(trace, gaps, device, (gap, begin, end, following))
+    return [*stream_parts, StateIntervals(gap, begin, end, row, cause)]
 
 
-def _held_up(
-    trace: Trace, idle: Gaps, device: int, parts: tuple[Int64, Int64, Int64, Int64]
+def _device_causes(
+    trace: Trace, gaps: DeviceGaps, device: int, parts: tuple[Int64, Int64, Int64, Int64]
 ) -> tuple[Int32, Int8]:
-    """(row, cause) of parts of gaps (their gap, begin, end and next item) in which the next item was submitted."""
+    """Return (row, cause) of parts of gaps (gap, begin, end, next item) whose next item was submitted."""
     gap, begin, end, following = parts
-    work, there = idle.work, following >= 0
-    submitted = np.where(there, work.submitted[following], ABSENT)
-    item = np.where(there, work.row[following], NO_CODE)
-    call = np.where(there, work.call[following], NO_CODE)
-    before = np.where(following > 0, work.call[np.maximum(following - 1, 0)], NO_CODE)
-    long = end - begin > LONGEST_GAP_NS
+    ordered, exists = gaps.items, following >= 0
+    submitted = np.where(exists, ordered.submitted[following], ABSENT)
+    item = np.where(exists, ordered.row[following], NO_CODE)
+    call = np.where(exists, ordered.call[following], NO_CODE)
+    before = np.where(following > 0, ordered.call[np.maximum(following - 1, 0)], NO_CODE)
+    long = end - begin > MAX_QUEUE_GAP_NS
     rules = (
-        (~there, Cause.TAIL, NO_CODE),
+        (~exists, Cause.TAIL, NO_CODE),
         (submitted == ABSENT, Cause.UNLINKED, item),
         (long & (following == 0), Cause.BEFORE_RECORDING, item),
-        (long, Cause.DEVICE_WAIT, _other_device(trace, device, end)),
+        (long, Cause.DEVICE_WAIT, _item_of_other_device(trace, device, end)),
         (call == before, Cause.GRAPH_GAP, call),
-        (submitted > idle.begin[gap], Cause.LAUNCH_LATENCY, call),
+        (submitted > gaps.begin[gap], Cause.LAUNCH_LATENCY, call),
     )
     conditions = [condition for condition, _, _ in rules]
-    cause = np.select(conditions, [int(meaning) for _, meaning, _ in rules], Cause.KERNEL_GAP)
+    cause = np.select(conditions, [int(rule_cause) for _, rule_cause, _ in rules], Cause.KERNEL_GAP)
     row = np.select(conditions, [blamed for _, _, blamed in rules], call)
     return row.astype(np.int32), cause.astype(np.int8)
 
 
-def _other_device(trace: Trace, device: int, end: Int64) -> Int64:
-    """Row of the item of another device that ended right before each end; NO_CODE if none did."""
+def _item_of_other_device(trace: Trace, device: int, end: Int64) -> Int64:
+    """Return the row of another device's item that ended right before each end, or NO_CODE."""
     work = device_items(trace)
     others = np.flatnonzero(work.device != device)
     if len(others) == 0:
@@ -147,23 +142,23 @@ def _other_device(trace: Trace, device: int, end: Int64) -> Int64:
     others = others[np.argsort(work.end[others], kind="stable")]
     finish = work.end[others] - clock_shift_ns(trace)
     at = np.searchsorted(finish, end, "right") - 1
-    near = (at >= 0) & (end - finish[np.maximum(at, 0)] <= _FOLLOWS_NS)
+    near = (at >= 0) & (end - finish[np.maximum(at, 0)] <= _MAX_FOLLOW_NS)
     return np.where(near, work.row[others[np.maximum(at, 0)]], NO_CODE).astype(np.int64)
 
 
-def _stream_sources(trace: Trace, idle: Gaps, following: Int64) -> tuple[Int32, Int64]:
-    """(row, end) of the last item of another stream that each item waits for; NO_CODE and ABSENT if none."""
+def _stream_sources(trace: Trace, gaps: DeviceGaps, following: Int64) -> tuple[Int32, Int64]:
+    """Return (row, end) of the last item of another stream that each item waits for, or (NO_CODE, ABSENT)."""
     work, waits = device_items(trace), stream_waits(trace)
     last = np.full(len(work), NO_CODE, np.int64)
     order = np.argsort(work.end[waits.source], kind="stable")
     last[waits.item[order]] = waits.source[order]
-    source = np.where(following >= 0, last[idle.work.position[following]], NO_CODE)
+    source = np.where(following >= 0, last[gaps.items.position[following]], NO_CODE)
     until = np.where(source >= 0, work.end[source] - clock_shift_ns(trace), ABSENT)
     return np.where(source >= 0, work.row[source], NO_CODE).astype(np.int32), until
 
 
-def _in_steps(trace: Trace, idle: Gaps, parts: Pieces) -> Segments:
-    """Cut where a step begins, so that each part counts for one."""
+def _cut_at_steps(trace: Trace, gaps: DeviceGaps, parts: StateIntervals) -> IdleSegments:
+    """Cut parts where a step begins, so that each is in one step."""
     borders = steps(trace).starts
     first = np.maximum(np.searchsorted(borders, parts.begin, "right") - 1, 0)
     last = np.maximum(np.searchsorted(borders, parts.end, "left") - 1, first)
@@ -175,8 +170,8 @@ def _in_steps(trace: Trace, idle: Gaps, parts: Pieces) -> Segments:
     order = np.argsort(begin, kind="stable")
     order = order[(end > begin)[order]]
     part = part[order]
-    return Segments(
-        idle,
+    return IdleSegments(
+        gaps,
         begin[order],
         end[order],
         parts.cause[part],
@@ -186,14 +181,17 @@ def _in_steps(trace: Trace, idle: Gaps, parts: Pieces) -> Segments:
     )
 
 
-def in_step(trace: Trace, idle: Segments, step: str) -> Bool:
-    """bool[k]: parts in the complete steps of this name; "" is all. NotFoundError lists the steps."""
+def step_mask(trace: Trace, idle: IdleSegments, step: str) -> Bool:
+    """Return which segments are in the complete steps named `step` ("" for all): bool[k].
+
+    Raise NotFoundError, listing the steps, if no complete step has the name.
+    """
     spans = steps(trace)
-    names = np.array([name == step for name in spans.names], np.bool_) & spans.complete
+    chosen = np.array([name == step for name in spans.names], np.bool_) & spans.complete
     if not step:
         return np.ones(len(idle.begin), np.bool_)
-    if not names.any():
-        known = [name for name, whole in zip(spans.names, spans.complete.tolist(), strict=True) if whole]
+    if not chosen.any():
+        known = [name for name, complete in zip(spans.names, spans.complete.tolist(), strict=True) if complete]
         raise NotFoundError(f"there is no complete step {step!r}", hint=f"steps: {', '.join(known[:20])}")
-    inside: Bool = names[idle.step]
+    inside: Bool = chosen[idle.step]
     return inside

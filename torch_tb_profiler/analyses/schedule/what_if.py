@@ -1,76 +1,273 @@
-"""How long a step takes if a part of it is faster: the recorded schedule replayed with less.
+"""What-if: the parts of a program that can be made faster, and how long a step takes then.
 
-A host target takes that share off its time between points; of a point that waits, the same share off what is not
-waiting. Items of a device target last that much less. A wait that is removed holds nobody up, at 100 % only.
+A target is written `kind` or `kind:name`: operator:aten::mul, module:Linear_0, line:train.py(12): step,
+call:cudaLaunchKernel, kernel:<name>, collective:all_reduce, sync:aten::item, data_loading, allocator, wait,
+communication, host, device.
 
-The step is convex and piecewise linear in the percent, so a few of them draw the whole curve.
+The recorded schedule is replayed with a share of the target's time removed: from the host's time between points
+(only where the host works, not where it waits), and from the duration of device items. A removed wait holds nobody
+up; waits are removed at 100 % only. The step time is convex and piecewise linear in the percent, so a few points
+draw the whole curve.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_spans
-from torch_tb_profiler.analyses.schedule.targets import Target, target
+from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_spans
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.base.intervals import Intervals, covered_time, covered_time_between, merge
+from torch_tb_profiler.base.markers import MODULE_PREFIX
 from torch_tb_profiler.base.units import format_ratio
+from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
+from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.names import collective_of_kernel
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.schedule.blocking import WaitKind
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE, Schedule, schedule
-from torch_tb_profiler.model.trace import Int64, Trace, derived
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived, name_mask
 
-PERCENTS = (0, 25, 50, 75, 100)
-"""What is taken off at the points of a curve."""
+UNNAMED_TARGETS = ("data_loading", "allocator", "wait", "communication", "host", "device")
+"""Targets without a name."""
 
-_CELLS = 1_000_000
-"""So many times are computed at once, to bound the memory."""
+NAMED_TARGET_KINDS = ("operator", "module", "line", "call", "kernel", "collective", "sync")
+"""Kinds of targets that need a name."""
 
-_TABLE_CELLS, _FEWEST, _MOST = 4_000_000, 6, 60
+REDUCTION_PERCENTS = (0, 25, 50, 75, 100)
+"""Percent of a target's time that is removed at the points of a curve."""
+
+_MAX_BATCH_CELLS = 1_000_000
+"""Times computed in one batch of replays, which limits its memory."""
+
+_MAX_TABLE_CELLS, _MIN_CURVES, _MAX_CURVES = 4_000_000, 6, 60
+"""Times computed for all curves of a table, and the number of curves it has in any case and at most."""
 
 
-def unexplained(trace: Trace) -> str | None:
-    """Why the schedule cannot tell what a change would bring, None if it can."""
+class WhatIfTarget(msgspec.Struct, frozen=True):
+    """A part of the program, in terms of the schedule (p points, n items, a host edges).
+
+    rows   int32[k]  its host slices; a slice inside another counts once
+    host   int64[p]  ns of it between each point and the point before
+    items  bool[n]   its items
+    device int64[n]  ns of it in each item; 0 in items of others
+    edges  bool[a]   its waits for the device
+    """
+
+    rows: Int32
+    host: Int64
+    items: Bool
+    device: Int64
+    edges: Bool
+
+
+def replay_unavailable_reason(trace: Trace) -> str | None:
+    """Return why a replay can't estimate what a change would save, or None if it can."""
     graph = schedule(trace)
     if graph.explained_share is None:
         return "no device work is recorded"
     if missing_kernels_reason(trace) is not None:
-        return "kernels are missing in the recording"
+        return "kernels are missing from the recording"
     if len(graph.step_begin) == 0 or not (graph.items.call >= 0).any():
         return "no launch is recorded"
     if graph.is_reliable:
         return None
-    share, least = format_ratio(graph.explained_share), format_ratio(MIN_EXPLAINED_SHARE)
-    return f"only {share} of the device work starts when the schedule says (at least {least} are needed)"
+    share, required = format_ratio(graph.explained_share), format_ratio(MIN_EXPLAINED_SHARE)
+    return (
+        f"the recorded launches and syncs explain the start of only {share} of the device work "
+        f"(at least {required} is needed)"
+    )
 
 
-def what_if(trace: Trace, spelled: str, percent: int) -> int:
-    """ns of the mean complete step if `percent` of a target's time is taken off (negative: put on)."""
-    return int(_steps(trace, [(target(trace, spelled), percent)])[0])
+def what_if_step_time(trace: Trace, target: str, percent: int) -> int:
+    """Return ns of the mean complete step if `percent` of a target's time is removed (negative: added)."""
+    return int(_replayed_step_times(trace, [(parse_target(trace, target), percent)])[0])
 
 
 @derived
-def curves(trace: Trace, targets: tuple[str, ...]) -> Int64:
-    """int64[targets, len(PERCENTS)]: ns of the mean complete step with that much of each target taken off."""
-    cases = [(target(trace, spelled), percent) for spelled in targets for percent in PERCENTS[1:]]
-    times = _steps(trace, cases).reshape(len(targets), len(PERCENTS) - 1)
+def what_if_curves(trace: Trace, targets: tuple[str, ...]) -> Int64:
+    """Return ns of the mean complete step at each of REDUCTION_PERCENTS: int64[targets, percents]."""
+    cases = [(parse_target(trace, target), percent) for target in targets for percent in REDUCTION_PERCENTS[1:]]
+    times = _replayed_step_times(trace, cases).reshape(len(targets), len(REDUCTION_PERCENTS) - 1)
     now = np.full((len(targets), 1), recorded_spans(trace).mean_ns[0])
     return np.concatenate([now, times], axis=1)
 
 
-def without(trace: Trace, parts: Sequence[Target]) -> Int64:
-    """int64[k]: ns of the mean complete step without each of these parts."""
-    return _steps(trace, [(part, 100) for part in parts])
+def step_times_without(trace: Trace, parts: Sequence[WhatIfTarget]) -> Int64:
+    """Return ns of the mean complete step without each of these parts: int64[k]."""
+    return _replayed_step_times(trace, [(part, 100) for part in parts])
 
 
-def _steps(trace: Trace, cases: Sequence[tuple[Target, int]]) -> Int64:
+def max_curves(trace: Trace) -> int:
+    """Return for how many targets a table computes curves: fewer for larger traces."""
     graph = schedule(trace)
-    at_once = max(1, _CELLS // max(len(graph.points) + len(graph.items), 1))
-    batches = (cases[first : first + at_once] for first in range(0, len(cases), at_once))
-    return np.concatenate([_replayed(trace, graph, batch) for batch in batches])
+    nodes = len(graph.points) + len(graph.items)
+    return int(
+        np.clip(_MAX_TABLE_CELLS // max((len(REDUCTION_PERCENTS) - 1) * nodes, 1), _MIN_CURVES, _MAX_CURVES)
+    )
 
 
-def _replayed(trace: Trace, graph: Schedule, cases: Sequence[tuple[Target, int]]) -> Int64:
+def parse_target(trace: Trace, target: str) -> WhatIfTarget:
+    """Return the part of a trace that `target` names.
+
+    Raise UsageError if it can't be parsed, NotFoundError if the trace has nothing of it. The result isn't cached:
+    its columns are as long as the schedule, and there are as many targets as names.
+    """
+    kind, _, name = target.partition(":")
+    if kind not in (UNNAMED_TARGETS if not name else NAMED_TARGET_KINDS):
+        options = ", ".join([*UNNAMED_TARGETS, *(f"{each}:NAME" for each in NAMED_TARGET_KINDS)])
+        raise UsageError(f"{target!r} is not a what-if target", hint=f"one of {options}")
+    graph = schedule(trace)
+    rows = np.empty(0, np.int32)
+    items, edges = np.zeros(len(graph.items), np.bool_), np.zeros(len(graph.edges.target), np.bool_)
+    if kind == "host":
+        return WhatIfTarget(rows, graph.points.elapsed, items, np.zeros(len(items), np.int64), edges)
+    if kind in ("device", "communication", "kernel", "collective"):
+        items = _items_of_target(trace, kind, name)
+    elif kind == "sync":
+        edges = (graph.edges.call >= 0) & (sync_names(trace) == string_code(trace, name))
+    else:
+        rows = _slices_of_target(trace, kind, name)
+    if not (len(rows) or items.any() or edges.any()):
+        raise NotFoundError(f"the trace has no {target!r}")
+    device = np.where(items, graph.items.end - graph.items.start, 0)
+    return WhatIfTarget(rows, _host_time_between_points(trace, rows), items, device, edges)
+
+
+def host_time_target(trace: Trace, during: Intervals) -> WhatIfTarget:
+    """Return the time of every host thread in these intervals, on the host's clock, as a target."""
+    graph = schedule(trace)
+    host = np.zeros(len(graph.points), np.int64)
+    for code in graph.points.threads.tolist():
+        _set_covered(trace, host, code, during)
+    return _target_of(trace, host=host)
+
+
+def device_work_target(trace: Trace, rows: Int32, during: Intervals) -> WhatIfTarget:
+    """Return the part of this device work in these intervals, on the device's own clock, as a target."""
+    graph = schedule(trace)
+    items = np.isin(graph.items.row, rows)
+    device = np.zeros(len(items), np.int64)
+    mine = graph.items.row[items]
+    device[items] = covered_time(during, trace.events.start[mine], event_ends(trace)[mine])
+    return _target_of(trace, items=items, device=device)
+
+
+def removed_calls_target(trace: Trace, calls: Int32) -> WhatIfTarget:
+    """Return these calls and their waits for the device as a target."""
+    edges = np.isin(schedule(trace).edges.call, calls)
+    return _target_of(trace, rows=calls, host=_host_time_between_points(trace, calls), edges=edges)
+
+
+def merge_targets(targets: Sequence[WhatIfTarget]) -> WhatIfTarget:
+    """Merge targets into one; time that several of them cover counts once."""
+    return WhatIfTarget(
+        rows=np.unique(np.concatenate([each.rows for each in targets])),
+        host=np.maximum.reduce([each.host for each in targets]),
+        items=np.logical_or.reduce([each.items for each in targets]),
+        device=np.maximum.reduce([each.device for each in targets]),
+        edges=np.logical_or.reduce([each.edges for each in targets]),
+    )
+
+
+def string_code(trace: Trace, name: str) -> int:
+    """Return the code of a string, or -2, which no event has, if the trace doesn't contain it."""
+    return next((code for code, text in enumerate(trace.strings) if text == name), -2)
+
+
+@derived
+def sync_names(trace: Trace) -> Int32:
+    """Return the name of each wait for the device: the operator around its call, or else the call. int32[a]."""
+    graph = schedule(trace)
+    call = graph.edges.call
+    around = enclosing_operators(trace)[call]
+    row = np.where((around >= 0) & (event_kinds(trace)[around] == Kind.CPU_OP), around, call)
+    names = np.where(call >= 0, trace.events.name[row], -1).astype(np.int32)
+    waits_for_queue = np.isin(call, graph.calls.call[graph.calls.kind == WaitKind.QUEUE])
+    names[waits_for_queue] = -1  # waiting for room in a full queue is no synchronization
+    return names
+
+
+def _target_of(trace: Trace, **parts: Any) -> WhatIfTarget:
+    """Return a target of these parts and nothing else."""
+    graph = schedule(trace)
+    items, edges = len(graph.items), len(graph.edges.target)
+    empty = WhatIfTarget(
+        rows=np.empty(0, np.int32),
+        host=np.zeros(len(graph.points), np.int64),
+        items=np.zeros(items, np.bool_),
+        device=np.zeros(items, np.int64),
+        edges=np.zeros(edges, np.bool_),
+    )
+    return msgspec.structs.replace(empty, **parts)
+
+
+def _items_of_target(trace: Trace, kind: str, name: str) -> Bool:
+    rows = schedule(trace).items.row
+    communicates = communication_kernels(trace)[rows]
+    names = trace.events.name[rows]
+    mine: Bool
+    if kind in ("device", "kernel"):
+        mine = ~communicates & ((names == string_code(trace, name)) | (kind == "device"))
+    else:
+        collective = name_mask(trace.strings, lambda text: collective_of_kernel(text) == name)[names]
+        mine = communicates & (collective | (kind == "communication"))
+    return mine
+
+
+def _slices_of_target(trace: Trace, kind: str, name: str) -> Int32:
+    if kind in ("data_loading", "allocator", "wait"):
+        return np.flatnonzero(slice_causes(trace) == Cause[kind.upper()]).astype(np.int32)
+    if kind == "module":
+        return _slices_named(trace, MODULE_PREFIX + name, Kind.PYTHON)
+    if kind == "line":
+        return _slices_named(trace, name, Kind.PYTHON)
+    if kind == "call":
+        return _slices_named(trace, name, Kind.RUNTIME, Kind.DRIVER)
+    return _slices_named(trace, name, Kind.CPU_OP, Kind.ANNOTATION)
+
+
+def _slices_named(trace: Trace, name: str, *allowed: Kind) -> Int32:
+    rows = rows_of_kind(trace, *allowed)
+    named: Int32 = rows[trace.events.name[rows] == string_code(trace, name)]
+    return named
+
+
+def _host_time_between_points(trace: Trace, rows: Int32) -> Int64:
+    """Return ns that these slices cover between each point and the point before: int64[p]."""
+    points = schedule(trace).points
+    time = np.zeros(len(points), np.int64)
+    begin, end, thread = trace.events.start[rows], event_ends(trace)[rows], trace.events.thread[rows]
+    for code in points.threads.tolist():
+        mine = thread == code
+        if mine.any():
+            _set_covered(trace, time, code, merge(begin[mine], end[mine]))
+    return time
+
+
+def _set_covered(trace: Trace, time: Int64, thread: int, during: Intervals) -> None:
+    """Set `time`, int64[p], to ns of the intervals between each point of a thread and the point before."""
+    points = schedule(trace).points
+    index = points.thread_index(thread)
+    low, high = points.bounds[index], points.bounds[index + 1]
+    time[low + 1 : high] = covered_time_between(during, points.time[low:high])
+
+
+def _replayed_step_times(trace: Trace, cases: Sequence[tuple[WhatIfTarget, int]]) -> Int64:
+    """Return ns of the mean complete step in each case (target, percent removed): int64[cases]."""
+    graph = schedule(trace)
+    batch_size = max(1, _MAX_BATCH_CELLS // max(len(graph.points) + len(graph.items), 1))
+    batches = (cases[first : first + batch_size] for first in range(0, len(cases), batch_size))
+    return np.concatenate([_replay_batch(trace, graph, batch) for batch in batches])
+
+
+def _replay_batch(trace: Trace, graph: Schedule, cases: Sequence[tuple[WhatIfTarget, int]]) -> Int64:
     duration = graph.items.end - graph.items.start
     since = np.maximum(graph.points.elapsed, 1)
     steps = np.repeat(graph.step[None], len(cases), axis=0)
@@ -80,19 +277,12 @@ def _replayed(trace: Trace, graph: Schedule, cases: Sequence[tuple[Target, int]]
     begin = recorded_spans(trace).begin[0, :1]
     points, items = graph.points.time > begin, graph.items.start >= begin
     for case, (part, percent) in enumerate(cases):
-        # Of what waits a share; all else whole, as a product of two long times would not fit.
-        at = np.flatnonzero(points & (part.host > 0))
-        host, step = part.host[at], graph.step[at]
-        host = np.where(step == since[at], host, (host * (step / since[at])).astype(np.int64))
-        steps[case, at] -= host * percent // 100
-        at = np.flatnonzero((part.device > 0) & items)
-        durations[case, at] -= part.device[at] * percent // 100
+        # Scale down only where the host waited, too: the product of two long times would overflow.
+        changed = np.flatnonzero(points & (part.host > 0))
+        host, step = part.host[changed], graph.step[changed]
+        host = np.where(step == since[changed], host, (host * (step / since[changed])).astype(np.int64))
+        steps[case, changed] -= host * percent // 100
+        changed = np.flatnonzero((part.device > 0) & items)
+        durations[case, changed] -= part.device[changed] * percent // 100
         removed[case] = part.edges & points[graph.edges.target] & (percent == 100)
     return step_spans(trace, replay(trace, steps, durations, removed)).mean_ns
-
-
-def affordable(trace: Trace) -> int:
-    """For how many targets curves are worth their time in a table: fewer for larger traces."""
-    graph = schedule(trace)
-    nodes = len(graph.points) + len(graph.items)
-    return int(np.clip(_TABLE_CELLS // max((len(PERCENTS) - 1) * nodes, 1), _FEWEST, _MOST))

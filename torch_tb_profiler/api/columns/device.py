@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from torch_tb_profiler.analyses.schedule.causes import CAUSES
-from torch_tb_profiler.analyses.schedule.segments import segments
+from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES
+from torch_tb_profiler.analyses.schedule.segments import idle_segments
 from torch_tb_profiler.analyses.shared.grouping import launch_times
 from torch_tb_profiler.api.columns.arrow import texts, values
 from torch_tb_profiler.api.columns.host import module_texts, step_texts
@@ -90,7 +90,7 @@ def gaps(trace: Trace) -> pa.Table:
 def _gaps(trace: Trace, device: int | None) -> dict[str, pa.Array]:
     columns: list[npt.NDArray[Any]] = [np.empty(0, np.int64)] * 3 + [np.empty(0, np.int32)] * 4
     if device is not None:
-        idle = segments(trace, device)
+        idle = idle_segments(trace, device)
         emptied = idle.gaps.emptied_by[idle.gap]
         columns = [
             idle.gap,
@@ -106,7 +106,7 @@ def _gaps(trace: Trace, device: int | None) -> dict[str, pa.Array]:
         "gap": pa.array(gap),
         "start_ns": values(begin),
         "duration_ns": values(length),
-        "cause": texts(cause, CAUSES),
+        "cause": texts(cause, CAUSE_NAMES),
         "event": values(row),
         "emptied_by": values(emptied),
         "step": texts(step, steps(trace).names),

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.critical_path.table import candidates
-from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, bound_times, group_of, path_times
-from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
-from torch_tb_profiler.analyses.schedule.targets import ALONE
-from torch_tb_profiler.analyses.schedule.what_if import PERCENTS, affordable, curves, what_if
+from torch_tb_profiler.analyses.critical_path.candidates import speedup_candidates
+from torch_tb_profiler.analyses.schedule.path import (
+    PATH_CATEGORIES,
+    bottleneck_times,
+    category_group,
+    path_times,
+)
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
+from torch_tb_profiler.analyses.schedule.what_if import (
+    REDUCTION_PERCENTS,
+    UNNAMED_TARGETS,
+    max_curves,
+    what_if_curves,
+    what_if_step_time,
+)
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.devices import devices
@@ -22,13 +32,13 @@ from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.parts import PARTS, target_row
 from torch_tb_profiler.views.critical_path.payload import (
-    Category,
     CriticalPathParams,
     CriticalPathPayload,
+    PathCategory,
     PathSummary,
     StepPath,
     TargetRow,
-    WhatIf,
+    WhatIfResult,
 )
 from torch_tb_profiler.views.critical_path.ranks import RANKS
 
@@ -47,7 +57,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
         steps=_steps(trace),
         steps_recorded=recorded,
         targets=targets,
-        percents=list(PERCENTS),
+        percents=list(REDUCTION_PERCENTS),
         what_if=[*_unnamed(targets), *_asked(trace, params)],
         explained=graph.explained_share,
         clock_shift_ns=graph.clock_shift_ns,
@@ -58,15 +68,15 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
 def _headline(trace: Trace, path: PathSummary, targets: list[TargetRow]) -> Text:
     recorded = steps(trace).recorded
     of_host = words.host_headline(path, targets, recorded) if schedule(trace).explained_share is None else None
-    return of_host or words.headline(path, bound_times(trace), targets, recorded)
+    return of_host or words.headline(path, bottleneck_times(trace), targets, recorded)
 
 
 def _path(trace: Trace) -> PathSummary:
     times = path_times(trace)
     sums, count = times.sum(axis=0).tolist(), len(times)
     categories = [
-        Category(name, words.CATEGORIES[name], group_of(name), total / count, words.evidence(name))
-        for name, total in zip(CATEGORIES, sums, strict=True)
+        PathCategory(name, words.CATEGORIES[name], category_group(name), total / count, words.evidence(name))
+        for name, total in zip(PATH_CATEGORIES, sums, strict=True)
         if total
     ]
     return PathSummary(sum(sums) / count, count, categories)
@@ -78,32 +88,32 @@ def _steps(trace: Trace) -> list[StepPath]:
     columns = zip(names, spans.begin[0].tolist(), spans.end[0].tolist(), path_times(trace).tolist(), strict=False)
     for name, begin, end, times in columns:
         groups = dict.fromkeys(("host", "device", "latency"), 0)
-        for category, time in zip(CATEGORIES, times, strict=True):
-            groups[group_of(category)] += time
+        for category, time in zip(PATH_CATEGORIES, times, strict=True):
+            groups[category_group(category)] += time
         rows.append(StepPath(name, begin, end - begin, *groups.values()))
     return rows
 
 
 def _targets(trace: Trace) -> list[TargetRow]:
-    shown = candidates(trace)[:_MOST_ROWS]
-    most = affordable(trace)
-    ordered = sorted(shown, key=lambda each: each.target not in ALONE)[:most]
+    shown = speedup_candidates(trace)[:_MOST_ROWS]
+    most = max_curves(trace)
+    ordered = sorted(shown, key=lambda each: each.target not in UNNAMED_TARGETS)[:most]
     spelled = tuple(each.target for each in ordered)
-    known = dict(zip(spelled, curves(trace, spelled).tolist(), strict=True)) if spelled else {}
+    known = dict(zip(spelled, what_if_curves(trace, spelled).tolist(), strict=True)) if spelled else {}
     count = recorded_spans(trace).begin.shape[1]
     return [target_row(trace, each, known.get(each.target), count) for each in shown]
 
 
-def _unnamed(targets: list[TargetRow]) -> list[WhatIf]:
+def _unnamed(targets: list[TargetRow]) -> list[WhatIfResult]:
     return [
-        WhatIf(row.target, percent, time)
+        WhatIfResult(row.target, percent, time)
         for row in targets
-        if row.target in ALONE and row.step_ns
-        for percent, time in zip(PERCENTS, row.step_ns, strict=True)
+        if row.target in UNNAMED_TARGETS and row.step_ns
+        for percent, time in zip(REDUCTION_PERCENTS, row.step_ns, strict=True)
     ]
 
 
-def _asked(trace: Trace, params: CriticalPathParams) -> list[WhatIf]:
+def _asked(trace: Trace, params: CriticalPathParams) -> list[WhatIfResult]:
     if not params.what_if:
         return []
     spelled, _, percent = params.what_if.rpartition(":")
@@ -111,13 +121,13 @@ def _asked(trace: Trace, params: CriticalPathParams) -> list[WhatIf]:
         raise UsageError(
             f"parameter 'what_if' cannot be {params.what_if!r}", hint="TARGET:PERCENT, as in operator:aten::mul:50"
         )
-    return [WhatIf(spelled, int(percent), what_if(trace, spelled, int(percent)))]
+    return [WhatIfResult(spelled, int(percent), what_if_step_time(trace, spelled, int(percent)))]
 
 
 def _reasons(trace: Trace) -> dict[str, str]:
     reasons = {}
     if not devices(trace):
-        reasons["reason_texts"] = "no device work is recorded: the path is the main thread's"
+        reasons["explained"] = "no device work is recorded: the path is the main thread's"
     unlinked = schedule(trace).items.call == NO_CODE
     if unlinked.any():
         count = f"{int(unlinked.sum()):,} of {len(unlinked):,}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.critical_path.groups import path_groups
-from torch_tb_profiler.analyses.critical_path.table import Candidate, candidate
-from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, path_pieces
-from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
-from torch_tb_profiler.analyses.schedule.what_if import curves
+from torch_tb_profiler.analyses.critical_path.candidates import SpeedupCandidate, find_candidate
+from torch_tb_profiler.analyses.critical_path.slices import path_groups
+from torch_tb_profiler.analyses.schedule.path import PATH_CATEGORIES, path_segments
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
+from torch_tb_profiler.analyses.schedule.what_if import what_if_curves
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.families import short_kernel_names
 from torch_tb_profiler.model.schedule.schedule import schedule
@@ -16,11 +16,11 @@ from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.payload import (
-    GroupsParams,
-    PathGroup,
+    PathGroupRow,
+    PathGroupsParams,
     PathGroupsPayload,
-    PathPiecesPayload,
-    PiecesParams,
+    PathSegmentsParams,
+    PathSegmentsPayload,
     TargetParams,
     TargetRow,
 )
@@ -29,7 +29,7 @@ MOST_GROUPS = 200
 """Names that are sent; the rest is summed up in one row."""
 
 
-def target_row(trace: Trace, row: Candidate, curve: list[int] | None, count: int) -> TargetRow:
+def target_row(trace: Trace, row: SpeedupCandidate, curve: list[int] | None, count: int) -> TargetRow:
     """A row of the table, per mean step of `count`."""
     kind, _, name = row.target.partition(":")
     return TargetRow(
@@ -46,20 +46,20 @@ def target_row(trace: Trace, row: Candidate, curve: list[int] | None, count: int
 
 def build_what_if(trace: Trace, params: TargetParams) -> TargetRow:
     """UsageError if the target cannot be read, NotFoundError if the steps have nothing of it."""
-    chosen = candidate(trace, params.target)
+    chosen = find_candidate(trace, params.target)
     count = recorded_spans(trace).begin.shape[1]
-    return target_row(trace, chosen, curves(trace, (params.target,))[0].tolist(), count)
+    return target_row(trace, chosen, what_if_curves(trace, (params.target,))[0].tolist(), count)
 
 
-def build_pieces(trace: Trace, params: PiecesParams) -> PathPiecesPayload:
+def build_pieces(trace: Trace, params: PathSegmentsParams) -> PathSegmentsPayload:
     """NotFoundError if there is no complete step of the name."""
-    pieces, number = path_pieces(trace), _step(trace, params.step)
+    pieces, number = path_segments(trace), _step(trace, params.step)
     chosen = slice(0, len(pieces.row))
     if number is not None:
         chosen = slice(int((pieces.step < number).sum()), int((pieces.step <= number).sum()))
     begin, end = pieces.begin[chosen], pieces.end[chosen]
-    return PathPiecesPayload(
-        category=[CATEGORIES[each] for each in pieces.category[chosen][params.rows].tolist()],
+    return PathSegmentsPayload(
+        category=[PATH_CATEGORIES[each] for each in pieces.category[chosen][params.rows].tolist()],
         event=[None if row == NO_CODE else row for row in pieces.row[chosen][params.rows].tolist()],
         begin_ns=begin[params.rows].tolist(),
         duration_ns=(end - begin)[params.rows].tolist(),
@@ -69,13 +69,13 @@ def build_pieces(trace: Trace, params: PiecesParams) -> PathPiecesPayload:
     )
 
 
-def build_groups(trace: Trace, params: GroupsParams) -> PathGroupsPayload:
+def build_groups(trace: Trace, params: PathGroupsParams) -> PathGroupsPayload:
     """NotFoundError if there is no complete step of the name."""
     number, spans = _step(trace, params.step), recorded_spans(trace)
     groups = path_groups(trace, params.by, number)
     count = spans.begin.shape[1] if number is None else 1
     rows = [
-        PathGroup(
+        PathGroupRow(
             name=name,
             title=words.NOWHERE[params.by] if name is None else name,
             time_ns=sum(times) / count,
@@ -99,11 +99,11 @@ def build_groups(trace: Trace, params: GroupsParams) -> PathGroupsPayload:
     )
 
 
-def _rest(rows: list[PathGroup]) -> list[PathGroup]:
+def _rest(rows: list[PathGroupRow]) -> list[PathGroupRow]:
     """The small rows as one."""
     if not rows:
         return []
-    total = PathGroup(
+    total = PathGroupRow(
         name=None,
         title=f"{len(rows):,} more",
         time_ns=sum(row.time_ns for row in rows),
@@ -129,6 +129,6 @@ def _step(trace: Trace, name: str) -> int | None:
 
 PARTS = (
     TraceView("critical_path/what_if", "What if", TargetParams, TargetRow, build_what_if),
-    TraceView("critical_path/groups", "Path by place", GroupsParams, PathGroupsPayload, build_groups),
-    TraceView("critical_path/pieces", "Pieces of the path", PiecesParams, PathPiecesPayload, build_pieces),
+    TraceView("critical_path/groups", "Path by place", PathGroupsParams, PathGroupsPayload, build_groups),
+    TraceView("critical_path/pieces", "Pieces of the path", PathSegmentsParams, PathSegmentsPayload, build_pieces),
 )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from torch_tb_profiler.analyses.schedule.places import Place
+from torch_tb_profiler.analyses.schedule.places import PlaceKind
 from torch_tb_profiler.view import Page
 from torch_tb_profiler.views._shared.text import Text
 
@@ -24,20 +24,20 @@ class TargetParams(msgspec.Struct, frozen=True):
     target: str
 
 
-class PiecesParams(Page, frozen=True, kw_only=True):
+class PathSegmentsParams(Page, frozen=True, kw_only=True):
     """A page of the pieces; `step`: those of one step."""
 
     step: str = ""
 
 
-class GroupsParams(msgspec.Struct, frozen=True):
+class PathGroupsParams(msgspec.Struct, frozen=True):
     """`by`: what a row is; `step`: of one step alone."""
 
-    by: Place = "line"
+    by: PlaceKind = "line"
     step: str = ""
 
 
-class Category(msgspec.Struct, frozen=True):
+class PathCategory(msgspec.Struct, frozen=True):
     """What happens on the path, per mean step. `group`: host, device or latency; `link` opens the evidence."""
 
     name: str
@@ -63,7 +63,7 @@ class PathSummary(msgspec.Struct, frozen=True):
 
     duration_ns: float
     steps: int
-    categories: list[Category]
+    categories: list[PathCategory]
 
 
 class TargetRow(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ class TargetRow(msgspec.Struct, frozen=True):
     step_ns: list[int] | None
 
 
-class WhatIf(msgspec.Struct, frozen=True):
+class WhatIfResult(msgspec.Struct, frozen=True):
     """ns of the mean step if so much of a target's time is gone; a wait is gone at 100 % only."""
 
     target: str
@@ -118,16 +118,16 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
     steps_recorded: bool
     targets: list[TargetRow]
     percents: list[int]
-    what_if: list[WhatIf]
+    what_if: list[WhatIfResult]
     explained: float | None
     clock_shift_ns: int
     reasons: Mapping[str, Text]
 
 
-class PathPiecesPayload(msgspec.Struct, frozen=True):
+class PathSegmentsPayload(msgspec.Struct, frozen=True):
     """Pieces of the path in order of time, as columns; `total` before the page was cut.
 
-    category  name as in `Category`
+    category  name as in `PathCategory`
     event     row of the slice, item or call; None where nothing is recorded
     begin_ns, duration_ns  on the host's clock: device times are moved by `clock_shift_ns`
     step      number among the complete steps
@@ -142,7 +142,7 @@ class PathPiecesPayload(msgspec.Struct, frozen=True):
     clock_shift_ns: int
 
 
-class PathGroup(msgspec.Struct, frozen=True):
+class PathGroupRow(msgspec.Struct, frozen=True):
     """What of the path belongs to an operator, a module or a line of the program; per mean step.
 
     name    None: to none that is recorded; `title` says that in words
@@ -170,14 +170,14 @@ class PathGroupsPayload(msgspec.Struct, frozen=True):
     reasons      field -> what is not known, and why
     """
 
-    by: Place
+    by: PlaceKind
     duration_ns: float
     steps: int
-    rows: list[PathGroup]
+    rows: list[PathGroupRow]
     reasons: Mapping[str, Text]
 
 
-class RanksParams(Page, frozen=True, kw_only=True):
+class JobPathParams(Page, frozen=True, kw_only=True):
     """A page of the stays; `step`: those that end in one step."""
 
     limit: Annotated[int, msgspec.Meta(ge=0)] | None = 500
@@ -190,10 +190,10 @@ class RankOnPath(msgspec.Struct, frozen=True):
     worker: str
     rank: int | None
     path_ns: float
-    categories: list[Category]
+    categories: list[PathCategory]
 
 
-class Stay(msgspec.Struct, frozen=True):
+class JobPathSegment(msgspec.Struct, frozen=True):
     """The path on one rank, in one of its steps, until it goes on at another rank or in the next step.
 
     begin_ns, duration_ns  on the host's clock of that rank, since its trace began; the four times sum to it
@@ -232,7 +232,7 @@ class JobPathPayload(msgspec.Struct, frozen=True):
     duration_ns: float
     steps: int
     ranks: list[RankOnPath]
-    stays: list[Stay]
+    stays: list[JobPathSegment]
     total: int
     late_ranks: list[str]
     late_gain_ns: float | None

@@ -14,7 +14,7 @@ from torch_tb_profiler.analyses.distributed.job_path import (
     reduce_path,
 )
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, by_bound, group_of
+from torch_tb_profiler.analyses.schedule.path import PATH_CATEGORIES, category_group, group_by_bottleneck
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.trace import NO_CODE, derived
@@ -26,15 +26,15 @@ from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views._shared.text import link, reason_texts
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.payload import (
-    Category,
+    JobPathParams,
     JobPathPayload,
+    JobPathSegment,
+    PathCategory,
     RankOnPath,
-    RanksParams,
-    Stay,
 )
 
 
-def build(members: Members[RankPath], params: RanksParams) -> JobPathPayload:
+def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
     """NotFoundError if no stay ends in a step of the name."""
     summaries, path = _summaries(members), _job_path(members)
     comparison, verdict = compare_members(summaries), judge_members(summaries).verdict
@@ -94,8 +94,8 @@ def _ranks(comparison: RankComparison, path: JobPath) -> list[RankOnPath]:
     for source, spent in zip(comparison.sources, times, strict=True):
         opens = link("trace", worker=source.worker, path="true")
         categories = [
-            Category(name, words.CATEGORIES[name], group_of(name), time / count, opens)
-            for name, time in zip(CATEGORIES, spent, strict=True)
+            PathCategory(name, words.CATEGORIES[name], category_group(name), time / count, opens)
+            for name, time in zip(PATH_CATEGORIES, spent, strict=True)
             if time
         ]
         if categories:
@@ -103,10 +103,10 @@ def _ranks(comparison: RankComparison, path: JobPath) -> list[RankOnPath]:
     return sorted(rows, key=lambda row: -row.path_ns)
 
 
-def _stay(comparison: RankComparison, path: RankPath, segment: PathSegment) -> Stay:
+def _stay(comparison: RankComparison, path: RankPath, segment: PathSegment) -> JobPathSegment:
     source, ends = comparison.sources[segment.member], segment.operation
-    times = by_bound(segment.times)
-    return Stay(
+    times = group_by_bottleneck(segment.times)
+    return JobPathSegment(
         worker=source.worker,
         rank=source.rank,
         step=path.step_names[segment.step],
@@ -137,7 +137,7 @@ def _reasons(members: Members[RankSummary], path: JobPath) -> Mapping[str, str]:
 RANKS = RunView(
     "critical_path/ranks",
     "Path of the job",
-    RanksParams,
+    JobPathParams,
     JobPathPayload,
     build,
     Reduction("critical_path", RankPath, reduce_path, RANK_DETAILS),

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 from msgspec import structs
 
-from torch_tb_profiler.analyses.idle.breakdown import StepTimes, step_times
-from torch_tb_profiler.analyses.idle.gains import idle_gains
-from torch_tb_profiler.analyses.idle.pace import pace
-from torch_tb_profiler.analyses.idle.table import IdleTable, idle_table
-from torch_tb_profiler.analyses.schedule.causes import CAUSES
+from torch_tb_profiler.analyses.idle.device_time import DeviceStepTimes, device_step_times
+from torch_tb_profiler.analyses.idle.table import IdleTable, idle_gains, idle_table
+from torch_tb_profiler.analyses.launches.calls import launch_pace
+from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES
 from torch_tb_profiler.analyses.schedule.gaps import default_device
-from torch_tb_profiler.analyses.schedule.what_if import unexplained
+from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.analyses.shared.breakdown import no_host
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError
@@ -34,7 +33,7 @@ from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.idle.launches import LAUNCH_PARTS
 from torch_tb_profiler.views.idle.parts import PARTS
 from torch_tb_profiler.views.idle.payload import (
-    IdleCause,
+    IdleCauseTotal,
     IdleParams,
     IdlePayload,
     IdleRow,
@@ -54,11 +53,11 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
     if device is None:
         raise NotFoundError("no device work is recorded")
     table = idle_table(trace, device, params.stream, params.by, params.step)
-    listed = _steps(step_times(trace, device, params.stream))
+    listed = _steps(device_step_times(trace, device, params.stream))
     counted = [step for step in listed if step.complete and params.step in ("", step.name)]
     gains = idle_gains(trace, table)
     rows = _rows(trace, table, _per_step(gains.rows, len(counted)), params.by == "cause")
-    speed = pace(trace, device)
+    speed = launch_pace(trace, device)
     caught_up = int(table.time.sum()) - int(table.emptied_time.sum())
     payload = IdlePayload(
         headline=(),
@@ -97,7 +96,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
     return structs.replace(payload, **words)
 
 
-def _steps(times: StepTimes) -> list[IdleStep]:
+def _steps(times: DeviceStepTimes) -> list[IdleStep]:
     columns = (times.start, times.duration, times.compute, times.communication, times.copies, times.idle)
     rows = zip(times.names, *(column.tolist() for column in columns), times.complete.tolist(), strict=True)
     return [
@@ -119,7 +118,7 @@ def _rows(trace: Trace, table: IdleTable, gains: Mapping[int, float], by_slice: 
         table.time,
         table.gaps,
         table.median,
-        table.emptied,
+        table.emptied_by,
         table.emptied_time,
     )
     for at, (cause, event, begin, end, time, gaps, median, emptied, emptied_time) in enumerate(
@@ -132,7 +131,7 @@ def _rows(trace: Trace, table: IdleTable, gains: Mapping[int, float], by_slice: 
         subject = table.subject[at]
         rows.append(
             IdleRow(
-                cause=CAUSES[cause],
+                cause=CAUSE_NAMES[cause],
                 subject=subject,
                 short_subject=display_name(trace, event, subject) if subject and by_slice else subject,
                 event=event if event >= 0 else None,
@@ -154,14 +153,14 @@ def _others(table: IdleTable, cause: int, at: list[int]) -> IdleRow:
     """The small rows of a cause as one; its longest part and median are those of the first of them."""
     first = at[0]
     return IdleRow(
-        cause=CAUSES[cause],
+        cause=CAUSE_NAMES[cause],
         subject=None,
         short_subject=None,
         event=None,
         begin_ns=int(table.begin[first]),
         end_ns=int(table.end[first]),
         time_ns=int(table.time[at].sum()),
-        gaps=table.gaps_of(at),
+        gaps=table.count_gaps(at),
         median_ns=float(table.median[first]),
         emptied_by=None,
         emptied_ns=int(table.emptied_time[at].sum()),
@@ -174,13 +173,13 @@ def _per_step(gains: Mapping[int, int], steps: int) -> dict[int, float]:
     return {key: saved / max(steps, 1) for key, saved in gains.items()}
 
 
-def _sums(table: IdleTable, gains: Mapping[int, float]) -> list[IdleCause]:
+def _sums(table: IdleTable, gains: Mapping[int, float]) -> list[IdleCauseTotal]:
     """`gains`: by cause, ns per step."""
     rows: dict[int, list[int]] = {}
     for at, cause in enumerate(table.cause.tolist()):
         rows.setdefault(cause, []).append(at)
     sums = [
-        IdleCause(CAUSES[cause], int(table.time[at].sum()), table.gaps_of(at), gains.get(cause))
+        IdleCauseTotal(CAUSE_NAMES[cause], int(table.time[at].sum()), table.count_gaps(at), gains.get(cause))
         for cause, at in rows.items()
     ]
     return sorted(sums, key=lambda each: -each.time_ns)
@@ -195,7 +194,7 @@ def _streams(trace: Trace) -> list[IdleStream]:
 
 def _reasons(trace: Trace) -> dict[str, str | Text]:
     reasons: dict[str, str | Text] = {
-        "gain_ns": unexplained(trace)
+        "gain_ns": replay_unavailable_reason(trace)
         or "known of the largest rows for which the host is late, each alone, and of their causes",
         "waiting_ns": WAITING,
     }

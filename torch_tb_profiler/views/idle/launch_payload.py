@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.launches.calls import LONG_DELAY_NS, SLOW_CALL_N
 from torch_tb_profiler.views._shared.text import Text
 
 
-class WorkParams(msgspec.Struct, frozen=True):
+class DeviceWorkParams(msgspec.Struct, frozen=True):
     """Device work launched in a step, on a device, on a stream; all of the trace by default."""
 
     step: str = ""
@@ -20,14 +20,14 @@ class WorkParams(msgspec.Struct, frozen=True):
     stream: int | None = None
 
 
-class LaunchesParams(WorkParams, frozen=True):
+class LaunchesParams(DeviceWorkParams, frozen=True):
     """`slow_call_ns`, `long_delay_ns`: from where on a call, and the delay of its work, are outliers."""
 
     slow_call_ns: Annotated[int, msgspec.Meta(ge=0)] = SLOW_CALL_NS
     long_delay_ns: Annotated[int, msgspec.Meta(ge=0)] = LONG_DELAY_NS
 
 
-class CurveParams(WorkParams, frozen=True):
+class CurveParams(DeviceWorkParams, frozen=True):
     """`points`: stretches of time of a curve."""
 
     points: Annotated[int, msgspec.Meta(ge=1, le=2000)] = 300
@@ -58,7 +58,7 @@ class LaunchRow(msgspec.Struct, frozen=True):
     delayed: int
 
 
-class Launches(msgspec.Struct, frozen=True):
+class LaunchesPayload(msgspec.Struct, frozen=True):
     """APIs, the most time in calls first.
 
     unlinked       work whose launch is not recorded
@@ -85,7 +85,7 @@ class QueueRow(msgspec.Struct, frozen=True):
     curve: list[int]
 
 
-class QueueLengths(msgspec.Struct, frozen=True):
+class QueuesPayload(msgspec.Struct, frozen=True):
     """Queues, longest first. `edges_ns`: borders of the stretches of all curves."""
 
     rows: list[QueueRow]
@@ -111,7 +111,7 @@ class BandwidthRow(msgspec.Struct, frozen=True):
     curve: list[int]
 
 
-class Bandwidth(msgspec.Struct, frozen=True):
+class BandwidthPayload(msgspec.Struct, frozen=True):
     """Copies, the most time first."""
 
     rows: list[BandwidthRow]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.launches.bandwidth import bytes_between, copies
+from torch_tb_profiler.analyses.launches.bandwidth import bucket_edges, bytes_between, copy_groups
 from torch_tb_profiler.analyses.launches.calls import api_calls, launch_calls
-from torch_tb_profiler.analyses.launches.capture import captures
-from torch_tb_profiler.analyses.launches.edges import even_edges
-from torch_tb_profiler.analyses.launches.origin import common_slice
-from torch_tb_profiler.analyses.launches.queue import blocked_launches, longest_between, queues
-from torch_tb_profiler.analyses.launches.sequences import sequences
-from torch_tb_profiler.analyses.schedule.what_if import unexplained
+from torch_tb_profiler.analyses.launches.queue import blocked_launches, max_lengths_between, stream_queues
+from torch_tb_profiler.analyses.launches.sequences import common_slice, graph_capture_savings, work_sequences
+from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.analyses.shared.device_work import chosen_work
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.families import display_name
@@ -19,14 +16,14 @@ from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.idle import words
 from torch_tb_profiler.views.idle.launch_payload import (
-    Bandwidth,
+    BandwidthPayload,
     BandwidthRow,
     CurveParams,
-    Launches,
     LaunchesParams,
+    LaunchesPayload,
     LaunchRow,
-    QueueLengths,
     QueueRow,
+    QueuesPayload,
     SequenceItem,
     SequenceRow,
     SequencesParams,
@@ -40,7 +37,7 @@ MOST_ITEMS = 256
 """Items of a sequence that are sent."""
 
 
-def build_launches(trace: Trace, params: LaunchesParams) -> Launches:
+def build_launches(trace: Trace, params: LaunchesParams) -> LaunchesPayload:
     work = chosen_work(trace, rows_of_kind(trace, *DEVICE_KINDS), params.step, params.device, params.stream)
     calls = launch_calls(trace, work)
     table = api_calls(trace, calls, params.slow_call_ns, params.long_delay_ns)
@@ -62,13 +59,13 @@ def build_launches(trace: Trace, params: LaunchesParams) -> Launches:
     )
     rows = [LaunchRow(*row) for row in zip(*columns, strict=True)]
     unlinked = len(work) - int(calls.items.sum())
-    return Launches(rows, unlinked, blocked, blocked_ns, params.slow_call_ns, params.long_delay_ns)
+    return LaunchesPayload(rows, unlinked, blocked, blocked_ns, params.slow_call_ns, params.long_delay_ns)
 
 
-def build_queue(trace: Trace, params: CurveParams) -> QueueLengths:
+def build_queue(trace: Trace, params: CurveParams) -> QueuesPayload:
     work = chosen_work(trace, rows_of_kind(trace, *DEVICE_KINDS), params.step, params.device, params.stream)
-    lines = queues(trace, work)
-    edges = even_edges([queue.times for queue in lines], params.points)
+    lines = stream_queues(trace, work)
+    edges = bucket_edges([queue.times for queue in lines], params.points)
     rows = [
         QueueRow(
             each.device,
@@ -77,18 +74,18 @@ def build_queue(trace: Trace, params: CurveParams) -> QueueLengths:
             each.mean,
             each.empty_ns,
             each.duration_ns,
-            longest_between(each, edges).tolist(),
+            max_lengths_between(each, edges).tolist(),
         )
         for each in sorted(lines, key=lambda each: -each.longest)
     ]
-    return QueueLengths(rows[:MOST_STREAMS], edges.tolist())
+    return QueuesPayload(rows[:MOST_STREAMS], edges.tolist())
 
 
-def build_bandwidth(trace: Trace, params: CurveParams) -> Bandwidth:
+def build_bandwidth(trace: Trace, params: CurveParams) -> BandwidthPayload:
     work = chosen_work(trace, rows_of_kind(trace, *DEVICE_KINDS), params.step, params.device, params.stream)
-    edges = even_edges([trace.events.start[work], event_ends(trace)[work]], params.points)
+    edges = bucket_edges([trace.events.start[work], event_ends(trace)[work]], params.points)
     rows = []
-    for each in copies(trace, work):
+    for each in copy_groups(trace, work):
         curve = bytes_between(trace, each.rows, edges).tolist() if each.bytes is not None else []
         rows.append(
             BandwidthRow(
@@ -103,12 +100,12 @@ def build_bandwidth(trace: Trace, params: CurveParams) -> Bandwidth:
                 curve,
             )
         )
-    return Bandwidth(rows, edges.tolist())
+    return BandwidthPayload(rows, edges.tolist())
 
 
 def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
-    repeated = sequences(trace, params.device, params.stream)
-    saved = captures(trace, repeated.sequences)
+    repeated = work_sequences(trace, params.device, params.stream)
+    saved = graph_capture_savings(trace, repeated.sequences)
     rows = []
     for at, each in enumerate(repeated.sequences):
         around = common_slice(trace, each.rows[0])
@@ -127,7 +124,7 @@ def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
             )
         )
     share = repeated.covered_ns / repeated.time_ns if repeated.time_ns else None
-    reason = unexplained(trace)
+    reason = replay_unavailable_reason(trace)
     reasons = reason_texts({"capture_ns": words.no_capture(reason)} if rows and reason is not None else {})
     return SequencesPayload(rows, share, repeated.time_ns, reasons)
 
@@ -140,9 +137,9 @@ def _item(trace: Trace, row: int) -> SequenceItem:
 LAUNCH_PARTS = (
     TraceView(
         "idle/launches",
-        "Launches",
+        "LaunchesPayload",
         LaunchesParams,
-        Launches,
+        LaunchesPayload,
         build_launches,
         answers="Which calls launch work, how long they take, and how long the work waits.",
     ),
@@ -150,15 +147,15 @@ LAUNCH_PARTS = (
         "idle/queue",
         "Queue length",
         CurveParams,
-        QueueLengths,
+        QueuesPayload,
         build_queue,
         answers="How many launches wait in the queue of each stream.",
     ),
     TraceView(
         "idle/bandwidth",
-        "Bandwidth",
+        "BandwidthPayload",
         CurveParams,
-        Bandwidth,
+        BandwidthPayload,
         build_bandwidth,
         answers="How fast copies are, by direction.",
     ),

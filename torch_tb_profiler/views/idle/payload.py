@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from torch_tb_profiler.analyses.idle.table import By
+from torch_tb_profiler.analyses.idle.table import SubjectKind
 from torch_tb_profiler.view import Page
 from torch_tb_profiler.views._shared.job.exposed import CommunicationParts
 from torch_tb_profiler.views._shared.text import Text
@@ -16,7 +16,7 @@ class IdleParams(msgspec.Struct, frozen=True):
     """`by`: what the subject of a row is. Of one complete step, one device (by default the one with most work),
     and one stream of it (by default the device as a whole)."""
 
-    by: By = "cause"
+    by: SubjectKind = "cause"
     step: str = ""
     device: int | None = None
     stream: int | None = None
@@ -27,13 +27,13 @@ class IdleGapsParams(Page, frozen=True):
 
     cause: str
     subject: str | None = None
-    by: By = "cause"
+    by: SubjectKind = "cause"
     step: str = ""
     device: int | None = None
     stream: int | None = None
 
 
-class WaitedFor(msgspec.Struct, frozen=True):
+class AwaitedRank(msgspec.Struct, frozen=True):
     """Exposed communication that waits for a rank, which arrives last: ns of one step, or per counted step."""
 
     worker: str
@@ -57,7 +57,7 @@ class IdleStep(msgspec.Struct, frozen=True):
     exposed_communication_ns: int
     transfer_ns: int | None
     waiting_ns: int | None
-    waits_for: list[WaitedFor]
+    waits_for: list[AwaitedRank]
     exposed_copy_ns: int
     idle_ns: int
     complete: bool
@@ -92,7 +92,7 @@ class IdleRow(msgspec.Struct, frozen=True):
     others: int
 
 
-class IdleCause(msgspec.Struct, frozen=True):
+class IdleCauseTotal(msgspec.Struct, frozen=True):
     """All rows of a cause together: a gap with parts of several subjects counts once; `gain_ns` as of a row."""
 
     cause: str
@@ -134,7 +134,7 @@ class IdlePayload(msgspec.Struct, frozen=True):
     device_type: str
     stream: int | None
     streams: list[IdleStream]
-    by: By
+    by: SubjectKind
     steps: list[IdleStep]
     steps_recorded: bool
     counted: int
@@ -144,10 +144,10 @@ class IdlePayload(msgspec.Struct, frozen=True):
     exposed_copy_ns: int
     idle_ns: int
     communication: CommunicationParts | None
-    waits_for: list[WaitedFor]
+    waits_for: list[AwaitedRank]
     beside: Text
     causes: list[IdleRow]
-    sums: list[IdleCause]
+    sums: list[IdleCauseTotal]
     gaps: int
     caught_up_ns: int
     launch_bound: bool
@@ -159,7 +159,7 @@ class IdlePayload(msgspec.Struct, frozen=True):
     reasons: Mapping[str, Text]
 
 
-class IdleGap(msgspec.Struct, frozen=True):
+class IdleGapRow(msgspec.Struct, frozen=True):
     """A part of a gap. `event`: what is to blame; `emptied_by`: row of the call that had emptied the queue.
 
     short_name  of a kernel as the Kernels view has it, of all else the name
@@ -174,12 +174,12 @@ class IdleGap(msgspec.Struct, frozen=True):
     emptied_by: int | None
 
 
-class IdleGaps(msgspec.Struct, frozen=True):
+class IdleGapsPayload(msgspec.Struct, frozen=True):
     """Parts of a row, longest first."""
 
     total: int
     time_ns: int
-    rows: list[IdleGap]
+    rows: list[IdleGapRow]
 
 
 class IdleFrame(msgspec.Struct, frozen=True):
@@ -196,7 +196,7 @@ class IdleFrame(msgspec.Struct, frozen=True):
     event: int | None
 
 
-class IdleFlame(msgspec.Struct, frozen=True):
+class IdleFlamePayload(msgspec.Struct, frozen=True):
     """Frames, each after the one around it; those below a thousandth of `total_ns` are left out."""
 
     total_ns: int

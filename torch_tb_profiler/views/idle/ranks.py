@@ -18,7 +18,7 @@ from torch_tb_profiler.views._shared.job.reading import coming
 from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views._shared.text import Text, text
 from torch_tb_profiler.views.idle import words
-from torch_tb_profiler.views.idle.payload import IdleParams, IdlePayload, IdleStep, WaitedFor
+from torch_tb_profiler.views.idle.payload import AwaitedRank, IdleParams, IdlePayload, IdleStep
 
 
 def build(alone: IdlePayload, worker: str, members: Members[RankSummary], params: IdleParams) -> IdlePayload:
@@ -85,12 +85,12 @@ def _step(step: IdleStep, comparison: RankComparison, exposed: ExposedSteps, at:
     return replace(step, transfer_ns=transfer, waiting_ns=waiting, waits_for=_waits(comparison, behind, waiting))
 
 
-def _waits(comparison: RankComparison, behind: Mapping[int, float], waiting: float) -> list[WaitedFor]:
+def _waits(comparison: RankComparison, behind: Mapping[int, float], waiting: float) -> list[AwaitedRank]:
     """`behind`: ns by position of the rank that is waited for; together no more than all of the waiting."""
     rows = []
     for late, ns in sorted(behind.items(), key=lambda each: -each[1]):
         taken = min(ns, waiting)
         waiting -= taken
         if taken > 0:
-            rows.append(WaitedFor(comparison.sources[late].worker, comparison.sources[late].rank, taken))
+            rows.append(AwaitedRank(comparison.sources[late].worker, comparison.sources[late].rank, taken))
     return rows

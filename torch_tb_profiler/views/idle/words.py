@@ -10,7 +10,7 @@ from torch_tb_profiler.views._shared.clock import clock_moved
 from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, parts_sentence
 from torch_tb_profiler.views._shared.names import spoken_name, worker_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, plain, sentences, text
-from torch_tb_profiler.views.idle.payload import IdlePayload, IdleRow, WaitedFor
+from torch_tb_profiler.views.idle.payload import AwaitedRank, IdlePayload, IdleRow
 
 WAITING = text(
     "one rank does not show whom its collectives wait for; {tab} does",
@@ -152,7 +152,7 @@ def limits(explained: float | None, clock_shift_ns: int, alone: bool = True) -> 
     )
 
 
-def beside(parts: CommunicationParts, waits: Sequence[WaitedFor]) -> Text:
+def beside(parts: CommunicationParts, waits: Sequence[AwaitedRank]) -> Text:
     """What the exposed communication of a step is spent on, and for whom it waits."""
     if parts.transfer_ns + parts.waiting_ns + parts.uncompared_ns <= 0:
         return ()

@@ -14,8 +14,8 @@ from torch_tb_profiler.analyses.overview.job import no_advice
 from torch_tb_profiler.analyses.overview.unrecorded import unrecorded
 from torch_tb_profiler.analyses.roofline.speeds import untold
 from torch_tb_profiler.analyses.roofline.tokens import tokens
-from torch_tb_profiler.analyses.schedule.categories import bound_times
-from torch_tb_profiler.analyses.schedule.what_if import unexplained
+from torch_tb_profiler.analyses.schedule.path import bottleneck_times
+from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.utilization import utilizations
 from torch_tb_profiler.analyses.tracks.sources import name_of
@@ -59,8 +59,8 @@ def build(trace: Trace, params: NoParams) -> Overview:
     if isinstance(used, str):
         reasons["hardware"] = (Phrase(used),)
     recommendations = [recommendation(each, whole) for each in advice(trace)]
-    replayed = not is_truncated(trace.health) and unexplained(trace) is None
-    bounds = bound_times(trace) if replayed else None
+    replayed = not is_truncated(trace.health) and replay_unavailable_reason(trace) is None
+    bounds = bottleneck_times(trace) if replayed else None
     spent = _spent(trace, first.average, first.configuration, hardware, bounds)
     return replace(
         first,
@@ -69,7 +69,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
         explanation=sentences(first.explanation, leak(trace)),
         spent=spent,
         hardware=hardware,
-        gains=words.gains(recommendations, schedule(trace).explained_share, unexplained(trace)),
+        gains=words.gains(recommendations, schedule(trace).explained_share, replay_unavailable_reason(trace)),
         recommendations=recommendations,
         no_advice=()
         if recommendations

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from torch_tb_profiler.analyses.idle.device_time import CATEGORIES, lanes_of_time
-from torch_tb_profiler.analyses.idle.moment import Part, moment
+from torch_tb_profiler.analyses.idle.device_time import (
+    DEVICE_TIME_CATEGORIES,
+    DeviceTimePart,
+    device_time_lanes,
+    find_moment,
+)
 from torch_tb_profiler.analyses.timeline.counters import all_series, counter_id
 from torch_tb_profiler.analyses.timeline.grid import Grid
 from torch_tb_profiler.analyses.timeline.pyramid import Columns, from_columns, to_columns
@@ -57,7 +61,7 @@ class BlameParams(msgspec.Struct, frozen=True):
 def build_blame(trace: Trace, params: BlameParams) -> TraceTile:
     """A tile of all blame tracks: a lane for each category, its depth and color the index into `categories`."""
     grid = Grid.of(params.begin, params.end, params.width)
-    return as_payload(layer(trace, grid, lanes_of_time, blame_tracks(trace)), params.begin, params.end)
+    return as_payload(layer(trace, grid, device_time_lanes, blame_tracks(trace)), params.begin, params.end)
 
 
 def _first(trace: Trace) -> tuple[BlameParams, ...]:
@@ -66,7 +70,7 @@ def _first(trace: Trace) -> tuple[BlameParams, ...]:
 
 
 def _restore(trace: Trace, columns: Columns) -> None:
-    seed_derived(trace, blame_tracks, value=from_columns(trace, columns, lanes_of_time, BlameTracks))
+    seed_derived(trace, blame_tracks, value=from_columns(trace, columns, device_time_lanes, BlameTracks))
 
 
 class MomentParams(msgspec.Struct, frozen=True):
@@ -132,16 +136,19 @@ class TraceMoment(msgspec.Struct, frozen=True):
 
 def build_moment(trace: Trace, params: MomentParams) -> TraceMoment:
     """NotFoundError if nothing ran on the device, kernels are missing, or no complete step has such a part."""
-    if params.category and params.category not in CATEGORIES:
-        allowed = ", ".join(CATEGORIES)
+    if params.category and params.category not in DEVICE_TIME_CATEGORIES:
+        allowed = ", ".join(DEVICE_TIME_CATEGORIES)
         raise UsageError(f"there is no category {params.category!r}", hint=f"categories: {allowed}")
     if (reason := missing_kernels_reason(trace)) is not None:
         raise NotFoundError(f"what the device does is not known: {reason}")
     until = params.at + 1 if params.until is None else params.until
-    code = CATEGORIES.index(params.category) if params.category else None
-    described = moment(trace, params.device, params.at, until, code)
+    code = DEVICE_TIME_CATEGORIES.index(params.category) if params.category else None
+    described = find_moment(trace, params.device, params.at, until, code)
     part, gap = described.part, described.gap
-    category, device = CATEGORIES[part.category], device_labels(trace)[params.device].partition(" · ")[0]
+    category, device = (
+        DEVICE_TIME_CATEGORIES[part.category],
+        device_labels(trace)[params.device].partition(" · ")[0],
+    )
     subject = _ref(trace, part.row, params.python)
     operator = _ref(trace, operator_of(trace, part.row) if part.row != NO_CODE else NO_CODE, params.python)
     emptied_by = _ref(trace, gap.emptied_by if gap else NO_CODE, params.python)
@@ -178,10 +185,10 @@ def _ref(trace: Trace, row: int, python: bool) -> TraceRef | None:
     return None if row == NO_CODE else ref(trace, row, python)
 
 
-def _part(trace: Trace, part: Part) -> MomentPart:
+def _part(trace: Trace, part: DeviceTimePart) -> MomentPart:
     has_row = part.row != NO_CODE
     return MomentPart(
-        category=CATEGORIES[part.category],
+        category=DEVICE_TIME_CATEGORIES[part.category],
         begin_ns=part.begin,
         end_ns=part.end,
         event=part.row if has_row else None,
@@ -198,7 +205,7 @@ PARTS = (
         build_blame,
         answers="What the time of a device goes to in a window, as slices.",
         first=_first,
-        columns=KeptColumns(lambda trace: to_columns(trace, lanes_of_time, blame_tracks(trace)), _restore),
+        columns=KeptColumns(lambda trace: to_columns(trace, device_time_lanes, blame_tracks(trace)), _restore),
     ),
     TraceView("trace/moment", "A moment of a device", MomentParams, TraceMoment, build_moment),
 )

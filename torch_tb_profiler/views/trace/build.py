@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.idle.device_time import CATEGORIES
+from torch_tb_profiler.analyses.idle.device_time import DEVICE_TIME_CATEGORIES
 from torch_tb_profiler.analyses.timeline.colors import CLASSES
 from torch_tb_profiler.analyses.timeline.counters import Series, all_series, counter_id
 from torch_tb_profiler.analyses.timeline.summary import recorded_device_times
@@ -56,7 +56,7 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
         steps=_steps(table),
         steps_recorded=table.recorded,
         classes=list(CLASSES),
-        categories=list(CATEGORIES),
+        categories=list(DEVICE_TIME_CATEGORIES),
         python=params.python,
         perfetto=trace.producer in (PYTORCH, COMPOSER),  # who write chrome traces, or Perfetto's own
         reasons=words.missing(

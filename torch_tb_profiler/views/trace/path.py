@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from torch_tb_profiler.analyses.critical_path.passages import passages_between
+from torch_tb_profiler.analyses.critical_path.slices import path_slices_between
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views.trace.params import Time, check_order
@@ -41,7 +41,7 @@ class TracePath(msgspec.Struct, frozen=True):
 
 def build_path(trace: Trace, params: PathParams) -> TracePath:
     """Empty where the window holds nothing of a complete step."""
-    passages = passages_between(trace, params.begin, params.end, MOST)
+    passages = path_slices_between(trace, params.begin, params.end, MOST)
     return TracePath(
         event=passages.row[:MOST].tolist(),
         track=passages.track[:MOST].tolist(),

@@ -1,4 +1,4 @@
-import type { CriticalPathPayload, PathGroup, PathGroupsPayload, Selectors } from '../../api/types';
+import type { CriticalPathPayload, PathGroupRow, PathGroupsPayload, Selectors } from '../../api/types';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
@@ -61,9 +61,9 @@ export function PathGroups({ by, path, selectors }: Props) {
   );
 }
 
-const keyOf = (row: PathGroup): string => row.target ?? row.title;
+const keyOf = (row: PathGroupRow): string => row.target ?? row.title;
 
-function columnsOf(duration: number): Column<PathGroup>[] {
+function columnsOf(duration: number): Column<PathGroupRow>[] {
   return [
     { id: 'title', title: 'Innermost', kind: 'text', value: row => row.title, width: 260 },
     {

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { JobPathPayload, Selectors, Stay } from '../../api/types';
+import type { JobPathPayload, Selectors, JobPathSegment } from '../../api/types';
 import { useView, useWorkers } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
@@ -64,7 +64,7 @@ export function JobPath({ selectors }: { selectors: Required<Selectors> }) {
   );
 }
 
-const columnsOf = (numbered: boolean): Column<Stay>[] => [
+const columnsOf = (numbered: boolean): Column<JobPathSegment>[] => [
   { id: 'begin_ns', title: 'Begins', kind: 'duration', value: stay => stay.begin_ns },
   {
     id: 'rank',

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { Bandwidth as BandwidthPayload } from '../../api/types';
+import type { BandwidthPayload } from '../../api/types';
 import { formatBytes, formatDuration, formatNumber, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';

@@ -1,5 +1,5 @@
 import { useMemo } from 'react';
-import type { IdleFlame } from '../../api/types';
+import type { IdleFlamePayload } from '../../api/types';
 import { formatDuration } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -13,7 +13,7 @@ export function Flame() {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
   const asked = chosen(params, 'step', 'device', 'stream');
-  const answer = useView<IdleFlame>('idle/flame', { run, worker, span }, asked);
+  const answer = useView<IdleFlamePayload>('idle/flame', { run, worker, span }, asked);
   const flame = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   const root = useMemo(() => (flame ? flameRoot(flame) : undefined), [flame]);
   return (

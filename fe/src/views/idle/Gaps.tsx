@@ -1,5 +1,5 @@
 // The gaps of a row: each opens on the timeline.
-import type { IdleGaps, IdlePayload } from '../../api/types';
+import type { IdleGapsPayload, IdlePayload } from '../../api/types';
 import { formatDuration, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -24,7 +24,7 @@ export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row
     ...(typeof subject === 'string' ? { subject } : {}),
     limit: String(LONGEST),
   };
-  const answer = useView<IdleGaps>('idle/gaps', { run, worker, span }, asked);
+  const answer = useView<IdleGapsPayload>('idle/gaps', { run, worker, span }, asked);
   const gaps = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   return (
     <RowDetail

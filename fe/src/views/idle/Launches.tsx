@@ -1,4 +1,4 @@
-import type { Launches as LaunchesPayload } from '../../api/types';
+import type { LaunchesPayload } from '../../api/types';
 import { formatCount, formatDuration, formatRatio } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';

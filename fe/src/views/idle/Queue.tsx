@@ -1,4 +1,4 @@
-import type { QueueLengths } from '../../api/types';
+import type { QueuesPayload } from '../../api/types';
 import { formatCount, formatNumber, formatRatio } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -16,7 +16,7 @@ export function Queue() {
   const { run, worker, span, params } = selection;
   const [at, setAt] = useState('0');
   const asked = chosen(params, 'step', 'device', 'stream');
-  const answer = useView<QueueLengths>('idle/queue', { run, worker, span }, asked);
+  const answer = useView<QueuesPayload>('idle/queue', { run, worker, span }, asked);
   const found = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   const row = found?.rows[Number(at)] ?? found?.rows[0];
   return (

@@ -1,5 +1,5 @@
 // The idle time as the page shows it: rows by cause, the parts of a step, the flame graph, what opens the timeline.
-import type { IdleFlame, IdlePayload, IdleRow } from '../../api/types';
+import type { IdleFlamePayload, IdlePayload, IdleRow } from '../../api/types';
 import { formatCount } from '../../base/format';
 import type { FlameNode } from '../../widgets/charts/flame/layout';
 import { causeColor, causeTitle } from '../../base/causes';
@@ -148,7 +148,7 @@ export function chosen(params: Record<string, string>, ...names: string[]): Reco
   );
 }
 
-export function flameRoot({ frames, total_ns: total }: IdleFlame): FlameNode {
+export function flameRoot({ frames, total_ns: total }: IdleFlamePayload): FlameNode {
   const nodes = frames.map((frame): FlameNode => ({
     name: frame.parent === null ? causeTitle(frame.cause) : frame.short_name,
     value: frame.value_ns,

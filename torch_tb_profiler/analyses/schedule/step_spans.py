@@ -1,7 +1,7 @@
-"""When steps begin and end on the host's clock, as recorded and in a replay.
+"""Begins and ends of the steps on the host's clock, as recorded and in a replay.
 
-A step reaches to the end of its host part or of the device work launched in it, whichever is later, and begins no
-sooner than the one before it ended: the steps of `model.steps`, with device times moved by the clock's shift.
+A step ends with its host part or with the device work launched in it, whichever is later, and begins no sooner
+than the step before it ended. These are the steps of `model.steps` with device times moved by the clock shift.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ from torch_tb_profiler.model.trace import Int64, Trace, derived
 
 
 class StepSpans(msgspec.Struct, frozen=True):
-    """Complete steps of c cases, in order: int64[c, steps] each, ns on the host's clock."""
+    """The complete steps of c cases (the recording, or replays): int64[c, steps] each, ns on the host's clock."""
 
     begin: Int64
     end: Int64
 
     @property
     def mean_ns(self) -> Int64:
-        """int64[c]: mean duration of a step, ns, rounded down."""
-        whole: Int64 = (self.end - self.begin).sum(axis=1) // max(self.end.shape[1], 1)
-        return whole
+        """Return the mean duration of a step in each case: int64[c], ns, rounded down."""
+        mean: Int64 = (self.end - self.begin).sum(axis=1) // max(self.end.shape[1], 1)
+        return mean
 
 
 class StepItems(msgspec.Struct, frozen=True):
-    """order: items by step; complete step k has order[bounds[k]:bounds[k + 1]]; loose: those before the first."""
+    """The items launched in each complete step.
+
+    order   items by step; complete step k has order[bounds[k]:bounds[k + 1]]
+    loose   items that end before the first step's first item starts and belong to no step
+    """
 
     order: Int64
     bounds: Int64
@@ -39,7 +43,7 @@ class StepItems(msgspec.Struct, frozen=True):
 
 @derived
 def step_items(trace: Trace) -> StepItems:
-    """Which items the calls of each complete step launched, as in `model.steps`."""
+    """Return which items the calls of each complete step launched, as in `model.steps`."""
     spans, work = steps(trace), schedule(trace).items
     count = int(spans.complete.sum())
     if not spans.recorded:
@@ -57,7 +61,7 @@ def step_items(trace: Trace) -> StepItems:
 
 
 def step_spans(trace: Trace, times: ReplayTimes) -> StepSpans:
-    """The complete steps of each case."""
+    """Return the complete steps of each case of a replay."""
     graph, spans, launched = schedule(trace), steps(trace), step_items(trace)
     count = min(int(spans.complete.sum()), len(graph.step_begin))
     begin, end = times.points[:, graph.step_begin[:count]], times.points[:, graph.step_end[:count]]
@@ -75,6 +79,6 @@ def step_spans(trace: Trace, times: ReplayTimes) -> StepSpans:
 
 @derived
 def recorded_spans(trace: Trace) -> StepSpans:
-    """The complete steps as recorded: one case."""
+    """Return the complete steps as recorded: one case."""
     graph = schedule(trace)
     return step_spans(trace, ReplayTimes(graph.points.time[None], graph.items.end[None]))

@@ -1,0 +1,193 @@
+"""Candidates for a speedup: what could be made faster, its time on the critical path, and its slack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.critical_path.slack import UNLIMITED_NS, slack
+from torch_tb_profiler.analyses.schedule.path import (
+    HOST_CATEGORIES,
+    PathSegmentKind,
+    critical_path,
+    host_segments,
+)
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
+from torch_tb_profiler.analyses.schedule.what_if import UNNAMED_TARGETS, parse_target, sync_names
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.intervals import Intervals, covered_time, merge
+from torch_tb_profiler.base.markers import MODULE_PREFIX, is_data_loading, is_step
+from torch_tb_profiler.base.median import median
+from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.names import collective_of_kernel
+from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.schedule.schedule import schedule
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, distinct_codes
+
+_MAX_NAMES = 20
+"""Most candidates of a kind: those with most time on the path, or for device work with most time overall."""
+
+_HOST_KINDS = {
+    "operator": (Kind.CPU_OP, Kind.ANNOTATION),
+    "module": (Kind.PYTHON,),
+    "call": (Kind.RUNTIME, Kind.DRIVER),
+}
+
+
+class SpeedupCandidate(msgspec.Struct, frozen=True):
+    """A what-if target with its time on the path of all complete steps and its calls in them.
+
+    slack_ns  half of its calls may each take at least this much longer; None if nothing waits for them
+    event     row of its call with most time on the path, else of the first; NO_CODE for the host as a whole
+    """
+
+    target: str
+    path_ns: int
+    calls: int
+    slack_ns: int | None
+    event: int
+
+
+@derived
+def speedup_candidates(trace: Trace) -> tuple[SpeedupCandidate, ...]:
+    """Return the candidates of every kind with time in the complete steps, most time on the path first."""
+    targets = (*UNNAMED_TARGETS, *_host_targets(trace), *_device_targets(trace))
+    candidates = [_candidate(trace, target) for target in targets]
+    existing = [each for each in candidates if each is not None]
+    return tuple(sorted(existing, key=lambda each: each.path_ns, reverse=True))
+
+
+def find_candidate(trace: Trace, target: str) -> SpeedupCandidate:
+    """Return the candidate for a target; raise NotFoundError if the complete steps have nothing of it."""
+    found = _candidate(trace, target)
+    if found is None:
+        raise NotFoundError(f"the complete steps have no {target!r}")
+    return found
+
+
+def _host_targets(trace: Trace) -> Iterator[str]:
+    """Yield operators, modules and calls with most time on the path, including what they call."""
+    for kind, event_kinds in _HOST_KINDS.items():
+        rows = rows_of_kind(trace, *event_kinds)
+        rows = rows[trace.events.name[rows] >= 0]  # an event may have no name
+        # Sum by time, not by call tree: an annotation whose ends lie in Python frames does not nest with them.
+        sums = np.bincount(trace.events.name[rows], weights=_path_time(trace, rows))
+        ordered = (trace.strings[code] for code in np.argsort(-sums, kind="stable").tolist() if sums[code] > 0)
+        yield from islice((f"{kind}:{name}" for name in map(_TARGET_NAME[kind], ordered) if name), _MAX_NAMES)
+
+
+def _operator_name(text: str) -> str | None:
+    return None if is_step(text) or is_data_loading(text) else text
+
+
+_TARGET_NAME: dict[str, Callable[[str], str | None]] = {
+    "operator": _operator_name,
+    "module": lambda text: text[len(MODULE_PREFIX) :] if text.startswith(MODULE_PREFIX) else None,
+    "call": lambda text: text,
+}
+"""For each kind, the name of the target that an event's name stands for, or None if it is no such target."""
+
+
+def _device_targets(trace: Trace) -> Iterator[str]:
+    """Yield kernels and copies with most time, every collective, and every wait for the device."""
+    items = schedule(trace).items
+    inside = step_items(trace).order
+    inside = inside[trace.events.name[items.row[inside]] >= 0]
+    names = trace.events.name[items.row[inside]]
+    communicates = communication_kernels(trace)[items.row[inside]]
+    duration = (items.end - items.start)[inside]
+    sums = np.bincount(names[~communicates], weights=duration[~communicates])
+    for code in np.argsort(-sums, kind="stable")[:_MAX_NAMES].tolist():
+        if sums[code] > 0:
+            yield f"kernel:{trace.strings[code]}"
+    codes = np.unique(names[communicates]).tolist()
+    collectives = {collective_of_kernel(trace.strings[code]) for code in codes}
+    yield from (f"collective:{name}" for name in sorted(collectives))
+    waits, counts = np.unique(sync_names(trace), return_counts=True)
+    for index in np.argsort(-counts, kind="stable")[:_MAX_NAMES].tolist():
+        if waits[index] >= 0:
+            yield f"sync:{trace.strings[waits[index]]}"
+
+
+def _candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
+    try:
+        part = parse_target(trace, target)
+    except NotFoundError:
+        return None
+    graph, path, spans = schedule(trace), critical_path(trace), recorded_spans(trace)
+    begin, end = int(spans.begin[0, 0]), int(spans.end[0, -1])
+    slacks = slack(trace)
+    if target == "host":
+        segments = host_segments(trace)
+        return SpeedupCandidate(target, int((segments.end - segments.begin).sum()), 0, None, NO_CODE)
+    if part.items.any():
+        inside = np.zeros(len(graph.items), np.bool_)
+        inside[step_items(trace).order] = True
+        mine = part.items & inside
+        device = path.kind == PathSegmentKind.DEVICE
+        spent = np.zeros(len(graph.items), np.int64)
+        np.add.at(spent, path.ref[device], (path.end - path.begin)[device])
+        path_ns = int(spent[mine].sum())
+        return _candidate_with_calls(target, path_ns, graph.items.row[mine], spent[mine], slacks.items[mine])
+    if part.edges.any():
+        calls = np.unique(graph.edges.call[part.edges])
+        calls = calls[(trace.events.start[calls] >= begin) & (trace.events.start[calls] < end)]
+        waking = (path.kind == PathSegmentKind.WAKE_UP) & np.isin(path.ref, calls)
+        spent = np.zeros(len(calls), np.int64)
+        np.add.at(spent, np.searchsorted(calls, path.ref[waking]), (path.end - path.begin)[waking])
+        slack_ns = slacks.points[graph.edges.target[part.edges]]
+        return _candidate_with_calls(target, int(spent.sum()), calls, spent, slack_ns)
+    start = trace.events.start[part.rows]
+    calls = part.rows[(start >= begin) & (start < end)]
+    time = graph.points.time
+    mine = (part.host > 0) & (time > begin) & (time <= end)
+    path_ns = _host_path_time(trace, target, part.rows)
+    return _candidate_with_calls(target, path_ns, calls, _path_time(trace, calls), slacks.points[mine])
+
+
+def _candidate_with_calls(
+    target: str, path_ns: int, calls: Int32, spent: Int64, slack_ns: Int64
+) -> SpeedupCandidate | None:
+    """Return a candidate with these calls, their times on the path and their slack; None without a call."""
+    if len(calls) == 0:
+        return None
+    limited = slack_ns[slack_ns < UNLIMITED_NS // 2]
+    median_slack = int(median(limited)) if len(limited) else None
+    return SpeedupCandidate(target, path_ns, len(calls), median_slack, int(calls[np.argmax(spent)]))
+
+
+def _path_time(trace: Trace, calls: Int32) -> Int64:
+    """Return ns of the path's host time inside each of these slices, or in what it calls: int64[k]."""
+    spent = np.zeros(len(calls), np.int64)
+    for code, intervals in _path_by_thread(trace):
+        mine = np.flatnonzero(trace.events.thread[calls] == code)
+        spent[mine] = covered_time(intervals, trace.events.start[calls[mine]], event_ends(trace)[calls[mine]])
+    return spent
+
+
+def _host_path_time(trace: Trace, target: str, rows: Int32) -> int:
+    """Return ns of the path's host time inside the slices of a target."""
+    if target == "data_loading":
+        segments = host_segments(trace)
+        loading = segments.category == HOST_CATEGORIES.index("data_loading")
+        return int((segments.end - segments.begin)[loading].sum())
+    begin, finish, thread = trace.events.start[rows], event_ends(trace)[rows], trace.events.thread[rows]
+    total = 0
+    for code, intervals in _path_by_thread(trace):
+        mine = thread == code
+        if mine.any():
+            total += int(covered_time(merge(begin[mine], finish[mine]), intervals.starts, intervals.ends).sum())
+    return total
+
+
+@derived
+def _path_by_thread(trace: Trace) -> list[tuple[int, Intervals]]:
+    """Return (thread code, when the path is on that thread) for each thread on the path."""
+    segments = host_segments(trace)
+    return [
+        (code, merge(segments.begin[segments.thread == code], segments.end[segments.thread == code]))
+        for code in distinct_codes(segments.thread)
+    ]
