@@ -1,5 +1,5 @@
-// A CSS module and the components that import it name the same classes: none is missing, none is left over.
-// Form controls are those of widgets/inputs, which are Mantine's: no component draws one of its own.
+// Checks that the classes of CSS modules and those used by components are the same, and that form controls come from
+// widgets/inputs, which wraps Mantine's.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
@@ -26,7 +26,7 @@ for (const file of files.filter(name => /\.tsx$/.test(name))) {
         problems.push(`${relative('.', file)}: ${path} has no class ${used}`);
       }
     }
-    module.open ||= text.includes(`${name}[`); // a class chosen by a value
+    module.open ||= text.includes(`${name}[`); // a class chosen at run time, so any of them may be used
   }
   for (const [, control] of text.matchAll(/<(button|input|select|textarea)\b/g)) {
     problems.push(`${relative('.', file)}: <${control}> instead of a widget of widgets/inputs`);
@@ -35,7 +35,7 @@ for (const file of files.filter(name => /\.tsx$/.test(name))) {
 for (const [file, { defined, used, open }] of modules) {
   for (const name of defined) {
     if (!used.has(name) && !open) {
-      problems.push(`${relative('.', file)}: nothing uses .${name}`);
+      problems.push(`${relative('.', file)}: unused class .${name}`);
     }
   }
 }

@@ -78,11 +78,11 @@ def test_runs_are_found_with_the_keyboard(open_page: Open) -> None:
 @pytest.mark.prefix
 def test_a_file_that_cannot_be_read_says_why_and_can_be_tried_again(open_page: Open) -> None:
     _, frame = open_page(run="b_damaged", worker="rank2")
-    expect(frame.locator("h1")).to_contain_text("cannot be read: the file is empty")
+    expect(frame.locator("h1")).to_contain_text("can't be read: the file is empty")
     expect(frame.get_by_text("b_damaged/rank2.pt.trace.json")).to_be_visible()
     expect(frame.get_by_role("heading", name="Files of this run")).to_be_visible()
     frame.get_by_role("button", name="Try again").click()
-    expect(frame.locator("h1")).to_contain_text("cannot be read: the file is empty")
+    expect(frame.locator("h1")).to_contain_text("can't be read: the file is empty")
 
 
 @pytest.mark.prefix
@@ -171,7 +171,7 @@ def test_nothing_here_yet(new_page: NewPage, tmp_path_factory: pytest.TempPathFa
     with tensorboard("--logdir", str(folder), cache=tmp_path_factory.mktemp("cache")) as address:
         page = new_page()
         page.goto(f"{address}/data/plugin_entry.html?name=pytorch_profiler")
-        expect(page.locator("h1")).to_contain_text("no trace in this folder yet")
+        expect(page.locator("h1")).to_contain_text("No traces in this folder yet")
         expect(page.get_by_text("tensorboard_trace_handler").first).to_be_visible()
         (folder / "w.pt.trace.json").write_bytes(
             b'{"traceEvents": [{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]}'

@@ -1,5 +1,5 @@
 // Answers that lie in the page itself: a report, which asks nobody.
-import { bytesOf } from '../base/base64';
+import { decodeBytes } from '../base/base64';
 import { ApiError, type Client, type ReportInfo } from './client';
 import type { ErrorInfo, Selectors } from './types';
 
@@ -77,6 +77,6 @@ function missing(report: Report, { run, worker, span }: Record<string, string>):
 }
 
 async function unpack(packed: string): Promise<unknown> {
-  const bytes = new Blob([bytesOf(packed)]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const bytes = new Blob([decodeBytes(packed)]).stream().pipeThrough(new DecompressionStream('gzip'));
   return new Response(bytes).json();
 }

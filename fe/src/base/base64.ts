@@ -1,6 +1,6 @@
-// Bulk columns of the wire: little-endian arrays in base64.
+// Decoding of bulk columns, which the server sends as little-endian arrays in base64.
 
-export function bytesOf(base64: string): ArrayBuffer {
+export function decodeBytes(base64: string): ArrayBuffer {
   const text = atob(base64);
   const array = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) {
@@ -9,4 +9,4 @@ export function bytesOf(base64: string): ArrayBuffer {
   return array.buffer;
 }
 
-export const floatsOf = (base64: string): Float64Array => new Float64Array(bytesOf(base64));
+export const decodeFloats = (base64: string): Float64Array => new Float64Array(decodeBytes(base64));

@@ -1,4 +1,4 @@
-// One color, one meaning: the eight categories of time, in order of priority.
+// The eight categories of time in order of priority; each has one color everywhere.
 
 export const CATEGORIES = [
   'kernel',
@@ -24,8 +24,8 @@ export const CATEGORY_TITLE: Record<Category, string> = {
   other: 'Other',
 };
 
-/** Categories during which a device works. */
-export const BUSY: readonly Category[] = ['kernel', 'memcpy', 'memset', 'communication'];
+/** Categories in which a device is busy. */
+export const DEVICE_CATEGORIES: readonly Category[] = ['kernel', 'memcpy', 'memset', 'communication'];
 
 export const categoryColor = (category: Category): string => `var(--c-${category})`;
 export const categoryInk = (category: Category): string => `var(--ink-${category})`;

@@ -1,5 +1,5 @@
-// Families of kernels, in the server's order, and the color of each: one color, one family, in every view.
-const NONE = 'color-mix(in srgb, var(--tx-3) 35%, var(--sf))';
+// Families of kernels in the server's order; each has one color in every view.
+const OTHER_COLOR = 'color-mix(in srgb, var(--tx-3) 35%, var(--sf))';
 
 const COLORS: Record<string, string> = {
   'matrix product': '#88ccee',
@@ -15,10 +15,10 @@ const COLORS: Record<string, string> = {
   optimizer: '#cc6677',
   communication: 'var(--c-communication)',
   memory: 'var(--c-memcpy)',
-  other: NONE,
+  other: OTHER_COLOR,
 };
 
 export const FAMILIES: readonly string[] = Object.keys(COLORS);
 
-/** What is no work of a device has that of "other". */
-export const familyColor = (family: string): string => COLORS[family] ?? NONE;
+/** Return the color of a family; unknown ones have that of "other". */
+export const familyColor = (family: string): string => COLORS[family] ?? OTHER_COLOR;

@@ -1,12 +1,13 @@
-// The one home of formatting: base units in (ns, bytes, ratios 0..1), text for people out. The same text as
-// torch_tb_profiler/base/units.py writes; tests/golden/numbers.json holds both to it.
+// Text of numbers and names: takes base units (ns, bytes, ratios from 0 to 1). torch_tb_profiler/base/units.py writes the
+// same text; tests/golden/numbers.json checks both.
 
+/** A number with its unit, such as "1.23" and "ms". */
 export interface Measure {
   value: string;
   unit: string;
 }
 
-/** Units from the smallest to the largest. */
+/** Units in increasing order. */
 type Units = readonly (readonly [scale: number, name: string])[];
 
 const TIMES: Units = [
@@ -41,10 +42,10 @@ function numberFormat(digits: number): Intl.NumberFormat {
   return format;
 }
 
-/** The sign of what is below zero is as wide as a plus; a hyphen is a shorter line. */
+/** Replace the hyphen of a negative number by a minus sign, which is as wide as a plus. */
 export const withMinus = (number: string): string => number.replace('-', MINUS);
 
-/** Three significant digits, but every digit of a whole number, thousands separated: 0.0123, 1.23, 12.3, 1,235. */
+/** Return three significant digits, but all digits before the decimal point: 0.0123, 1.23, 12.3, 1,235. */
 export function formatNumber(value: number, digits = 3): string {
   if (!Number.isFinite(value)) {
     return UNKNOWN;
@@ -52,8 +53,8 @@ export function formatNumber(value: number, digits = 3): string {
   return value === 0 ? '0' : withMinus(numberFormat(digits).format(value));
 }
 
-/** The largest unit of which a value is one or more once it is rounded: 999.5 µs is 1.00 ms. */
-function unitOf(value: number, units: Units): readonly [scale: number, name: string] {
+/** Return the largest unit in which the rounded value is at least 1: 999.5 µs is 1.00 ms. */
+function chooseUnit(value: number, units: Units): readonly [scale: number, name: string] {
   let [unit] = units;
   for (const larger of units.slice(1)) {
     if (Math.abs(value) / unit![0] < larger[0] / unit![0] - 0.5) {
@@ -64,12 +65,12 @@ function unitOf(value: number, units: Units): readonly [scale: number, name: str
   return unit!;
 }
 
-function scaled(value: number, units: Units): Measure {
-  const [scale, unit] = unitOf(value, units);
+function scaleToUnit(value: number, units: Units): Measure {
+  const [scale, unit] = chooseUnit(value, units);
   return { value: formatNumber(value / scale), unit };
 }
 
-export const durationParts = (ns: number): Measure => scaled(ns, TIMES);
+export const durationParts = (ns: number): Measure => scaleToUnit(ns, TIMES);
 
 export function formatDuration(ns: number | null): string {
   if (ns === null) {
@@ -79,39 +80,39 @@ export function formatDuration(ns: number | null): string {
   return `${value} ${unit}`;
 }
 
-/** The unit that a duration is shown in, for axes and ranges. */
+/** Return the unit in which a duration is shown, for axes and ranges. */
 export function timeUnit(ns: number): { scale: number; unit: string } {
-  const [scale, unit] = unitOf(ns, TIMES);
+  const [scale, unit] = chooseUnit(ns, TIMES);
   return { scale, unit };
 }
 
-/** The unit that a size is shown in, for axes. */
-export const byteUnit = (bytes: number): number => unitOf(bytes, BYTES)[0];
+/** Return the bytes of the unit in which a size is shown, for axes. */
+export const byteUnit = (bytes: number): number => chooseUnit(bytes, BYTES)[0];
 
 export function formatBytes(bytes: number | null): string {
   if (bytes === null) {
     return UNKNOWN;
   }
-  const { value, unit } = scaled(bytes, BYTES);
+  const { value, unit } = scaleToUnit(bytes, BYTES);
   return Math.abs(bytes) < 1000 && Number.isInteger(bytes)
     ? `${withMinus(String(bytes))} B`
     : `${value} ${unit}`;
 }
 
-const TENTHS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1, signDisplay: 'negative' });
-const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'negative' });
+const ONE_DECIMAL = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1, signDisplay: 'negative' });
+const NO_DECIMAL = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'negative' });
 
-/** 55.5%, 20%, 100%: at most one decimal, and <0.1% for the least above nothing. */
+/** Return a share as a percentage with at most one decimal: 55.5%, 20%, 100%, and <0.1% for anything smaller. */
 export function formatRatio(ratio: number | null): string {
-  return ratio === null || !Number.isFinite(ratio) ? UNKNOWN : `${inPercent(ratio)}%`;
+  return ratio === null || !Number.isFinite(ratio) ? UNKNOWN : `${percentText(ratio)}%`;
 }
 
-/** The difference of two shares: 5.1 points. */
-export const formatPoints = (share: number): string => `${inPercent(share)} points`;
+/** Return the difference of two shares: "5.1 points". */
+export const formatPoints = (share: number): string => `${percentText(share)} points`;
 
-function inPercent(ratio: number): string {
+function percentText(ratio: number): string {
   const percent = 100 * ratio;
-  const text = withMinus((Math.abs(percent) >= 99.95 ? WHOLE : TENTHS).format(percent));
+  const text = withMinus((Math.abs(percent) >= 99.95 ? NO_DECIMAL : ONE_DECIMAL).format(percent));
   return text === '0' && percent !== 0 ? `${percent < 0 ? MINUS : ''}<0.1` : text;
 }
 
@@ -123,3 +124,21 @@ export const exactDuration = (ns: number): string =>
 export function plural(count: number, noun: string, many = `${noun}s`): string {
   return `${formatCount(count)} ${count === 1 ? noun : many}`;
 }
+
+/** Kinds of devices that have a name of their own; all others are called GPU. */
+const DEVICE_KINDS = new Set(['XPU', 'HPU', 'NPU', 'MTIA', 'MPS', 'MAIA', 'XLA', 'IPU']);
+
+/** Return the name of a device, "GPU 0" or "HPU 1", like `device_name` in Python. */
+export const deviceName = (kind: string, id: number | string): string =>
+  `${DEVICE_KINDS.has(kind) ? kind : 'GPU'} ${id}`;
+
+const COUNTER_FORMATS: Record<string, (value: number) => string> = {
+  ratio: formatRatio,
+  bytes: formatBytes,
+  'bytes/s': value => `${formatBytes(value)}/s`,
+  '/s': value => `${formatNumber(value)}/s`,
+};
+
+/** Return the function that formats the values of a counter with this unit. */
+export const counterFormat = (unit: string): ((value: number) => string) =>
+  COUNTER_FORMATS[unit] ?? formatNumber;

@@ -1,6 +1,7 @@
-// What each term on the page means: definition, how it is computed, what to beware of.
+// What each term on the page means: definition, formula, and what to watch out for.
 
-export interface Entry {
+/** The explanation in one hover card. */
+export interface GlossaryEntry {
   title: string;
   text: string;
   formula?: string;
@@ -11,94 +12,101 @@ export const GLOSSARY = {
   step: {
     title: 'Step',
     text: 'One iteration of the training loop, from one prof.step() to the next.',
-    formula: 'its end is pushed to the end of the device work launched in it; the next step begins there',
-    caveat: 'A step whose device work was cut off is drawn hatched and is in no average.',
+    formula: 'a step ends when the device work launched in it ends; the next step starts there',
+    caveat: 'A step whose device work was cut off is hatched and left out of every average.',
   },
   breakdown: {
     title: 'Breakdown',
-    text: 'How a step is spent. An instant counts for the first category, in this order, that covers it.',
+    text: 'How the time of a step is spent. Each instant counts for the first category that covers it, in this order.',
     formula: 'Kernel > Memcpy > Memset > Communication > Runtime > DataLoader > CPU Exec > Other',
-    caveat: 'The eight sum to the step exactly.',
+    caveat: 'The eight categories add up to the step exactly.',
   },
-  kernel: { title: 'Kernel', text: 'At least one device computes (communication kernels excepted).' },
+  kernel: {
+    title: 'Kernel',
+    text: 'At least one device computes. Communication kernels count as Communication.',
+  },
   idle: {
     title: 'Idle time',
-    text: 'Time of a step in which the device runs no kernel, copy or memset.',
+    text: 'Time in a step when the device runs no kernel, copy, or memset.',
     formula: 'step = compute + exposed communication + exposed copies + idle, exactly',
   },
   idle_cause: {
     title: 'Cause of idle time',
-    text: 'What the thread that submits the next work was in, until it submitted it; then what the device waited for.',
-    caveat: 'Every idle nanosecond has one cause. What a change would bring is another question.',
+    text: 'What the host thread that submits the next work was doing until it submitted it; after that, what the device itself waited for.',
+    caveat: "Every idle nanosecond has exactly one cause. A cause's time is not the saving from fixing it.",
   },
   emptied_by: {
-    title: 'Emptied by',
-    text: 'The blocking call that was running when the device ran out of work, such as a synchronization.',
-    caveat: 'Caught up: no call was; the device got through its queue faster than the host filled it.',
+    title: 'Queue drained by',
+    text: 'The blocking call, such as a synchronization, that was running when the device ran out of work.',
+    caveat:
+      'Caught up: there was no blocking call; the device finished its queue faster than the host filled it.',
   },
-  memcpy: { title: 'Memcpy', text: 'Copies from, to or between devices while no kernel runs.' },
-  memset: { title: 'Memset', text: 'Filling device memory while nothing above runs.' },
+  memcpy: { title: 'Memcpy', text: 'Copies from, to, or between devices while no kernel runs.' },
+  memset: { title: 'Memset', text: 'Device memory is being filled and nothing listed above runs.' },
   communication: {
     title: 'Communication',
-    text: 'Collectives between ranks that no computation hides: kernels of NCCL, RCCL and others, and the host time of operations without device work (gloo, mpi).',
+    text: 'Collectives between ranks that do not overlap with compute: kernels of NCCL, RCCL, and others, and the host time of operations without device work (gloo, mpi).',
   },
   runtime: {
     title: 'Runtime',
-    text: 'The host is inside a driver or runtime call (launch, synchronize, allocate) and the device waits.',
+    text: 'The host is in a driver or runtime call (launch, synchronize, allocate) while the device is idle.',
   },
   dataloader: {
     title: 'DataLoader',
-    text: 'The training loop waits for the next batch and nothing above runs.',
+    text: 'The training loop waits for the next batch and nothing listed above runs.',
   },
-  cpu_exec: { title: 'CPU Exec', text: 'The host runs operators or annotated code and the device waits.' },
-  other: { title: 'Other', text: 'Time that nothing in the trace covers.' },
+  cpu_exec: {
+    title: 'CPU Exec',
+    text: 'The host runs operators or annotated code while the device is idle.',
+  },
+  other: { title: 'Other', text: 'Time that no recorded event covers.' },
   utilization: {
     title: 'GPU utilization',
-    text: 'Share of the time in which at least one kernel runs.',
+    text: 'Share of time during which at least one kernel runs.',
     formula: 'union of the kernels / time from the first to the last complete step',
     caveat:
-      'Kernels of communication count, copies and memsets do not: busy, in the step bar, on the timeline and in Diff, is any work of the device, so it is at least as much. One small kernel on a large GPU counts as much as a full one.',
+      "Communication kernels count; copies and memsets don't. Busy time in the step bar, on the timeline, and in Diff counts any device work, so it is at least as high. One small kernel counts as much as one that fills the GPU.",
   },
   computing: {
     title: 'Computing',
-    text: 'The part of GPU utilization in which a kernel runs that does not communicate.',
+    text: 'The part of GPU utilization during which a kernel other than communication runs.',
     formula: 'union of the kernels but communication / time from the first to the last complete step',
     caveat:
-      'The rest of the utilization is communication that no kernel hides: data that moves, or waiting for other ranks.',
+      'The rest of the utilization is exposed communication: data transfer, or waiting for other ranks.',
   },
   sm_efficiency: {
     title: 'SM efficiency, estimated',
-    text: 'How many of the multiprocessors have work, on average.',
+    text: 'Average share of the multiprocessors that have work.',
     formula: 'mean of min(1, sum of blocks per SM of the running kernels)',
-    caveat: 'An estimate from launch sizes, not a hardware counter. CUDA only.',
+    caveat: 'Estimated from launch sizes, not measured by a hardware counter. CUDA only.',
   },
   achieved_occupancy: {
     title: 'Achieved occupancy, estimated',
-    text: 'Active warps per multiprocessor against the most it can hold.',
+    text: 'Active warps per multiprocessor as a share of the maximum it supports.',
     formula: 'estimate per kernel, weighted by its time',
-    caveat: 'High occupancy is not a goal in itself; low occupancy with low SM efficiency is a hint.',
+    caveat: "High occupancy isn't a goal in itself; low occupancy together with low SM efficiency is a hint.",
   },
   tensor_core_ratio: {
     title: 'Kernel time on Tensor Cores',
-    text: 'Share of the time of all kernels that runs on Tensor (or matrix) cores. The kernels of a trace are of three sorts: known to use them, known not to, and such whose name does not tell.',
-    formula: 'time of the kernels whose name tells that they use them / time of all kernels',
-    caveat: 'Compiled kernels (Triton) mostly do not tell; then the share is the least that it can be.',
+    text: "Share of all kernel time on Tensor (or matrix) cores. It is inferred from kernel names: a name shows that the kernel uses them, that it doesn't, or neither.",
+    formula: 'time of the kernels whose name shows Tensor Core use / time of all kernels',
+    caveat: 'Names of compiled kernels (Triton) mostly show neither; the share is then a lower bound.',
   },
   host_self: {
     title: 'Host self time',
-    text: 'Time of the operator on the host, without the operators nested in it and without runtime and driver calls.',
+    text: 'Host time of the operator without nested operators and without runtime and driver calls.',
     formula: 'duration - nested operators - runtime and driver calls',
-    caveat: 'Python frames and annotations inside do not reduce it, as in key_averages().',
+    caveat: 'Python frames and annotations inside are included, as in key_averages().',
   },
   host_total: {
     title: 'Host total time',
-    text: 'Time of the operator on the host, all that it calls included.',
-    caveat: 'Totals of nested operators overlap: they do not sum to the run.',
+    text: 'Host time of the operator, including everything it calls.',
+    caveat: "Totals of nested operators overlap, so they don't add up to the run.",
   },
   device_self: {
     title: 'Device self time',
-    text: 'Kernels, copies and memsets that the operator itself launched.',
-    formula: 'sum of their durations; streams are not merged, so it can exceed the wall time',
+    text: 'Kernels, copies, and memsets that the operator itself launched.',
+    formula: 'sum of their durations; streams can overlap, so it can exceed wall time',
   },
   device_total: {
     title: 'Device total time',
@@ -106,80 +114,79 @@ export const GLOSSARY = {
   },
   tc_eligible: {
     title: 'Tensor Cores',
-    text: 'The operator could run on Tensor (matrix) cores: matrix products, convolutions, attention; or one nested in it could, or did.',
+    text: 'The operator could run on Tensor (matrix) cores: matrix products, convolutions, attention; or an operator nested in it could, or did.',
     formula: 'share of its device self time whose kernels use them, inferred from their names',
     caveat:
-      'Where the names of some kernels do not tell, the share is the least that it can be. A dash: no device time, or no name tells.',
+      "If the names of some kernels don't show it, the share is a lower bound. A dash means no device time, or no name that shows it.",
   },
   family: {
     title: 'Family',
-    text: 'The sort of work that a kernel does: matrix product, convolution, attention, norm, softmax, reduction, elementwise, copy and cast, index and embedding, random, optimizer, communication, memory, other.',
-    formula: 'by the name of the kernel; copies and memsets are memory',
+    text: 'The kind of work a kernel does: matrix product, convolution, attention, norm, softmax, reduction, elementwise, copy and cast, index and embedding, random, optimizer, communication, memory, other.',
+    formula: 'from the name of the kernel; copies and memsets are memory',
     caveat:
-      'A compiled kernel that fuses several sorts is the one that its name tells first: norm, softmax, reduction, elementwise.',
+      'A compiled kernel that fuses several kinds counts as the first one in its name: norm, softmax, reduction, elementwise.',
   },
   blocks_per_sm: {
     title: 'Blocks per SM, mean',
-    text: 'Blocks of the launch per multiprocessor of the device, weighted by duration.',
-    caveat: 'Below 1 some multiprocessors have nothing to do.',
+    text: 'Thread blocks of the launch per multiprocessor of the device, weighted by duration.',
+    caveat: 'Below 1, some multiprocessors have no work.',
   },
   occupancy: {
     title: 'Achieved occupancy, estimated',
-    text: 'Active warps per multiprocessor against the most it can hold, weighted by duration.',
-    caveat: 'The profiler estimates it from the launch; it is no hardware counter.',
+    text: 'Active warps per multiprocessor as a share of the maximum it supports, weighted by duration.',
+    caveat: "The profiler estimates it from the launch; it isn't a hardware counter.",
   },
   limiter: {
-    title: 'What limits the occupancy',
-    text: 'The resource that keeps more blocks off a multiprocessor: threads, registers, shared memory, or too few blocks (grid).',
-    formula: 'least of: limit of the device / need of a block',
+    title: 'Occupancy limiter',
+    text: 'The resource that keeps more blocks off a multiprocessor: threads, registers, shared memory, or the grid (too few blocks).',
+    formula: 'the resource with the smallest limit of the device / need of a block',
   },
   unlinked: {
     title: 'Not linked',
-    text: 'Device work that no recorded operator launched: no launch is recorded, or it lies outside of every operator.',
-    formula: 'device self over all operators + not linked = all kernels, copies and memsets',
+    text: "Device work that no recorded operator launched: its launch wasn't recorded, or lies outside every operator.",
+    formula: 'device self over all operators + not linked = all kernels, copies, and memsets',
   },
   roofline: {
     title: 'Roofline',
-    text: 'How many FLOP/s a device can reach at most, by how much is computed for each byte of memory traffic.',
-    formula: 'least of: peak of the unit and type, bandwidth x FLOPs per byte',
+    text: 'The highest FLOP/s that a device can reach, given the FLOPs per byte of memory traffic.',
+    formula: 'min(peak of the unit and data type, bandwidth × FLOPs per byte)',
   },
   counters: {
     title: 'Hardware counters',
-    text: 'What the device counted while each kernel ran: instructions, and bytes of device memory. Where they tell the FLOPs or bytes of a call, they take the place of what its shapes say.',
-    formula: 'FLOPs = adds + multiplications + 2 x fused multiply-adds + operations of Tensor Cores',
-    caveat:
-      'The range profiler runs each kernel alone and several times, so no times are recorded beside them.',
+    text: 'What the device counted while each kernel ran: instructions, and bytes of device memory. Where counters give the FLOPs or bytes of a call, they replace the estimate from its shapes.',
+    formula: 'FLOPs = adds + multiplications + 2 × fused multiply-adds + Tensor Core operations',
+    caveat: 'The range profiler runs each kernel alone and several times, so no times are recorded with it.',
   },
   coverage: {
-    title: 'Modeled',
-    text: 'Share of the device time whose FLOPs or bytes are known, from the recorded shapes of the operators that launched it.',
-    caveat: 'Replays of graphs, compiled kernels and operators without a model are not.',
+    title: 'Time with known FLOPs or bytes',
+    text: 'Share of device time whose FLOPs or bytes are known, from the recorded shapes of the operators that launched it.',
+    caveat: 'Not included: graph replays, compiled kernels, and operators without a FLOP formula.',
   },
   mfu: {
     title: 'Model FLOPs utilization (MFU)',
-    text: 'Share of the peak FLOP/s that the mathematics of the model used during the steps.',
-    formula: 'sum of FLOPs of matrix operators / peak of their type, over the time of the steps',
-    caveat: 'A lower bound unless all device time is modeled. Recomputation does not count.',
+    text: 'Share of peak FLOP/s that the math of the model used during the steps.',
+    formula: 'sum over matrix operators of FLOPs / peak of their data type, divided by the time of the steps',
+    caveat: "A lower bound unless the FLOPs of all device time are known. Recomputation doesn't count.",
   },
   hfu: {
     title: 'Hardware FLOPs utilization (HFU)',
-    text: 'The same of the FLOPs that ran: with what checkpointing computes again, and what backward of attention repeats.',
+    text: 'Like MFU, but for all FLOPs that ran, including recomputation by checkpointing and by the backward pass of attention.',
   },
-  of_the_roof: {
-    title: 'Of the roof',
-    text: 'The least time that the work could take on this device, as a share of the time that it took.',
-    formula: 'longer of FLOPs / peak and bytes / bandwidth, over the measured time',
-    caveat: 'Above 100% a cache served the bytes, or they are estimated.',
+  roofline_share: {
+    title: 'Share of roofline',
+    text: 'The shortest possible time for this work on this device, as a share of the measured time.',
+    formula: 'max(FLOPs / peak, bytes / bandwidth) / measured time',
+    caveat: 'Above 100%, a cache served the bytes, or the bytes are an estimate.',
   },
-  saved_at_the_roof: {
-    title: 'Saved at the roof',
-    text: 'What the row took beyond the least time that its work could take.',
+  roofline_saving: {
+    title: 'Saving at the roofline',
+    text: 'Measured time minus the shortest possible time for the same work.',
     caveat:
-      'An upper bound of what a faster kernel saves. Fusing operators can save more: it removes the traffic.',
+      'An upper bound on what a faster kernel saves. Fusing operators can save more, because it removes memory traffic.',
   },
   bound: {
     title: 'Bound by',
-    text: 'Compute or memory: which of the two takes longer at its peak. Latency: calls under 10 µs and 25% of the roof. Launch: the device idled before the calls for longer than they ran.',
+    text: 'Compute or memory: whichever takes longer at its peak. Latency: calls under 10 µs and under 25% of the roofline. Launch: the device was idle before the calls for longer than they ran.',
   },
   bandwidth: {
     title: 'Bandwidth',
@@ -188,83 +195,83 @@ export const GLOSSARY = {
   },
   health: {
     title: 'Trace health',
-    text: 'What was skipped, repaired or doubtful while the file was read. Everything else is complete.',
+    text: 'What was skipped, repaired, or questionable when the file was read. Everything else is complete.',
   },
   module_operators: {
     title: 'Operators of a module',
-    text: 'Operators that the module calls directly in its forward pass; those inside them are not counted again.',
+    text: 'Operators that the module calls directly in its forward pass, without the operators nested in them.',
   },
   module_host_self: {
-    title: 'Host self of a module',
-    text: 'Time in calls of the module outside of its operators and of the modules inside it: Python and the framework.',
-    formula: 'total = self + its operators + totals of the modules inside',
+    title: 'Host self time of a module',
+    text: 'Host time in calls of the module outside its operators and submodules: Python and the framework.',
+    formula: 'total = self + its operators + totals of its submodules',
     caveat: 'Recording stacks makes this part longer than it is without the profiler.',
   },
   module_host_exclusive: {
-    title: 'Host exclusive',
-    text: 'Host self and operators of all modules of the class, without the modules inside them: nothing counts twice.',
+    title: 'Host exclusive time',
+    text: 'Host self time and operators of all modules of the class, without their submodules, so nothing counts twice.',
   },
   module_backward: {
     title: 'Backward pass of a module',
     text: 'Autograd work that differentiates operators of the module, linked by the flow from forward to backward or by sequence number.',
     caveat:
-      'The sum of a gradient into its parameter counts for the module whose backward came right before.',
+      'Accumulating a gradient into its parameter counts for the module whose backward pass ran right before.',
   },
   not_linked: {
     title: 'Not linked',
-    text: 'Device work for which neither a launch nor an operator is recorded. It belongs to no module.',
+    text: 'Device work for which neither a launch nor an operator was recorded, so it belongs to no module.',
     formula: 'device self of all modules + outside any module + not linked = all device time',
   },
   hook_self: {
-    title: 'Host self of a hook',
-    text: 'Time in the hook outside of operators and of the hooks inside it.',
-    formula: 'total = self + its operators + totals of the hooks inside',
+    title: 'Host self time of a hook',
+    text: 'Host time in the hook outside operators and nested hooks.',
+    formula: 'total = self + its operators + totals of nested hooks',
   },
   memory_live: {
     title: 'Live memory',
-    text: 'Memory allocated and not yet released at this instant, grouped by what allocated it: the innermost operator, or the operator around it for those that only provide memory.',
-    formula: 'rows + from before the trace = allocated, as the allocator recorded it',
+    text: 'Memory allocated and not yet released at this instant, grouped by the innermost operator that allocated it. For operators that only provide memory, the operator around them counts.',
+    formula: 'rows + allocated before the trace = total recorded by the allocator',
   },
-  memory_older: {
-    title: 'From before the trace',
-    text: 'Memory that was allocated before the recording began: the model, optimizer state, caches.',
+  memory_before_trace: {
+    title: 'Allocated before the trace',
+    text: 'Memory that was allocated before the trace started: the model, optimizer state, caches.',
     formula: 'recorded total − all live blocks',
   },
   memory_increase: {
     title: 'Size increase',
     text: 'Bytes allocated minus bytes released while the operator runs, on its thread.',
-    caveat: 'Self is without the operators inside.',
+    caveat: 'Self excludes nested operators.',
   },
   memory_outside: {
-    title: 'Outside of operators',
-    text: 'Memory events while no operator runs on their thread; most are releases, when Python frees a tensor.',
+    title: 'Outside operators',
+    text: 'Memory events on a thread that runs no operator; most are releases, when Python frees a tensor.',
     formula: 'self of all operators + outside = all memory events',
   },
   straggler: {
     title: 'Straggler',
-    text: 'A rank that arrives at collectives after the others and keeps them waiting.',
+    text: 'A rank that arrives late at collectives, so the other ranks wait for it.',
     formula:
-      'cost = how much sooner the others would be done with a step if it worked as long as the median rank',
+      'cost = how much sooner the other ranks would finish a step if this one worked as long as the median rank',
     caveat:
-      'A rank that is late because it waits for another costs nothing. No clocks are compared for that.',
+      'A rank that is late because it waits for another costs nothing. The result does not depend on comparing clocks.',
   },
-  meanwhile: {
-    title: 'Meanwhile',
-    text: 'What the rank did between one arrival at a collective and its next, beside a rank that worked as long as usual.',
-    formula: 'summed over the windows that make up 95% of what it worked longer than usual',
+  straggler_activity: {
+    title: 'Straggler activity',
+    text: 'What the rank did between one arrival at a collective and the next, next to a rank that worked for a typical time.',
+    formula: 'summed over the intervals that make up 95% of its extra time',
   },
   late: {
     title: 'Lateness',
-    text: 'How long after the median rank this one arrived at the collectives of the step, added up.',
+    text: 'How long after the median rank this one arrived at the collectives of the step, summed.',
   },
   computation: {
     title: 'Computation',
-    text: 'Kernels that are not communication (without a GPU: CPU Exec outside of communication), hidden communication included.',
+    text: 'Kernels other than communication (without a GPU: CPU Exec outside communication), including those that communication overlaps with.',
     formula: 'step = computation + exposed communication + neither',
   },
   exposed: {
     title: 'Exposed communication',
-    text: 'Communication that no computation hides, waiting for other ranks included.',
+    text: 'Communication that does not overlap with compute, including waiting for other ranks.',
   },
   stream_overlap: {
     title: 'Overlap',
@@ -273,8 +280,8 @@ export const GLOSSARY = {
   },
   recorded_overlap: {
     title: 'Recorded and recomputed',
-    text: 'The recorder writes totals beside the ranges they are made of. Here they are made again from the ranges.',
-    caveat: 'Where two ranges of one stream run at once or meet, the recorder ends both with the first.',
+    text: 'The recorder writes totals next to the ranges they come from. The recomputed totals are made from these ranges.',
+    caveat: 'Where two ranges of one stream overlap or touch, the recorder ends both with the first.',
   },
   neither: {
     title: 'Neither',
@@ -282,40 +289,41 @@ export const GLOSSARY = {
   },
   transfer: {
     title: 'Transfer and waiting',
-    text: 'A collective moves data once the last rank has arrived; before that it waits.',
+    text: 'A collective moves data once the last rank has arrived; until then it waits.',
     formula: 'transfer = shortest latency among the ranks; waiting = latency − transfer',
   },
-  rank_time: { title: 'Rank time', text: 'Added up over the ranks that take part.' },
+  rank_time: { title: 'Rank time', text: 'Time summed over all participating ranks.' },
   skew: {
-    title: 'Skew of arrival',
-    text: 'From the first to the last arrival of the ranks, on one clock.',
+    title: 'Arrival skew',
+    text: 'Time from the first to the last arrival of a rank, on one clock.',
   },
   bus_bandwidth: {
     title: 'Bus bandwidth',
-    text: 'Bytes per second of transfer, times the factor of the collective, so that it compares with the speed of the links.',
+    text: 'Bytes transferred per second, times a factor for the kind of collective, so that it compares with the speed of the links.',
     formula: 'all-reduce × 2(n−1)/n; all-gather, reduce-scatter, all-to-all × (n−1)/n',
-    caveat: '≥: the time includes waiting for other ranks. GB are decimal.',
+    caveat: '≥ means that the time includes waiting for other ranks. 1 GB = 10^9 bytes.',
   },
   job_clock: {
-    title: 'Clock of the job',
+    title: 'Job clock',
     text: 'Clocks of ranks differ. They are aligned by the time of day in the files, then by the ends of collectives, which all ranks leave together.',
-    caveat: 'The error is how far those ends still lie apart.',
+    caveat: 'The error is how far apart those ends still are.',
   },
   waterfall: {
     title: 'Waterfall',
-    text: 'From the mean step of the base to that of the candidate; each bar is what one part adds or saves.',
+    text: 'From the mean step of the base to that of the candidate; each bar is the time that one part adds or saves.',
     formula: 'base + all bars = candidate, to the ns',
-    caveat: 'A wave at the foot says that the axis does not begin at 0. Pale bars are within the noise.',
+    caveat: "A wave at the foot means that the axis doesn't start at 0. Pale bars are within the noise.",
   },
   significance: {
     title: 'Significance',
-    text: 'Slower or faster: the 95% interval of a typical step (Welch and Yuen) excludes 0, the change passes the false discovery rate, and it is at least the least that matters. Unchanged: the whole interval is smaller than that. Cannot tell: neither is proven.',
-    caveat: 'It takes two steps of each side, and several recordings of each to know how recordings differ.',
+    text: 'Slower or faster: the 95% interval of the change in a typical step (Welch and Yuen) excludes 0, the change passes the false discovery rate, and it is at least the smallest change that matters. Unchanged: the entire interval is smaller than that. Inconclusive: neither is shown.',
+    caveat:
+      'It takes at least two steps per side, and several recordings per side to know the run-to-run noise.',
   },
   false_discovery: {
     title: 'False discovery rate',
-    text: 'Many rows are tested at once; this is the share of false alarms to expect if this row and all more certain ones count as significant (Benjamini and Hochberg).',
+    text: 'Many rows are tested at once. This is the share of false alarms to expect if this row and all more certain ones count as significant (Benjamini and Hochberg).',
   },
-} satisfies Record<string, Entry>;
+} satisfies Record<string, GlossaryEntry>;
 
 export type TermId = keyof typeof GLOSSARY;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { codeToWrite, shortened, shortenedApart } from './text';
+import { codeToWrite, shorten, shortenDistinct } from './text';
 
 test('what can be written is told from the names of what is missing', () => {
   const marks =
@@ -18,19 +18,19 @@ test('what can be written is told from the names of what is missing', () => {
 });
 
 test('a name is cut in the middle, so that its end is seen', () => {
-  expect(shortened('abcdefgh', 8)).toBe('abcdefgh');
-  expect(shortened('abcdefgh', 5)).toBe('ab…gh');
-  expect(shortened('abcdefgh', 2)).toBe('a…');
+  expect(shorten('abcdefgh', 8)).toBe('abcdefgh');
+  expect(shorten('abcdefgh', 5)).toBe('ab…gh');
+  expect(shorten('abcdefgh', 2)).toBe('a…');
 });
 
 test('names that a cut would leave alike are cut up to where they differ', () => {
   const names = ['tnt', 'ntt', 'nnt'].map(layout => `GEMM 256×128 ${layout}, nvjet sm90`);
-  expect(shortenedApart(names, 28)).toEqual(names);
-  expect(shortenedApart([...names, 'foreach fused adam'], 14)).toEqual([
+  expect(shortenDistinct(names, 28)).toEqual(names);
+  expect(shortenDistinct([...names, 'foreach fused adam'], 14)).toEqual([
     'GEMM 2…tnt, nv',
     'GEMM 2…ntt, nv',
     'GEMM 2…nnt, nv',
     'foreach…d adam',
   ]);
-  expect(shortenedApart(['same name twice', 'same name twice'], 8)).toEqual(['same…ice', 'same…ice']);
+  expect(shortenDistinct(['same name twice', 'same name twice'], 8)).toEqual(['same…ice', 'same…ice']);
 });

@@ -1,54 +1,53 @@
-// Words that the server made.
+// Sentences from the server, and names that are cut to fit.
 
-/** A part of a sentence; one with a `link` opens its evidence. */
+/** A part of a sentence; one with a `link` opens the evidence for it. */
 export interface Phrase {
   text: string;
   link?: string | null;
 }
 
-/** The words alone, where nothing can be clicked: the title of a cell, a tip. */
-export const plain = (text: readonly Phrase[]): string => text.map(phrase => phrase.text).join('');
+/** Return a sentence without its links, for places where nothing can be clicked: tooltips, titles of cells. */
+export const plainText = (phrases: readonly Phrase[]): string => phrases.map(phrase => phrase.text).join('');
 
-export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** An option with its value, a call with its arguments, a member of an enumeration, or options of a command. */
-const WRITTEN = /^[\w.]+=.+$|^[\w.]+\((?!\.{3}\)$).*\)$|^[A-Z]\w*\.[A-Z]+$|^(\S+ )*--\w/;
+const CODE_TO_WRITE = /^[\w.]+=.+$|^[\w.]+\((?!\.{3}\)$).*\)$|^[A-Z]\w*\.[A-Z]+$|^(\S+ )*--\w/;
 
-/** Of what stands between backticks the code to write, each once: not the names of what is missing. */
+/** Return the code in backticks that a user can write, each once; names of things that are missing don't count. */
 export const codeToWrite = (message: string): string[] => [
   ...new Set(
     message
       .split('`')
-      .filter((part, i, parts) => parts.length % 2 === 1 && i % 2 === 1 && WRITTEN.test(part)),
+      .filter((part, i, parts) => parts.length % 2 === 1 && i % 2 === 1 && CODE_TO_WRITE.test(part)),
   ),
 ];
 
-/** Cut in the middle: names of one place begin alike, and their ends tell them apart. */
-export function shortened(name: string, letters: number): string {
-  if (name.length <= letters) {
+/** Cut a name in the middle: names from one place start alike, and their ends tell them apart. */
+export function shorten(name: string, length: number): string {
+  if (name.length <= length) {
     return name;
   }
-  const end = Math.floor((letters - 1) / 2);
-  return `${name.slice(0, letters - 1 - end)}…${end > 0 ? name.slice(-end) : ''}`;
+  const end = Math.floor((length - 1) / 2);
+  return `${name.slice(0, length - 1 - end)}…${end > 0 ? name.slice(-end) : ''}`;
 }
 
-/** The same of names that stand together: where it would leave some alike, they are cut up to where they differ. */
-export function shortenedApart(names: readonly string[], letters: number): string[] {
-  const short = names.map(name => shortened(name, letters));
+/** Shorten names shown together; those that would look the same keep the part where they differ. */
+export function shortenDistinct(names: readonly string[], length: number): string[] {
+  const short = names.map(name => shorten(name, length));
   return names.map((name, i) => {
-    const alike = new Set(names.filter((_, other) => short[other] === short[i]));
-    if (alike.size < 2) {
+    const equal = new Set(names.filter((_, other) => short[other] === short[i]));
+    if (equal.size < 2) {
       return short[i]!;
     }
-    const differ = commonLength([...alike]);
-    const begin = Math.max(name.lastIndexOf(' ', differ - 1) + 1, differ - Math.floor(letters / 4));
-    const rest = name.slice(begin, begin + Math.ceil((letters - 1) / 2));
-    return `${name.slice(0, letters - 1 - rest.length)}…${rest}`;
+    const difference = commonPrefixLength([...equal]);
+    const begin = Math.max(name.lastIndexOf(' ', difference - 1) + 1, difference - Math.floor(length / 4));
+    const end = name.slice(begin, begin + Math.ceil((length - 1) / 2));
+    return `${name.slice(0, length - 1 - end.length)}…${end}`;
   });
 }
 
-/** How many letters these begin with alike. */
-function commonLength(names: readonly string[]): number {
+function commonPrefixLength(names: readonly string[]): number {
   const [first = '', ...others] = names;
   let length = 0;
   while (length < first.length && others.every(name => name[length] === first[length])) {

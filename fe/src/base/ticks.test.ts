@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { axisLabel, since, stepOf, ticks, wallClock } from './ticks';
+import { axisFormat, formatOffset, roundStep, ticks, formatTimeOfDay } from './ticks';
 
 test('ticks are round, apart, and counted from the origin', () => {
   const window = { begin: 1_234_567, end: 9_876_543 };
-  const step = stepOf(window, 900, 140);
+  const step = roundStep(window, 900, 140);
   expect([1, 2, 5]).toContain(step / 10 ** Math.floor(Math.log10(step)));
   const marks = ticks(window, 900, 1_000_000);
   expect(marks.length).toBeGreaterThan(3);
@@ -32,17 +32,17 @@ test('neighboring ticks differ in writing at every zoom', () => {
 });
 
 test('times say what they are, before the origin too', () => {
-  expect(since(0, 1000)).toBe('0');
-  expect(since(1_500_000, 100_000)).toBe('1.5 ms');
-  expect(since(-2_000, 1_000)).toBe('−2 µs');
+  expect(formatOffset(0, 1000)).toBe('0');
+  expect(formatOffset(1_500_000, 100_000)).toBe('1.5 ms');
+  expect(formatOffset(-2_000, 1_000)).toBe('−2 µs');
 });
 
 test('the time of day is exact to the microsecond', () => {
   const epoch = Date.UTC(2026, 0, 2, 3, 4, 5) * 1e6;
-  expect(wallClock(epoch, 678_912_000)).toBe('03:04:05.678912');
+  expect(formatTimeOfDay(epoch, 678_912_000)).toBe('03:04:05.678912');
 });
 
 test('values of an axis have the same decimals', () => {
-  expect([2, 8, 10].map(axisLabel(0, 10, 5))).toEqual(['2', '8', '10']);
-  expect([0.5, 1, 1.5].map(axisLabel(0, 1.6, 4))).toEqual(['0.5', '1.0', '1.5']);
+  expect([2, 8, 10].map(axisFormat(0, 10, 5))).toEqual(['2', '8', '10']);
+  expect([0.5, 1, 1.5].map(axisFormat(0, 1.6, 4))).toEqual(['0.5', '1.0', '1.5']);
 });

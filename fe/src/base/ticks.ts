@@ -1,10 +1,10 @@
-// Round instants for the ruler, and how an instant is written.
+// Round values for rulers and axes, and the text of an instant.
 import { range, ticks as d3Ticks, tickStep } from 'd3-array';
 import { tickFormat } from 'd3-scale';
 import { timeUnit, withMinus } from './format';
 
-/** A stretch of time, ns. */
-export interface Span {
+/** Begin and end, ns. */
+export interface TimeRange {
   begin: number;
   end: number;
 }
@@ -16,32 +16,32 @@ export interface Tick {
   label: string;
 }
 
-/** Pixels between ticks, about; the round steps make it 0.63 to 1.58 times as many. */
-const APART = 140;
+/** Pixels between ticks; rounding the step makes it 0.63 to 1.58 times as many. */
+const TICK_SPACING_PX = 140;
 
-/** The round step (1, 2 or 5 times a power of ten) that leaves about `apart` pixels between instants; whole ns. */
-export function stepOf({ begin, end }: Span, width: number, apart: number): number {
-  return Math.max(tickStep(begin, end, Math.max(width, 1) / apart), 1);
+/** Return the round step (1, 2, or 5 times a power of ten, at least 1 ns) that puts ticks about `spacing` pixels apart. */
+export function roundStep({ begin, end }: TimeRange, width: number, spacing: number): number {
+  return Math.max(tickStep(begin, end, Math.max(width, 1) / spacing), 1);
 }
 
-/** Ticks counted from `origin`. */
-export function ticks(window: Span, width: number, origin: number): Tick[] {
-  const step = stepOf(window, width, APART);
+/** Return the ticks of a ruler that counts from `origin`. */
+export function ticks(window: TimeRange, width: number, origin: number): Tick[] {
+  const step = roundStep(window, width, TICK_SPACING_PX);
   const first = Math.ceil((window.begin - origin) / step);
   const last = Math.floor((window.end - origin) / step);
-  return range(first, last + 1).map(i => ({ time: origin + i * step, label: since(i * step, step) }));
+  return range(first, last + 1).map(i => ({ time: origin + i * step, label: formatOffset(i * step, step) }));
 }
 
-/** Round values for an axis, in a unit: round in GiB is not round in bytes. */
-export const roundValues = (low: number, high: number, count: number, unit = 1): number[] =>
+/** Return values that are round in `unit`: a round number of GiB isn't a round number of bytes. */
+export const roundTickValues = (low: number, high: number, count: number, unit = 1): number[] =>
   d3Ticks(low / unit, high / unit, count).map(value => value * unit);
 
-/** Writes values of an axis, all with as many decimals as tell neighbors apart. */
-export const axisLabel = (low: number, high: number, count: number): ((value: number) => string) =>
+/** Return the function that formats the values of an axis with as many decimals as neighbors need to differ. */
+export const axisFormat = (low: number, high: number, count: number): ((value: number) => string) =>
   tickFormat(low, high, count, ',f');
 
-/** A time with as many digits as tell neighbors apart that lie `step` away. */
-export function since(ns: number, step: number): string {
+/** Return a time relative to the origin, with as many decimals as neighbors `step` ns away need to differ. */
+export function formatOffset(ns: number, step: number): string {
   if (ns === 0) {
     return '0';
   }
@@ -54,8 +54,8 @@ export function since(ns: number, step: number): string {
   return `${withMinus(text)} ${unit}`;
 }
 
-/** The time of day of an instant, to the microsecond; `epoch` is that of the trace's start in ns. */
-export function wallClock(epoch: number, ns: number): string {
+/** Return the time of day of an instant to the microsecond; `epoch` is the Unix time of the trace's start, ns. */
+export function formatTimeOfDay(epoch: number, ns: number): string {
   const micros = Math.floor((epoch + ns) / 1000);
   const date = new Date(Math.floor(micros / 1000));
   const time = date.toISOString().slice(11, 23);

@@ -2,8 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Suspense, useEffect, useRef, useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Selectors, ViewAnswer } from '../api/types';
-import { takeKeys } from '../base/browser/host';
-import { takesText } from '../base/browser/typing';
+import { captureKeys, takesText } from '../base/browser/host';
 import { usePrefetch, useRuns, useView, useViews, useWorkers } from '../state/queries';
 import {
   SelectionContext,
@@ -16,8 +15,7 @@ import type { ThemeChoice } from '../state/theme';
 import { VIEWS, type ViewProps } from '../views';
 import GenericView from '../views/generic';
 import { Button } from '../widgets/inputs/Button';
-import { ErrorBoundary } from './ErrorBoundary';
-import { Failed } from './Failed';
+import { ErrorBoundary, Failed } from './Failed';
 import { HealthDrawer } from './HealthDrawer';
 import { Loading } from './Loading';
 import { Nav } from './Nav';
@@ -45,36 +43,38 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   const [healthOpen, setHealthOpen] = useState(false);
   const [helpOpen, setHelpOpen] = useState(false);
   const runs = useRuns();
-  const known = runs.data?.runs ?? [];
-  const run = selection.run ?? known[0]?.name;
-  const workers = useWorkers(known.length > 0 ? run : undefined);
+  const runList = runs.data?.runs ?? [];
+  const run = selection.run ?? runList[0]?.name;
+  const workers = useWorkers(runList.length > 0 ? run : undefined);
   const selectors: Selectors = { run, worker: selection.worker, span: selection.span };
-  const slug = VIEWS[selection.view]?.opens ?? selection.view;
-  const answer = useView<never>(slug, selectors, serverParams(selection), known.length > 0);
-  const views = useViews(known.length > 0 ? selectors : {});
+  const slug = VIEWS[selection.view]?.initialSlug ?? selection.view;
+  const answer = useView<never>(slug, selectors, serverParams(selection), runList.length > 0);
+  const views = useViews(runList.length > 0 ? selectors : {});
   const prefetch = usePrefetch(selectors);
-  const near = (slug: string) => {
-    fetchCode(slug);
+  const onApproach = (slug: string) => {
+    loadCode(slug);
     if (VIEWS[slug]?.slow) {
       prefetch(slug);
     }
   };
-  useEffect(() => fetchCode(selection.view), [selection.view]); // while the server answers
-  useEffect(() => takeKeys(focusPage), []);
+  useEffect(() => loadCode(selection.view), [selection.view]); // while the server answers
+  useEffect(() => captureKeys(focusPage), []);
   const page = useRef<HTMLElement>(null);
-  const drawn = answer.data?.state === 'ready' || answer.error !== null;
-  useKeptScroll(page, 'page', drawn);
+  const isDrawn = answer.data?.state === 'ready' || answer.error !== null;
+  useKeptScroll(page, 'page', isDrawn);
 
   const queries = useQueryClient();
-  const asked = [run, selection.worker, selection.span, answer.data?.state, answer.error?.message].join('\n');
+  const answerKey = [run, selection.worker, selection.span, answer.data?.state, answer.error?.message].join(
+    '\n',
+  );
   useEffect(() => {
-    // A file that has just been read (or has failed) changes what is known of its run.
-    if (asked) {
+    // Once a file has been read or has failed, the server knows more about its run.
+    if (answerKey) {
       for (const key of ['workers', 'runs', 'views', 'health']) {
         void queries.invalidateQueries({ queryKey: [key] });
       }
     }
-  }, [queries, asked]);
+  }, [queries, answerKey]);
 
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -99,12 +99,12 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   return (
     <div className={css.app}>
       <Button look="primary" className={css.skip} onClick={focusPage}>
-        Skip to the answer
+        Skip to content
       </Button>
       <Nav
         views={views.data?.views ?? []}
         selectors={selectors}
-        onNear={near}
+        onApproach={onApproach}
         theme={theme}
         onTheme={onTheme}
         onHealth={() => setHealthOpen(true)}
@@ -112,7 +112,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
       />
       <div className={css.main}>
         <TopBar
-          runs={known}
+          runs={runList}
           run={run}
           workers={workers.data?.workers ?? []}
           answer={answer.data}
@@ -124,10 +124,10 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
           id="page"
           ref={page}
           tabIndex={-1}
-          data-shown={drawn ? `${selection.view} ${run}` : undefined}
+          data-shown={isDrawn ? `${selection.view} ${run}` : undefined}
         >
           <ErrorBoundary key={`${selection.view}/${run}`}>
-            <Page
+            <PageContent
               runs={runs}
               view={selection.view}
               answer={answer}
@@ -151,35 +151,35 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
 
 const focusPage = () => document.getElementById('page')?.focus({ preventScroll: true });
 
-/** Whatever goes wrong here goes wrong again, and is said, when the view is drawn. */
-function fetchCode(slug: string) {
+/** Load the code of a view; an error occurs again, and is shown, when the view is drawn. */
+function loadCode(slug: string) {
   VIEWS[slug]?.load().catch(() => undefined);
 }
 
-/** Parameters that only the page needs stay out of the request; a view that is not drawn here gets all. */
+/** Return the parameters that the server takes; a view unknown to this page gets all. */
 function serverParams({ view, params }: Selection): Record<string, string> {
   const entry = VIEWS[view];
   if (!entry) {
     return params;
   }
-  return Object.fromEntries(Object.entries(params).filter(([name]) => entry.takes.includes(name)));
+  return Object.fromEntries(Object.entries(params).filter(([name]) => entry.serverParams.includes(name)));
 }
 
-interface PageProps {
+interface PageContentProps {
   runs: ReturnType<typeof useRuns>;
-  /** The tab. */
   view: string;
   answer: ReturnType<typeof useView<never>>;
   run: string | undefined;
   title: string | undefined;
 }
 
-function Page({ runs, view, answer, run, title }: PageProps) {
+/** What the page shows: the view, or why it can't be shown. */
+function PageContent({ runs, view, answer, run, title }: PageContentProps) {
   if (runs.error && !runs.data) {
     return <Unreachable error={runs.error} />;
   }
   if (!runs.data || (runs.data.scanning && runs.data.runs.length === 0)) {
-    return <Loading run="" progress={null} reading="Looking for traces" />;
+    return <Loading run="" progress={null} activity="Looking for traces" />;
   }
   if (runs.data.runs.length === 0) {
     return <NoRuns root={runs.data.root} error={runs.data.error ?? null} others={runs.data.others ?? null} />;

@@ -1,20 +1,22 @@
+// What the page shows instead of a view: errors of files and parameters, and bugs of the page.
+import { Component, type ReactNode } from 'react';
 import { ApiError } from '../api/client';
-import { formatBytes, plural } from '../base/format';
-import { capital, codeToWrite } from '../base/text';
-import { useClient, useHealth, useRetry, useViews } from '../state/queries';
-import { useSelection } from '../state/selection';
-import { Button } from '../widgets/inputs/Button';
-import { Answer, Mark } from '../widgets/Answer';
-import { ChooseBase } from './ChooseBase';
-import { Code } from '../widgets/Code';
-import { CopyButton } from '../widgets/inputs/CopyButton';
-import { Icon } from '../widgets/Icon';
-import { Panel } from '../widgets/Panel';
-import { Words } from '../widgets/Sentence';
 import type { ErrorInfo, FileHealth } from '../api/types';
+import { formatBytes, plural } from '../base/format';
+import { capitalize, codeToWrite } from '../base/text';
+import { useClient, useHealth, useRetry, useRuns, useViews } from '../state/queries';
+import { useSelection } from '../state/selection';
+import { Answer } from '../widgets/Answer';
+import { Code } from '../widgets/Code';
+import { Icon } from '../widgets/Icon';
+import { Button } from '../widgets/inputs/Button';
+import { CopyButton } from '../widgets/inputs/CopyButton';
+import { Picker } from '../widgets/inputs/Picker';
+import { Panel } from '../widgets/Panel';
+import { TextWithCode } from '../widgets/Sentence';
 import css from './Failed.module.css';
 
-/** What went wrong, where, why, and what still works. */
+/** An error of a view: what went wrong, where, what to do, and what still works. */
 export function Failed({ error, run }: { error: Error; run: string | undefined }) {
   const { selection, select } = useSelection();
   const health = useHealth(run, true);
@@ -24,38 +26,38 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
     error instanceof ApiError
       ? error.info
       : { code: 'page', message: error.message, where: null, hint: null, stage: null };
-  const undecided = info.code === 'undecided';
-  const missing = undecided || info.code === 'not_found' || info.code === 'usage';
+  const needsBase = info.code === 'undecided';
+  const fileIsReadable = needsBase || info.code === 'not_found' || info.code === 'usage';
   const views = useViews({ run: selection.run, worker: selection.worker, span: selection.span });
   const tabs = (views.isPlaceholderData ? undefined : views.data?.views) ?? [];
-  const open = tabs.filter(tab => tab.available && tab.slug !== selection.view);
+  const otherViews = tabs.filter(tab => tab.available && tab.slug !== selection.view);
   const files = health.data?.files ?? [];
-  const others = files.filter(file => file.state.state !== 'failed').length;
+  const readable = files.filter(file => file.state.state !== 'failed').length;
   return (
     <>
       <Answer
         crumb={run ?? ''}
         why={
-          missing
-            ? !undecided && info.hint && <Words text={info.hint} />
-            : others > 0
-              ? `${plural(others, 'file')} of this run can be read.`
+          fileIsReadable
+            ? !needsBase && info.hint && <TextWithCode text={info.hint} />
+            : readable > 0
+              ? `${plural(readable, 'file')} of this run can be read.`
               : undefined
         }
       >
-        {missing ? (
-          <Words text={`${capital(info.message)}.`} />
+        {fileIsReadable ? (
+          <TextWithCode text={`${capitalize(info.message)}.`} />
         ) : (
           <>
-            <Mark color="var(--st-bad)">This file cannot be read</Mark>: {info.message}.
+            <span className={css.failure}>This file can't be read</span>: {info.message}.
           </>
         )}
       </Answer>
       {info.code === 'not_found' && codeToWrite(info.message).map(code => <Code key={code}>{code}</Code>)}
-      {info.code === 'not_found' && open.length > 0 && (
-        <Panel title="What this trace has">
+      {info.code === 'not_found' && otherViews.length > 0 && (
+        <Panel title="Views with data">
           <div className={css.tabs}>
-            {open.map(({ slug, title }) => (
+            {otherViews.map(({ slug, title }) => (
               <Button key={slug} onClick={() => select({ view: slug })}>
                 Open {title}
               </Button>
@@ -63,12 +65,12 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
           </div>
         </Panel>
       )}
-      {!missing && (
+      {!fileIsReadable && (
         <Panel
-          title="What happened"
+          title="Error details"
           actions={
             <>
-              <CopyButton text={() => report(info)} label="Copy report" showLabel />
+              <CopyButton text={() => errorReport(info)} label="Copy details" showLabel />
               {!client.report && (
                 <Button
                   look="primary"
@@ -92,7 +94,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
             )}
             {info.stage && (
               <>
-                <dt>While</dt>
+                <dt>Stage</dt>
                 <dd>{info.stage}</dd>
               </>
             )}
@@ -100,15 +102,15 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
               <>
                 <dt>What to do</dt>
                 <dd>
-                  <Words text={capital(info.hint)} />
+                  <TextWithCode text={capitalize(info.hint)} />
                 </dd>
               </>
             )}
           </dl>
         </Panel>
       )}
-      {undecided && <ChooseBase run={run} />}
-      {missing && !undecided && open.length === 0 && (
+      {needsBase && <BasePicker run={run} />}
+      {fileIsReadable && !needsBase && otherViews.length === 0 && (
         <p>
           <Button
             look="primary"
@@ -118,7 +120,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
           </Button>
         </p>
       )}
-      {files.length > 1 && !undecided && (
+      {files.length > 1 && !needsBase && (
         <Panel title="Files of this run">
           <Files files={files} onOpen={file => select({ run, worker: file.worker, span: file.span })} />
         </Panel>
@@ -127,13 +129,15 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
   );
 }
 
-const STATE = {
+/** Class and icon of the states of a file. */
+const FILE_STATUS = {
   ready: ['ok', 'check'],
   failed: ['error', 'error'],
   loading: ['info', 'clock'],
   waiting: ['dim', 'clock'],
 } as const;
 
+/** The files of a run with their states. */
 export function Files({ files, onOpen }: { files: FileHealth[]; onOpen: (file: FileHealth) => void }) {
   return (
     <div className="scroll">
@@ -141,7 +145,7 @@ export function Files({ files, onOpen }: { files: FileHealth[]; onOpen: (file: F
         <thead>
           <tr>
             <th scope="col">Worker</th>
-            <th scope="col">What happened</th>
+            <th scope="col">State</th>
             <th scope="col" className="num">
               Size
             </th>
@@ -149,7 +153,7 @@ export function Files({ files, onOpen }: { files: FileHealth[]; onOpen: (file: F
         </thead>
         <tbody>
           {files.map(file => {
-            const [status, icon] = STATE[file.state.state];
+            const [status, icon] = FILE_STATUS[file.state.state];
             return (
               <tr key={`${file.worker}/${file.span}`}>
                 <th scope="row">
@@ -161,7 +165,7 @@ export function Files({ files, onOpen }: { files: FileHealth[]; onOpen: (file: F
                     {Number(file.span) > 1 && `, span ${file.span}`}
                   </Button>
                 </th>
-                <td>{happened(file)}</td>
+                <td>{describeState(file)}</td>
                 <td className="num">{formatBytes(file.bytes)}</td>
               </tr>
             );
@@ -172,7 +176,7 @@ export function Files({ files, onOpen }: { files: FileHealth[]; onOpen: (file: F
   );
 }
 
-function happened(file: FileHealth): string {
+function describeState(file: FileHealth): string {
   const { state, error, events } = file.state;
   if (state === 'failed') {
     return error?.message ?? 'failed';
@@ -181,11 +185,52 @@ function happened(file: FileHealth): string {
     const damaged = file.notes.some(note => note.severity === 'error');
     return `${damaged ? 'damaged' : 'complete'}, ${plural(events ?? 0, 'event')}`;
   }
-  return state === 'loading' ? 'being read' : 'not opened yet';
+  return state === 'loading' ? 'being read' : 'not read yet';
 }
 
-const report = (info: ErrorInfo): string =>
+const errorReport = (info: ErrorInfo): string =>
   Object.entries(info)
     .filter(([, value]) => value !== null)
     .map(([key, value]) => `${key}: ${String(value)}`)
     .join('\n');
+
+/** The choice of the base of a comparison, where the address names none. */
+function BasePicker({ run }: { run: string | undefined }) {
+  const { selection, select } = useSelection();
+  const runs = (useRuns().data?.runs ?? []).filter(other => other.name !== run);
+  return (
+    <Picker
+      name="Base run"
+      value={undefined}
+      options={runs.map(({ name }) => ({ value: name, label: name }))}
+      onPick={base_run => select({ params: { ...selection.params, base_run } })}
+    />
+  );
+}
+
+/** Catches a bug in one view and shows it, so that the rest of the page keeps working. */
+export class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | null }> {
+  override state: { error: Error | null } = { error: null };
+
+  static getDerivedStateFromError(error: Error) {
+    return { error };
+  }
+
+  override render() {
+    const { error } = this.state;
+    if (!error) {
+      return this.props.children;
+    }
+    return (
+      <>
+        <Answer
+          crumb="A bug in this page"
+          why="The other views still work. The text below helps to find the cause."
+        >
+          This view failed to render.
+        </Answer>
+        <Code>{`${error.message}\n${error.stack ?? ''}`}</Code>
+      </>
+    );
+  }
+}

@@ -6,12 +6,14 @@ import { useSelection } from '../state/selection';
 import { Icon } from '../widgets/Icon';
 import { Term } from '../widgets/Term';
 import { Files } from './Failed';
-import { OtherFiles } from './OtherFiles';
 import css from './HealthDrawer.module.css';
+
+/** On opening, Close gets the focus: the first button is the "?" of the title, whose card opens on focus. */
+const CLOSE_BUTTON = { 'aria-label': 'Close', 'data-autofocus': true };
 
 interface Props {
   run: string | undefined;
-  /** What could not be listed, and which runs are renamed. */
+  /** Log folders that couldn't be listed, and runs that were renamed. */
   problems: readonly string[];
   /** Files of other tools in the log folders. */
   others: OtherTools | null;
@@ -19,13 +21,12 @@ interface Props {
   onClose: () => void;
 }
 
-/** Every file of the run with what was skipped, repaired or doubtful in it, what was wrong with the log folders, and what
- * else lies in them. */
+/** The files of the run with what was skipped, repaired, or questionable in them, and problems of the log folders. */
 export function HealthDrawer({ run, problems, others, open, onClose }: Props) {
   const { select } = useSelection();
   const health = useHealth(run, open);
   const files = health.data?.files ?? [];
-  const noted = files.filter(file => file.notes.length > 0);
+  const filesWithNotes = files.filter(file => file.notes.length > 0);
   return (
     <Drawer
       opened={open}
@@ -37,7 +38,7 @@ export function HealthDrawer({ run, problems, others, open, onClose }: Props) {
           Trace health <Term id="health" />
         </span>
       }
-      closeButtonProps={{ 'aria-label': 'Close' }}
+      closeButtonProps={CLOSE_BUTTON}
     >
       <p className="dim">{run}</p>
       <Files
@@ -47,7 +48,7 @@ export function HealthDrawer({ run, problems, others, open, onClose }: Props) {
           onClose();
         }}
       />
-      {noted.map(file => (
+      {filesWithNotes.map(file => (
         <section key={`${file.worker}/${file.span}`} className={css.notes}>
           <h3>
             {file.worker}
@@ -74,7 +75,7 @@ export function HealthDrawer({ run, problems, others, open, onClose }: Props) {
           </ul>
         </section>
       ))}
-      {files.length > 0 && noted.length === 0 && (
+      {files.length > 0 && filesWithNotes.length === 0 && (
         <p className="dim">Nothing was skipped or repaired in the files read so far.</p>
       )}
       {problems.length > 0 && (
@@ -99,5 +100,30 @@ export function HealthDrawer({ run, problems, others, open, onClose }: Props) {
         </section>
       )}
     </Drawer>
+  );
+}
+
+/** The files of other tools in the log folders: what they are, and what opens them. */
+export function OtherFiles({ others }: { others: OtherTools }) {
+  return (
+    <div className={css.notes}>
+      <ul>
+        {others.kinds.map(({ kind, advice, count, files }) => (
+          <li key={kind}>
+            <span className="status info" title="info">
+              <Icon name="info" size={14} />
+            </span>
+            <span>
+              {kind}: {advice}
+              <span className="dim" title={files.join('\n')}>
+                {' '}
+                · {files[0]}
+                {count > 1 && ` and ${formatCount(count - 1)} more`}
+              </span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }

@@ -7,7 +7,7 @@ import answerCss from '../widgets/Answer.module.css';
 const STAGES = [
   ['reading', 'Read the file'],
   ['arranging', 'Arrange events'],
-  ['analyzing', 'Threads, links, steps'],
+  ['analyzing', 'Find threads, links, steps'],
   ['saving', 'Save to cache'],
 ] as const;
 
@@ -15,12 +15,12 @@ interface Props {
   run: string;
   progress: ProgressInfo | null;
   waiting?: boolean;
-  reading?: string;
+  activity?: string;
 }
 
-/** Final sizes while something is read, and what is being done; calm for the first moment. */
-export function Loading({ run, progress, waiting = false, reading = 'Reading the trace' }: Props) {
-  const at = STAGES.findIndex(([stage]) => stage === progress?.stage);
+/** A skeleton of the page with the progress of reading; it stays invisible for the first moment. */
+export function Loading({ run, progress, waiting = false, activity = 'Reading the trace' }: Props) {
+  const current = STAGES.findIndex(([stage]) => stage === progress?.stage);
   const share = progress?.bytes_total ? progress.bytes_done / progress.bytes_total : null;
   return (
     <div className={css.appearing} aria-busy="true">
@@ -31,8 +31,8 @@ export function Loading({ run, progress, waiting = false, reading = 'Reading the
       </div>
       <section className={`panel ${css.loading}`} role="status">
         <div className={css.line}>
-          <strong>{waiting ? 'Waiting for its turn' : reading}</strong>
-          <span className="dim">{STAGES[at]?.[1].toLowerCase()}</span>
+          <strong>{waiting ? 'Queued' : activity}</strong>
+          <span className="dim">{STAGES[current]?.[1].toLowerCase()}</span>
           <span className="grow" />
           {progress && progress.bytes_total > 0 && (
             <span className="dim">
@@ -44,8 +44,8 @@ export function Loading({ run, progress, waiting = false, reading = 'Reading the
         <progress max={1} value={share ?? undefined} aria-label="Progress" />
         <ol>
           {STAGES.map(([stage, title], i) => (
-            <li key={stage} className={i < at ? css.done : i === at ? css.now : undefined}>
-              {i < at ? <Icon name="check" size={14} /> : <i />}
+            <li key={stage} className={i < current ? css.done : i === current ? css.now : undefined}>
+              {i < current ? <Icon name="check" size={14} /> : <i />}
               {title}
             </li>
           ))}

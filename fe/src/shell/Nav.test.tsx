@@ -6,7 +6,7 @@ import { IdleShare } from './Nav';
 
 serveGoldens(golden);
 
-it('stands beside the tab that says why', async () => {
+it('shows the idle share beside the Idle tab', async () => {
   draw(<IdleShare selectors={{ run: 'run' }} />);
-  expect((await screen.findByTitle(/the device waits/)).textContent).toBe('50%');
+  expect((await screen.findByTitle(/the device is idle/)).textContent).toBe('50%');
 });

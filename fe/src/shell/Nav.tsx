@@ -10,20 +10,20 @@ import { useView } from '../state/queries';
 import { idleShare } from '../views/overview/select';
 import css from './Nav.module.css';
 
-const THEME: Record<ThemeChoice, string> = { host: 'as host', light: 'light', dark: 'dark' };
+const THEME_TITLES: Record<ThemeChoice, string> = { host: 'auto', light: 'light', dark: 'dark' };
 
 interface Props {
   views: ViewInfo[];
   selectors: Selectors;
-  /** The pointer or the focus is on a view that can be shown. */
-  onNear: (slug: string) => void;
+  /** The pointer or the focus is on a view with data, so it may be opened next. */
+  onApproach: (slug: string) => void;
   theme: ThemeChoice;
   onTheme: () => void;
   onHealth: () => void;
   onHelp: () => void;
 }
 
-export function Nav({ views, selectors, onNear, theme, onTheme, onHealth, onHelp }: Props) {
+export function Nav({ views, selectors, onApproach, theme, onTheme, onHealth, onHelp }: Props) {
   const { selection, select } = useSelection();
   return (
     <nav className={css.nav} aria-label="Views">
@@ -41,8 +41,8 @@ export function Nav({ views, selectors, onNear, theme, onTheme, onHealth, onHelp
             aria-current={selection.view === view.slug ? 'page' : undefined}
             title={view.reason ?? view.title}
             onClick={() => select({ view: view.slug })}
-            onPointerEnter={() => view.available && onNear(view.slug)}
-            onFocus={() => view.available && onNear(view.slug)}
+            onPointerEnter={() => view.available && onApproach(view.slug)}
+            onFocus={() => view.available && onApproach(view.slug)}
           >
             <Icon name={VIEWS[view.slug]?.icon ?? 'table'} />
             <span>{view.title}</span>
@@ -54,7 +54,7 @@ export function Nav({ views, selectors, onNear, theme, onTheme, onHealth, onHelp
       <div className={css.foot}>
         <NavAction icon="health" title="Trace health" hint="h" onClick={onHealth} />
         <NavAction icon="keyboard" title="Shortcuts" hint="?" onClick={onHelp} />
-        <NavAction icon="theme" title="Theme" hint={THEME[theme]} onClick={onTheme} plain />
+        <NavAction icon="theme" title="Theme" hint={THEME_TITLES[theme]} onClick={onTheme} plain />
       </div>
     </nav>
   );
@@ -84,13 +84,13 @@ function NavAction({ icon, title, hint, plain = false, onClick }: ActionProps) {
   );
 }
 
-/** How much the device waits, beside the tab that says why: the Overview's figure, made where the trace was read. */
+/** The share of time the device is idle, beside the tab that explains it; the number is the Overview's. */
 export function IdleShare({ selectors }: { selectors: Selectors }) {
   const { data } = useView<Overview>('overview/preview', selectors, {});
   const share = data?.state === 'ready' ? idleShare(data.payload) : null;
   return (
     share !== null && (
-      <span className={css.count} title="So much of the time the device waits">
+      <span className={css.count} title="Share of the time the device is idle">
         {formatRatio(share)}
       </span>
     )

@@ -1,8 +1,9 @@
+// What the page shows when there are no traces, or no server.
 import type { ErrorInfo, OtherTools } from '../api/types';
 import { Answer } from '../widgets/Answer';
 import { Code } from '../widgets/Code';
 import { Panel } from '../widgets/Panel';
-import { OtherFiles } from './OtherFiles';
+import { OtherFiles } from './HealthDrawer';
 
 const EXAMPLE = `from torch.profiler import profile, schedule, tensorboard_trace_handler
 
@@ -23,22 +24,21 @@ interface Props {
   others: OtherTools | null;
 }
 
+/** An empty log folder, or one that can't be listed, with how to record a trace. */
 export function NoRuns({ root, error, others }: Props) {
   return (
     <>
-      <Answer crumb={root} why={error ? error.hint : 'New traces appear here by themselves, within seconds.'}>
-        {error
-          ? `The log folder cannot be listed: ${error.message}.`
-          : 'There is no trace in this folder yet.'}
+      <Answer crumb={root} why={error ? error.hint : 'New traces appear here automatically, within seconds.'}>
+        {error ? `Can't list the log folder: ${error.message}.` : 'No traces in this folder yet.'}
       </Answer>
       {others && (
         <Panel title={others.headline}>
           <OtherFiles others={others} />
         </Panel>
       )}
-      <Panel title="Record one">
+      <Panel title="Record a trace">
         <p>
-          Wrap the training loop in the profiler; its files may lie anywhere below{' '}
+          Wrap the training loop in the profiler and write its files anywhere below{' '}
           <span className="mono">{root}</span>.
         </p>
         <Code>{EXAMPLE}</Code>
@@ -49,7 +49,7 @@ export function NoRuns({ root, error, others }: Props) {
 
 export function Unreachable({ error }: { error: Error }) {
   return (
-    <Answer crumb="" why="The page tries again every few seconds.">
+    <Answer crumb="" why="Retrying every few seconds.">
       {error.message}.
     </Answer>
   );

@@ -1,3 +1,6 @@
+import { Modal } from '@mantine/core';
+import { useState } from 'react';
+import type { ReportInfo } from '../api/client';
 import type { RunInfo, ViewAnswer, WorkerInfo } from '../api/types';
 import { formatBytes, formatCount, formatRatio, plural } from '../base/format';
 import { shareLink } from '../base/browser/host';
@@ -6,9 +9,8 @@ import { useSelection } from '../state/selection';
 import { Button } from '../widgets/inputs/Button';
 import { CopyButton } from '../widgets/inputs/CopyButton';
 import { Icon, type IconName } from '../widgets/Icon';
-import type { Option } from '../widgets/inputs/Listed';
+import type { Option } from '../widgets/inputs/OptionList';
 import { Picker } from '../widgets/inputs/Picker';
-import { AboutReport } from './AboutReport';
 import css from './TopBar.module.css';
 
 interface Props {
@@ -24,9 +26,9 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
   const { selection, select } = useSelection();
   const { report } = useClient();
   const shownWorker = answer?.worker ?? selection.worker;
-  const worker = workers.find(one => one.name === shownWorker) ?? workers[0];
+  const worker = workers.find(({ name }) => name === shownWorker) ?? workers[0];
   const spans = worker?.spans ?? [];
-  const at = Math.max(
+  const spanIndex = Math.max(
     spans.findIndex(span => span.name === (selection.span ?? answer?.span)),
     0,
   );
@@ -34,7 +36,7 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
     return <div className={css.top} />;
   }
   return (
-    <div className={css.top} role="region" aria-label="What is shown">
+    <div className={css.top} role="region" aria-label="Trace selection">
       <span data-picker="r">
         <Picker
           name="Run"
@@ -54,29 +56,29 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
         />
       </span>
       {spans.length > 1 && worker && (
-        <span className="button spans" title={spans[at]?.label}>
+        <span className="button spans" title={spans[spanIndex]?.label}>
           <span className="dim">Span</span>
           <Button
             look="bare"
             aria-label="Previous span"
-            disabled={at === 0}
-            onClick={() => select({ run, worker: worker.name, span: spans[at - 1]!.name })}
+            disabled={spanIndex === 0}
+            onClick={() => select({ run, worker: worker.name, span: spans[spanIndex - 1]!.name })}
           >
             <Icon name="left" size={14} />
           </Button>
-          {at + 1} of {spans.length}
+          {spanIndex + 1} of {spans.length}
           <Button
             look="bare"
             aria-label="Next span"
-            disabled={at === spans.length - 1}
-            onClick={() => select({ run, worker: worker.name, span: spans[at + 1]!.name })}
+            disabled={spanIndex === spans.length - 1}
+            onClick={() => select({ run, worker: worker.name, span: spans[spanIndex + 1]!.name })}
           >
             <Icon name="right" size={14} />
           </Button>
         </span>
       )}
       <span className="grow" />
-      <HealthBadge state={spans[at]?.state} answer={answer} failed={failed} onClick={onHealth} />
+      <HealthBadge state={spans[spanIndex]?.state} answer={answer} failed={failed} onClick={onHealth} />
       {report ? (
         <AboutReport report={report} />
       ) : (
@@ -94,7 +96,7 @@ interface BadgeProps {
 }
 
 function HealthBadge({ state, answer, failed, onClick }: BadgeProps) {
-  const [kind, icon, text] = badge(state, answer, failed);
+  const [kind, icon, text] = healthBadge(state, answer, failed);
   return (
     <Button
       look="bare"
@@ -108,13 +110,14 @@ function HealthBadge({ state, answer, failed, onClick }: BadgeProps) {
   );
 }
 
-function badge(
+/** Return the class, icon, and text of the badge. */
+function healthBadge(
   state: BadgeProps['state'],
   answer: BadgeProps['answer'],
   failed: boolean,
 ): [string, IconName, string] {
   if (failed || state?.state === 'failed') {
-    return ['bad', 'error', 'Cannot be read'];
+    return ['bad', 'error', 'Unreadable'];
   }
   const read = answer?.state === 'ready' || state?.state === 'ready';
   if (!read && answer?.state === 'loading' && answer.progress?.bytes_total) {
@@ -129,10 +132,10 @@ function badge(
   }
   const { error, warning, info } = state.health;
   if (error > 0) {
-    return ['bad', 'error', `Damaged: ${plural(error + warning, 'finding')}`];
+    return ['bad', 'error', `Damaged: ${plural(error + warning, 'issue')}`];
   }
   if (warning > 0) {
-    return ['warn', 'warning', plural(warning + info, 'finding')];
+    return ['warn', 'warning', plural(warning + info, 'issue')];
   }
   return info > 0 ? ['ok', 'check', `Complete, ${plural(info, 'note')}`] : ['ok', 'check', 'Trace complete'];
 }
@@ -142,7 +145,7 @@ function runOption(run: RunInfo): Option {
   const total = failed + loading + ready + waiting;
   const [status, icon, text]: [string, IconName, string] =
     failed > 0
-      ? ['error', 'error', failed === total ? 'cannot be read' : `${failed} of ${total} cannot be read`]
+      ? ['error', 'error', failed === total ? 'unreadable' : `${failed} of ${total} files unreadable`]
       : loading > 0
         ? ['info', 'clock', 'reading']
         : ready > 0
@@ -164,4 +167,36 @@ function workerOption(worker: WorkerInfo): Option {
   const bytes = worker.spans.reduce((sum, span) => sum + span.bytes, 0);
   const rank = worker.rank === null ? '' : `rank ${worker.rank} · `;
   return { value: worker.name, label: worker.name, detail: `${rank}${formatBytes(bytes)}` };
+}
+
+/** When a report was made, from what, and what it leaves out. */
+function AboutReport({ report }: { report: ReportInfo }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>
+        <Icon name="info" size={14} /> About this report
+      </Button>
+      <Modal
+        opened={open}
+        onClose={() => setOpen(false)}
+        title="About this report"
+        size={560}
+        centered
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        <p>
+          Created on {report.made} by torch-tb-profiler {report.version} from{' '}
+          <span className="mono">{report.root}</span>. It works offline with the data it contains; run{' '}
+          <span className="mono">{report.command}</span> to see everything.
+        </p>
+        <h3>{plural(report.left_out.length, 'thing')} left out</h3>
+        <ul className={css.leftOut}>
+          {report.left_out.map(text => (
+            <li key={text}>{text}</li>
+          ))}
+        </ul>
+      </Modal>
+    </>
+  );
 }

@@ -1,12 +1,13 @@
 import { useCallback, useEffect, useState } from 'react';
-import { hostIsDark, onHostTheme, recall, remember } from '../base/browser/host';
+import { hostIsDark, onHostTheme } from '../base/browser/host';
+import { storedText, storeText } from '../base/browser/settings';
 
 export type ThemeChoice = 'host' | 'light' | 'dark';
 
 const NEXT: Record<ThemeChoice, ThemeChoice> = { host: 'light', light: 'dark', dark: 'host' };
 
 function stored(): ThemeChoice {
-  const kept = recall('theme');
+  const kept = storedText('theme');
   return kept === 'light' || kept === 'dark' ? kept : 'host';
 }
 
@@ -17,7 +18,7 @@ export function useTheme() {
   useEffect(() => onHostTheme(() => setHostDark(hostIsDark())), []);
   const cycle = useCallback(() => {
     setChoice(now => {
-      remember('theme', NEXT[now]);
+      storeText('theme', NEXT[now]);
       return NEXT[now];
     });
   }, []);

@@ -1,4 +1,4 @@
-// The views this page draws, by slug; a new one is its folder and a line here.
+// The views of the page by slug; a new view is a folder and an entry here.
 import { lazy, type ComponentType } from 'react';
 import type { Selectors } from '../api/types';
 import type { IconName } from '../widgets/Icon';
@@ -6,66 +6,78 @@ import type { IconName } from '../widgets/Icon';
 export interface ViewProps {
   payload: never;
   crumb: string;
-  /** The run that is shown, whether or not the address names it. */
+  /** The run shown, even if the address names none. */
   run: string;
-  /** The trace of it that is shown, likewise; empty for a view of the whole run. */
+  /** The worker shown; empty for a view of the entire run. */
   worker: string;
   span: string;
-  /** What a pair is compared with. */
+  /** The base of a comparison. */
   base: Required<Selectors> | null;
 }
 
 export interface ViewEntry {
   icon: IconName;
   Component: ComponentType<ViewProps>;
-  /** Fetches the code of the view, once. */
+  /** Load the code of the view once. */
   load: () => Promise<unknown>;
-  /** The parameters in the address that the server takes; all others concern the page alone. */
-  takes: readonly string[];
-  /** What the tab opens with, where that is not the whole view. */
-  opens: string | undefined;
-  /** The first answer derives much from the trace: it is asked for when the pointer nears the link. */
+  /** The parameters in the address that are sent to the server; all others concern only the page. */
+  serverParams: readonly string[];
+  /** The slug of a smaller payload that the tab opens with, if there is one. */
+  initialSlug: string | undefined;
+  /** Whether the first answer takes long to compute, so it is prefetched when the pointer is on the link. */
   slow: boolean;
 }
 
-type Module = { default: ComponentType<ViewProps> };
+type ViewModule = { default: ComponentType<ViewProps> };
 
-/** A view by its icon and the module whose default export draws it. */
-function entry(
+/** Return the entry of a view whose module exports its component as default. */
+function defineView(
   icon: IconName,
-  fetch: () => Promise<{ default: unknown }>,
-  { takes = [], slow = false, opens }: Partial<Pick<ViewEntry, 'takes' | 'slow' | 'opens'>> = {},
+  importModule: () => Promise<{ default: unknown }>,
+  {
+    serverParams = [],
+    slow = false,
+    initialSlug,
+  }: Partial<Pick<ViewEntry, 'serverParams' | 'slow' | 'initialSlug'>> = {},
 ): ViewEntry {
-  let module: Module | undefined;
-  const load = async () => (module ??= (await fetch()) as Module);
-  // React shows a fallback for any promise, kept or not, and then holds the page back for 300 ms; what is here
-  // already is handed over at once.
-  const now = (known: Module) => ({ then: (take: (module: Module) => void) => take(known) });
-  const Component = lazy(() => (module ? (now(module) as unknown as Promise<Module>) : load()));
-  return { icon, Component, load, takes, slow, opens };
+  let module: ViewModule | undefined;
+  const load = async () => (module ??= (await importModule()) as ViewModule);
+  // React shows a fallback for any promise, even a resolved one, and then holds the page back for 300 ms. A loaded
+  // module is therefore returned by a thenable that resolves at once.
+  const resolved = (loaded: ViewModule) => ({
+    then: (resolve: (module: ViewModule) => void) => resolve(loaded),
+  });
+  const Component = lazy(() => (module ? (resolved(module) as unknown as Promise<ViewModule>) : load()));
+  return { icon, Component, load, serverParams, slow, initialSlug };
 }
 
 export const VIEWS: Record<string, ViewEntry> = {
-  overview: entry('overview', () => import('./overview'), { opens: 'overview/preview' }),
-  operators: entry('table', () => import('./operators'), {
-    takes: ['group_by', 'step', 'thread', 'phase', 'kernel', 'family'],
+  overview: defineView('overview', () => import('./overview'), { initialSlug: 'overview/preview' }),
+  operators: defineView('table', () => import('./operators'), {
+    serverParams: ['group_by', 'step', 'thread', 'phase', 'kernel', 'family'],
   }),
-  kernels: entry('kernel', () => import('./kernels'), {
-    takes: ['group_by', 'step', 'device', 'stream', 'operator', 'family'],
+  kernels: defineView('kernel', () => import('./kernels'), {
+    serverParams: ['group_by', 'step', 'device', 'stream', 'operator', 'family'],
   }),
-  roofline: entry('roofline', () => import('./roofline'), {
-    takes: ['group_by', 'step', 'device', 'peaks'],
+  roofline: defineView('roofline', () => import('./roofline'), {
+    serverParams: ['group_by', 'step', 'device', 'peaks'],
     slow: true,
   }),
-  trace: entry('timeline', () => import('./trace'), { takes: ['python'], slow: true }),
-  idle: entry('clock', () => import('./idle'), { takes: ['by', 'step', 'device', 'stream'], slow: true }),
-  critical_path: entry('swap', () => import('./critical_path'), { takes: ['what_if'], slow: true }),
-  modules: entry('modules', () => import('./modules')),
-  memory: entry('memory', () => import('./memory')),
-  distributed: entry('distributed', () => import('./distributed')),
-  overlap: entry('overlap', () => import('./overlap'), { takes: ['columns'] }),
-  diff: entry('diff', () => import('./diff'), {
-    takes: ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'],
+  trace: defineView('timeline', () => import('./trace'), { serverParams: ['python'], slow: true }),
+  idle: defineView('clock', () => import('./idle'), {
+    serverParams: ['by', 'step', 'device', 'stream'],
+    slow: true,
   }),
-  lightning: entry('logo', () => import('./lightning')),
+  critical_path: defineView('swap', () => import('./critical_path'), {
+    serverParams: ['what_if'],
+    slow: true,
+  }),
+  modules: defineView('modules', () => import('./modules')),
+  memory: defineView('memory', () => import('./memory')),
+  distributed: defineView('distributed', () => import('./distributed')),
+  overlap: defineView('overlap', () => import('./overlap'), { serverParams: ['columns'] }),
+  diff: defineView('diff', () => import('./diff'), {
+    serverParams: ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'],
+  }),
+  lightning: defineView('logo', () => import('./lightning')),
 };

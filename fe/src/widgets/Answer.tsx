@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import css from './Answer.module.css';
 
-/** The head of a view: where we are, the answer in one sentence, one line of why. */
+/** The head of a view: the trace and view shown, the finding as a headline, and one line of evidence. */
 export function Answer({ crumb, children, why }: { crumb: ReactNode; children: ReactNode; why?: ReactNode }) {
   return (
     <div className={css.answer} data-part="answer">
@@ -15,13 +15,5 @@ export function Answer({ crumb, children, why }: { crumb: ReactNode; children: R
         </p>
       )}
     </div>
-  );
-}
-
-export function Mark({ color, children }: { color: string; children: ReactNode }) {
-  return (
-    <span className={css.mark} style={{ borderColor: color }}>
-      {children}
-    </span>
   );
 }

@@ -3,7 +3,7 @@ import { MantineProvider } from '@mantine/core';
 import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, it, vi } from 'vitest';
 import { SelectionContext, type Selection } from '../state/selection';
-import { Sentence, Words } from './Sentence';
+import { Sentence, TextWithCode } from './Sentence';
 
 afterEach(cleanup);
 
@@ -13,7 +13,7 @@ function opened(link: string, selection: Partial<Selection>, keep?: string[]): u
   render(
     <MantineProvider>
       <SelectionContext value={{ selection: shown, select }}>
-        <Sentence text={[{ text: 'see ' }, { text: 'this', link }]} keep={keep} />
+        <Sentence text={[{ text: 'see ' }, { text: 'this', link }]} keepParams={keep} />
       </SelectionContext>
     </MantineProvider>,
   );
@@ -21,7 +21,7 @@ function opened(link: string, selection: Partial<Selection>, keep?: string[]): u
   return select.mock.calls[0]?.[0];
 }
 
-it('opens what the link names', () => {
+it('opens the view and the trace that the link names', () => {
   expect(opened('operators?search=a+b&run=r', {})).toEqual({
     view: 'operators',
     params: { search: 'a b' },
@@ -37,13 +37,13 @@ it('keeps named parameters within the view, and no others', () => {
   });
 });
 
-it('keeps nothing in another view', () => {
+it('keeps no parameters in another view', () => {
   expect(opened('trace', { params: { base_run: 'a' } }, ['base_run'])).toEqual({ view: 'trace', params: {} });
 });
 
-it('draws what stands between backticks as code, and a backtick alone as it is', () => {
-  const { container } = render(<Words text="call `prof.step()` in the loop" />);
+it('draws text between backticks as code, and an unpaired backtick as it is', () => {
+  const { container } = render(<TextWithCode text="call `prof.step()` in the loop" />);
   expect(container.innerHTML).toBe('call <code>prof.step()</code> in the loop');
   cleanup();
-  expect(render(<Words text="a ` <b>" />).container.innerHTML).toBe('a ` &lt;b&gt;');
+  expect(render(<TextWithCode text="a ` <b>" />).container.innerHTML).toBe('a ` &lt;b&gt;');
 });

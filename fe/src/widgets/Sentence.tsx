@@ -1,22 +1,23 @@
+// Sentences from the server, with links to their evidence and with code.
 import type { Phrase } from '../base/text';
-import { Button } from './inputs/Button';
 import { useSelection } from '../state/selection';
+import { Button } from './inputs/Button';
 
 interface Props {
   text: readonly Phrase[];
   /** Parameters that a link within the view leaves as they are. */
-  keep?: readonly string[];
+  keepParams?: readonly string[];
 }
 
-/** Words that the server made; a phrase that has evidence opens it. */
-export function Sentence({ text, keep = [] }: Props) {
+/** A sentence; a phrase with a link opens its evidence. */
+export function Sentence({ text, keepParams = [] }: Props) {
   const { selection, select } = useSelection();
   const open = (link: string) => {
-    const target = targetOf(link);
-    const kept = Object.entries(selection.params).filter(
-      ([name]) => target.view === selection.view && keep.includes(name),
+    const target = parseLink(link);
+    const unchanged = Object.entries(selection.params).filter(
+      ([name]) => target.view === selection.view && keepParams.includes(name),
     );
-    select({ ...target, params: { ...Object.fromEntries(kept), ...target.params } });
+    select({ ...target, params: { ...Object.fromEntries(unchanged), ...target.params } });
   };
   return (
     <>
@@ -26,25 +27,22 @@ export function Sentence({ text, keep = [] }: Props) {
             {words}
           </Button>
         ) : (
-          <Words key={i} text={words} />
+          <TextWithCode key={i} text={words} />
         ),
       )}
     </>
   );
 }
 
-/** Words of which those between backticks are code. */
-export function Words({ text }: { text: string }) {
+/** Text whose parts between backticks are drawn as code. */
+export function TextWithCode({ text }: { text: string }) {
   const parts = text.split('`');
-  // A backtick without its partner is one that a name brought along.
+  // An unpaired backtick belongs to a name in the text.
   return parts.length % 2 === 0 ? text : parts.map((part, i) => (i % 2 ? <code key={i}>{part}</code> : part));
 }
 
-/** The words alone. */
-export const plain = (text: readonly Phrase[]): string => text.map(phrase => phrase.text).join('');
-
-/** What a link opens: `operators?search=conv` is a view and its parameters; run, worker and span choose the trace. */
-export function targetOf(link: string) {
+/** Return the view, parameters, and trace that a link such as `operators?search=conv&run=a` selects. */
+export function parseLink(link: string) {
   const [view = '', query = ''] = link.split('?', 2);
   const { run, worker, span, ...params } = Object.fromEntries(new URLSearchParams(query));
   return { view, params, ...(run && { run }), ...(worker && { worker }), ...(span && { span }) };

@@ -1,4 +1,4 @@
-// A frame of a stack: opens its file in the editor, or copies where it is.
+// A frame of a recorded stack: opens its file in the editor, or copies its path and line.
 import { Popover } from '@mantine/core';
 import { useState } from 'react';
 import { Button } from './inputs/Button';
@@ -6,10 +6,10 @@ import {
   editorLink,
   EDITOR_LINK,
   isEmbedded,
-  keepSourceSettings,
+  writeSourceSettings,
   mapPath,
   openInHost,
-  sourceSettings,
+  readSourceSettings,
 } from '../base/browser/source';
 import { CopyButton } from './inputs/CopyButton';
 import { TextField } from './inputs/TextField';
@@ -26,7 +26,7 @@ export function SourceFrame({ text, file, line }: Props) {
   if (!file || line === null || line === undefined) {
     return <span className={`mono ${css.frame}`}>{text}</span>;
   }
-  const settings = sourceSettings();
+  const settings = readSourceSettings();
   const path = mapPath(file, settings.mapping);
   const link = editorLink(settings.link, path, line);
   return (
@@ -48,48 +48,48 @@ export function SourceFrame({ text, file, line }: Props) {
   );
 }
 
-/** Which editor opens files, and where the recorded paths lie on this machine. */
+/** The menu that sets the editor and maps recorded paths to paths on this machine. */
 export function SourceSettingsMenu() {
-  const [settings, setSettings] = useState(sourceSettings);
+  const [settings, setSettings] = useState(readSourceSettings);
   const change = (next: typeof settings) => {
     setSettings(next);
-    keepSourceSettings(next);
+    writeSourceSettings(next);
   };
   const rows = [...settings.mapping, { from: '', to: '' }];
   return (
     <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus width={380}>
       <Popover.Target>
-        <Button look="quiet" title="Where the sources are">
+        <Button look="quiet" title="Where source files are and what opens them">
           <Icon name="external" size={14} /> <span data-wide>Sources</span>
         </Button>
       </Popover.Target>
       <Popover.Dropdown className={css.menu}>
         <TextField
           mono
-          label="Link to the editor"
+          label="Editor link"
           value={settings.link}
           placeholder={EDITOR_LINK}
           onChange={link => change({ ...settings, link })}
         />
-        <p className="dim">{'{path} and {line} are filled in; leave it empty to only copy.'}</p>
-        <p>Recorded on another machine? Say where its folders are here:</p>
+        <p className="dim">{'{path} and {line} are filled in. Leave it empty to copy paths instead.'}</p>
+        <p>Recorded on another machine? Map its folders to folders on this one:</p>
         {rows.map((row, i) => (
-          // oxlint-disable-next-line react/no-array-index-key -- rows are told apart by their place
+          // oxlint-disable-next-line react/no-array-index-key -- rows are identified by their position
           <span key={i} className={css.row}>
             <TextField
               mono
-              name="Recorded prefix"
+              name="Recorded path prefix"
               value={row.from}
-              placeholder="/recorded/prefix/"
-              onChange={from => change({ ...settings, mapping: edited(rows, i, { from }) })}
+              placeholder="/recorded/path/"
+              onChange={from => change({ ...settings, mapping: editMapping(rows, i, { from }) })}
             />
             →
             <TextField
               mono
-              name="Prefix on this machine"
+              name="Path prefix on this machine"
               value={row.to}
-              placeholder="/prefix/here/"
-              onChange={to => change({ ...settings, mapping: edited(rows, i, { to }) })}
+              placeholder="/path/here/"
+              onChange={to => change({ ...settings, mapping: editMapping(rows, i, { to }) })}
             />
           </span>
         ))}
@@ -103,7 +103,8 @@ interface Mapping {
   to: string;
 }
 
-const edited = (rows: Mapping[], at: number, change: Partial<Mapping>): Mapping[] =>
+/** Return the mapping with row `index` changed and without empty rows. */
+const editMapping = (rows: Mapping[], index: number, change: Partial<Mapping>): Mapping[] =>
   rows
-    .map((row, i) => (i === at ? { ...row, ...change } : row))
+    .map((row, i) => (i === index ? { ...row, ...change } : row))
     .filter(row => row.from !== '' || row.to !== '');

@@ -1,15 +1,16 @@
 import { HoverCard } from '@mantine/core';
+import { GLOSSARY, type GlossaryEntry, type TermId } from '../base/glossary';
 import { Button } from './inputs/Button';
-import { GLOSSARY, type Entry, type TermId } from '../base/glossary';
 import css from './Term.module.css';
 
-/** A question mark that explains a term: definition, formula, caveat; opens on hover and on focus. */
+/** A question mark that explains a term of the glossary. */
 export function Term({ id }: { id: TermId }) {
-  const entry: Entry = GLOSSARY[id];
+  const entry = GLOSSARY[id];
   return <Tip label={`What is ${entry.title}?`} entry={entry} />;
 }
 
-export function Tip({ label, entry }: { label: string; entry: Entry }) {
+/** A question mark that opens a card on hover and on focus. */
+export function Tip({ label, entry }: { label: string; entry: GlossaryEntry }) {
   return (
     <HoverCard width={320} shadow="md" openDelay={120} withinPortal>
       <HoverCard.Target>

@@ -29,7 +29,7 @@ def legends(panel: Locator) -> set[str]:
 
 def shown(frame: FrameLocator, least: int) -> int:
     """How many pictures can be saved; waits until every panel with a button has drawn its chart."""
-    buttons = frame.get_by_title("Save the picture as SVG")
+    buttons = frame.get_by_title("Save the chart as SVG")
 
     def counts() -> tuple[int, int]:
         drawn = [buttons.nth(i).locator(PANEL).locator("[data-picture]").count() for i in range(buttons.count())]
@@ -64,7 +64,7 @@ def test_a_picture_says_what_it_is_of_and_what_its_colors_mean(
     count = shown(frame, least)
     names, said = [], set[str]()
     for i in range(count):
-        button = frame.get_by_title("Save the picture as SVG").nth(i)
+        button = frame.get_by_title("Save the chart as SVG").nth(i)
         panel = button.locator(PANEL)
         with page.expect_download() as saved:
             button.click()
@@ -92,7 +92,7 @@ def test_a_picture_of_a_comparison_names_both_sides(open_page: Open) -> None:
     page, frame = open_page(view="diff", run="p_faster", base_run="a_training")
     shown(frame, 2)
     with page.expect_download() as saved:
-        frame.get_by_title("Save the picture as SVG").first.click()
+        frame.get_by_title("Save the chart as SVG").first.click()
     assert re.fullmatch(
         r"p_faster\..*difference_by_category_from_a_training_w_span_\d\.svg", saved.value.suggested_filename
     )
@@ -104,7 +104,7 @@ def test_labels_stay_above_their_halo_and_numbers_are_kept(open_page: Open) -> N
     page, frame = open_page(run="a_training", worker="w", span="1")
     steps = frame.locator("section", has=frame.get_by_role("heading", name="Step by step"))
     with page.expect_download() as saved:
-        steps.get_by_title("Save the picture as SVG").click()
+        steps.get_by_title("Save the chart as SVG").click()
     assert saved.value.suggested_filename == "a_training.w.span_1.steps.svg"
     text = saved.value.path().read_text()
     found = texts(ET.fromstring(text))
@@ -119,7 +119,7 @@ def test_a_picture_is_saved_in_pixels_twice_as_fine(open_page: Open) -> None:
     sizes = []
     for kind in ("SVG", "PNG"):
         with page.expect_download() as saved:
-            frame.get_by_title(f"Save the picture as {kind}").first.click()
+            frame.get_by_title(f"Save the chart as {kind}").first.click()
         assert saved.value.suggested_filename.endswith(f".{kind.lower()}")
         sizes.append(saved.value.path().read_bytes())
     drawing = ET.fromstring(sizes[0])

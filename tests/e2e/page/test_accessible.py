@@ -54,7 +54,7 @@ def test_axe_finds_nothing(page: Page, server: str) -> None:
     for name, state in {**VIEWS, **ALSO}.items():
         go(page, state)
         if name == "unreadable":
-            expect(page.locator("h1")).to_contain_text("cannot be read")
+            expect(page.locator("h1")).to_contain_text("can't be read")
         found[name] = _found(page)
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()

@@ -38,7 +38,7 @@ def test_the_keys_work_from_the_start(open_page: Open) -> None:
 def test_the_navigation_can_be_skipped(open_page: Open) -> None:
     page, frame = open_page(**TRACE)
     drawn(frame)
-    skip = frame.get_by_role("button", name="Skip to the answer")
+    skip = frame.get_by_role("button", name="Skip to content")
     skip.focus()
     first = "body => body.querySelector('button, a[href]') === document.activeElement"
     assert frame.locator("body").evaluate(first)

@@ -50,10 +50,10 @@ def shows_health(page: Page) -> None:
 
 
 def changes_theme(page: Page) -> None:
-    for choice in ("light", "dark", "as host"):
+    for choice in ("light", "dark", "auto"):
         page.keyboard.press("t")
         expect(page.get_by_role("button", name="Theme")).to_contain_text(choice)
-        if choice != "as host":
+        if choice != "auto":
             expect(page.locator("html")).to_have_attribute("data-theme", choice)
 
 
@@ -86,28 +86,42 @@ SHEET = {
         Entry("r", "Choose a run", OVERVIEW, chooses_a_run),
         Entry("w", "Choose a worker; on the timeline, zoom in", MANY, chooses_a_worker),
         Entry("h", "Trace health", OVERVIEW, shows_health),
-        Entry("t", "Theme: as host, light, dark", OVERVIEW, changes_theme),
-        Entry("← →", "Previous, next step in the chart", OVERVIEW, walks_the_steps),
-        Entry("Enter", "Show the focused step alone, or the average again", OVERVIEW, shows_a_step_alone),
+        Entry("t", "Theme: auto, light, dark", OVERVIEW, changes_theme),
+        Entry("← →", "Previous / next step in the chart", OVERVIEW, walks_the_steps),
+        Entry("Enter", "Show only the focused step, or the average again", OVERVIEW, shows_a_step_alone),
         Entry("Esc", "Close", OVERVIEW, closes),
-        Entry("?", "This sheet", OVERVIEW, closes),
+        Entry("?", "Keyboard shortcuts", OVERVIEW, closes),
     ],
     "Timeline": [
         Entry("W / S", "Zoom in / out", ZOOMED, trials.zooms),
-        Entry("A / D", "Earlier / later", ZOOMED, trials.pans),
-        Entry("F, double click", "Zoom to the selection, else show all", CHOSEN, trials.zooms_to_the_selection),
-        Entry("Backspace", "Back to the window before", ZOOMED, trials.goes_back),
+        Entry("A / D", "Move earlier / later", ZOOMED, trials.pans),
+        Entry(
+            "F, double click",
+            "Zoom to the selection; without one, show everything",
+            CHOSEN,
+            trials.zooms_to_the_selection,
+        ),
+        Entry("Backspace", "Back to the previous time window", ZOOMED, trials.goes_back),
         Entry("M", "Mark the selected slice, or clear the marks", CHOSEN, trials.marks),
-        Entry("P", "Unfold or fold the Python frames", FRAMED, trials.folds_python),
-        Entry("Enter", "On the drawing: select a slice in sight", TRACE, trials.selects_on_the_drawing),
-        Entry("← →", "The slice before / after on its track, else earlier / later", NEAR, trials.walks_along),
-        Entry("↑ ↓", "The slice around / inside, else on the track above / below", CHOSEN, trials.walks_across),
-        Entry("E", "Add up what is in sight", ZOOMED, trials.adds_up),
-        Entry("C", "Light the critical path, or nothing", TRACE, trials.lights_the_path),
-        Entry("[ ]", "Back / ahead along the lit path, else along the flow", CHOSEN, trials.follows),
-        Entry("/", "Find; Enter and Shift+Enter step through the hits", TRACE, trials.finds),
+        Entry("P", "Unfold / fold Python frames", FRAMED, trials.folds_python),
+        Entry("Enter", "With the tracks focused, select a visible slice", TRACE, trials.selects_on_the_drawing),
+        Entry(
+            "← →",
+            "Previous / next slice on the track; without one, move earlier / later",
+            NEAR,
+            trials.walks_along,
+        ),
+        Entry(
+            "↑ ↓", "Enclosing / nested slice; without one, the track above / below", CHOSEN, trials.walks_across
+        ),
+        Entry("E", "Sum up the visible time window", ZOOMED, trials.adds_up),
+        Entry("C", "Highlight the critical path, or nothing", TRACE, trials.lights_the_path),
+        Entry(
+            "[ ]", "Back / forward along the highlighted path; without one, along the flow", CHOSEN, trials.follows
+        ),
+        Entry("/", "Find; Enter and Shift+Enter go to the next and previous match", TRACE, trials.finds),
         Entry("Esc", "Clear the selection", CHOSEN, trials.clears),
-        Entry("drag", "Select a window of time", ZOOMED, trials.drags),
+        Entry("drag", "Select a time range", ZOOMED, trials.drags),
         Entry("wheel", "Scroll the tracks", CHOSEN, trials.scrolls),
         Entry("Ctrl + wheel, ⌘ + wheel, pinch", "Zoom at the pointer", ZOOMED, trials.zooms_at_the_pointer),
         Entry("Shift + drag, Shift + wheel", "Pan", ZOOMED, trials.shifts),

@@ -1,5 +1,5 @@
-// The page that hosts ours: TensorBoard, in the same origin. In other places (VS Code's sandbox) reaching it
-// throws, and the page then keeps its state to itself.
+// The page around ours: TensorBoard, from the same origin. Elsewhere (VS Code's sandbox) accessing it throws, and
+// this page then has its own address, theme, and keys.
 
 export const PLUGIN = 'pytorch_profiler';
 
@@ -11,9 +11,10 @@ function parentWindow(): Window | null {
   }
 }
 
+/** TensorBoard's window, or null where this page can't access it. */
 const host = parentWindow();
 
-/** State in the address: `#pytorch_profiler&p.pytorch_profiler.view=overview&p.pytorch_profiler.run=a%20b`. */
+/** Return the state in an address like `#pytorch_profiler&p.pytorch_profiler.view=overview&p.pytorch_profiler.run=a%20b`. */
 export function parseHash(hash: string): Record<string, string> {
   const prefix = `p.${PLUGIN}.`;
   const state: Record<string, string> = {};
@@ -45,13 +46,14 @@ export function formatHash(state: Record<string, string>): string {
   return `#${[PLUGIN, ...parts].join('&')}`;
 }
 
-const owner = (): Window => host ?? window;
+/** Return the window whose address holds the state. */
+const addressWindow = (): Window => host ?? window;
 
-export const readState = (): Record<string, string> => parseHash(owner().location.hash);
+export const readState = (): Record<string, string> => parseHash(addressWindow().location.hash);
 
-/** Put the state into the address; `push` makes a step for the back button. */
+/** Write the state into the address; with `push`, the back button returns to the state before. */
 export function writeState(state: Record<string, string>, push: boolean): void {
-  const { history, location } = owner();
+  const { history, location } = addressWindow();
   if (host && !isActiveTab()) {
     return;
   }
@@ -64,7 +66,7 @@ export function writeState(state: Record<string, string>, push: boolean): void {
 }
 
 function isActiveTab(): boolean {
-  const tab = owner().location.hash.replace(/^#/, '').split('&')[0];
+  const tab = addressWindow().location.hash.replace(/^#/, '').split('&')[0];
   return tab === PLUGIN || tab === '';
 }
 
@@ -74,17 +76,17 @@ export function onStateChange(listener: () => void): () => void {
       listener();
     }
   };
-  owner().addEventListener('popstate', changed);
-  owner().addEventListener('hashchange', changed);
+  addressWindow().addEventListener('popstate', changed);
+  addressWindow().addEventListener('hashchange', changed);
   return () => {
-    owner().removeEventListener('popstate', changed);
-    owner().removeEventListener('hashchange', changed);
+    addressWindow().removeEventListener('popstate', changed);
+    addressWindow().removeEventListener('hashchange', changed);
   };
 }
 
-export const shareLink = (): string => owner().location.href;
+export const shareLink = (): string => addressWindow().location.href;
 
-/** Whether the host is dark now. TensorBoard marks its body; elsewhere the system's preference counts. */
+/** Return whether the host is dark: TensorBoard marks its body; elsewhere the system's preference counts. */
 export function hostIsDark(): boolean {
   if (host) {
     return host.document.body.classList.contains('dark-mode');
@@ -104,22 +106,22 @@ export function onHostTheme(listener: () => void): () => void {
 }
 
 /**
- * The page has the keys from the start: it takes the focus when it opens, and later the letters that are pressed while
- * the host has it, unless text is typed there.
+ * Make shortcuts work without a click into the page: `focus` it when it opens, and forward letters that are pressed
+ * while the host has the focus, unless they are typed into a field there. Return the function that ends this.
  */
-export function takeKeys(focus: () => void): () => void {
+export function captureKeys(focus: () => void): () => void {
   if (!host) {
     focus();
     return () => undefined;
   }
   const { document: outer } = host;
-  if (isActiveTab() && !outer.activeElement?.matches(TYPED)) {
+  if (isActiveTab() && !outer.activeElement?.matches(TEXT_FIELDS)) {
     focus();
   }
   const onKey = (event: KeyboardEvent) => {
     const target = event.composedPath()[0] as Partial<Element>;
     const letter = event.key.length === 1 && event.key !== ' ';
-    if (letter && isActiveTab() && !target.matches?.(TYPED)) {
+    if (letter && isActiveTab() && !target.matches?.(TEXT_FIELDS)) {
       focus();
       document.activeElement?.dispatchEvent(new KeyboardEvent(event.type, event));
     }
@@ -128,22 +130,9 @@ export function takeKeys(focus: () => void): () => void {
   return () => outer.removeEventListener('keydown', onKey);
 }
 
-/** What takes text; of the host's elements only their selectors tell. */
-const TYPED = 'input, textarea, select, [contenteditable]';
+/** A selector, because elements of the host are instances of its own classes. */
+const TEXT_FIELDS = 'input, textarea, select, [contenteditable]';
 
-/** A small setting kept across visits, where the browser allows it. */
-export function remember(key: string, value: string): void {
-  try {
-    localStorage.setItem(`${PLUGIN}.${key}`, value);
-  } catch {
-    // A sandboxed frame has no storage; the setting then lasts as long as the page.
-  }
-}
-
-export function recall(key: string): string | null {
-  try {
-    return localStorage.getItem(`${PLUGIN}.${key}`);
-  } catch {
-    return null;
-  }
-}
+/** Return whether an element of this page takes text, so that keys pressed in it are no shortcuts. */
+export const takesText = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && target.matches('input:not([type=radio], [type=checkbox]), textarea');

@@ -1,6 +1,7 @@
-// Charts as files of their own. A chart is an <svg> or <canvas> with `data-picture`: what it shows, and in which unit.
-import { saveFile, subject } from './save';
+// Saving charts as SVG or PNG. A chart is an <svg> or <canvas> with its title and unit in `data-picture`.
+import { saveFile, shownTrace } from './save';
 
+/** Computed styles that are written into a saved chart. */
 const STYLES = [
   'fill',
   'fill-opacity',
@@ -18,27 +19,30 @@ const STYLES = [
 ];
 const SVG = 'http://www.w3.org/2000/svg';
 const MARGIN = 12;
-const LINE = 18;
-/** Pixels that a letter of the heading takes at most, on average. */
-const LETTER = 6.8;
-const NARROWEST = 360;
-const DOT = 10;
+const LINE_HEIGHT = 18;
+/** Greatest average width of a letter of the heading, px. */
+const LETTER_WIDTH = 6.8;
+const MIN_WIDTH = 360;
+const DOT_SIZE = 10;
 
-/** What is saved: px, what it shows and in which unit, what its colors mean. */
+/** A chart ready to be saved. */
 export interface Chart {
+  /** What it shows, and in which unit. */
   title: string;
+  /** Size in pixels. */
   width: number;
   height: number;
+  /** Names and their colors. */
   legend: readonly (readonly [string, string])[];
-  /** With plain colors, and nothing that needs the page. */
-  drawn: SVGElement;
+  /** A copy with plain colors that needs no style sheet. */
+  svg: SVGElement;
 }
 
-/** The charts of a panel, from top to bottom. */
-export const charts = (panel: Element): Chart[] =>
+/** Return the charts of a panel from top to bottom. */
+export const findCharts = (panel: Element): Chart[] =>
   [...panel.querySelectorAll<SVGSVGElement | HTMLCanvasElement>('[data-picture]')].map(chart => {
     const { width, height } = chart.getBoundingClientRect();
-    return { title: chart.dataset.picture!, width, height, legend: legendOf(chart), drawn: copied(chart) };
+    return { title: chart.dataset.picture!, width, height, legend: readLegend(chart), svg: copyChart(chart) };
   });
 
 function element(name: string, attributes: Record<string, string | number>, content = ''): SVGElement {
@@ -48,7 +52,7 @@ function element(name: string, attributes: Record<string, string | number>, cont
   return node;
 }
 
-/** Mixed colors compute to `color(srgb r g b)`, which many programs that open drawings do not know. */
+/** Return a computed color as rgb(): many programs that open SVG don't know the `color(srgb r g b)` of mixed colors. */
 export function plainColor(value: string): string {
   const parts = /^color\(srgb ([\d.e-]+) ([\d.e-]+) ([\d.e-]+)(?: \/ ([\d.e-]+))?\)$/.exec(value);
   if (!parts) {
@@ -60,12 +64,12 @@ export function plainColor(value: string): string {
     : `rgba(${red}, ${green}, ${blue}, ${parts[4]})`;
 }
 
-/** Words on as many lines as the width asks for. */
-export function wrapped(text: string, width: number): string[] {
+/** Split text into lines of at most `width` pixels. */
+export function wrapText(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const last = lines.at(-1);
-    if (last !== undefined && LETTER * (last.length + 1 + word.length) <= width) {
+    if (last !== undefined && LETTER_WIDTH * (last.length + 1 + word.length) <= width) {
       lines[lines.length - 1] = `${last} ${word}`;
     } else {
       lines.push(word);
@@ -74,30 +78,30 @@ export function wrapped(text: string, width: number): string[] {
   return lines;
 }
 
-/** Where each entry of a legend begins: beside the one before it, or on a new line. */
-export function placed(names: readonly string[], width: number): { x: number; row: number }[] {
+/** Return where each entry of a legend starts: beside the previous one, or on a new row. */
+export function layOutLegend(names: readonly string[], width: number): { x: number; row: number }[] {
   let [x, row] = [0, 0];
   return names.map(name => {
-    const taken = DOT + 5 + LETTER * name.length + 15;
-    if (x > 0 && x + taken > width) {
+    const entryWidth = DOT_SIZE + 5 + LETTER_WIDTH * name.length + 15;
+    if (x > 0 && x + entryWidth > width) {
       [x, row] = [0, row + 1];
     }
     const place = { x, row };
-    x += taken;
+    x += entryWidth;
     return place;
   });
 }
 
-/** What the colors mean: `data-legend` of the shapes; of what is not filled, the color of its line. */
-function legendOf(chart: Element): [string, string][] {
+/** Return names (`data-legend` of shapes) and colors: the fill, or the stroke of a shape without one. */
+function readLegend(chart: Element): [string, string][] {
   return [...chart.querySelectorAll<SVGElement>('[data-legend]')].map(shape => {
     const { fill, stroke } = getComputedStyle(shape);
     return [shape.dataset.legend!, plainColor(fill === 'none' ? stroke : fill)];
   });
 }
 
-/** A copy of the chart with the computed colors and fonts written into it. */
-function copied(chart: SVGSVGElement | HTMLCanvasElement): SVGElement {
+/** Copy a chart with its computed colors and fonts written into the elements. */
+function copyChart(chart: SVGSVGElement | HTMLCanvasElement): SVGElement {
   const { width, height } = chart.getBoundingClientRect();
   if (chart instanceof HTMLCanvasElement) {
     return element('image', { href: chart.toDataURL(), width, height });
@@ -118,66 +122,66 @@ function copied(chart: SVGSVGElement | HTMLCanvasElement): SVGElement {
 }
 
 /**
- * The charts below each other as one drawing that needs nothing else: which run it is of, what each chart shows, what
- * its colors mean, on the surface of the theme.
+ * Return the charts below each other as one self-contained SVG with the name of the trace, the title and legend of each
+ * chart, and the background of the theme.
  */
-export function pictureOf(drawn: readonly Chart[]): {
+export function buildSvg(charts: readonly Chart[]): {
   text: string;
   width: number;
   height: number;
 } {
   const style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue('--tx').trim();
-  const inner = Math.max(NARROWEST, ...drawn.map(chart => chart.width));
+  const inner = Math.max(MIN_WIDTH, ...charts.map(chart => chart.width));
   const nodes: SVGElement[] = [];
   let y = MARGIN;
   const write = (content: string, weight: number) => {
-    for (const line of wrapped(content, inner)) {
+    for (const line of wrapText(content, inner)) {
       nodes.push(
         element('text', { x: MARGIN, y: y + 12, fill: ink, 'font-size': 12, 'font-weight': weight }, line),
       );
-      y += LINE;
+      y += LINE_HEIGHT;
     }
   };
-  write(subject().join(' · '), 600);
-  for (const chart of drawn) {
+  write(shownTrace().join(' · '), 600);
+  for (const chart of charts) {
     write(chart.title, 400);
     const legend = [...new Map(chart.legend)];
-    const places = placed(
+    const places = layOutLegend(
       legend.map(([name]) => name),
       inner,
     );
     legend.forEach(([name, color], i) => {
-      const at = places[i]!;
-      const [left, top] = [MARGIN + at.x, y + at.row * LINE];
+      const { x, row } = places[i]!;
+      const [left, top] = [MARGIN + x, y + row * LINE_HEIGHT];
       nodes.push(
-        element('rect', { x: left, y: top + 2, width: DOT, height: DOT, fill: color }),
-        element('text', { x: left + DOT + 5, y: top + 12, fill: ink, 'font-size': 12 }, name),
+        element('rect', { x: left, y: top + 2, width: DOT_SIZE, height: DOT_SIZE, fill: color }),
+        element('text', { x: left + DOT_SIZE + 5, y: top + 12, fill: ink, 'font-size': 12 }, name),
       );
     });
-    y += LINE * (places.length > 0 ? places.at(-1)!.row + 1 : 0) + 6;
+    y += LINE_HEIGHT * (places.length > 0 ? places.at(-1)!.row + 1 : 0) + 6;
     const copy = element('g', { transform: `translate(${MARGIN} ${y})` });
-    copy.append(chart.drawn);
+    copy.append(chart.svg);
     nodes.push(copy);
     y += chart.height + MARGIN;
   }
   const [width, height] = [inner + 2 * MARGIN, y];
-  const whole = element('svg', {
+  const svg = element('svg', {
     width,
     height,
     viewBox: `0 0 ${width} ${height}`,
     'font-family': 'Inter, system-ui, sans-serif',
   });
-  whole.append(element('rect', { width, height, fill: style.getPropertyValue('--sf').trim() }), ...nodes);
-  return { text: new XMLSerializer().serializeToString(whole), width, height };
+  svg.append(element('rect', { width, height, fill: style.getPropertyValue('--sf').trim() }), ...nodes);
+  return { text: new XMLSerializer().serializeToString(svg), width, height };
 }
 
-export function saveSvg(name: string, drawn: readonly Chart[]): void {
-  saveFile(`${name}.svg`, pictureOf(drawn).text, 'image/svg+xml');
+export function saveSvg(name: string, charts: readonly Chart[]): void {
+  saveFile(`${name}.svg`, buildSvg(charts).text, 'image/svg+xml');
 }
 
-export async function savePng(name: string, drawn: readonly Chart[]): Promise<void> {
-  const { text, width, height } = pictureOf(drawn);
+export async function savePng(name: string, charts: readonly Chart[]): Promise<void> {
+  const { text, width, height } = buildSvg(charts);
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   await image.decode();

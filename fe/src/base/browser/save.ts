@@ -1,6 +1,7 @@
-// Getting things out of the page. Plain http has no clipboard API, so copying falls back to a selection.
+// Getting data out of the page: the clipboard and saved files.
 import { readState } from './host';
 
+/** Copy `text` and return whether it worked. Plain http has no clipboard API, so a hidden selection is the fallback. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -18,19 +19,21 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** What of the log is shown, outermost first. */
-export function subject(): string[] {
+/** Return the names of the run, worker or ranks, and span shown, outermost first. */
+export function shownTrace(): string[] {
   const { run, worker, span, ranks } = readState();
-  const of = ranks ? ranks.split(',').map(decodeURIComponent).join(' ') : worker;
-  return [run, of, span === undefined ? undefined : `span ${span}`].filter(part => part !== undefined);
+  const workers = ranks ? ranks.split(',').map(decodeURIComponent).join(' ') : worker;
+  return [run, workers, span === undefined ? undefined : `span ${span}`].filter(part => part !== undefined);
 }
 
-/** Of a part of a file's name: no file system takes names of more than 255 bytes. */
-const LONGEST = 60;
+/** Most characters of one part of a file name: no file system takes names of more than 255 bytes. */
+const MAX_PART_LENGTH = 60;
 
-/** Files of two runs lie beside each other: each is named for what it is of. */
+/** Name the file after the trace, so that files of two runs can lie in one folder. */
 const fileName = (name: string): string =>
-  [...subject(), name].map(part => part.replace(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, LONGEST)).join('.');
+  [...shownTrace(), name]
+    .map(part => part.replace(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, MAX_PART_LENGTH))
+    .join('.');
 
 export function saveFile(name: string, content: BlobPart, type: string): void {
   const link = document.createElement('a');
@@ -38,4 +41,22 @@ export function saveFile(name: string, content: BlobPart, type: string): void {
   link.download = fileName(name);
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+export type CsvCell = string | number | null;
+
+/** Return rows as CSV; text that a spreadsheet would run as a formula gets a leading apostrophe. */
+export function toCsv(columns: string[], rows: CsvCell[][]): string {
+  return [columns, ...rows].map(row => row.map(escapeCell).join(',')).join('\n') + '\n';
+}
+
+function escapeCell(value: CsvCell): string {
+  if (value === null) {
+    return '';
+  }
+  if (typeof value === 'number') {
+    return String(value);
+  }
+  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { hitBlame, paintBlame, sharesOf } from './blame';
 import type { Palette } from './colors';
 import type { Row } from './layout';
-import type { Scene } from './paint';
+import type { Scene } from './scene';
 import type { Tile } from '../tiles/tile';
 
 interface Box {

@@ -3,7 +3,7 @@ import { causeTitle } from '../../base/causes';
 import { formatDuration } from '../../base/format';
 import { fitted } from './labels';
 import type { Row } from './layout';
-import type { Hit, Scene } from './paint';
+import type { Hit, Scene } from './scene';
 import { lowerBound } from '../tiles/tile';
 import type { Drawing } from './vector';
 

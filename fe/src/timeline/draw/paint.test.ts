@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Palette } from './colors';
 import type { Row } from './layout';
-import { hitTest, paint, type Scene } from './paint';
+import { hitTest, paint } from './paint';
+import type { Scene } from './scene';
 import type { Tile } from '../tiles/tile';
 
 interface Box {

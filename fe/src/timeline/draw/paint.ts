@@ -1,31 +1,12 @@
 // Drawing the slices and counters of the rows that are in sight. Nothing here asks or remembers anything.
-import type { Lit } from '../contract';
 import { ticks } from '../../base/ticks';
 import { hitBlame, paintBlame } from './blame';
-import type { Palette } from './colors';
 import { fitted } from './labels';
-import { LANE, laneBox, type Layout, type Row } from './layout';
-import type { Cover, Span } from '../tiles/store';
-import { lowerBound, type Lane, type Samples, type Tile } from '../tiles/tile';
+import { LANE, laneBox, type Row } from './layout';
+import type { Hit, Scene } from './scene';
+import type { Cover } from '../tiles/store';
+import { lowerBound, type Lane, type Tile } from '../tiles/tile';
 import type { Drawing } from './vector';
-
-export interface Scene {
-  width: number;
-  height: number;
-  window: Span;
-  /** Where the ruler, and so the grid, counts from, ns. */
-  origin: number;
-  layout: Layout;
-  scroll: number;
-  palette: Palette;
-  tiles: Cover<Tile>[];
-  samples: Cover<Samples>[];
-  /** What the time of the devices goes to. */
-  blame: Cover<Tile>[];
-  names: ReadonlyMap<number, string>;
-  /** Slices to stand out; all others fade. */
-  lit: Lit | null;
-}
 
 const LABEL = 28;
 const FADED = 0.22;
@@ -216,16 +197,6 @@ function paintCounter(context: Drawing, scene: Scene, row: Row, y: number): void
       context.fillRect(left, toY(wide ? value : high[i]!), Math.max(right - left, 1), 1);
     }
   }
-}
-
-export interface Hit {
-  event: number;
-  count: number;
-  start: number;
-  duration: number;
-  busy: number;
-  name: number;
-  color: number;
 }
 
 /** The slice under a point, or null. */

@@ -1,6 +1,6 @@
 // A tile of the timeline as typed arrays: boxes by track and lane, times in ns since the trace's start.
 import type { TraceCounters, TraceTile } from '../../api/types';
-import { bytesOf } from '../../base/base64';
+import { decodeBytes } from '../../base/base64';
 
 /** Boxes first..last of the columns, ordered by start: one depth of one track. */
 export interface Lane {
@@ -41,7 +41,7 @@ export interface Samples {
 }
 
 function times(column: string, unit: number, origin: number): Float64Array {
-  const raw = new Int32Array(bytesOf(column));
+  const raw = new Int32Array(decodeBytes(column));
   const ns = new Float64Array(raw.length);
   for (let i = 0; i < raw.length; i++) {
     ns[i] = raw[i]! * unit + origin;
@@ -71,10 +71,10 @@ export function decodeTile(wire: TraceTile): Tile {
     start: times(wire.start, wire.unit_ns, wire.begin_ns),
     duration: times(wire.duration, wire.unit_ns, 0),
     busy: times(wire.busy, wire.unit_ns, 0),
-    count: new Uint32Array(bytesOf(wire.count)),
-    event: new Int32Array(bytesOf(wire.event)),
-    name: new Int32Array(bytesOf(wire.name)),
-    color: new Uint16Array(bytesOf(wire.color)),
+    count: new Uint32Array(decodeBytes(wire.count)),
+    event: new Int32Array(decodeBytes(wire.event)),
+    name: new Int32Array(decodeBytes(wire.name)),
+    color: new Uint16Array(decodeBytes(wire.color)),
     names: byCode(wire.names),
     shortNames: byCode(wire.short_names),
   };
@@ -88,10 +88,10 @@ export function decodeSamples(wire: TraceCounters): Samples {
       wire.series_track.map((track, i) => [track, [wire.series_first[i]!, wire.series_first[i + 1]!]]),
     ),
     start: times(wire.start, wire.unit_ns, wire.begin_ns),
-    low: new Float64Array(bytesOf(wire.low)),
-    high: new Float64Array(bytesOf(wire.high)),
-    mean: new Float64Array(bytesOf(wire.mean)),
-    last: new Float64Array(bytesOf(wire.last)),
+    low: new Float64Array(decodeBytes(wire.low)),
+    high: new Float64Array(decodeBytes(wire.high)),
+    mean: new Float64Array(decodeBytes(wire.mean)),
+    last: new Float64Array(decodeBytes(wire.last)),
   };
 }
 

@@ -3,7 +3,7 @@ import { causeColor } from '../../base/causes';
 import { exactDuration, formatDuration, formatRatio } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
-import { targetOf } from '../../widgets/Sentence';
+import { parseLink } from '../../widgets/Sentence';
 import css from './PathBar.module.css';
 
 const shade = (color: string, percent: number) => `color-mix(in srgb, var(${color}) ${percent}%, var(--sf))`;
@@ -23,7 +23,7 @@ const colorOf = ({ name }: PathCategory) => COLORS[name] ?? causeColor(name);
 /** The categories of the path side by side, as wide as their time, each named below with it; both open what it counts. */
 export function PathBar({ path }: { path: CriticalPathPayload['path'] }) {
   const { select } = useSelection();
-  const open = ({ link }: PathCategory) => link !== null && select(targetOf(link));
+  const open = ({ link }: PathCategory) => link !== null && select(parseLink(link));
   const share = (category: PathCategory) => category.time_ns / path.duration_ns;
   return (
     <>

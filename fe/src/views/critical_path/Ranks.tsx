@@ -5,7 +5,7 @@ import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Button } from '../../widgets/inputs/Button';
 import { Panel } from '../../widgets/Panel';
-import { Sentence, targetOf } from '../../widgets/Sentence';
+import { Sentence, parseLink } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import css from './Ranks.module.css';
@@ -52,7 +52,7 @@ export function JobPath({ selectors }: { selectors: Required<Selectors> }) {
           rows={stays}
           columns={columnsOf(stays.every(stay => typeof stay.rank === 'number'))}
           rowKey={stay => `${stay.worker} ${stay.begin_ns}`}
-          onSelect={stay => stay && select(targetOf(stay.link))}
+          onSelect={stay => stay && select(parseLink(stay.link))}
           {...table}
           placeholder="Filter ranks and collectives"
           noun="stay"

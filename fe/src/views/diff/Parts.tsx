@@ -3,7 +3,7 @@ import { scaleLinear } from 'd3-scale';
 import { line } from 'd3-shape';
 import type { DiffLevel, DiffPart } from '../../api/types';
 import { formatDuration, timeUnit } from '../../base/format';
-import { axisLabel, roundValues } from '../../base/ticks';
+import { axisFormat, roundTickValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { opens, type TimeOf } from './select';
@@ -46,8 +46,8 @@ export function Parts({ level, time, compared, onOpen }: Props) {
   const bar = Math.max(Math.min(slot * 0.34, 26), 3);
   const unit = timeUnit(most);
   const change = timeUnit(Math.max(Math.abs(reach[0]), Math.abs(reach[1])));
-  const label = axisLabel(0, most / unit.scale, 3);
-  const changed = axisLabel(reach[0] / change.scale, reach[1] / change.scale, 3);
+  const label = axisFormat(0, most / unit.scale, 3);
+  const changed = axisFormat(reach[0] / change.scale, reach[1] / change.scale, 3);
   const height = TALL + GAP + FLAT + NAMES;
   const accumulated = line<number | null>(
     (_, i) => middle(i),
@@ -67,14 +67,14 @@ export function Parts({ level, time, compared, onOpen }: Props) {
             {unit.unit}
           </text>
           <Grid
-            ticks={roundValues(0, most, 3, unit.scale)}
+            ticks={roundTickValues(0, most, 3, unit.scale)}
             y={y}
             left={LEFT}
             right={LEFT + inner}
             label={tick => label(tick / unit.scale)}
           />
           <Grid
-            ticks={roundValues(...reach, 3, change.scale)}
+            ticks={roundTickValues(...reach, 3, change.scale)}
             y={below}
             left={LEFT}
             right={LEFT + inner}

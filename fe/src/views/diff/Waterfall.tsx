@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import type { DiffWaterfall } from '../../api/types';
 import { categoryColor, CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatDuration, timeUnit } from '../../base/format';
-import { axisLabel, roundValues } from '../../base/ticks';
+import { axisFormat, roundTickValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { interval, signed, verdictText } from './Verdict';
@@ -62,7 +62,7 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
   const y = scaleLinear([low, high], [floor, TOP]);
   const x = (i: number) => LEFT + slot * i + (slot - column) / 2;
   const { scale, unit } = timeUnit(most);
-  const label = axisLabel(low / scale, high / scale, 5);
+  const label = axisFormat(low / scale, high / scale, 5);
   const roomy = slot > 64;
   return (
     <div ref={ref} style={{ minHeight: HEIGHT }}>
@@ -80,7 +80,7 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
             {unit}
           </text>
           <Grid
-            ticks={roundValues(low, high, 5, scale)}
+            ticks={roundTickValues(low, high, 5, scale)}
             y={y}
             left={LEFT}
             right={width}

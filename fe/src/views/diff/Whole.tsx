@@ -1,7 +1,6 @@
 // What the two traces differ in as a whole: devices, memory, communication.
 import type { DiffPayload } from '../../api/types';
-import { deviceName } from '../../base/device';
-import { formatBytes, formatDuration, formatNumber, formatRatio } from '../../base/format';
+import { deviceName, formatBytes, formatDuration, formatNumber, formatRatio } from '../../base/format';
 import { percent, points, signed, signedBytes, Verdict } from './Verdict';
 import { Sentence } from '../../widgets/Sentence';
 import css from './Whole.module.css';

@@ -159,11 +159,11 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
         crumb={`${crumb} against ${against}`}
         why={payload.explanation.map((sentence, i) => (
           <span key={i}>
-            <Sentence text={sentence} keep={COMPARED} />{' '}
+            <Sentence text={sentence} keepParams={COMPARED} />{' '}
           </span>
         ))}
       >
-        <Sentence text={payload.headline} keep={COMPARED} />
+        <Sentence text={payload.headline} keepParams={COMPARED} />
       </Answer>
       {base && (
         <Sides
@@ -194,7 +194,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
         <ul className={css.notes}>
           {payload.notes.map((note, i) => (
             <li key={i}>
-              <Icon name="info" size={14} /> <Sentence text={note} keep={COMPARED} />
+              <Icon name="info" size={14} /> <Sentence text={note} keepParams={COMPARED} />
             </li>
           ))}
         </ul>

@@ -54,10 +54,10 @@ export function Maps({ payload, onLate, onStep }: Props) {
             rows={late.workers.map(worker => rankName(ranks.get(worker) ?? null, worker))}
             columns={late.steps}
             values={late.lateness_ns}
-            most={Math.max(greatest({ rows: [], steps: [], values: late.lateness_ns }), NOTABLE * maps.most)}
+            max={Math.max(greatest({ rows: [], steps: [], values: late.lateness_ns }), NOTABLE * maps.most)}
             color="--c-late"
             format={formatDuration}
-            marked={rowsOfVerdict(late.workers)}
+            highlightedRows={rowsOfVerdict(late.workers)}
             onPick={(row, column) => onLate(late.workers[row]!, late.steps[column]!)}
           />
         </Panel>
@@ -76,10 +76,10 @@ export function Maps({ payload, onLate, onStep }: Props) {
             rows={maps[name].rows}
             columns={maps[name].steps}
             values={maps[name].values}
-            most={maps.most}
+            max={maps.most}
             color={color}
             format={formatDuration}
-            marked={marked}
+            highlightedRows={marked}
             onPick={(row, column) => onStep(maps[name].workers[row]!, maps[name].steps[column]!)}
           />
         </Panel>

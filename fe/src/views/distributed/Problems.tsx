@@ -1,7 +1,7 @@
 import type { Distributed } from '../../api/types';
 import { formatCount } from '../../base/format';
 import { Icon } from '../../widgets/Icon';
-import { Reading } from '../../widgets/Reading';
+import { FilesProgress } from '../../widgets/Pending';
 import { Sentence } from '../../widgets/Sentence';
 import css from './index.module.css';
 
@@ -14,9 +14,9 @@ export function Problems({ payload }: { payload: Distributed }) {
   return (
     <>
       {loading && (
-        <Reading read={payload.read_count} of={payload.rank_count}>
+        <FilesProgress done={payload.read_count} total={payload.rank_count}>
           <Sentence text={loading.text} />
-        </Reading>
+        </FilesProgress>
       )}
       {problems.length > 0 && (
         <ul className={css.problems} data-part="job-problems">

@@ -3,7 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef } from 'react';
 import type { Distributed } from '../../api/types';
 import { exactDuration, formatDuration, formatRatio, timeUnit } from '../../base/format';
-import { roundValues } from '../../base/ticks';
+import { roundTickValues } from '../../base/ticks';
 import { rankName, type Part } from './select';
 import { Button } from '../../widgets/inputs/Button';
 import css from './RankBars.module.css';
@@ -89,7 +89,7 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
       <div className={css.axis}>
         <span />
         <span className={css.axisTrack}>
-          {roundValues(0, most, 5, timeUnit(most).scale).map(tick => (
+          {roundTickValues(0, most, 5, timeUnit(most).scale).map(tick => (
             <span key={tick} style={{ left: `${(tick / most) * 100}%` }}>
               {tick === 0 ? '0' : formatDuration(tick)}
             </span>

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { Distributed, Meanwhile, Straggler } from '../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
-import { capital, plain } from '../../base/text';
+import { capitalize, plainText } from '../../base/text';
 import { Button } from '../../widgets/inputs/Button';
 import { Choice } from '../../widgets/inputs/Choice';
 import { Panel } from '../../widgets/Panel';
@@ -65,11 +65,11 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
         }
       >
         {stragglers.length === 0 ? (
-          <p className="dim">{capital(plain(payload.reasons.stragglers ?? []))}.</p>
+          <p className="dim">{capitalize(plainText(payload.reasons.stragglers ?? []))}.</p>
         ) : (
           <ol className={`${css.list} ${all ? css.all : ''}`}>
             <li className={`${css.row} dim`} data-part="straggler-row">
-              <span>{capital(rowNoun(payload))}</span>
+              <span>{capitalize(rowNoun(payload))}</span>
               <span className="num">last in</span>
               <span />
               <span className="num">costs{per}</span>
@@ -194,7 +194,7 @@ function While({ row, noun, onWorker, onName }: WhileProps) {
     <Panel
       title={
         <>
-          What {rankName(row.rank, row.worker)} did meanwhile <Term id="meanwhile" />
+          What {rankName(row.rank, row.worker)} did meanwhile <Term id="straggler_activity" />
         </>
       }
       actions={

@@ -19,7 +19,7 @@ it('names the rank that the others wait for, and what it did', () => {
 it('says of a map that nothing is known for it, and names no steps that there are not', () => {
   drawView(View, { ...golden.distributed, overview: [], heat_map: null });
   const map = screen.getByRole('figure', { name: 'Computation by rank and step' });
-  expect(map.textContent).toBe('No values are known.');
+  expect(map.textContent).toBe('No values to show.');
   expect(document.body.textContent).not.toContain('undefined');
 });
 

@@ -3,7 +3,7 @@ import { Panel } from '../../widgets/Panel';
 
 type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
-/** A view that the server has and this page does not know: its payload as plain tables. */
+/** A view that this page doesn't know, because the server is newer: its payload as plain tables. */
 export default function GenericView({
   payload,
   crumb,
@@ -19,7 +19,7 @@ export default function GenericView({
     <>
       <Answer
         crumb={crumb}
-        why="This page is older than the server; the figures are shown as they come, in base units."
+        why="This page is older than the server, so it shows the raw values in base units."
       >
         {title}
       </Answer>

@@ -1,7 +1,6 @@
 import { useMemo } from 'react';
 import type { IdlePayload } from '../../api/types';
-import { deviceName } from '../../base/device';
-import { formatDuration, formatRatio, plural } from '../../base/format';
+import { deviceName, formatDuration, formatRatio, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Select } from '../../widgets/inputs/Select';
@@ -48,7 +47,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
         rowKey={keyOf}
         searchText={row => `${row.title}\n${row.whole}\n${emptied(row)}`}
         childRows={childrenOf}
-        unfolded={rows.slice(0, 1).map(keyOf)}
+        initiallyExpanded={rows.slice(0, 1).map(keyOf)}
         selected={params.select}
         onSelect={row => put({ select: row ? row.key : '' })}
         onOpen={row => select({ view: 'trace', params: onTimeline(payload, row) })}

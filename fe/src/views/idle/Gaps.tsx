@@ -35,7 +35,7 @@ export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row
           {row.title}
         </>
       }
-      whole={row.whole}
+      fullName={row.whole}
       onClose={onClose}
     >
       <p className="dim">

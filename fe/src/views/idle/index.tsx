@@ -1,7 +1,6 @@
 import { useMemo } from 'react';
 import type { IdlePayload, Selectors } from '../../api/types';
-import { deviceName } from '../../base/device';
-import { formatDuration } from '../../base/format';
+import { deviceName, formatDuration } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Answer } from '../../widgets/Answer';
@@ -31,9 +30,9 @@ export default function IdleView({
     <>
       <Answer
         crumb={`${crumb} · ${deviceName(payload.device_type, payload.device)}${where}`}
-        why={<Sentence text={payload.explanation} keep={['device', 'stream', 'by']} />}
+        why={<Sentence text={payload.explanation} keepParams={['device', 'stream', 'by']} />}
       >
-        <Sentence text={payload.headline} keep={['device', 'stream', 'by']} />
+        <Sentence text={payload.headline} keepParams={['device', 'stream', 'by']} />
       </Answer>
       <Panel
         title={titleOf(payload)}

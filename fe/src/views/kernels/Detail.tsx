@@ -49,7 +49,7 @@ export function Detail({ row, onClose }: Props) {
     <RowDetail
       label={`Details of ${row.short_name}`}
       title={row.short_name}
-      whole={row.name}
+      fullName={row.name}
       mono
       onClose={onClose}
     >

@@ -62,7 +62,7 @@ export function MemoryOperations({ rows, onOpen }: Props) {
         hotkey={false}
         placeholder={`Filter ${plural(rows.length, 'copy or memset', 'copies and memsets')}`}
         noun="copy or memset"
-        many="copies and memsets"
+        nounPlural="copies and memsets"
         onOpen={onOpen}
         onSelect={row => row && onOpen(row)}
       />

@@ -2,8 +2,7 @@ import { sum } from 'd3-array';
 import { useMemo } from 'react';
 import type { KernelRow, KernelsPayload, MemoryOperationRow } from '../../api/types';
 import { familyColor } from '../../base/family';
-import { deviceName } from '../../base/device';
-import { formatDuration, plural } from '../../base/format';
+import { deviceName, formatDuration, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Button } from '../../widgets/inputs/Button';
@@ -82,7 +81,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
             color="var(--c-kernel)"
             format={formatDuration}
             onPick={pick}
-            picked={params.select}
+            selectedKey={params.select}
           />
           <Donut
             title="Families"
@@ -96,7 +95,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
             color={familyColor}
             format={formatDuration}
             onPick={family => put({ family: params.family === family ? '' : family, select: '' })}
-            picked={params.family}
+            selectedKey={params.family}
           />
           <Donut
             title="Tensor Cores"
@@ -116,7 +115,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                 select: '',
               })
             }
-            picked={params.cores}
+            selectedKey={params.cores}
           />
           {payload.memory_operations.length > 0 && (
             <Donut
@@ -145,7 +144,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
           {...table}
           placeholder={`Filter ${plural(payload.rows.length, ...nounOf(payload))}`}
           noun={nounOf(payload)[0]}
-          many={nounOf(payload)[1]}
+          nounPlural={nounOf(payload)[1]}
           before={
             <>
               <Select

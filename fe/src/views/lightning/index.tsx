@@ -45,7 +45,7 @@ function Hooks({ payload }: { payload: LightningPayload }) {
         columns={columns}
         rowKey={row => String(row.place)}
         childRows={row => row.children}
-        unfolded={unfolded}
+        initiallyExpanded={unfolded}
         {...table}
         placeholder="Filter hooks"
         onOpen={open}

@@ -4,10 +4,10 @@ import type { MemoryEvent, MemoryEvents } from '../../api/types';
 import type { Selectors } from '../../api/types';
 import { exactDuration, formatBytes } from '../../base/format';
 import { usePages } from '../../state/pages';
-import { since } from '../../base/ticks';
+import { formatOffset } from '../../base/ticks';
 import { Button } from '../../widgets/inputs/Button';
 import type { Column } from '../../widgets/table/columns';
-import { PAGE, PagedTable } from '../../widgets/table/PagedTable';
+import { ROWS_PER_PAGE, PagedTable } from '../../widgets/table/PagedTable';
 import type { Range } from './state';
 import css from './Blocks.module.css';
 
@@ -54,7 +54,7 @@ export function Blocks(props: Props) {
     }),
     [device, by, descending, search, state, range],
   );
-  const pages = usePages<MemoryEvents>('memory/events', selectors, params, PAGE);
+  const pages = usePages<MemoryEvents>('memory/events', selectors, params, ROWS_PER_PAGE);
   const columns = useMemo(() => columnsOf(span, hasModules, onEvent), [span, hasModules, onEvent]);
   return (
     <PagedTable
@@ -63,10 +63,10 @@ export function Blocks(props: Props) {
       total={pages.first?.total}
       page={index => pages.page(index)?.rows}
       onPages={pages.setPages}
-      all={async () => (await pages.ask(0)).rows}
+      fetchAll={async () => (await pages.ask(0)).rows}
       sort={{ id: by, descending }}
       onSort={next => props.onSort(`${next.descending ? '-' : ''}${next.id}`)}
-      unsorted={UNSORTED}
+      unsortable={UNSORTED}
       search={search}
       onSearch={props.onSearch}
       placeholder="Filter by operator"
@@ -89,7 +89,7 @@ function columnsOf(
   onEvent: (event: number) => void,
 ): Column<MemoryEvent>[] {
   const length = Math.max(span.end - span.begin, 1);
-  const time = (ns: number) => since(ns, length / 10_000);
+  const time = (ns: number) => formatOffset(ns, length / 10_000);
   const columns: (Column<MemoryEvent> | false)[] = [
     {
       id: 'operator',

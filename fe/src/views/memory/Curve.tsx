@@ -3,7 +3,7 @@ import { scaleLinear } from 'd3-scale';
 import { useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from 'react';
 import type { MemoryCurve, MemoryDevice, MemoryPayload } from '../../api/types';
 import { formatBytes, formatDuration } from '../../base/format';
-import { since, stepOf, ticks } from '../../base/ticks';
+import { formatOffset, roundStep, ticks } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { bounds, byteTicks, decode, outline, surface, valueAt } from './curve';
@@ -120,7 +120,7 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange }: Props)
           aria-valuemin={data.begin}
           aria-valuemax={data.end}
           aria-valuenow={instant ?? data.begin}
-          aria-valuetext={instant === null ? 'none' : since(instant, span / 1000)}
+          aria-valuetext={instant === null ? 'none' : formatOffset(instant, span / 1000)}
           tabIndex={0}
           onPointerDown={onPointerDown}
           onPointerMove={onPointerMove}
@@ -195,7 +195,7 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange }: Props)
               x={x(at)}
               y={y}
               value={valueAt(data, data.allocated, at)}
-              text={since(at, stepOf(data, inner, 1))}
+              text={formatOffset(at, roundStep(data, inner, 1))}
               width={width}
             />
           )}
@@ -204,7 +204,7 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange }: Props)
               x={x(pointed)}
               y={y}
               value={valueAt(data, data.allocated, pointed)}
-              text={since(pointed, stepOf(data, inner, 1))}
+              text={formatOffset(pointed, roundStep(data, inner, 1))}
               width={width}
               faint
             />

@@ -6,7 +6,7 @@ import { SourceFrame } from '../../widgets/SourceFrame';
 import { Select } from '../../widgets/inputs/Select';
 import { Term } from '../../widgets/Term';
 import type { GroupBy } from './state';
-import { plain } from '../../base/text';
+import { plainText } from '../../base/text';
 import sourceFrameCss from '../../widgets/SourceFrame.module.css';
 import css from './Live.module.css';
 import panelCss from '../../widgets/Panel.module.css';
@@ -123,7 +123,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
       </ol>
       {Object.entries(live.reasons).map(([field, reason]) => (
         <p key={field} className={`dim ${pageCss.pad}`}>
-          {sentenceCase(plain(reason))}.
+          {sentenceCase(plainText(reason))}.
         </p>
       ))}
     </section>
@@ -160,7 +160,7 @@ function Rest({ name, term = false, blocks, bytes, whole }: RestProps) {
   return (
     <li className={`${css.row} ${css.rest}`}>
       <span className="clip">
-        {name} {term && <Term id="memory_older" />}
+        {name} {term && <Term id="memory_before_trace" />}
       </span>
       <span className="num dim">{blocks !== undefined && formatCount(blocks)}</span>
       <Bar share={bytes / (whole || 1)} />

@@ -1,7 +1,7 @@
 // The tables of a device: its blocks, its operators, what grows from step to step.
 import { useMemo } from 'react';
 import type { MemoryDevice, MemoryGrowth, MemoryOperators, MemoryPayload, Selectors } from '../../api/types';
-import { since } from '../../base/ticks';
+import { formatOffset } from '../../base/ticks';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -74,7 +74,7 @@ export function Tables({ payload, device, growth, selectors, state, onEvent }: P
           title="Show all"
           onClick={() => select({ params: writeState(params, { range: null }) })}
         >
-          {since(range.begin, device.end_ns / 1000)} to {since(range.end, device.end_ns / 1000)}
+          {formatOffset(range.begin, device.end_ns / 1000)} to {formatOffset(range.end, device.end_ns / 1000)}
           <Icon name="close" size={12} />
         </Button>
       )}

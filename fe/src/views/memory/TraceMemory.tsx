@@ -2,7 +2,7 @@
 import { useCallback, useMemo } from 'react';
 import type { MemoryCurve, MemoryLive, MemoryPayload } from '../../api/types';
 import { formatDuration } from '../../base/format';
-import { since } from '../../base/ticks';
+import { formatOffset } from '../../base/ticks';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -172,7 +172,7 @@ export function TraceMemory({ payload, crumb, files }: Props) {
         {live ? (
           <Live
             live={live}
-            when={since(live.time_ns, Math.max(device.end_ns, 1) / 10_000)}
+            when={formatOffset(live.time_ns, Math.max(device.end_ns, 1) / 10_000)}
             isPeak={state.at === null}
             group={state.group}
             groups={groups}

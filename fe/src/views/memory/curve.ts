@@ -2,9 +2,9 @@
 import { bisectRight } from 'd3-array';
 import { area, curveStepAfter, line, stack } from 'd3-shape';
 import type { MemoryCurve } from '../../api/types';
-import { floatsOf } from '../../base/base64';
+import { decodeFloats } from '../../base/base64';
 import { byteUnit } from '../../base/format';
-import { roundValues } from '../../base/ticks';
+import { roundTickValues } from '../../base/ticks';
 
 export interface Curve {
   begin: number;
@@ -25,16 +25,16 @@ export function decode(curve: MemoryCurve): Curve {
   return {
     begin: curve.begin_ns,
     end: curve.end_ns,
-    time: floatsOf(curve.time),
+    time: decodeFloats(curve.time),
     allocated: {
-      min: floatsOf(curve.allocated_min),
-      max: floatsOf(curve.allocated_max),
-      last: floatsOf(curve.allocated_last),
+      min: decodeFloats(curve.allocated_min),
+      max: decodeFloats(curve.allocated_max),
+      last: decodeFloats(curve.allocated_last),
     },
     reserved: {
-      min: floatsOf(curve.reserved_min),
-      max: floatsOf(curve.reserved_max),
-      last: floatsOf(curve.reserved_last),
+      min: decodeFloats(curve.reserved_min),
+      max: decodeFloats(curve.reserved_max),
+      last: decodeFloats(curve.reserved_last),
     },
   };
 }
@@ -120,4 +120,4 @@ export function bounds(curve: Curve): { low: number; high: number } {
 
 /** Values for an axis of bytes that are round in its unit. */
 export const byteTicks = (low: number, high: number, count: number): number[] =>
-  roundValues(low, high, count, byteUnit(Math.max(high, -low)));
+  roundTickValues(low, high, count, byteUnit(Math.max(high, -low)));

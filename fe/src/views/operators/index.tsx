@@ -63,7 +63,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
               top={top}
               format={formatDuration}
               onPick={pick}
-              picked={params.select}
+              selectedKey={params.select}
             />
           ))}
           <div className={splitCss.save}>

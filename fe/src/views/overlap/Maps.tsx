@@ -30,7 +30,7 @@ export function Maps({ payload, onOpen }: Props) {
               rows={payload.workers}
               columns={payload.steps}
               values={values}
-              most={Math.max(...values.flat().map(value => value ?? 0), 1)}
+              max={Math.max(...values.flat().map(value => value ?? 0), 1)}
               color={color}
               format={formatDuration}
               onPick={(row, column) => {

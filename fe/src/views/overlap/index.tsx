@@ -5,8 +5,8 @@ import { useRuns } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Answer } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
-import { Reading } from '../../widgets/Reading';
-import { Sentence, targetOf } from '../../widgets/Sentence';
+import { FilesProgress } from '../../widgets/Pending';
+import { Sentence, parseLink } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { Compared } from './Compared';
 import { Maps } from './Maps';
@@ -23,7 +23,7 @@ interface Props {
 export default function OverlapView({ payload, run, span }: Props) {
   const { selection, select } = useSelection();
   const others = (useRuns().data?.runs ?? []).map(each => each.name).filter(name => name !== run);
-  const open = (link: string) => select(targetOf(link));
+  const open = (link: string) => select(parseLink(link));
   return (
     <div className={css.view}>
       <Answer
@@ -33,12 +33,12 @@ export default function OverlapView({ payload, run, span }: Props) {
         <Sentence text={payload.headline} />
       </Answer>
       {payload.reading.length > 0 && (
-        <Reading
-          read={payload.ranks.filter(each => each.state === 'ready' || each.state === 'failed').length}
-          of={payload.ranks.length}
+        <FilesProgress
+          done={payload.ranks.filter(each => each.state === 'ready' || each.state === 'failed').length}
+          total={payload.ranks.length}
         >
           <Sentence text={payload.reading} />
-        </Reading>
+        </FilesProgress>
       )}
       <Maps payload={payload} onOpen={open} />
       <Ranks payload={payload} onOpen={open} />

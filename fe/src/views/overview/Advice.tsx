@@ -6,8 +6,8 @@ import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Icon } from '../../widgets/Icon';
-import { Room } from '../../widgets/Room';
-import { Sentence, targetOf } from '../../widgets/Sentence';
+import { ReservedWidth } from '../../widgets/Pending';
+import { Sentence, parseLink } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
 import css from './Advice.module.css';
 
@@ -72,7 +72,7 @@ export function Advice({ items, gains, none, coming }: Props) {
         ))}
         {Array.from({ length: missing }, (_, i) => (
           <li key={i} className={css.card} aria-hidden="true">
-            <Room letters={CARD} />
+            <ReservedWidth letters={CARD} />
           </li>
         ))}
       </ol>
@@ -95,7 +95,7 @@ export function Advice({ items, gains, none, coming }: Props) {
         <p className={css.gains}>
           {coming ? (
             <>
-              {WORKING[coming]} <Room letters={GAINS} />
+              {WORKING[coming]} <ReservedWidth letters={GAINS} />
             </>
           ) : (
             <Sentence text={gains} />
@@ -170,7 +170,7 @@ function useColumns(row: HTMLElement | null) {
 function Show({ evidence, look }: { evidence: string; look: 'framed' | 'link' }) {
   const { select } = useSelection();
   return (
-    <Button look={look} onClick={() => select(targetOf(evidence))}>
+    <Button look={look} onClick={() => select(parseLink(evidence))}>
       {look === 'framed' && <Icon name="external" size={14} />}Show it
     </Button>
   );

@@ -1,8 +1,7 @@
 import { Fragment } from 'react';
 import { CATEGORY_TITLE, categoryColor, type Category } from '../../base/category';
-import { toCsv } from '../../base/csv';
+import { saveFile, toCsv } from '../../base/browser/save';
 import { durationParts, exactDuration, formatRatio } from '../../base/format';
-import { saveFile } from '../../base/browser/save';
 import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Icon } from '../../widgets/Icon';
@@ -12,7 +11,7 @@ import { Term, Tip } from '../../widgets/Term';
 import { Range } from './Range';
 import { COMMUNICATION_PARTS, communicationParts, extremes, rows, type Shown } from './select';
 import type { Overview } from '../../api/types';
-import { plain, type Phrase } from '../../base/text';
+import { plainText, type Phrase } from '../../base/text';
 import css from './Breakdown.module.css';
 
 interface Props {
@@ -170,7 +169,7 @@ export function Unknown({ reason }: { reason: readonly Phrase[] | undefined }) {
       not known
       <Tip
         label="Why is it not known?"
-        entry={{ title: 'Not known', text: reason ? plain(reason) : 'The trace does not say.' }}
+        entry={{ title: 'Not known', text: reason ? plainText(reason) : 'The trace does not say.' }}
       />
     </span>
   );

@@ -1,13 +1,12 @@
 import type { Device, Overview } from '../../api/types';
 import type { TermId } from '../../base/glossary';
-import { deviceName } from '../../base/device';
-import { formatBytes, formatRatio } from '../../base/format';
+import { deviceName, formatBytes, formatRatio } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Meter } from '../../widgets/charts/Meter';
 import { Panel } from '../../widgets/Panel';
 import { Term, Tip } from '../../widgets/Term';
-import { plain } from '../../base/text';
+import { plainText } from '../../base/text';
 import css from './Devices.module.css';
 
 /** Figures of a device, and the view that shows what each is made of. */
@@ -38,14 +37,14 @@ export function DeviceCard({ device }: { device: Device }) {
                 {ratio === null || ratio === undefined ? (
                   <span className={`dim ${css.unknown}`}>
                     not recorded
-                    {reason && <Tip label="Why?" entry={{ title, text: `${plain(reason)}.` }} />}
+                    {reason && <Tip label="Why?" entry={{ title, text: `${plainText(reason)}.` }} />}
                   </span>
                 ) : (
                   <>
                     <Meter ratio={ratio} color="var(--c-kernel)" />
                     <span className="num">
                       {reason && (
-                        <Tip label="About this number" entry={{ title, text: `${plain(reason)}.` }} />
+                        <Tip label="About this number" entry={{ title, text: `${plainText(reason)}.` }} />
                       )}
                       <Button
                         look="link"

@@ -1,7 +1,7 @@
 // How much of what the devices can do the steps use, each figure with what it means and whose peak it rests on.
 import type { HardwareUse } from '../../api/types';
 import { formatNumber, formatRatio } from '../../base/format';
-import { plain, type Phrase } from '../../base/text';
+import { plainText, type Phrase } from '../../base/text';
 import type { TermId } from '../../base/glossary';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -83,7 +83,7 @@ function Ratio({ title, ratio, least, reason }: RatioProps) {
     return (
       <span className={`dim ${css.unknown}`}>
         unknown
-        {reason && <Tip label="Why?" entry={{ title, text: `${plain(reason)}.` }} />}
+        {reason && <Tip label="Why?" entry={{ title, text: `${plainText(reason)}.` }} />}
       </span>
     );
   }

@@ -6,7 +6,7 @@ import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
-import { Room } from '../../widgets/Room';
+import { ReservedWidth } from '../../widgets/Pending';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { SavePicture } from '../../widgets/charts/SavePicture';
@@ -91,12 +91,12 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           why={
             <>
               <Sentence text={payload.explanation} />
-              {coming && <Room letters={WHY} />}
+              {coming && <ReservedWidth letters={WHY} />}
             </>
           }
         >
           <Sentence text={payload.headline} />
-          {coming && <Room letters={BOUND + FIRST} />}
+          {coming && <ReservedWidth letters={BOUND + FIRST} />}
         </Answer>
         {payload.beside.length > 0 && (
           <p className={css.beside} data-part="beside">
@@ -105,7 +105,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
         )}
         {comparing && (
           <p className={css.beside}>
-            <Room letters={BESIDE} />
+            <ReservedWidth letters={BESIDE} />
           </p>
         )}
         {advice}

@@ -1,6 +1,6 @@
 // From the payload to what is drawn: sums and shares. No React here.
 import type { Overview } from '../../api/types';
-import { BUSY, CATEGORIES, CATEGORY_TITLE, type Category } from '../../base/category';
+import { DEVICE_CATEGORIES, CATEGORIES, CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatNumber, timeUnit } from '../../base/format';
 import type { Phrase } from '../../base/text';
 
@@ -61,7 +61,7 @@ export const stepTitle = (overview: Overview, step: Step): string =>
   overview.steps_recorded ? `Step ${step.name}` : 'The whole trace';
 
 export function busy(times: Times): number {
-  return BUSY.reduce((sum, category) => sum + (times[category] ?? 0), 0);
+  return DEVICE_CATEGORIES.reduce((sum, category) => sum + (times[category] ?? 0), 0);
 }
 
 /** Findings of a file that ends too early: as a rule the work of the devices is what it lacks. */
@@ -70,7 +70,7 @@ const CUT_OFF = ['truncated', 'gzip_damaged'];
 /** The share of the average step in which the device waits; null where it is not known, or of several devices, which wait apart. */
 export function idleShare({ average, devices, health }: Overview): number | null {
   const whole = !health.some(({ kind }) => CUT_OFF.includes(kind));
-  const known = whole && average && BUSY.every(category => average.categories[category] !== null);
+  const known = whole && average && DEVICE_CATEGORIES.every(category => average.categories[category] !== null);
   if (!known || average.duration_ns <= 0 || devices.length !== 1) {
     return null;
   }
@@ -89,7 +89,7 @@ export function evidence(overview: Overview, category: Category, step: string | 
     return { view: 'kernels', params: of };
   }
   const area = { view: 'trace', params: { area: windowOf(overview, step) } };
-  if (BUSY.includes(category)) {
+  if (DEVICE_CATEGORIES.includes(category)) {
     return area;
   }
   if (overview.devices.some(device => device.utilization !== null)) {

@@ -48,7 +48,7 @@ export function columnsOf(payload: RooflinePayload): Column<RooflineRow>[] {
       id: 'saved_ns',
       title: 'Saved at the roof',
       kind: 'duration',
-      term: 'saved_at_the_roof',
+      term: 'roofline_saving',
       value: row => row.saved_ns,
       reason: unknown,
       width: 148,

@@ -3,7 +3,8 @@ import type { TracePayload } from '../../api/types';
 import { useClient } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import type { Highlights } from '../../timeline/contract';
-import { plain, Sentence } from '../../widgets/Sentence';
+import { plainText } from '../../base/text';
+import { Sentence } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { range, useAnswers } from './answers';
@@ -110,7 +111,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       layout={layout}
       highlights={highlights}
       crumb={crumb}
-      headline={<Sentence text={answers.inSight?.headline ?? payload.headline} keep={KEPT} />}
+      headline={<Sentence text={answers.inSight?.headline ?? payload.headline} keepParams={KEPT} />}
       why={<Sentence text={answers.inSight?.detail ?? []} />}
       tools={
         <>
@@ -127,7 +128,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
             {payload.reasons.wall && (
               <Tip
                 label="Why is there no wall clock?"
-                entry={{ title: 'Wall clock', text: plain(payload.reasons.wall) }}
+                entry={{ title: 'Wall clock', text: plainText(payload.reasons.wall) }}
               />
             )}
           </Shown>
@@ -169,7 +170,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       }}
       onArea={next => change({ area: next })}
       error={selected.error ?? error}
-      spoken={spokenSlice(current, payload) || plain(selected.moment?.headline ?? [])}
+      spoken={spokenSlice(current, payload) || plainText(selected.moment?.headline ?? [])}
       legend={
         <Legend
           by={color}

@@ -2,7 +2,7 @@
 import { useComputedColorScheme } from '@mantine/core';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { TracePayload } from '../../api/types';
-import { since, wallClock } from '../../base/ticks';
+import { formatOffset, formatTimeOfDay } from '../../base/ticks';
 import { useSelection } from '../../state/selection';
 import type { Controller } from '../../timeline/controller';
 import { arrange, laneBox, LANES, type Layout } from '../../timeline/draw/layout';
@@ -47,8 +47,8 @@ export function useTimeline(payload: TracePayload) {
     origin,
     time: (ns: number) =>
       state.clock === 'wall' && payload.wall_ns !== null
-        ? wallClock(payload.wall_ns, ns)
-        : since(ns - origin, Math.max((shown.end - shown.begin) / 1000, 1)),
+        ? formatTimeOfDay(payload.wall_ns, ns)
+        : formatOffset(ns - origin, Math.max((shown.end - shown.begin) / 1000, 1)),
     chooseEvent: (event: number | null) => {
       if (event !== state.event || state.moment) {
         change({ event, moment: null });

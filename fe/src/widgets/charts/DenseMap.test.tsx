@@ -10,25 +10,25 @@ const rows = ['rank 0', 'rank 1', 'rank 2'];
 const values = rows.map((_, row) => columns.map((_, column) => (row === 2 ? null : 100 * row + column)));
 
 const map = {
-  ...{ title: 'Late', rows, columns, values, most: 149, color: '--c-late' },
+  ...{ title: 'Late', rows, columns, values, max: 149, color: '--c-late' },
   format: (value: number) => `${value} ns`,
 };
 
-it('goes from cell to cell by the arrow keys, says each, and opens the one it is at', async () => {
+it('moves between cells with the arrow keys, announces each, and opens the current one with Enter', async () => {
   const onPick = vi.fn();
-  draw(<HeatMap {...map} marked={new Set([1])} onPick={onPick} />);
+  draw(<HeatMap {...map} highlightedRows={new Set([1])} onPick={onPick} />);
   const keys = await waitFor(() => screen.getByRole('application', { name: /^Late: .*Enter opens one$/ }));
   const press = (key: string) => fireEvent.keyDown(keys, { key });
   fireEvent.focus(keys);
-  const said = screen.getByRole('status');
-  expect(said.textContent).toBe('rank 1, step 0: 100 ns');
+  const status = screen.getByRole('status');
+  expect(status.textContent).toBe('rank 1, step 0: 100 ns');
   press('ArrowRight');
   press('ArrowRight');
   press('ArrowUp');
-  expect(said.textContent).toBe('rank 0, step 2: 2 ns');
+  expect(status.textContent).toBe('rank 0, step 2: 2 ns');
   press('ArrowUp');
   press('ArrowLeft');
-  expect(said.textContent).toBe('rank 0, step 1: 1 ns');
+  expect(status.textContent).toBe('rank 0, step 1: 1 ns');
   press('End');
   press('ArrowDown');
   press('Enter');
@@ -36,17 +36,17 @@ it('goes from cell to cell by the arrow keys, says each, and opens the one it is
   press('ArrowDown');
   press('ArrowDown');
   press('Home');
-  expect(said.textContent).toBe('rank 2, step 0: not known');
+  expect(status.textContent).toBe('rank 2, step 0: unknown');
   press(' ');
   expect(onPick).toHaveBeenLastCalledWith(2, 0);
   fireEvent.blur(keys);
-  expect(said.textContent).toContain('steps 0 to 49');
+  expect(status.textContent).toContain('steps 0 to 49');
 });
 
-it('chooses columns by Shift and the arrow keys, as a drag does', async () => {
+it('selects columns with Shift and the arrow keys, like a drag', async () => {
   const [onPick, onBrush] = [vi.fn(), vi.fn()];
-  draw(<HeatMap {...map} markedColumn={10} onPick={onPick} onBrush={onBrush} />);
-  const keys = await waitFor(() => screen.getByRole('application', { name: /Shift and an arrow/ }));
+  draw(<HeatMap {...map} highlightedColumn={10} onPick={onPick} onBrush={onBrush} />);
+  const keys = await waitFor(() => screen.getByRole('application', { name: /Shift\+arrow/ }));
   fireEvent.focus(keys);
   fireEvent.keyDown(keys, { key: 'ArrowLeft', shiftKey: true });
   fireEvent.keyDown(keys, { key: 'ArrowLeft', shiftKey: true });

@@ -1,35 +1,47 @@
-// A map of more cells than have room for a number: colors on a canvas, what is pointed at in words below it.
+// A heat map with more cells than fit with numbers: colors on a canvas, and the pointed-at cell in words below it.
 import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
-import { columnMaxima, LABEL, least, namedRows, roundNumber, ROW, strength, TALLEST } from './heat';
-import type { Props } from './HeatMap';
+import {
+  colorStrength,
+  columnMaxima,
+  LABEL_WIDTH,
+  labeledRows,
+  logScaleMin,
+  MAX_HEIGHT,
+  roundUp,
+  ROW_HEIGHT,
+  type HeatMapNouns,
+  type HeatMapProps,
+} from './heat';
 import css from './HeatMap.module.css';
 
 const GAP = 2;
-const HEAD = 18;
-const LINE = 14;
-/** Width of the name of a column. */
-const NAME = 110;
+const STATUS_HEIGHT = 18;
+const LINE_HEIGHT = 14;
+/** Width reserved for the name of a column, px. */
+const COLUMN_NAME_WIDTH = 110;
 
 interface Cell {
   row: number;
   column: number;
 }
 
-interface DenseProps extends Props {
+interface DenseMapProps extends HeatMapProps {
   width: number;
-  nouns: NonNullable<Props['nouns']>;
+  nouns: HeatMapNouns;
 }
 
-export function Dense(props: DenseProps) {
-  const { title, rows, columns, values, most, color, format, marked, markedColumn, onPick } = props;
-  const { width, nouns } = props;
-  const { log, rulers, onBrush } = props;
+export function DenseMap(props: DenseMapProps) {
+  const { title, rows, columns, values, max, color, format, width, nouns } = props;
+  const { highlightedRows, highlightedColumn, log, rulers, onPick, onBrush } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const [pointed, setPointed] = useState<Cell | null>(null);
   const [focused, setFocused] = useState(false);
   const [brush, setBrush] = useState<readonly [number, number] | null>(null);
-  const inner = Math.max(width - LABEL, 1);
-  const height = Math.max(Math.min(rows.length * ROW, TALLEST), Math.min(rows.length, 2 * TALLEST));
+  const inner = Math.max(width - LABEL_WIDTH, 1);
+  const height = Math.max(
+    Math.min(rows.length * ROW_HEIGHT, MAX_HEIGHT),
+    Math.min(rows.length, 2 * MAX_HEIGHT),
+  );
   const cellWidth = inner / Math.max(columns.length, 1);
   const cellHeight = height / Math.max(rows.length, 1);
   useEffect(() => {
@@ -40,17 +52,19 @@ export function Dense(props: DenseProps) {
     const context = node.getContext('2d')!;
     context.scale(ratio, ratio);
     const style = getComputedStyle(node);
-    const [full, none] = [style.getPropertyValue(color), style.getPropertyValue('--sf-2')];
-    context.fillStyle = none;
+    const [fullColor, emptyColor] = [style.getPropertyValue(color), style.getPropertyValue('--sf-2')];
+    context.fillStyle = emptyColor;
     context.fillRect(0, 0, inner, height);
     const gap = Math.min(cellWidth, cellHeight) > 6 ? GAP : 0;
     const cells = values.flatMap((line, i) =>
-      line.flatMap((value, j) => (value === null ? [] : [{ i, j, share: strength(value, most, log) }])),
+      line.flatMap((value, j) =>
+        value === null ? [] : [{ i, j, strength: colorStrength(value, max, log) }],
+      ),
     );
     if (Math.min(cellWidth, cellHeight) < 1) {
-      cells.sort((a, b) => a.share - b.share); // several share a pixel, which shows the largest
+      cells.sort((a, b) => a.strength - b.strength); // where several share a pixel, the largest is drawn last
     }
-    for (const { i, j, share } of cells) {
+    for (const { i, j, strength } of cells) {
       const box = [
         Math.floor(j * cellWidth),
         Math.floor(i * cellHeight),
@@ -58,34 +72,34 @@ export function Dense(props: DenseProps) {
         Math.max(Math.ceil(cellHeight) - gap, 1),
       ] as const;
       context.globalAlpha = 1;
-      context.fillStyle = none;
+      context.fillStyle = emptyColor;
       context.fillRect(...box);
-      context.globalAlpha = 0.08 + 0.92 * share;
-      context.fillStyle = full;
+      context.globalAlpha = 0.08 + 0.92 * strength;
+      context.fillStyle = fullColor;
       context.fillRect(...box);
     }
-  }, [values, most, log, color, inner, height, cellWidth, cellHeight]);
-  const place = (event: React.MouseEvent) => {
+  }, [values, max, log, color, inner, height, cellWidth, cellHeight]);
+  const cellAt = (event: React.MouseEvent) => {
     const box = canvas.current!.getBoundingClientRect();
     return {
       row: Math.min(Math.max(Math.floor((event.clientY - box.top) / cellHeight), 0), rows.length - 1),
       column: Math.min(Math.max(Math.floor((event.clientX - box.left) / cellWidth), 0), columns.length - 1),
     };
   };
-  const across = brush && ([Math.min(...brush), Math.max(...brush)] as const);
+  const range = brush && ([Math.min(...brush), Math.max(...brush)] as const);
   const onKeyDown = (event: KeyboardEvent) => {
     if (!pointed) {
       return;
     }
-    const next = beside(pointed, event.key, rows.length - 1, columns.length - 1);
+    const next = neighborCell(pointed, event.key, rows.length - 1, columns.length - 1);
     if (next) {
       event.preventDefault();
       setPointed(next);
       setBrush(event.shiftKey && onBrush ? [brush?.[0] ?? pointed.column, next.column] : null);
     } else if (event.key === 'Enter' || event.key === ' ') {
       event.preventDefault();
-      if (across && across[1] > across[0]) {
-        onBrush?.(...across);
+      if (range && range[1] > range[0]) {
+        onBrush?.(...range);
       } else {
         onPick?.(pointed.row, pointed.column);
       }
@@ -96,18 +110,18 @@ export function Dense(props: DenseProps) {
     }
   };
   const value = pointed ? (values[pointed.row]?.[pointed.column] ?? null) : null;
-  const every = Math.max(1, Math.ceil(LINE / cellHeight));
-  const named = namedRows(rows.length, every, marked);
+  const rowsPerLabel = Math.max(1, Math.ceil(LINE_HEIGHT / cellHeight));
+  const labeled = labeledRows(rows.length, rowsPerLabel, highlightedRows);
   return (
     <>
-      {rulers && <Greatest {...{ values, columns, most, color, format, log, cellWidth }} />}
+      {rulers && <ColumnMaxima {...{ values, columns, max, color, format, log, cellWidth }} />}
       <div className={css.dense} style={{ height }}>
-        <div className={css.labels} style={{ width: LABEL }}>
-          {named.map(i => (
+        <div className={css.labels} style={{ width: LABEL_WIDTH }}>
+          {labeled.map(i => (
             <span
               key={i}
-              className={marked?.has(i) ? 'strong' : ''}
-              style={{ top: (i + 0.5) * cellHeight - LINE / 2 }}
+              className={highlightedRows?.has(i) ? 'strong' : ''}
+              style={{ top: (i + 0.5) * cellHeight - LINE_HEIGHT / 2 }}
               title={rows[i]}
             >
               {nouns.row}
@@ -121,12 +135,14 @@ export function Dense(props: DenseProps) {
           role="application"
           // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- an application has the keys
           tabIndex={0}
-          aria-label={`${title}: the arrow keys go from cell to cell${onPick ? ', Enter opens one' : ''}${
-            onBrush ? ', Shift and an arrow chooses columns' : ''
+          aria-label={`${title}: arrow keys move between cells${onPick ? ', Enter opens one' : ''}${
+            onBrush ? ', Shift+arrow selects columns' : ''
           }`}
           onFocus={() => {
             setFocused(true);
-            setPointed(at => at ?? { row: [...(marked ?? [])][0] ?? 0, column: markedColumn ?? 0 });
+            setPointed(
+              cell => cell ?? { row: [...(highlightedRows ?? [])][0] ?? 0, column: highlightedColumn ?? 0 },
+            );
           }}
           onBlur={() => {
             setFocused(false);
@@ -140,26 +156,26 @@ export function Dense(props: DenseProps) {
             onPointerDown={event => {
               if (onBrush && event.button === 0) {
                 event.currentTarget.setPointerCapture(event.pointerId);
-                const { column } = place(event);
+                const { column } = cellAt(event);
                 setBrush([column, column]);
               }
             }}
             onPointerMove={event => {
-              const at = place(event);
-              setPointed(at);
-              setBrush(from => from && [from[0], at.column]);
+              const cell = cellAt(event);
+              setPointed(cell);
+              setBrush(started => started && [started[0], cell.column]);
             }}
             onPointerUp={() => {
-              if (across && across[1] > across[0]) {
-                onBrush?.(...across);
+              if (range && range[1] > range[0]) {
+                onBrush?.(...range);
               }
             }}
             onPointerCancel={() => setBrush(null)}
             onMouseLeave={() => !focused && setPointed(null)}
             onClick={event => {
-              const at = place(event);
-              if (!across || across[0] === across[1]) {
-                onPick?.(at.row, at.column);
+              const cell = cellAt(event);
+              if (!range || range[0] === range[1]) {
+                onPick?.(cell.row, cell.column);
               }
               setBrush(null);
             }}
@@ -167,47 +183,54 @@ export function Dense(props: DenseProps) {
         </div>
         {focused && pointed && (
           <i
-            className={css.here}
+            className={css.current}
             data-part="cell-here"
             style={{
-              left: LABEL + pointed.column * cellWidth,
+              left: LABEL_WIDTH + pointed.column * cellWidth,
               top: pointed.row * cellHeight,
               width: Math.max(cellWidth, 3),
               height: Math.max(cellHeight, 3),
             }}
           />
         )}
-        {across && across[1] > across[0] && (
+        {range && range[1] > range[0] && (
           <i
             className={css.brush}
             data-part="brush"
-            style={{ left: LABEL + across[0] * cellWidth, width: (across[1] - across[0] + 1) * cellWidth }}
+            style={{ left: LABEL_WIDTH + range[0] * cellWidth, width: (range[1] - range[0] + 1) * cellWidth }}
           />
         )}
-        {markedColumn !== undefined && (
+        {highlightedColumn !== undefined && (
           <i
             className={css.mark}
             data-part="marked-column"
-            style={{ left: LABEL + markedColumn * cellWidth, width: Math.max(cellWidth, 2) }}
+            style={{ left: LABEL_WIDTH + highlightedColumn * cellWidth, width: Math.max(cellWidth, 2) }}
           />
         )}
       </div>
-      {rulers && <Names {...{ columns, cellWidth, inner }} />}
-      <p className={`${css.said} dim`} style={{ height: HEAD }} role="status">
-        {across && across[1] > across[0]
-          ? `${nouns.columns}${columns[across[0]]} to ${columns[across[1]]}`
+      {rulers && <ColumnNames {...{ columns, cellWidth, inner }} />}
+      <p className={`${css.status} dim`} style={{ height: STATUS_HEIGHT }} role="status">
+        {range && range[1] > range[0]
+          ? `${nouns.columns}${columns[range[0]]} to ${columns[range[1]]}`
           : pointed
-            ? `${nouns.row}${rows[pointed.row]}, ${nouns.column}${columns[pointed.column]}: ${value === null ? 'not known' : format(value)}`
+            ? `${nouns.row}${rows[pointed.row]}, ${nouns.column}${columns[pointed.column]}: ${value === null ? 'unknown' : format(value)}`
             : `${nouns.columns}${columns[0]} to ${columns[columns.length - 1]}, left to right${
-                log ? `; palest ${format(least(most))} and less, fullest ${format(most)}, logarithmic` : ''
-              }${onBrush ? '; drag across columns to see them alone' : ''}`}
+                log
+                  ? `; log scale, lightest up to ${format(logScaleMin(max))}, strongest at ${format(max)}`
+                  : ''
+              }${onBrush ? '; drag across columns to show only them' : ''}`}
       </p>
     </>
   );
 }
 
-/** The cell that a key leads to; undefined for other keys. */
-function beside({ row, column }: Cell, key: string, lastRow: number, lastColumn: number): Cell | undefined {
+/** Return the cell that a key moves to, or undefined for other keys. */
+function neighborCell(
+  { row, column }: Cell,
+  key: string,
+  lastRow: number,
+  lastColumn: number,
+): Cell | undefined {
   switch (key) {
     case 'ArrowUp':
       return { row: Math.max(row - 1, 0), column };
@@ -226,27 +249,27 @@ function beside({ row, column }: Cell, key: string, lastRow: number, lastColumn:
   }
 }
 
-type GreatestProps = Pick<Props, 'values' | 'columns' | 'most' | 'color' | 'format' | 'log'> & {
+type ColumnMaximaProps = Pick<HeatMapProps, 'values' | 'columns' | 'max' | 'color' | 'format' | 'log'> & {
   cellWidth: number;
 };
 
-/** The greatest value of every column as a bar; the highest of them says how much it is. */
-function Greatest({ values, columns, most, color, format, log, cellWidth }: GreatestProps) {
+/** The greatest value of every column as a bar; the highest bar has its value beside it. */
+function ColumnMaxima({ values, columns, max, color, format, log, cellWidth }: ColumnMaximaProps) {
   const maxima = columnMaxima(values, columns.length);
   const highest = maxima.reduce<number>(
-    (best, value, at) => ((value ?? -1) > (maxima[best] ?? -1) ? at : best),
+    (best, value, i) => ((value ?? -1) > (maxima[best] ?? -1) ? i : best),
     0,
   );
-  const right = highest > columns.length / 2;
+  const labelOnLeft = highest > columns.length / 2;
   return (
-    <div className={css.greatest} style={{ marginLeft: LABEL }} data-part="column-maxima">
-      {maxima.map((value, at) => (
+    <div className={css.maxima} style={{ marginLeft: LABEL_WIDTH }} data-part="column-maxima">
+      {maxima.map((value, i) => (
         <i
-          key={columns[at]}
+          key={columns[i]}
           style={{
-            left: at * cellWidth,
+            left: i * cellWidth,
             width: Math.max(cellWidth - (cellWidth > 6 ? 2 : 0), 1),
-            height: `${100 * strength(value ?? 0, most, log)}%`,
+            height: `${100 * colorStrength(value ?? 0, max, log)}%`,
             background: `var(${color})`,
           }}
         />
@@ -255,8 +278,8 @@ function Greatest({ values, columns, most, color, format, log, cellWidth }: Grea
         <span
           className="num"
           style={{
-            left: right ? undefined : (highest + 1) * cellWidth + 4,
-            right: right ? `calc(100% - ${highest * cellWidth - 4}px)` : undefined,
+            left: labelOnLeft ? undefined : (highest + 1) * cellWidth + 4,
+            right: labelOnLeft ? `calc(100% - ${highest * cellWidth - 4}px)` : undefined,
           }}
         >
           {format(maxima[highest])}
@@ -266,8 +289,8 @@ function Greatest({ values, columns, most, color, format, log, cellWidth }: Grea
   );
 }
 
-/** Names of columns where there is room for them. */
-function Names({
+/** The names of as many columns as fit. */
+function ColumnNames({
   columns,
   cellWidth,
   inner,
@@ -276,14 +299,14 @@ function Names({
   cellWidth: number;
   inner: number;
 }) {
-  const every = roundNumber(NAME / cellWidth);
-  const named = columns.flatMap((name, at) =>
-    at % every === 0 && (at + every / 2) * cellWidth < inner ? [[name, at] as const] : [],
+  const interval = roundUp(COLUMN_NAME_WIDTH / cellWidth);
+  const labeled = columns.flatMap((name, i) =>
+    i % interval === 0 && (i + interval / 2) * cellWidth < inner ? [[name, i] as const] : [],
   );
   return (
-    <div className={css.names} style={{ marginLeft: LABEL }} data-part="column-names">
-      {named.map(([name, at]) => (
-        <span key={name} style={{ left: at * cellWidth, maxWidth: every * cellWidth - 8 }} title={name}>
+    <div className={css.names} style={{ marginLeft: LABEL_WIDTH }} data-part="column-names">
+      {labeled.map(([name, i]) => (
+        <span key={name} style={{ left: i * cellWidth, maxWidth: interval * cellWidth - 8 }} title={name}>
           {name}
         </span>
       ))}

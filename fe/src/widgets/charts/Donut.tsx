@@ -24,7 +24,7 @@ interface Props {
   format: (value: number) => string;
   /** Opens what a part counts. */
   onPick: (key: string) => void;
-  picked?: string | undefined;
+  selectedKey?: string | undefined;
 }
 
 /** Pixels that a line needs beside its name: one less than the style sheet asks for, as widths are whole here. */
@@ -47,7 +47,7 @@ const ring = (values: number[], others: number): PieArcDatum<number>[] =>
   pie<number>().sort(null)([...values, others]);
 
 /** A ring of the largest shares with its legend; all parts together are the whole. */
-export function Donut({ title, note, shares, top, color, format, onPick, picked }: Props) {
+export function Donut({ title, note, shares, top, color, format, onPick, selectedKey: picked }: Props) {
   const { ref, width } = useWidth<HTMLOListElement>();
   const [listed, setListed] = useState(false);
   const sorted = useMemo(

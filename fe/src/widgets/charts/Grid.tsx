@@ -6,7 +6,7 @@ interface Props {
   label: (value: number) => string;
 }
 
-/** Lines across a chart, each with its value on the left. */
+/** Horizontal lines across a chart, each with its value on the left. */
 export function Grid({ ticks, y, left, right, label }: Props) {
   return ticks.map(tick => (
     <g key={tick}>

@@ -1,6 +1,6 @@
 import { scaleLinear } from 'd3-scale';
 import { exactDuration, formatCount, formatDuration, formatNumber, timeUnit } from '../../base/format';
-import { roundValues } from '../../base/ticks';
+import { roundTickValues } from '../../base/ticks';
 import { useWidth } from './useWidth';
 import css from './Histogram.module.css';
 
@@ -11,33 +11,35 @@ export interface Outlier {
 
 interface Props {
   title: string;
-  /** Edges of the bins, one more than counts; ns. */
+  /** Edges of the bins in ns; one more than `counts`. */
   edges: number[];
   counts: number[];
   median: number;
   p95: number;
-  /** Single values far from the rest, each with its event. */
+  /** Values far from the rest, each with its event. */
   outliers: Outlier[];
-  /** Of what the durations are of. */
+  /** The color of the category of the events. */
   color: string;
   onOutlier: (outlier: Outlier) => void;
 }
 
 const HEIGHT = 112;
-const TOP = 18;
-const BOTTOM = 18;
+const TOP_MARGIN = 18;
+const BOTTOM_MARGIN = 18;
+/** Average width of a letter of a label, px. */
+const LETTER_WIDTH = 6.2;
 
-/** How the durations are spread; outliers are marked and lead to their place on the timeline. */
+/** The distribution of durations; outliers are circles that open their event on the timeline. */
 export function Histogram({ title, edges, counts, median, p95, outliers, color, onOutlier }: Props) {
   const { ref, width } = useWidth();
   const low = edges[0] ?? 0;
   const high = Math.max(edges[edges.length - 1] ?? 1, low + 1);
-  const most = Math.max(...counts, 1);
+  const maxCount = Math.max(...counts, 1);
   const x = scaleLinear([low, high], [0, width]);
-  const floor = HEIGHT - BOTTOM;
+  const floor = HEIGHT - BOTTOM_MARGIN;
   const { scale, unit } = timeUnit(high);
-  const ticks = roundValues(low, high, Math.max(2, Math.floor(width / 130)), scale);
-  const near = x(p95) - x(median) < 110;
+  const ticks = roundTickValues(low, high, Math.max(2, Math.floor(width / 130)), scale);
+  const labelsOverlap = x(p95) - x(median) < 110;
   return (
     <div ref={ref} className={css.histogram} data-part="histogram" style={{ minHeight: HEIGHT }}>
       {width > 0 && (
@@ -46,26 +48,32 @@ export function Histogram({ title, edges, counts, median, p95, outliers, color, 
           height={HEIGHT}
           role="group"
           aria-label="Distribution of the durations"
-          data-picture={`${title}, ${unit}; heights are how many`}
+          data-picture={`${title}, ${unit}; counts per bin`}
         >
           {counts.map((count, i) => {
             const left = x(edges[i]!);
             const size = Math.max(x(edges[i + 1]!) - left - 1, 1);
-            const height = count === 0 ? 0 : Math.max(((floor - TOP) * count) / most, 1.5);
+            const height = count === 0 ? 0 : Math.max(((floor - TOP_MARGIN) * count) / maxCount, 1.5);
             return (
               <g key={edges[i]}>
                 <rect fill={color} x={left} y={floor - height} width={size} height={height} />
-                <rect className={css.hit} x={left} y={TOP} width={size + 1} height={floor - TOP}>
+                <rect
+                  className={css.hit}
+                  x={left}
+                  y={TOP_MARGIN}
+                  width={size + 1}
+                  height={floor - TOP_MARGIN}
+                >
                   <title>{`${formatDuration(edges[i]!)} to ${formatDuration(edges[i + 1]!)}: ${formatCount(count)}`}</title>
                 </rect>
               </g>
             );
           })}
           <line className="axis" x1={0} x2={width} y1={floor + 0.5} y2={floor + 0.5} />
-          <Line at={x(median)} label={`median ${formatDuration(median)}`} width={width} side="left" />
-          <Line
-            at={x(p95)}
-            label={near && x(p95) > width - 90 ? '' : `p95 ${formatDuration(p95)}`}
+          <MarkerLine x={x(median)} label={`median ${formatDuration(median)}`} width={width} side="left" />
+          <MarkerLine
+            x={x(p95)}
+            label={labelsOverlap && x(p95) > width - 90 ? '' : `p95 ${formatDuration(p95)}`}
             width={width}
             side="right"
           />
@@ -78,7 +86,7 @@ export function Histogram({ title, edges, counts, median, p95, outliers, color, 
               r={4}
               role="button"
               tabIndex={0}
-              aria-label={`Outlier of ${formatDuration(outlier.value)}: show on the timeline`}
+              aria-label={`Outlier, ${formatDuration(outlier.value)}: show on the timeline`}
               onClick={() => onOutlier(outlier)}
               onKeyDown={event => (event.key === 'Enter' || event.key === ' ') && onOutlier(outlier)}
             >
@@ -103,23 +111,24 @@ export function Histogram({ title, edges, counts, median, p95, outliers, color, 
   );
 }
 
-function Line({
-  at,
+/** A vertical line with a label on the preferred side, if the label fits there. */
+function MarkerLine({
+  x,
   label,
   width,
   side,
 }: {
-  at: number;
+  x: number;
   label: string;
   width: number;
   side: 'left' | 'right';
 }) {
-  const room = 6.2 * label.length;
-  const left = side === 'left' ? at > room : at + room > width;
+  const labelWidth = LETTER_WIDTH * label.length;
+  const labelOnLeft = side === 'left' ? x > labelWidth : x + labelWidth > width;
   return (
     <g>
-      <line className={css.markLine} x1={at} x2={at} y1={6} y2={HEIGHT - BOTTOM} />
-      <text className="soft" x={at + (left ? -4 : 4)} y={12} textAnchor={left ? 'end' : 'start'}>
+      <line className={css.markLine} x1={x} x2={x} y1={6} y2={HEIGHT - BOTTOM_MARGIN} />
+      <text className="soft" x={x + (labelOnLeft ? -4 : 4)} y={12} textAnchor={labelOnLeft ? 'end' : 'start'}>
         {label}
       </text>
     </g>

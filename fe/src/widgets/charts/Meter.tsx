@@ -1,5 +1,6 @@
 import css from './Meter.module.css';
-/** A share as a bar. */
+
+/** A bar filled to a share of its width. */
 export function Meter({ ratio, color }: { ratio: number; color: string }) {
   return (
     <span className={css.meter} aria-hidden="true">

@@ -1,19 +1,19 @@
-import { charts, savePng, saveSvg } from '../../base/browser/picture';
+import { findCharts, savePng, saveSvg } from '../../base/browser/picture';
 import { Button } from '../inputs/Button';
 import { Icon } from '../Icon';
 
-/** Saves the charts of the panel or figure that these buttons are in, under a name that tells them from the others. */
+/** Buttons that save the charts of the panel or figure around them; `name` becomes part of the file name. */
 export function SavePicture({ name }: { name: string }) {
-  const drawn = (button: Element) => charts(button.closest('.panel, figure')!);
+  const chartsAround = (button: Element) => findCharts(button.closest('.panel, figure')!);
   return (
     <>
       <Button
         look="quiet"
-        title="Save the picture as SVG"
+        title="Save the chart as SVG"
         onClick={({ currentTarget }) => {
-          const found = drawn(currentTarget);
-          if (found.length > 0) {
-            saveSvg(name, found);
+          const charts = chartsAround(currentTarget);
+          if (charts.length > 0) {
+            saveSvg(name, charts);
           }
         }}
       >
@@ -21,11 +21,11 @@ export function SavePicture({ name }: { name: string }) {
       </Button>
       <Button
         look="quiet"
-        title="Save the picture as PNG"
+        title="Save the chart as PNG"
         onClick={({ currentTarget }) => {
-          const found = drawn(currentTarget);
-          if (found.length > 0) {
-            void savePng(name, found);
+          const charts = chartsAround(currentTarget);
+          if (charts.length > 0) {
+            void savePng(name, charts);
           }
         }}
       >

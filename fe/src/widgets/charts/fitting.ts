@@ -1,5 +1,5 @@
 // Names in lines of the size of a legend, cut only where they do not fit.
-import { shortenedApart } from '../../base/text';
+import { shortenDistinct } from '../../base/text';
 
 /** Pixels that a text takes. */
 export type Measure = (text: string) => number;
@@ -24,7 +24,7 @@ export function legendMeasure(): Measure {
 export function fitting(names: readonly string[], room: number, measure: Measure): string[] {
   const long = names.map(name => measure(name) > room);
   for (let letters = Math.floor(room / LETTER); letters >= LEAST; letters--) {
-    const short = shortenedApart(names, letters);
+    const short = shortenDistinct(names, letters);
     if (short.every((text, i) => !long[i] || measure(text) <= room)) {
       return names.map((name, i) => (long[i] ? short[i]! : name));
     }

@@ -1,25 +1,59 @@
-// What the two forms of a heat map share: measures, how strong a color is, which names have room.
+// What both forms of a heat map share: their props, sizes, the strength of a color, and which names are drawn.
 
-export const ROW = 28;
-export const LABEL = 66;
-export const TALLEST = 300;
+export interface HeatMapProps {
+  title: string;
+  rows: readonly string[];
+  columns: readonly string[];
+  /** By row, then by column; null where the value is unknown. */
+  values: readonly (readonly (number | null)[])[];
+  /** The value of the strongest color; maps side by side share it. */
+  max: number;
+  /** The name of a CSS variable. */
+  color: string;
+  format: (value: number) => string;
+  /** Rows whose names are bold. */
+  highlightedRows?: ReadonlySet<number>;
+  /** The column with a frame around it. */
+  highlightedColumn?: number;
+  /** The words in front of the name of a row, of a column, and of a range of columns. */
+  nouns?: HeatMapNouns;
+  onPick?: (row: number, column: number) => void;
+  /** Color by the logarithm, so that values far below `max` can be told apart. */
+  log?: boolean;
+  /** Draw the maximum of each column above the map and the names of columns below it. */
+  rulers?: boolean;
+  /** A range of columns was selected by dragging; both ends are included. */
+  onBrush?: (first: number, last: number) => void;
+}
 
-/** So many times below the greatest, the palest color of a logarithmic scale is reached. */
+export interface HeatMapNouns {
+  row: string;
+  column: string;
+  columns: string;
+}
+
+export const ROW_HEIGHT = 28;
+/** Width of the names of rows, px. */
+export const LABEL_WIDTH = 66;
+/** Greatest height of a map whose rows are all `ROW_HEIGHT` high, px. */
+export const MAX_HEIGHT = 300;
+
+/** Powers of ten between the strongest and the lightest color of a logarithmic scale. */
 const DECADES = 3;
 
-/** The least value that a logarithmic scale tells from nothing. */
-export const least = (most: number): number => most / 10 ** DECADES;
+/** Return the value at and below which a logarithmic scale shows its lightest color. */
+export const logScaleMin = (max: number): number => max / 10 ** DECADES;
 
-/** 0 to 1: how strong the color of a value is. */
-export function strength(value: number, most: number, log = false): number {
-  if (most <= 0 || value <= 0) {
+/** Return how strong the color of `value` is, from 0 to 1. */
+export function colorStrength(value: number, max: number, log = false): number {
+  if (max <= 0 || value <= 0) {
     return 0;
   }
-  const share = log ? 1 + Math.log10(value / most) / DECADES : value / most;
+  const share = log ? 1 + Math.log10(value / max) / DECADES : value / max;
   return Math.min(Math.max(share, 0), 1);
 }
 
-/** The greatest known value of each of `count` columns, null without any. */
+/** Return the greatest known value of each of `count` columns, or null for a column without any. */
 export function columnMaxima(
   values: readonly (readonly (number | null)[])[],
   count: number,
@@ -30,25 +64,29 @@ export function columnMaxima(
   });
 }
 
-/** The least of 1, 2, 5, 10, 20, ... that is not below `atLeast`. */
-export function roundNumber(atLeast: number): number {
-  const power = 10 ** Math.max(Math.floor(Math.log10(atLeast)), 0);
-  return [1, 2, 5, 10].map(each => each * power).find(each => each >= atLeast)!;
+/** Return the smallest of 1, 2, 5, 10, 20, ... that is at least `min`. */
+export function roundUp(min: number): number {
+  const power = 10 ** Math.max(Math.floor(Math.log10(min)), 0);
+  return [1, 2, 5, 10].map(factor => factor * power).find(value => value >= min)!;
 }
 
-/** Rows with room for their name beside the map: the marked ones, and every n-th that keeps clear of those. */
-export function namedRows(count: number, every: number, marked: ReadonlySet<number> = new Set()): number[] {
-  const named: number[] = [];
-  for (const row of [...marked].sort((a, b) => a - b)) {
-    if (row < count && (named.length === 0 || row - named[named.length - 1]! >= every)) {
-      named.push(row);
+/** Return the rows whose names are drawn: highlighted ones, and every n-th row at least `every` rows away from those. */
+export function labeledRows(
+  count: number,
+  every: number,
+  highlighted: ReadonlySet<number> = new Set(),
+): number[] {
+  const labeled: number[] = [];
+  for (const row of [...highlighted].sort((a, b) => a - b)) {
+    if (row < count && (labeled.length === 0 || row - labeled[labeled.length - 1]! >= every)) {
+      labeled.push(row);
     }
   }
-  const first = [...named];
+  const first = [...labeled];
   for (let row = 0; row < count; row += every) {
     if (first.every(other => Math.abs(other - row) >= every)) {
-      named.push(row);
+      labeled.push(row);
     }
   }
-  return named.sort((a, b) => a - b);
+  return labeled.sort((a, b) => a - b);
 }

@@ -1,6 +1,6 @@
 import { useElementSize } from '@mantine/hooks';
 
-/** The width of an element in whole pixels, for drawings that fill it; 0 until it is known. */
+/** Return a ref and the width of its element in whole pixels, 0 until it has been measured. */
 export function useWidth<T extends HTMLElement = HTMLDivElement>() {
   const { ref, width } = useElementSize<T>();
   return { ref, width: Math.floor(width) };

@@ -1,7 +1,7 @@
 import { UnstyledButton } from '@mantine/core';
 import type { ComponentProps } from 'react';
 
-/** The classes in styles/controls.css; a bare button is styled by the component that it is a part of. */
+/** Classes in styles/controls.css; a bare button is styled by the component that contains it. */
 const LOOKS = {
   framed: 'button',
   quiet: 'button quiet',
@@ -16,7 +16,7 @@ interface Props extends ComponentProps<'button'> {
   look?: keyof typeof LOOKS;
 }
 
-/** What is pressed: a framed button unless it has another look. */
+/** A button, framed unless it has another look. */
 export function Button({ look = 'framed', className = '', ...rest }: Props) {
   return <UnstyledButton className={`${LOOKS[look]} ${className}`.trim() || undefined} {...rest} />;
 }

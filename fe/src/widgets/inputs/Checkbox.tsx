@@ -12,7 +12,7 @@ interface Props {
 
 const CLASSES = { body: css.body, labelWrapper: css.label, input: css.input, icon: css.icon };
 
-/** Whether something holds, before its name. */
+/** A checkbox in front of its label. */
 export function Checkbox({ title, onChange, ...rest }: Props) {
   return (
     <MantineCheckbox

@@ -16,7 +16,7 @@ const CLASSES = {
   indicator: css.indicator,
 };
 
-/** A few alternatives side by side, one of them chosen. */
+/** A few alternatives side by side, one of them selected. */
 export function Choice<T extends string>({ name, value, options, onPick }: Props<T>) {
   return (
     <SegmentedControl

@@ -10,18 +10,18 @@ interface Props {
   showLabel?: boolean;
 }
 
-/** Copies and says so, in place. */
+/** A button that copies text and then confirms it in its label. */
 export function CopyButton({ text, label, icon = 'copy', showLabel = false }: Props) {
   const [done, setDone] = useState<boolean | null>(null);
   const copy = async () => {
     setDone(await copyText(text()));
     setTimeout(() => setDone(null), 1600);
   };
-  const said = done === null ? label : done ? 'Copied' : 'Copying is blocked here';
+  const status = done === null ? label : done ? 'Copied' : 'The browser blocked copying';
   return (
     <Button look={showLabel ? 'framed' : 'quiet'} onClick={copy} title={label} aria-label={label}>
       <Icon name={done ? 'check' : icon} size={14} />
-      {(showLabel || done !== null) && <span aria-live="polite">{said}</span>}
+      {(showLabel || done !== null) && <span aria-live="polite">{status}</span>}
     </Button>
   );
 }

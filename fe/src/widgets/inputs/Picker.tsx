@@ -2,7 +2,7 @@ import { Combobox, useCombobox } from '@mantine/core';
 import { useState } from 'react';
 import { Icon } from '../Icon';
 import { Button } from './Button';
-import { Listed, type Option } from './Listed';
+import { OptionList, type Option } from './OptionList';
 import css from './Picker.module.css';
 
 interface Props {
@@ -13,7 +13,7 @@ interface Props {
   onPick: (value: string) => void;
 }
 
-/** A searchable list behind a button; stays quick with thousands of options by showing the first matches. */
+/** A button that drops down a searchable list; with thousands of options, only the first matches are drawn. */
 export function Picker({ name, value, options, note, onPick }: Props) {
   const [search, setSearch] = useState('');
   const combobox = useCombobox({
@@ -28,7 +28,6 @@ export function Picker({ name, value, options, note, onPick }: Props) {
     },
   });
   const current = options.find(option => option.value === value);
-  const find = `Find a ${name.toLowerCase()}`;
   return (
     <Combobox
       store={combobox}
@@ -48,9 +47,9 @@ export function Picker({ name, value, options, note, onPick }: Props) {
           <Icon name="chevron" size={14} />
         </Button>
       </Combobox.Target>
-      <Listed
-        name={`${name}: what there is`}
-        find={find}
+      <OptionList
+        name={`${name} options`}
+        searchLabel={`Find a ${name.toLowerCase()}`}
         value={value}
         options={options}
         search={search}

@@ -6,9 +6,9 @@ import css from './SearchField.module.css';
 
 interface Props extends Omit<ComponentProps<'input'>, 'size' | 'onChange'> {
   placeholder: string;
-  /** What is wrong with the text: a sentence shown below it, or only that something is. */
+  /** What is wrong with the text, shown below it, or just true. */
   error?: string | boolean;
-  /** Behind the text: the key that leads here, a count, toggles. */
+  /** Drawn at the right end: the shortcut, a count, toggles. */
   tools: ReactNode;
   onChange: (text: string) => void;
 }
@@ -21,7 +21,7 @@ const CLASSES = {
   error: css.error,
 };
 
-/** What to look for, behind a magnifying glass, with the tools of the search in the same frame. */
+/** A search field with its tools in the same frame. */
 export function SearchField({ placeholder, error, tools, onChange, ...rest }: Props) {
   return (
     <TextInput
@@ -46,7 +46,7 @@ interface ToggleProps {
   onToggle: (pressed: boolean) => void;
 }
 
-/** Whether the text is a regular expression. */
+/** The toggle that makes the text a regular expression. */
 export function RegexToggle({ pressed, title, onToggle }: ToggleProps) {
   return (
     <Button

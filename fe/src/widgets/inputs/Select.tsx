@@ -2,61 +2,61 @@ import { Combobox, useCombobox } from '@mantine/core';
 import { useId, useMemo, useState, type KeyboardEvent } from 'react';
 import { Icon } from '../Icon';
 import { Button } from './Button';
-import { Listed } from './Listed';
+import { OptionList } from './OptionList';
 import css from './Select.module.css';
 
 interface Props<T extends string> {
   label: string;
-  /** What it is called where the label says too little or there is none. */
+  /** The accessible name, where the label is missing or too short. */
   name?: string;
   value: T;
   options: readonly (readonly [T, string])[];
   onChange: (value: T) => void;
 }
 
-/** From so many options on, the list has a field that narrows it. */
-const MANY = 13;
+/** Fewest options for which the list has a search field. */
+const MIN_SEARCHABLE = 13;
 
-/** A small choice beside its name. */
+/** A labeled button that drops down a list of options. */
 export function Select<T extends string>({ label, name = label, value, options, onChange }: Props<T>) {
   const id = useId();
   const [search, setSearch] = useState('');
-  const many = options.length >= MANY;
+  const searchable = options.length >= MIN_SEARCHABLE;
   const combobox = useCombobox({
     onDropdownOpen: () => {
-      if (many) {
+      if (searchable) {
         combobox.focusSearchInput();
       }
       combobox.selectActiveOption();
     },
     onDropdownClose: () => {
       combobox.resetSelectedOption();
-      if (many) {
+      if (searchable) {
         combobox.focusTarget();
       }
       setSearch('');
     },
   });
-  const listed = useMemo(() => options.map(([value, label]) => ({ value, label })), [options]);
+  const listOptions = useMemo(() => options.map(([value, label]) => ({ value, label })), [options]);
   const onKeyDown = (event: KeyboardEvent) => {
     if (!combobox.dropdownOpened) {
       return;
     }
-    // An open list keeps its keys: Escape closes it and no more, letters are no shortcuts of the page.
+    // Keys of an open list stay in it: Escape only closes the list, and letters are no shortcuts of the page.
     event.stopPropagation();
     if (event.key === 'Home' || event.key === 'End') {
-      event.preventDefault(); // The page stays where it is.
+      event.preventDefault(); // The page doesn't scroll.
       combobox.selectOption(event.key === 'Home' ? 0 : options.length - 1);
       return;
     }
     if (event.key.length !== 1 || event.key === ' ' || event.ctrlKey || event.metaKey || event.altKey) {
       return;
     }
-    const starts = ([, title]: readonly [T, string]) =>
+    const startsWithKey = ([, title]: readonly [T, string]) =>
       title.toLowerCase().startsWith(event.key.toLowerCase());
-    const after = combobox.getSelectedOptionIndex() + 1;
-    const next = options.findIndex((option, at) => at >= after && starts(option));
-    const found = next < 0 ? options.findIndex(starts) : next;
+    const start = combobox.getSelectedOptionIndex() + 1;
+    const next = options.findIndex((option, i) => i >= start && startsWithKey(option));
+    const found = next < 0 ? options.findIndex(startsWithKey) : next;
     if (found >= 0) {
       combobox.selectOption(found);
     }
@@ -87,7 +87,7 @@ export function Select<T extends string>({ label, name = label, value, options, 
             onClick={() => combobox.toggleDropdown()}
             onKeyDown={onKeyDown}
             onBlur={event => {
-              if (!many && !event.relatedTarget?.closest('[role=listbox]')) {
+              if (!searchable && !event.relatedTarget?.closest('[role=listbox]')) {
                 combobox.closeDropdown();
               }
             }}
@@ -96,11 +96,11 @@ export function Select<T extends string>({ label, name = label, value, options, 
             <Icon name="chevron" size={12} />
           </Button>
         </Combobox.Target>
-        <Listed
-          name={`${name}: what there is`}
-          find={many ? `Find: ${name.toLowerCase()}` : undefined}
+        <OptionList
+          name={`${name} options`}
+          searchLabel={searchable ? `Find: ${name.toLowerCase()}` : undefined}
           value={value}
-          options={listed}
+          options={listOptions}
           search={search}
           onSearch={text => {
             setSearch(text);

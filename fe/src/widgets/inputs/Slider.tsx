@@ -5,7 +5,7 @@ interface Props {
   label: string;
   value: number;
   step: number;
-  /** Of a value, for the eye and for a screen reader. */
+  /** The text of a value, also for screen readers. */
   format: (value: number) => string;
   onChange: (value: number) => void;
 }
@@ -18,7 +18,7 @@ const CLASSES = {
   thumb: css.thumb,
 };
 
-/** A share from 0 to 100 that is set by dragging or with the arrow keys. */
+/** A slider from 0 to 100. */
 export function Slider({ label, value, step, format, onChange }: Props) {
   return (
     <div className={css.field}>

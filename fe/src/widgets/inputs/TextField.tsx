@@ -3,17 +3,18 @@ import type { ReactNode } from 'react';
 import css from './TextField.module.css';
 
 interface Props {
-  /** Above the field; a field without it is named by `name`. */
+  /** Above the field. */
   label?: ReactNode;
+  /** The accessible name of a field without a label. */
   name?: string;
   value: string;
   placeholder: string;
-  /** In the type of code: a path, a pattern. */
+  /** In a monospaced font, for paths and patterns. */
   mono?: boolean;
   onChange: (value: string) => void;
 }
 
-/** A line of text. */
+/** A field for one line of text. */
 export function TextField({ label, name, mono = false, onChange, ...rest }: Props) {
   return (
     <TextInput

@@ -28,10 +28,10 @@ it('a choice is a group of radio buttons under its name', () => {
   expect(onPick.mock.calls).toEqual([['device']]);
 });
 
-it('a select is named by its label, and its list is worked by keys that nothing else hears', async () => {
+it('a select is named by its label, and keys pressed in its open list reach nothing else', async () => {
   const onChange = vi.fn();
-  const heard = vi.fn();
-  document.body.addEventListener('keydown', heard);
+  const onPageKey = vi.fn();
+  document.body.addEventListener('keydown', onPageKey);
   draw(<Select label="Time" value="host" options={OPTIONS} onChange={onChange} />);
   const select = screen.getByRole('combobox', { name: 'Time' });
   expect([select.textContent, select.getAttribute('aria-expanded')]).toEqual(['Host time', 'false']);
@@ -39,11 +39,11 @@ it('a select is named by its label, and its list is worked by keys that nothing 
   expect(await screen.findByRole('option', { name: 'Host time' })).toBeTruthy();
   expect(select.getAttribute('aria-expanded')).toBe('true');
   fireEvent.keyDown(select, { key: 'd', code: 'KeyD' });
-  expect(heard).not.toHaveBeenCalled();
+  expect(onPageKey).not.toHaveBeenCalled();
   fireEvent.keyDown(select, { key: 'Enter', code: 'Enter' });
   expect(onChange.mock.calls).toEqual([['device']]);
   expect(select.getAttribute('aria-expanded')).toBe('false');
-  document.body.removeEventListener('keydown', heard);
+  document.body.removeEventListener('keydown', onPageKey);
 });
 
 it.each([
@@ -62,7 +62,7 @@ it.each([
   expect(onChange.mock.calls).toEqual(picked);
 });
 
-it('a select of many options narrows them by a search', async () => {
+it('a select of many options has a search field', async () => {
   const onChange = vi.fn();
   const steps = Array.from({ length: 20 }, (_, at) => [String(at), `step ${at}`] as const);
   draw(<Select label="Step" value="0" options={steps} onChange={onChange} />);
@@ -72,14 +72,14 @@ it('a select of many options narrows them by a search', async () => {
   expect(onChange.mock.calls).toEqual([['17']]);
 });
 
-it('a checkbox is named by its label and says what it becomes', () => {
+it('a checkbox is named by its label and reports its new value', () => {
   const onChange = vi.fn();
   draw(<Checkbox label="Calls" checked={false} onChange={onChange} />);
   fireEvent.click(screen.getByLabelText('Calls'));
   expect(onChange.mock.calls).toEqual([[true]]);
 });
 
-it('a slider says its value in words and follows the arrow keys', () => {
+it('a slider announces its value as text and follows the arrow keys', () => {
   const onChange = vi.fn();
   draw(<Slider label="Less time" value={50} step={5} format={value => `${value}%`} onChange={onChange} />);
   const slider = screen.getByRole('slider', { name: 'Less time' });
@@ -88,20 +88,20 @@ it('a slider says its value in words and follows the arrow keys', () => {
   expect(onChange.mock.calls).toEqual([[55]]);
 });
 
-it('a text field hands on its text', () => {
+it('a text field reports its text', () => {
   const onChange = vi.fn();
   draw(<TextField name="Prefix" value="/a" placeholder="/prefix/" onChange={onChange} />);
   fireEvent.change(screen.getByLabelText('Prefix'), { target: { value: '/b' } });
   expect(onChange.mock.calls).toEqual([['/b']]);
 });
 
-it('a search says what is wrong with its text', () => {
+it('a search field shows what is wrong with its text', () => {
   draw(<SearchField placeholder="Filter" value="(" error="Not a pattern" tools={null} onChange={() => {}} />);
   expect(screen.getByRole('alert').textContent).toBe('Not a pattern');
   expect(screen.getByLabelText('Filter').getAttribute('aria-invalid')).toBe('true');
 });
 
-it('a button submits no form and has the look asked for', () => {
+it('a button submits no form and has the requested look', () => {
   draw(<Button look="quiet">Close</Button>);
   const button = screen.getByRole<HTMLButtonElement>('button', { name: 'Close' });
   expect(button.type).toBe('button');

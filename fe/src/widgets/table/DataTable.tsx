@@ -1,5 +1,19 @@
-// The table of every view: sorts, searches, hides columns, scrolls through hundreds of thousands of rows.
-import { useTable, type ColumnVisibilityState, type ExpandedState } from '@tanstack/react-table';
+// The table of every view: sorts, searches, hides columns, and scrolls through hundreds of thousands of rows.
+import {
+  columnFilteringFeature,
+  columnVisibilityFeature,
+  createExpandedRowModel,
+  createFilteredRowModel,
+  createSortedRowModel,
+  globalFilteringFeature,
+  rowExpandingFeature,
+  rowSortingFeature,
+  tableFeatures,
+  useTable,
+  type ColumnDef,
+  type ColumnVisibilityState,
+  type ExpandedState,
+} from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {
   useCallback,
@@ -10,57 +24,65 @@ import {
   type MouseEvent,
   type ReactNode,
 } from 'react';
-import { Button } from '../inputs/Button';
-import { toCsv } from '../../base/csv';
-import { formatCount, plural } from '../../base/format';
-import { saveFile } from '../../base/browser/save';
-import { useKept, useKeptScroll } from '../../state/kept';
 import { readSetting, writeSetting } from '../../base/browser/settings';
+import { formatCount, plural } from '../../base/format';
+import { useKept, useKeptScroll } from '../../state/kept';
 import { Icon } from '../Icon';
-import { ColumnMenu } from './ColumnMenu';
-import { CellContent, csvCell, gridOf, isText, ROW, type Column } from './columns';
-import { allText, definition, features } from './model';
-import { matcher, type Search } from './search';
+import { Button } from '../inputs/Button';
+import { CellContent, gridLayout, isText, ROW_HEIGHT, saveCsv, type Column } from './columns';
+import { createMatcher, type Search } from './search';
 import { SearchBox } from './SearchBox';
-import { TableHead, type Sort } from './TableHead';
+import { ColumnMenu, TableHead, type Sort } from './TableHead';
 import css from './Table.module.css';
 
 export type { Sort };
 
+const features = tableFeatures({
+  columnFilteringFeature,
+  columnVisibilityFeature,
+  globalFilteringFeature,
+  rowExpandingFeature,
+  rowSortingFeature,
+  expandedRowModel: createExpandedRowModel(),
+  filteredRowModel: createFilteredRowModel(),
+  sortedRowModel: createSortedRowModel(),
+});
+
 interface Props<R> {
-  /** Names the table in settings and in the file that is saved. */
+  /** The name of the table in the settings and in saved files. */
   name: string;
   rows: R[];
   columns: Column<R>[];
-  /** Distinct for every row. */
+  /** Return a key that is different for every row. */
   rowKey: (row: R) => string;
-  /** What a search looks at; by default every text column. */
+  /** Return the text that a search looks at; by default that of all text columns. */
   searchText?: (row: R) => string;
   selected?: string;
   onSelect?: (row: R | undefined) => void;
-  /** A double click or Enter. */
+  /** A row was double-clicked, or Enter was pressed on it. */
   onOpen?: (row: R) => void;
   sort: Sort | undefined;
   onSort: (sort: Sort | undefined) => void;
   search: Search;
   onSearch: (search: Search) => void;
   placeholder: string;
-  /** Whether `f` jumps into the search. */
+  /** Whether `f` focuses the search. */
   hotkey?: boolean;
-  /** Rows below a row; the table then is a tree. */
+  /** Return the rows below a row, which makes the table a tree. */
   childRows?: (row: R) => R[] | undefined;
-  /** Keys of the rows that are open at first. */
-  unfolded?: string[];
-  /** Left of the search, right of it, below the rows. */
+  /** Keys of the rows that are expanded at first. */
+  initiallyExpanded?: string[];
+  /** Drawn after the search field. */
   before?: ReactNode;
+  /** Drawn before the buttons at the right end. */
   tools?: ReactNode;
-  /** What stands below it; of the rows that pass the search, where it adds them up. */
+  /** Drawn below the table; a function gets the rows that match the search. */
   foot?: ReactNode | ((rows: R[]) => ReactNode);
-  /** What is said where there is no row at all. */
+  /** Drawn where the table has no rows. */
   empty?: ReactNode;
-  /** What a row is, and what several are if an s is not enough. */
+  /** What a row is, and its plural if that isn't formed with an s. */
   noun?: string;
-  many?: string;
+  nounPlural?: string;
 }
 
 export function DataTable<R extends object>(props: Props<R>) {
@@ -72,19 +94,19 @@ export function DataTable<R extends object>(props: Props<R>) {
     ...(readSetting(`columns.${name}`) as ColumnVisibilityState | undefined),
   }));
   const [expanded, setExpanded] = useKept<ExpandedState>(`rows of ${name}`, () =>
-    Object.fromEntries((props.unfolded ?? []).map(key => [key, true])),
+    Object.fromEntries((props.initiallyExpanded ?? []).map(key => [key, true])),
   );
-  const definitions = useMemo(() => columns.map(column => definition(column)), [columns]);
-  const textOf = useMemo(() => props.searchText ?? allText(columns), [props.searchText, columns]);
-  const wanted = useMemo(() => matcher(search), [search]);
-  const searching = search.text !== '' && wanted.error === undefined;
+  const definitions = useMemo(() => columns.map(column => toColumnDef(column)), [columns]);
+  const textOf = useMemo(() => props.searchText ?? textOfColumns(columns), [props.searchText, columns]);
+  const matcher = useMemo(() => createMatcher(search), [search]);
+  const searching = search.text !== '' && matcher.error === undefined;
   const first = columns[0]!.id;
   const isTree = props.childRows !== undefined;
-  // The table sorts and filters anew when these are other objects, so they must only change with what they say.
+  // A new object makes the table sort and filter again, so these are the same object while their content is the same.
   const sorting = useMemo(() => (sort ? [{ id: sort.id, desc: sort.descending }] : []), [sort]);
   const globalFilterFn = useCallback(
-    (row: { original: R }) => wanted.test(textOf(row.original)),
-    [wanted, textOf],
+    (row: { original: R }) => matcher.test(textOf(row.original)),
+    [matcher, textOf],
   );
 
   const table = useTable<typeof features, R>({
@@ -97,7 +119,7 @@ export function DataTable<R extends object>(props: Props<R>) {
       sorting,
       columnVisibility: visibility,
       expanded: searching && props.childRows ? true : expanded,
-      globalFilter: searching && isTree ? wanted : undefined,
+      globalFilter: searching && isTree ? matcher : undefined,
     },
     onExpandedChange: setExpanded,
     globalFilterFn,
@@ -107,17 +129,17 @@ export function DataTable<R extends object>(props: Props<R>) {
   });
 
   const sorted = table.getRowModel().rows;
-  // A tree keeps the rows around a hit, which the table knows; a list is searched in the order it already has.
+  // In a tree, the library keeps the ancestors of matching rows; a list is filtered here in its sorted order.
   const shown = useMemo(
-    () => (searching && !isTree ? sorted.filter(row => wanted.test(textOf(row.original))) : sorted),
-    [sorted, searching, isTree, wanted, textOf],
+    () => (searching && !isTree ? sorted.filter(row => matcher.test(textOf(row.original))) : sorted),
+    [sorted, searching, isTree, matcher, textOf],
   );
   const visible = columns.filter(column => visibility[column.id] !== false);
-  const grid = gridOf(visible);
+  const grid = gridLayout(visible);
   const virtual = useVirtualizer({
     count: shown.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW,
+    estimateSize: () => ROW_HEIGHT,
     overscan: 12,
   });
 
@@ -133,7 +155,7 @@ export function DataTable<R extends object>(props: Props<R>) {
     }
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / ROW) - 2);
+    const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / ROW_HEIGHT) - 2);
     const targets: Record<string, number> = {
       ArrowDown: position + 1,
       ArrowUp: position < 0 ? 0 : position - 1,
@@ -164,18 +186,15 @@ export function DataTable<R extends object>(props: Props<R>) {
     return index === undefined ? undefined : shown[Number(index)];
   };
   const save = () => {
-    // Of a tree all rows, folded or not, each below the one that it is a part of.
+    // A tree is saved with all rows, expanded or not, each below its parent.
     type Row = (typeof shown)[number];
-    const whole = (rows: readonly Row[]): Row[] => rows.flatMap(row => [row, ...whole(row.subRows)]);
-    const saved = isTree ? whole(table.getPreExpandedRowModel().rows) : shown;
-    const body = saved.map(row => visible.map(column => csvCell(column.value(row.original))));
-    saveFile(
-      `${name}.csv`,
-      toCsv(
-        visible.map(column => column.id),
-        body,
-      ),
-      'text/csv',
+    const withDescendants = (rows: readonly Row[]): Row[] =>
+      rows.flatMap(row => [row, ...withDescendants(row.subRows)]);
+    const saved = isTree ? withDescendants(table.getPreExpandedRowModel().rows) : shown;
+    saveCsv(
+      name,
+      visible,
+      saved.map(row => row.original),
     );
   };
   const count = isTree ? rows.length : shown.length;
@@ -198,8 +217,8 @@ export function DataTable<R extends object>(props: Props<R>) {
               id: column.id,
               title: column.title,
               shown: visibility[column.id] !== false,
-              toggle: on => {
-                const next = { ...visibility, [column.id]: on };
+              toggle: isShown => {
+                const next = { ...visibility, [column.id]: isShown };
                 setVisibility(next);
                 writeSetting(`columns.${name}`, next);
               },
@@ -269,7 +288,7 @@ export function DataTable<R extends object>(props: Props<R>) {
                     {i === 0 && props.childRows && (
                       <Button
                         look="bare"
-                        className={`${css.twist} ${row.getIsExpanded() ? css.open : ''}`}
+                        className={`${css.expander} ${row.getIsExpanded() ? css.open : ''}`}
                         style={row.getCanExpand() ? undefined : { visibility: 'hidden' }}
                         aria-label={row.getIsExpanded() ? 'Fold' : 'Unfold'}
                         tabIndex={-1}
@@ -291,10 +310,10 @@ export function DataTable<R extends object>(props: Props<R>) {
         {shown.length === 0 && (
           <p className={css.empty} data-part="table-empty">
             {rows.length === 0 ? (
-              (props.empty ?? 'There is nothing to show.')
+              (props.empty ?? 'Nothing to show.')
             ) : (
               <>
-                Nothing matches “{search.text}”.{' '}
+                No matches for “{search.text}”.{' '}
                 <Button look="text" onClick={() => onSearch({ ...search, text: '' })}>
                   Show all
                 </Button>
@@ -306,7 +325,7 @@ export function DataTable<R extends object>(props: Props<R>) {
       <div className={css.foot} data-part="table-foot">
         <span aria-live="polite">
           {count < rows.length && !props.childRows && `${formatCount(count)} of `}
-          {plural(rows.length, props.noun ?? 'row', props.many)}
+          {plural(rows.length, props.noun ?? 'row', props.nounPlural)}
         </span>
         {foot && <span>{foot}</span>}
       </div>
@@ -315,3 +334,26 @@ export function DataTable<R extends object>(props: Props<R>) {
 }
 
 const rowId = (table: string, key: string): string => `${table}-${key}`;
+
+/** Convert a column into one of the table library. */
+function toColumnDef<R extends object>(column: Column<R>): ColumnDef<typeof features, R> {
+  return {
+    id: column.id,
+    // Missing values go last, whichever way the column is sorted.
+    accessorFn: row => column.value(row) ?? undefined,
+    sortUndefined: 'last',
+    sortFn: (a, b, id) => compareValues(a.getValue(id), b.getValue(id)),
+  };
+}
+
+function compareValues(a: unknown, b: unknown): number {
+  if (typeof a === 'string' && typeof b === 'string') {
+    return a < b ? -1 : a > b ? 1 : 0;
+  }
+  return Number(a) - Number(b);
+}
+
+function textOfColumns<R>(columns: Column<R>[]): (row: R) => string {
+  const textColumns = columns.filter(column => isText(column.kind));
+  return row => textColumns.map(column => column.value(row) ?? '').join('\n');
+}

@@ -1,34 +1,31 @@
-// A table whose rows stay in the server: it sorts and searches there, and brings the pages that are in sight.
+// A table whose rows stay on the server, which sorts and searches them; the page fetches only the rows in view.
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react';
 import { Button } from '../inputs/Button';
-import { toCsv } from '../../base/csv';
 import { plural } from '../../base/format';
-import { saveFile } from '../../base/browser/save';
 import { useKeptScroll } from '../../state/kept';
 import { Icon } from '../Icon';
-import { CellContent, csvCell, gridOf, isText, ROW, type Column } from './columns';
+import { CellContent, gridLayout, isText, ROW_HEIGHT, saveCsv, type Column } from './columns';
 import { SearchBox } from './SearchBox';
 import { TableHead, type Sort } from './TableHead';
 import css from './Table.module.css';
 
-/** Rows per page. */
-export const PAGE = 100;
+export const ROWS_PER_PAGE = 100;
 
 interface Props<R> {
   name: string;
   columns: Column<R>[];
-  /** How many rows there are; undefined while that is not known. */
+  /** Number of rows; undefined until the server has sent it. */
   total: number | undefined;
-  /** The rows of a page, undefined while they are on their way. */
+  /** Return the rows of a page, or undefined until they have arrived. */
   page: (index: number) => R[] | undefined;
-  /** The pages that are in sight have changed. */
+  /** The pages in view have changed. */
   onPages: (pages: number[]) => void;
-  /** All rows, for the file that is saved. */
-  all: () => Promise<R[]>;
+  /** Fetch all rows, to save them. */
+  fetchAll: () => Promise<R[]>;
   sort: Sort;
   onSort: (sort: Sort) => void;
-  unsorted?: ReadonlySet<string>;
+  unsortable?: ReadonlySet<string>;
   search: string;
   onSearch: (search: string) => void;
   placeholder: string;
@@ -48,40 +45,41 @@ export function PagedTable<R>(props: Props<R>) {
   const virtual = useVirtualizer({
     count,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW,
+    estimateSize: () => ROW_HEIGHT,
     overscan: 12,
   });
   const items = virtual.getVirtualItems();
-  const first = Math.floor((items[0]?.index ?? 0) / PAGE);
-  const last = Math.floor((items[items.length - 1]?.index ?? 0) / PAGE);
+  const first = Math.floor((items[0]?.index ?? 0) / ROWS_PER_PAGE);
+  const last = Math.floor((items[items.length - 1]?.index ?? 0) / ROWS_PER_PAGE);
   useEffect(() => {
     onPages(Array.from({ length: last - first + 1 }, (_, i) => first + i));
   }, [first, last, onPages]);
   const order = `${sort.id} ${sort.descending} ${search}`;
-  const drawn = useRef(order);
+  const drawnOrder = useRef(order);
   useEffect(() => {
-    if (drawn.current !== order) {
-      drawn.current = order;
+    if (drawnOrder.current !== order) {
+      drawnOrder.current = order;
       scroller.current?.scrollTo({ top: 0 });
       setPosition(-1);
     }
   }, [order]);
-  // There is nothing to scroll before it is known how many rows there are.
+  // Nothing can be scrolled until the number of rows is known.
   useKeptScroll(scroller, name, total !== undefined);
 
-  const rowAt = (index: number): R | undefined => page(Math.floor(index / PAGE))?.[index % PAGE];
+  const rowAt = (index: number): R | undefined =>
+    page(Math.floor(index / ROWS_PER_PAGE))?.[index % ROWS_PER_PAGE];
   const move = (to: number) => {
     const index = Math.min(Math.max(to, 0), count - 1);
     setPosition(index);
     virtual.scrollToIndex(index, { align: 'auto' });
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const some = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / ROW) - 2);
+    const pageSize = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / ROW_HEIGHT) - 2);
     const targets: Record<string, number> = {
       ArrowDown: position + 1,
       ArrowUp: Math.max(position - 1, 0),
-      PageDown: position + some,
-      PageUp: position - some,
+      PageDown: position + pageSize,
+      PageUp: position - pageSize,
       Home: 0,
       End: count - 1,
     };
@@ -100,21 +98,12 @@ export function PagedTable<R>(props: Props<R>) {
   const save = async () => {
     setSaving(true);
     try {
-      const rows = await props.all();
-      const body = rows.map(row => columns.map(column => csvCell(column.value(row))));
-      saveFile(
-        `${name}.csv`,
-        toCsv(
-          columns.map(column => column.id),
-          body,
-        ),
-        'text/csv',
-      );
+      saveCsv(name, columns, await props.fetchAll());
     } finally {
       setSaving(false);
     }
   };
-  const grid = gridOf(columns);
+  const grid = gridLayout(columns);
   return (
     <div className={css.table} data-part="table">
       <div className={css.tools}>
@@ -160,7 +149,7 @@ export function PagedTable<R>(props: Props<R>) {
           columns={columns}
           sort={sort}
           onSort={next => onSort(next ?? { ...sort, descending: !sort.descending })}
-          unsorted={props.unsorted}
+          unsortable={props.unsortable}
           {...grid}
         />
         <div
@@ -190,7 +179,7 @@ export function PagedTable<R>(props: Props<R>) {
                     className={`${css.cell} ${isText(column.kind) ? '' : 'num'} ${column.kind === 'code' ? 'mono' : ''}`}
                   >
                     {row === undefined ? (
-                      <i className={css.unread} />
+                      <i className={css.missing} />
                     ) : (
                       <CellContent column={column} row={row} />
                     )}

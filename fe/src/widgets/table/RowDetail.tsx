@@ -4,19 +4,19 @@ import { Button } from '../inputs/Button';
 import css from './RowDetail.module.css';
 
 interface Props {
-  /** Names the panel for those who do not see it. */
+  /** The accessible name of the panel. */
   label: string;
   title: ReactNode;
-  /** The whole name, where the title is a short one. */
-  whole?: string;
-  /** The title is a name of the trace. */
+  /** The full name, where the title is a shortened one. */
+  fullName?: string;
+  /** Draw the title in a monospaced font, because it is a name from the trace. */
   mono?: boolean;
   onClose: () => void;
   children: ReactNode;
 }
 
-/** The panel beside a table that tells all of the chosen row. */
-export function RowDetail({ label, title, whole, mono = false, onClose, children }: Props) {
+/** The panel beside a table with the details of the selected row. */
+export function RowDetail({ label, title, fullName: whole, mono = false, onClose, children }: Props) {
   return (
     <aside className={css.detail} data-part="row-detail" aria-label={label}>
       <header>

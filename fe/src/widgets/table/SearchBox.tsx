@@ -1,36 +1,37 @@
 import { useEffect, useRef, useState } from 'react';
-import { takesText } from '../../base/browser/typing';
+import { takesText } from '../../base/browser/host';
 import { RegexToggle, SearchField } from '../inputs/SearchField';
-import { matcher, type Search } from './search';
+import { createMatcher, type Search } from './search';
 
 interface Props {
   search: Search;
   onSearch: (search: Search) => void;
   placeholder: string;
-  /** Whether `f` jumps here; not where the view has its own use for the key. */
+  /** Whether `f` focuses the search; false where the view uses the key itself. */
   hotkey?: boolean;
   /** Without regular expressions. */
   plain?: boolean;
 }
 
-const PAUSE_MS = 120;
+/** Pause in typing after which the search runs, ms. */
+const DEBOUNCE_MS = 120;
 
-/** Filters while it is typed in; Escape empties it. */
+/** The search field of a table; it filters while one types, and Escape clears it. */
 export function SearchBox({ search, onSearch, placeholder, hotkey = true, plain = false }: Props) {
   const input = useRef<HTMLInputElement>(null);
   const [draft, setDraft] = useState(search.text);
-  const [known, setKnown] = useState(search.text);
-  if (known !== search.text) {
-    setKnown(search.text);
+  const [lastText, setLastText] = useState(search.text);
+  if (lastText !== search.text) {
+    setLastText(search.text);
     setDraft(search.text);
   }
-  const { error } = matcher({ ...search, text: draft });
+  const { error } = createMatcher({ ...search, text: draft });
 
   useEffect(() => {
     if (draft === search.text) {
       return;
     }
-    const timer = setTimeout(() => onSearch({ ...search, text: draft }), PAUSE_MS);
+    const timer = setTimeout(() => onSearch({ ...search, text: draft }), DEBOUNCE_MS);
     return () => clearTimeout(timer);
   }, [draft, search, onSearch]);
 

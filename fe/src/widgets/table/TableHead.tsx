@@ -1,4 +1,8 @@
+// The head of a table: sorting, and the menu that shows and hides columns.
+import { Popover } from '@mantine/core';
+import { Icon } from '../Icon';
 import { Button } from '../inputs/Button';
+import { Checkbox } from '../inputs/Checkbox';
 import { Term } from '../Term';
 import { isText, type Column } from './columns';
 import css from './Table.module.css';
@@ -8,19 +12,19 @@ export interface Sort {
   descending: boolean;
 }
 
-interface Props<R> {
+interface TableHeadProps<R> {
   columns: Column<R>[];
   sort: Sort | undefined;
   onSort: (sort: Sort | undefined) => void;
-  /** Columns that cannot be sorted by. */
-  unsorted?: ReadonlySet<string>;
+  /** Ids of columns that can't be sorted by. */
+  unsortable?: ReadonlySet<string>;
   gridTemplateColumns: string;
   minWidth: number;
 }
 
-/** The head of a table: a click sorts, another turns it around, a third leaves the rows as they come. */
-export function TableHead<R>({ columns, sort, onSort, unsorted, ...style }: Props<R>) {
-  const next = (column: Column<R>) => {
+/** The titles of columns: a click sorts, a second one reverses the order, a third one restores the original order. */
+export function TableHead<R>({ columns, sort, onSort, unsortable, ...style }: TableHeadProps<R>) {
+  const cycleSort = (column: Column<R>) => {
     const firstDescending = !isText(column.kind);
     if (sort?.id !== column.id) {
       onSort({ id: column.id, descending: firstDescending });
@@ -37,10 +41,10 @@ export function TableHead<R>({ columns, sort, onSort, unsorted, ...style }: Prop
           aria-sort={sort?.id === column.id ? (sort.descending ? 'descending' : 'ascending') : 'none'}
           className={isText(column.kind) ? '' : 'num'}
         >
-          {unsorted?.has(column.id) ? (
+          {unsortable?.has(column.id) ? (
             <span className={css.sorter}>{column.title}</span>
           ) : (
-            <Button look="bare" className={css.sorter} tabIndex={0} onClick={() => next(column)}>
+            <Button look="bare" className={css.sorter} tabIndex={0} onClick={() => cycleSort(column)}>
               {column.title}
               {sort?.id === column.id && <i className={css.arrow}>{sort.descending ? '↓' : '↑'}</i>}
             </Button>
@@ -49,5 +53,27 @@ export function TableHead<R>({ columns, sort, onSort, unsorted, ...style }: Prop
         </span>
       ))}
     </div>
+  );
+}
+
+interface ColumnMenuProps {
+  columns: { id: string; title: string; shown: boolean; toggle: (shown: boolean) => void }[];
+}
+
+/** The menu that shows and hides columns. */
+export function ColumnMenu({ columns }: ColumnMenuProps) {
+  return (
+    <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus>
+      <Popover.Target>
+        <Button look="quiet" title="Columns" aria-label="Columns">
+          <Icon name="columns" size={14} />
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown className="menu">
+        {columns.map(column => (
+          <Checkbox key={column.id} label={column.title} checked={column.shown} onChange={column.toggle} />
+        ))}
+      </Popover.Dropdown>
+    </Popover>
   );
 }

@@ -1,5 +1,6 @@
-// What a column of a table shows: its value in base units, how people read it, what CSV gets.
+// Columns of tables: values in base units, their text on the page, and their cells in CSV.
 import type { ReactNode } from 'react';
+import { saveFile, toCsv, type CsvCell } from '../../base/browser/save';
 import {
   durationParts,
   exactDuration,
@@ -9,42 +10,43 @@ import {
   formatRatio,
   plural,
 } from '../../base/format';
-import { plain, type Phrase } from '../../base/text';
+import { plainText, type Phrase } from '../../base/text';
 import type { TermId } from '../../base/glossary';
 import css from './Table.module.css';
 
 /** Height of a row, px. */
-export const ROW = 28;
+export const ROW_HEIGHT = 28;
 
-export type Cell = string | number | boolean | null | undefined;
+export type CellValue = string | number | boolean | null | undefined;
 
-export type Kind = 'text' | 'code' | 'count' | 'number' | 'duration' | 'bytes' | 'ratio' | 'rate' | 'flag';
+export type ColumnKind =
+  'text' | 'code' | 'count' | 'number' | 'duration' | 'bytes' | 'ratio' | 'rate' | 'flag';
 
-type Reason = string | readonly Phrase[];
+type MissingReason = string | readonly Phrase[];
 
 export interface Column<R> {
-  /** Names the column in the address, in the CSV and among the hidden ones. */
+  /** The name of the column in the address, in CSV, and in the settings. */
   id: string;
   title: string;
-  kind: Kind;
-  value: (row: R) => Cell;
+  kind: ColumnKind;
+  value: (row: R) => CellValue;
   term?: TermId;
-  /** A bar behind the value, its share of `of`, and with `percent` the share as a number. */
+  /** A bar behind the value that shows its share of `of`; with `percent`, also as a number. */
   bar?: { of: number; color: string; percent?: boolean };
-  /** What stands in the cell instead of the formatted value. */
+  /** Draws the cell instead of the formatted value. */
   render?: (row: R) => ReactNode;
-  /** Why a null is not known. */
-  reason?: Reason | ((row: R) => Reason | undefined);
+  /** Why the value is missing where it is null. */
+  reason?: MissingReason | ((row: R) => MissingReason | undefined);
   width?: number;
-  /** Takes what room is left; text columns do. */
+  /** Whether the column takes leftover width; by default text columns do. */
   grow?: boolean;
-  /** Off until it is switched on in the menu of columns. */
+  /** Hidden until it is turned on in the column menu. */
   hidden?: boolean;
 }
 
-export const isText = (kind: Kind): boolean => kind === 'text' || kind === 'code';
+export const isText = (kind: ColumnKind): boolean => kind === 'text' || kind === 'code';
 
-const WIDTH: Record<Kind, number> = {
+const DEFAULT_WIDTH: Record<ColumnKind, number> = {
   text: 200,
   code: 200,
   count: 64,
@@ -59,34 +61,44 @@ const WIDTH: Record<Kind, number> = {
 export function columnWidth<R>(column: Column<R>): number {
   return (
     column.width ??
-    WIDTH[column.kind] + (column.term ? 20 : 0) + (column.bar ? (column.bar.percent ? 64 : 20) : 0)
+    DEFAULT_WIDTH[column.kind] + (column.term ? 20 : 0) + (column.bar ? (column.bar.percent ? 64 : 20) : 0)
   );
 }
 
-/** The grid that columns make, and how narrow it may become. */
-export function gridOf<R>(columns: Column<R>[]): { gridTemplateColumns: string; minWidth: number } {
+/** Return the CSS grid of `columns` and its smallest width, px. */
+export function gridLayout<R>(columns: Column<R>[]): { gridTemplateColumns: string; minWidth: number } {
   const widths = columns.map(column => ({
-    least: columnWidth(column),
+    min: columnWidth(column),
     grows: column.grow ?? isText(column.kind),
   }));
   return {
     gridTemplateColumns: widths
-      .map(({ least, grows }) => (grows ? `minmax(${least}px, 1fr)` : `${least}px`))
+      .map(({ min, grows }) => (grows ? `minmax(${min}px, 1fr)` : `${min}px`))
       .join(' '),
-    minWidth: widths.reduce((sum, { least }) => sum + least + 12, 32),
+    minWidth: widths.reduce((sum, { min }) => sum + min + 12, 32),
   };
 }
 
-/** A value as CSV has it: base units, flags as 1 and 0. */
-export const csvCell = (value: unknown): string | number | null =>
+/** Return a value as a CSV cell: in base units, flags as 1 and 0. */
+const csvCell = (value: unknown): CsvCell =>
   typeof value === 'boolean'
     ? Number(value)
     : typeof value === 'string' || typeof value === 'number'
       ? value
       : null;
 
-/** The value as people read it; `exact` is what a hover says. */
-export function formatCell(kind: Kind, value: Cell): { text: string; unit?: string; exact?: string } {
+/** Save the rows of a table as `name`.csv. */
+export function saveCsv<R>(name: string, columns: readonly Column<R>[], rows: readonly R[]): void {
+  const cells = rows.map(row => columns.map(column => csvCell(column.value(row))));
+  const ids = columns.map(column => column.id);
+  saveFile(`${name}.csv`, toCsv(ids, cells), 'text/csv');
+}
+
+/** Return the text of a value; `exact` is for the tooltip. */
+export function formatCell(
+  kind: ColumnKind,
+  value: CellValue,
+): { text: string; unit?: string; exact?: string } {
   if (value === null || value === undefined) {
     return { text: '–' };
   }
@@ -118,14 +130,15 @@ export function formatCell(kind: Kind, value: Cell): { text: string; unit?: stri
   }
 }
 
-const UNSAID = [{ text: 'The trace does not say.' }];
+const DEFAULT_REASON = [{ text: 'Not recorded in this trace.' }];
 
+/** The content of a cell; a missing value is a dash whose tooltip gives the reason. */
 export function CellContent<R>({ column, row }: { column: Column<R>; row: R }) {
   const value = column.value(row);
   if (value === null || value === undefined) {
     const reason = typeof column.reason === 'function' ? column.reason(row) : column.reason;
     return (
-      <span className="dim" title={typeof reason === 'string' ? reason : plain(reason ?? UNSAID)}>
+      <span className="dim" title={typeof reason === 'string' ? reason : plainText(reason ?? DEFAULT_REASON)}>
         –
       </span>
     );
@@ -143,12 +156,12 @@ export function CellContent<R>({ column, row }: { column: Column<R>; row: R }) {
           style={{ width: `${Math.min(Math.max(share, 0), 1) * 100}%`, background: column.bar!.color }}
         />
       )}
-      <span className={css.over}>
+      <span className={css.aboveBar}>
         {text}
         {unit && <span className="unit"> {unit}</span>}
       </span>
       {share !== null && column.bar!.percent && (
-        <span className={`${css.percent} ${css.over}`}>{formatRatio(share)}</span>
+        <span className={`${css.percent} ${css.aboveBar}`}>{formatRatio(share)}</span>
       )}
     </span>
   );

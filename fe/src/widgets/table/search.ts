@@ -1,4 +1,4 @@
-// Search in tables: plain text without regard to case, or a regular expression.
+// Search in tables: case-insensitive text, or a regular expression.
 
 export interface Search {
   text: string;
@@ -7,25 +7,25 @@ export interface Search {
 
 export interface Matcher {
   test: (text: string) => boolean;
-  /** Why the expression cannot be used; then nothing is filtered. */
+  /** Why the expression is invalid; then nothing is filtered out. */
   error?: string;
 }
 
-const ALL: Matcher = { test: () => true };
+const MATCH_ALL: Matcher = { test: () => true };
 
-export function matcher({ text, regex }: Search): Matcher {
+export function createMatcher({ text, regex }: Search): Matcher {
   if (!text) {
-    return ALL;
+    return MATCH_ALL;
   }
   if (!regex) {
-    const words = text.toLowerCase();
-    return { test: candidate => candidate.toLowerCase().includes(words) };
+    const lowerText = text.toLowerCase();
+    return { test: candidate => candidate.toLowerCase().includes(lowerText) };
   }
   try {
     const expression = new RegExp(text, 'i');
     return { test: candidate => expression.test(candidate) };
   } catch (error) {
-    const message = error instanceof Error ? error.message.replace(/^.*: /, '') : 'it cannot be read';
-    return { ...ALL, error: `Not a regular expression: ${message}` };
+    const message = error instanceof Error ? error.message.replace(/^.*: /, '') : 'invalid syntax';
+    return { ...MATCH_ALL, error: `Not a regular expression: ${message}` };
   }
 }

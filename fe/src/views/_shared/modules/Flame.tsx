@@ -6,7 +6,7 @@ import { useSelection } from '../../../state/selection';
 import { FlameGraph } from '../../../widgets/charts/flame/FlameGraph';
 import { Panel } from '../../../widgets/Panel';
 import { SavePicture } from '../../../widgets/charts/SavePicture';
-import { matcher, type Search } from '../../../widgets/table/search';
+import { createMatcher, type Search } from '../../../widgets/table/search';
 import { SearchBox } from '../../../widgets/table/SearchBox';
 import { Choice } from '../../../widgets/inputs/Choice';
 import { flameRoot, type Frame } from './select';
@@ -26,7 +26,7 @@ export function Flame({ tab, hasDevice, onPlace }: Props) {
   const answer = useView<ModuleFlame>(`${tab}/flame`, { run, worker, span }, { time });
   const flame = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   const root = useMemo(() => (flame ? flameRoot(flame) : undefined), [flame]);
-  const wanted = useMemo(() => matcher(search), [search]);
+  const wanted = useMemo(() => createMatcher(search), [search]);
   return (
     <Panel
       title="Flame graph"

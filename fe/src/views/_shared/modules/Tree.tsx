@@ -64,7 +64,7 @@ export function Tree(props: Props) {
         {...common}
         name={`${name}-classes`}
         noun="class"
-        many="classes"
+        nounPlural="classes"
         rows={classes}
         columns={ofClass}
         rowKey={row => row.name}
@@ -82,7 +82,7 @@ export function Tree(props: Props) {
       columns={columns}
       rowKey={row => String(row.place)}
       childRows={row => row.children}
-      unfolded={unfolded}
+      initiallyExpanded={unfolded}
       placeholder="Filter modules"
       selected={place === undefined ? undefined : String(place)}
       onSelect={row => onPlace(row?.place)}

@@ -44,7 +44,7 @@ export function speedColumns<R>(of: (row: R) => Speed | null, { hidden = [] }: O
       id: 'efficiency',
       title: 'Of the roof',
       kind: 'ratio',
-      term: 'of_the_roof',
+      term: 'roofline_share',
       value: row => of(row)?.efficiency,
       reason,
       bar: { of: 1, color: 'var(--c-cpu_exec)' },

@@ -119,11 +119,11 @@ export function JobMap({ payload, selectors, params, marked, put, onLate }: Prop
             rows={map.rows}
             columns={map.columns.map(column => column.label)}
             values={map.cells_ns}
-            most={greatest({ rows: [], steps: [], values: map.cells_ns })}
+            max={greatest({ rows: [], steps: [], values: map.cells_ns })}
             color={COLORS[show]}
             format={formatDuration}
             nouns={{ row: 'step ', column: noun, columns: noun }}
-            markedColumn={map.marked ?? undefined}
+            highlightedColumn={map.marked ?? undefined}
             onPick={onPick}
             onBrush={(first, last) =>
               put({ begin: String(map.columns[first]!.first), end: String(map.columns[last]!.last + 1) })

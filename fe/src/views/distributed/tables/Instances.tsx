@@ -1,10 +1,10 @@
 import { useMemo } from 'react';
 import type { CollectiveInstance, Collectives, Distributed } from '../../../api/types';
-import { since } from '../../../base/ticks';
+import { formatOffset } from '../../../base/ticks';
 import { usePages } from '../../../state/pages';
 import { Button } from '../../../widgets/inputs/Button';
 import type { Column } from '../../../widgets/table/columns';
-import { PAGE, PagedTable } from '../../../widgets/table/PagedTable';
+import { ROWS_PER_PAGE, PagedTable } from '../../../widgets/table/PagedTable';
 import { rankName } from '../select';
 import type { TableProps } from './JobTable';
 import { bandwidthColumn } from './parts';
@@ -44,7 +44,7 @@ export function Instances({
     }),
     [wanted, by, descending, search],
   );
-  const pages = usePages<Collectives>('distributed/collectives', selectors, params, PAGE);
+  const pages = usePages<Collectives>('distributed/collectives', selectors, params, ROWS_PER_PAGE);
   const columns = useMemo(() => instanceColumns(payload, onPick), [payload, onPick]);
   return (
     <PagedTable
@@ -53,10 +53,10 @@ export function Instances({
       total={pages.first?.total}
       page={index => pages.page(index)?.rows}
       onPages={pages.setPages}
-      all={async () => (await pages.ask(0)).rows}
+      fetchAll={async () => (await pages.ask(0)).rows}
       sort={{ id: by, descending }}
       onSort={next => onSort(`${next.descending ? '-' : ''}${next.id}`)}
-      unsorted={UNSORTED}
+      unsortable={UNSORTED}
       search={search}
       onSearch={onSearch}
       placeholder="Filter by name"
@@ -101,7 +101,7 @@ function instanceColumns(payload: Distributed, onPick: (id: number) => void): Co
       kind: 'number',
       width: 100,
       value: row => row.start_ns,
-      render: row => since(row.start_ns!, 10_000),
+      render: row => formatOffset(row.start_ns!, 10_000),
       reason: payload.reasons.start_ns,
     },
     { id: 'ranks', title: 'Ranks', kind: 'count', value: row => row.ranks },

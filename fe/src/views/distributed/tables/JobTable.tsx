@@ -5,7 +5,7 @@ import { usePages } from '../../../state/pages';
 import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable } from '../../../widgets/table/DataTable';
-import { PAGE, PagedTable } from '../../../widgets/table/PagedTable';
+import { ROWS_PER_PAGE, PagedTable } from '../../../widgets/table/PagedTable';
 import { isLarge } from '../select';
 
 export interface TableProps {
@@ -57,17 +57,17 @@ function Paged<R extends object>(props: Props<R>) {
     }),
     [sort.id, sort.descending, search.text],
   );
-  const pages = usePages<{ rows: R[]; total: number }>(props.part, props.selectors, params, PAGE);
+  const pages = usePages<{ rows: R[]; total: number }>(props.part, props.selectors, params, ROWS_PER_PAGE);
   return (
     <PagedTable<R>
       {...shown(props)}
       total={pages.first?.total}
       page={index => pages.page(index)?.rows}
       onPages={pages.setPages}
-      all={async () => (await pages.ask(0)).rows}
+      fetchAll={async () => (await pages.ask(0)).rows}
       sort={sort}
       onSort={onSort}
-      unsorted={props.unsorted}
+      unsortable={props.unsorted}
       search={search.text}
       onSearch={text => onSearch({ text, regex: false })}
       noun={`${props.noun}s`}

@@ -2,9 +2,8 @@
 import { scaleLinear } from 'd3-scale';
 import { useMemo, useState } from 'react';
 import type { MemoryFileInfo, MemorySnapshot, Selectors } from '../../../api/types';
-import { floatsOf } from '../../../base/base64';
-import { deviceName } from '../../../base/device';
-import { formatBytes, formatCount, formatRatio, plural } from '../../../base/format';
+import { decodeFloats } from '../../../base/base64';
+import { deviceName, formatBytes, formatCount, formatRatio, plural } from '../../../base/format';
 import { useView } from '../../../state/queries';
 import { Answer } from '../../../widgets/Answer';
 import { Panel } from '../../../widgets/Panel';
@@ -165,16 +164,16 @@ function Frames({ frames }: { frames: MemorySnapshot['stacks'][number]['frames']
 function History({ snapshot }: { snapshot: MemorySnapshot }) {
   const { ref, width } = useWidth();
   const curve = useMemo<Curve>(() => {
-    const last = floatsOf(snapshot.reserved_last);
-    const time = floatsOf(snapshot.entry);
+    const last = decodeFloats(snapshot.reserved_last);
+    const time = decodeFloats(snapshot.entry);
     return {
       begin: time[0] ?? 0,
       end: (time[time.length - 1] ?? 0) + 1,
       time,
       allocated: {
-        min: floatsOf(snapshot.allocated_min),
-        max: floatsOf(snapshot.allocated_max),
-        last: floatsOf(snapshot.allocated_last),
+        min: decodeFloats(snapshot.allocated_min),
+        max: decodeFloats(snapshot.allocated_max),
+        last: decodeFloats(snapshot.allocated_last),
       },
       reserved: { min: last, max: last, last },
     };

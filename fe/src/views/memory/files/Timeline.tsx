@@ -3,10 +3,10 @@ import { bisectRight } from 'd3-array';
 import { scaleLinear } from 'd3-scale';
 import { useMemo, useState } from 'react';
 import type { MemoryFileInfo, MemoryTimeline, Selectors } from '../../../api/types';
-import { floatsOf } from '../../../base/base64';
+import { decodeFloats } from '../../../base/base64';
 import { formatBytes, plural } from '../../../base/format';
 import { useView } from '../../../state/queries';
-import { since, ticks } from '../../../base/ticks';
+import { formatOffset, ticks } from '../../../base/ticks';
 import { Answer } from '../../../widgets/Answer';
 import { Sentence } from '../../../widgets/Sentence';
 import { Panel } from '../../../widgets/Panel';
@@ -79,7 +79,7 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
   const { ref, width } = useWidth();
   const [pointed, setPointed] = useState<number | null>(null);
   const data = useMemo(
-    () => ({ time: floatsOf(timeline.time), sizes: timeline.sizes.map(floatsOf) }),
+    () => ({ time: decodeFloats(timeline.time), sizes: timeline.sizes.map(decodeFloats) }),
     [timeline],
   );
   const { begin_ns: begin, end_ns: end } = timeline;
@@ -146,7 +146,7 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
       <table className={css.list} data-part="kind-list">
         <caption className="dim">
           {pointed === null ? 'At the peak, ' : 'At '}
-          {since(Math.round(at - begin), Math.max((end - begin) / 1000, 1))}
+          {formatOffset(Math.round(at - begin), Math.max((end - begin) / 1000, 1))}
         </caption>
         <tbody>
           {timeline.categories.map((category, i) => (

@@ -1,7 +1,7 @@
 // What the counters are in the selected window.
 import { useMemo, type ReactNode } from 'react';
 import type { TraceCounters, TracePayload, TraceSelection } from '../../../api/types';
-import { sayOf } from '../../../base/units';
+import { counterFormat } from '../../../base/format';
 import { nameOf } from '../../../timeline/draw/layout';
 import { decodeSamples } from '../../../timeline/tiles/tile';
 import type { Column } from '../../../widgets/table/columns';
@@ -65,7 +65,7 @@ const valueColumn = (id: 'low' | 'high' | 'last', title: string): Column<Row> =>
   kind: 'number',
   width: 110,
   value: row => row[id],
-  render: row => sayOf(row.unit)(row[id]),
+  render: row => counterFormat(row.unit)(row[id]),
 });
 
 /** The extremes of each counter, of whole buckets of the window, and its last value there. */

@@ -1,7 +1,7 @@
 // What a screen reader says of a slice.
 import type { TraceEvent, TracePayload } from '../../../api/types';
 import { nameOf } from '../../../timeline/draw/layout';
-import { plain } from '../../../widgets/Sentence';
+import { plainText } from '../../../base/text';
 
 export function spokenSlice(event: TraceEvent | undefined, payload: TracePayload): string {
   if (!event) {
@@ -9,5 +9,5 @@ export function spokenSlice(event: TraceEvent | undefined, payload: TracePayload
   }
   const track = payload.tracks.find(each => each.id === event.track);
   const where = track ? `, on ${nameOf(track, payload)}` : '';
-  return `${event.short_name}${where}. ${plain(event.headline)}`;
+  return `${event.short_name}${where}. ${plainText(event.headline)}`;
 }

@@ -7,7 +7,7 @@ import { useClient, useView } from '../../../state/queries';
 import { readRanks, writeRanks } from '../../../state/ranks';
 import { useSelection } from '../../../state/selection';
 import { Answer } from '../../../widgets/Answer';
-import { Sentence, Words } from '../../../widgets/Sentence';
+import { Sentence, TextWithCode } from '../../../widgets/Sentence';
 import { readTraceState } from '../state';
 import { MOST } from './RankPicker';
 import { Ranks } from './Ranks';
@@ -69,7 +69,10 @@ export function Merged({ run, crumb }: { run: string; crumb: string }) {
   const failed = answer.error ?? traces.find(trace => trace.error)?.error;
   return (
     <div aria-busy={!failed && !aligned}>
-      <Answer crumb={crumb} why={failed ? <Words text={failed.message} /> : plural(chosen.length, 'rank')}>
+      <Answer
+        crumb={crumb}
+        why={failed ? <TextWithCode text={failed.message} /> : plural(chosen.length, 'rank')}
+      >
         {failed ? (
           'These ranks have no common timeline.'
         ) : job && aligned ? (

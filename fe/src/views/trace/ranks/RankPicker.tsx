@@ -1,7 +1,7 @@
 import { Popover } from '@mantine/core';
 import { useState } from 'react';
 import { useWorkers } from '../../../state/queries';
-import { capital } from '../../../base/text';
+import { capitalize } from '../../../base/text';
 import { Button } from '../../../widgets/inputs/Button';
 import { Checkbox } from '../../../widgets/inputs/Checkbox';
 import toolsCss from '../tools/Tools.module.css';
@@ -35,7 +35,7 @@ export function RankPicker({ run, chosen, onChoose }: Props) {
     >
       <Popover.Target>
         <Button>
-          {capital(noun)}s <span className="dim">{chosen.length}</span>
+          {capitalize(noun)}s <span className="dim">{chosen.length}</span>
         </Button>
       </Popover.Target>
       <Popover.Dropdown className={toolsCss.menu} data-part="trace-menu">

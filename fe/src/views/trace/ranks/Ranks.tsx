@@ -7,7 +7,8 @@ import type { Highlights } from '../../../timeline/contract';
 import { mergePayloads } from '../../../timeline/tiles/merge';
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
-import { plain, Sentence } from '../../../widgets/Sentence';
+import { plainText } from '../../../base/text';
+import { Sentence } from '../../../widgets/Sentence';
 import { flipped } from '../tracks/aside';
 import { Find } from '../find/Find';
 import { useFound } from '../find/useFound';
@@ -190,7 +191,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       saved={{ subject: `Timeline of ${members.map(({ title }) => title).join(', ')}`, traces, colors }}
       spoken={
         current || selected.moment
-          ? `${member.title}: ${spokenSlice(current, member.payload) || plain(selected.moment?.headline ?? [])}`
+          ? `${member.title}: ${spokenSlice(current, member.payload) || plainText(selected.moment?.headline ?? [])}`
           : ''
       }
       panel={

@@ -54,5 +54,5 @@ export function pictureOfTracks(
   ].filter(([, color]) => slices.fills.has(color));
   // Work has one color among the slices and among what a device's time goes to.
   const legend = found.filter(([, color], i) => found.findIndex(([, other]) => other === color) === i);
-  return { title, width: NAMES + width, height, legend, drawn: whole };
+  return { title, width: NAMES + width, height, legend, svg: whole };
 }

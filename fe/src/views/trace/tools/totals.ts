@@ -1,7 +1,7 @@
 // The slices of a window by name, on each of several traces, as a table.
 import type { Client } from '../../../api/client';
 import type { Selectors, TracePayload, TraceSelection } from '../../../api/types';
-import { toCsv } from '../../../base/csv';
+import { toCsv } from '../../../base/browser/save';
 import type { Span } from '../../../timeline/tiles/store';
 import { range } from '../answers';
 

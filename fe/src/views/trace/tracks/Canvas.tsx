@@ -9,7 +9,7 @@ import type { ColorBy } from '../../../timeline/draw/colors';
 import type { Layout } from '../../../timeline/draw/layout';
 import { HEAD } from '../../../timeline/draw/overlay';
 import type { Span } from '../../../timeline/tiles/store';
-import { wallClock, type Clock } from '../../../base/ticks';
+import { formatTimeOfDay, type Clock } from '../../../base/ticks';
 import type { Moment } from '../state';
 import { Labels } from './Labels';
 import { Pointer, type Pointed } from './Pointer';
@@ -132,7 +132,7 @@ export function Canvas(props: Props) {
   useEffect(() => controller?.setTheme(theme), [controller, theme]);
   const wall = clock === 'wall' ? payload.wall_ns : null;
   useEffect(() => {
-    const label = wall === null ? null : (time: number) => wallClock(wall, time);
+    const label = wall === null ? null : (time: number) => formatTimeOfDay(wall, time);
     controller?.setClock(origin, label);
   }, [controller, origin, wall]);
 

@@ -1,6 +1,5 @@
 import type { TracePayload } from '../../../api/types';
-import { formatCount, plural } from '../../../base/format';
-import { sayOf } from '../../../base/units';
+import { counterFormat, formatCount, plural } from '../../../base/format';
 import { labelOf, LANES, type Layout, type Row, type Track } from '../../../timeline/draw/layout';
 import { HEAD } from '../../../timeline/draw/overlay';
 import { Button } from '../../../widgets/inputs/Button';
@@ -110,7 +109,7 @@ function range(track: Track): string {
   if (track.low === null || track.high === null) {
     return '';
   }
-  const say = sayOf(track.unit);
+  const say = counterFormat(track.unit);
   return `${say(track.low)} to ${say(track.high)}`;
 }
 

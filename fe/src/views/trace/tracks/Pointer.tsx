@@ -2,9 +2,9 @@
 import { useEffect, useState } from 'react';
 import { causeTitle } from '../../../base/causes';
 import { exactDuration, formatDuration, formatRatio, plural } from '../../../base/format';
-import { since } from '../../../base/ticks';
+import { formatOffset } from '../../../base/ticks';
 import type { Blame, Source } from '../../../timeline/contract';
-import type { Hit } from '../../../timeline/draw/paint';
+import type { Hit } from '../../../timeline/draw/scene';
 import css from './Canvas.module.css';
 
 export interface Pointed {
@@ -85,7 +85,7 @@ export function Pointer({ pointed, name, whole, code, source, width }: PointerPr
           <strong>{text}</strong>
           <br />
           <span title={exactDuration(hit.duration)}>{formatDuration(hit.duration)}</span>
-          <span className="dim"> from {since(hit.start, Math.max(hit.duration / 10, 1))}</span>
+          <span className="dim"> from {formatOffset(hit.start, Math.max(hit.duration / 10, 1))}</span>
           {all !== text && <span className={css.whole}>{all}</span>}
         </>
       )}

@@ -1,5 +1,5 @@
 // The boxes of a flame graph on its canvas.
-import { shortened } from '../../../base/text';
+import { shorten } from '../../../base/text';
 import { LINE, type Box, type FlameNode } from './layout';
 
 export interface Look {
@@ -30,7 +30,7 @@ export function paintFlame(context: CanvasRenderingContext2D, boxes: Box[], look
     const letters = Math.floor((width - 8) / letter);
     if (letters >= 3) {
       context.fillStyle = ink;
-      context.fillText(shortened(node.name, letters), x + 4, depth * LINE + LINE / 2);
+      context.fillText(shorten(node.name, letters), x + 4, depth * LINE + LINE / 2);
     }
   }
 }

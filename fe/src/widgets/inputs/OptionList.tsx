@@ -12,26 +12,27 @@ export interface Option {
 
 interface Props {
   name: string;
-  /** What the field says that narrows the list; without it there is none. */
-  find?: string;
+  /** The placeholder of the search field; without it there is no field. */
+  searchLabel?: string;
   value: string | undefined;
   options: readonly Option[];
   search: string;
   onSearch: (text: string) => void;
 }
 
-const MOST = 200;
+/** Most options drawn at once. */
+const MAX_OPTIONS = 200;
 
-/** What a button of choices drops down: the first options that match the search. */
-export function Listed({ name, find, value, options, search, onSearch }: Props) {
+/** The list that a Picker or Select drops down: the first options that match the search. */
+export function OptionList({ name, searchLabel, value, options, search, onSearch }: Props) {
   const matches = useMemo(() => {
-    const wanted = search.trim().toLowerCase();
+    const query = search.trim().toLowerCase();
     const text = ({ label, detail }: Option) => `${label} ${detail ?? ''}`.toLowerCase();
-    return wanted ? options.filter(option => text(option).includes(wanted)) : options;
+    return query ? options.filter(option => text(option).includes(query)) : options;
   }, [options, search]);
-  const listed = (
+  const list = (
     <Combobox.Options aria-label={name} mah={320} style={{ overflowY: 'auto' }} tabIndex={0}>
-      {matches.slice(0, MOST).map(option => (
+      {matches.slice(0, MAX_OPTIONS).map(option => (
         <Combobox.Option
           key={option.value}
           value={option.value}
@@ -45,25 +46,27 @@ export function Listed({ name, find, value, options, search, onSearch }: Props) 
           <span className={css.detail}>{option.detail}</span>
         </Combobox.Option>
       ))}
-      {matches.length === 0 && <Combobox.Empty>Nothing matches</Combobox.Empty>}
-      {matches.length > MOST && (
-        <div className={css.more}>{formatCount(matches.length - MOST)} more: type to narrow</div>
+      {matches.length === 0 && <Combobox.Empty>No matches</Combobox.Empty>}
+      {matches.length > MAX_OPTIONS && (
+        <div className={css.more}>
+          {formatCount(matches.length - MAX_OPTIONS)} more; type to narrow the list
+        </div>
       )}
     </Combobox.Options>
   );
   return (
     <Combobox.Dropdown className={css.list}>
-      {find === undefined ? (
-        listed
+      {searchLabel === undefined ? (
+        list
       ) : (
-        <div role="dialog" aria-label={find}>
+        <div role="dialog" aria-label={searchLabel}>
           <Combobox.Search
             value={search}
             onChange={event => onSearch(event.currentTarget.value)}
-            placeholder={find}
-            aria-label={find}
+            placeholder={searchLabel}
+            aria-label={searchLabel}
           />
-          {listed}
+          {list}
         </div>
       )}
     </Combobox.Dropdown>
