@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from torch_tb_profiler.base.intervals import (
     covered_time_between,
     intersect,
     merge,
+    merge_by_owner,
     subtract,
     total,
     union,
@@ -66,3 +68,15 @@ def test_what_is_covered_between_times_is_that_of_their_windows(
     ascending = np.array(sorted(times), np.int64)
     found = covered_time_between(make(spans), ascending)
     assert found.tolist() == covered_time(make(spans), ascending[:-1], ascending[1:]).tolist()
+
+
+@pytest.mark.parametrize("scale", [1, 10**15])
+def test_intervals_are_merged_by_owner_even_if_their_times_are_large(scale: int) -> None:
+    rng = np.random.default_rng(4)
+    owner, starts = rng.integers(0, 40, 500), rng.integers(0, 2000, 500) * scale
+    ends = starts + rng.integers(-1, 60, 500) * scale
+    owned = merge_by_owner(owner, starts, ends)
+    for number in range(40):
+        alone = merge(starts[owner == number], ends[owner == number])
+        assert owned.starts[owned.owner == number].tolist() == alone.starts.tolist()
+        assert owned.ends[owned.owner == number].tolist() == alone.ends.tolist()

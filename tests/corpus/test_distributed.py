@@ -14,7 +14,7 @@ import pytest
 
 from tests.corpus import real_traces
 from tests.support.job_views import sentences
-from tests.support.simulation.ranks import ready
+from tests.support.jobs import ready_member
 from torch_tb_profiler.analyses.distributed.rank_details import rank_details
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarize_rank
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
@@ -59,7 +59,7 @@ def job(traces: Callable[[str], list[Trace]]) -> Load:
         members: list[Member[RankSummary]] = []
         for i, trace in enumerate(traces(run)):
             assert unavailable(trace) is None
-            members.append(ready(f"worker{i}", i, trace))
+            members.append(ready_member(f"worker{i}", i, trace))
         return Members(members)
 
     return load
@@ -147,7 +147,7 @@ def test_a_file_cut_off_loses_only_its_own_times(job: Load, corpus: Path) -> Non
         if isinstance(trace, TraceError):
             members.append(Member(path.name, i, "1", "failed", trace.message, None))
         else:
-            members.append(ready(path.name, i, trace))
+            members.append(ready_member(path.name, i, trace))
     payload = view(Members(members))
     assert payload.verdict.rank == 2
     assert {problem.rank for problem in payload.problems if problem.kind in ("unmatched", "broken_rank")} == {1}

@@ -12,13 +12,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from tests.support.simulation.ranks import ready
 from tests.support.traces import document, read_bytes
-from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.view import Members
+from torch_tb_profiler.analyses.distributed.rank_details import rank_details
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarize_rank
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import Member, Members
 
 BASE_NS = 1_700_000_000_000_000_000
 CULPRIT = "prepare_batch"
@@ -83,7 +84,7 @@ class Job:
     def members(self, only: Sequence[int] | None = None) -> Members[RankSummary]:
         """The ranks, each reduced, as the view gets them."""
         return Members(
-            ready(f"host{rank // 8}_{1000 + rank}", rank, read_bytes(content))
+            ready_member(f"host{rank // 8}_{1000 + rank}", rank, read_bytes(content))
             for rank, content in self.documents(only).items()
         )
 
@@ -266,3 +267,8 @@ def tensor_and_data_parallel(ranks: int, width: int) -> tuple[Op, ...]:
         [Op("allreduce", each, "tp", compute_us=200) for _ in range(3) for each in neighbors]
         + [Op("allreduce", each, "dp", compute_us=200) for each in across]
     )
+
+
+def ready_member(worker: str, rank: int | None, trace: Trace) -> Member[RankSummary]:
+    """Return a worker whose trace is read and reduced."""
+    return Member(worker, rank, "1", "ready", None, summarize_rank(trace), partial(rank_details, trace))

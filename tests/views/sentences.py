@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tests.corpus import real_traces
-from tests.support.simulation.ranks import ready
+from tests.support.jobs import ready_member
 from tests.views.figures import numbers, unheld
 from torch_tb_profiler.model.pair import TracePair
 from torch_tb_profiler.model.ranks import trace_rank
@@ -68,7 +68,7 @@ def _answer(tab: Tab, files: list[Trace]) -> object:
     if isinstance(tab.view, RunView):
         assert tab.slug == DISTRIBUTED.slug, "no run of the corpus has what another such view needs"
         members = (
-            ready(f"worker{number}", number, trace)
+            ready_member(f"worker{number}", number, trace)
             for number, trace in enumerate(files)
             if tab.reason(trace) is None
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.simulation.ranks import ready
+from tests.support.jobs import ready_member
 from tests.support.traces import document, read_bytes
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.model.trace import Trace
@@ -17,8 +17,8 @@ _KERNELS = {"allreduce": "AllReduce", "_allgather_base": "AllGather", "_reduce_s
 
 
 @dataclass
-class Span:
-    """Something that ran; µs of the job. `launch`: when the host launched it."""
+class RecordedSpan:
+    """Something that ran, times in µs of the job; `launch` is when the host launched it."""
 
     kind: str
     name: str
@@ -30,15 +30,15 @@ class Span:
 
 
 @dataclass
-class Collected:
-    """What the ranks of a job did."""
+class RecordedJob:
+    """The spans of every rank of a simulated job."""
 
-    spans: list[list[Span]]
+    spans: list[list[RecordedSpan]]
     per_host: int
 
     @property
     def end(self) -> float:
-        """When the last rank finished."""
+        """The time at which the last rank finished, in µs."""
         return max(span.end for spans in self.spans for span in spans)
 
     def members(
@@ -48,22 +48,28 @@ class Collected:
         ahead_us: Mapping[int, float] | None = None,
         drift: Mapping[int, float] | None = None,
     ) -> Members[RankSummary]:
-        """The ranks reduced. `ahead_us`: by how much a rank's clock is ahead; `drift`: seconds per second."""
-        wanted = range(len(self.spans)) if only is None else only
+        """Return the reduced ranks.
+
+        ahead_us  rank -> µs by which its clock is ahead
+        drift     rank -> drift of its clock in seconds per second
+        """
+        ranks = range(len(self.spans)) if only is None else only
         return Members(
-            ready(
+            ready_member(
                 f"node{rank // self.per_host}_{1000 + rank}",
                 rank,
-                read_bytes(self._file(rank, metadata, (ahead_us or {}).get(rank, 0), (drift or {}).get(rank, 0))),
+                read_bytes(
+                    self._trace_file(rank, metadata, (ahead_us or {}).get(rank, 0), (drift or {}).get(rank, 0))
+                ),
             )
-            for rank in wanted
+            for rank in ranks
         )
 
     def trace(self, rank: int) -> Trace:
-        """The file of one rank, read."""
-        return read_bytes(self._file(rank, True, 0, 0))
+        """Return the trace of one rank."""
+        return read_bytes(self._trace_file(rank, True, 0, 0))
 
-    def _file(self, rank: int, metadata: bool, ahead: float, drift: float) -> bytes:
+    def _trace_file(self, rank: int, metadata: bool, ahead: float, drift: float) -> bytes:
         groups = {(span.collective.group, span.collective.ranks) for span in self.spans[rank] if span.collective}
         configured = [
             {"pg_name": name, "pg_desc": name, "pg_size": len(ranks), "ranks": list(ranks)}
@@ -75,15 +81,15 @@ class Collected:
         device = {"id": rank % self.per_host, "name": "Simulated GPU", "totalGlobalMem": 2**34}
         head = {"distributedInfo": info, "baseTimeNanoseconds": BASE_NS, "deviceProperties": [device]}
         events: list[dict[str, Any]] = []
-        for number, span in enumerate(self.spans[rank], 1):
-            events += _events(span, number, rank, metadata)
+        for correlation, span in enumerate(self.spans[rank], 1):
+            events += _events(span, correlation, rank, metadata)
         for event in events:
             start, end = (t + ahead + drift * t for t in (event["ts"], event["ts"] + event["dur"]))
             event["ts"], event["dur"] = round(start, 3), round(end - start, 3)
         return document(events, **(head if metadata else {**head, "distributedInfo": info}))
 
 
-def _events(span: Span, number: int, rank: int, metadata: bool) -> list[dict[str, Any]]:
+def _events(span: RecordedSpan, correlation: int, rank: int, metadata: bool) -> list[dict[str, Any]]:
     def event(category: str, name: str, start: float, end: float, tid: int = 1, **args: Any) -> dict[str, Any]:
         pid = 0 if category == "kernel" else 1000 + rank
         return {
@@ -97,12 +103,12 @@ def _events(span: Span, number: int, rank: int, metadata: bool) -> list[dict[str
         return [event("python_function", span.name, span.start, span.end)]
     if span.kind in ("host", "load"):
         return [event("user_annotation" if span.kind == "load" else "cpu_op", span.name, span.start, span.end)]
-    launch = event("cuda_runtime", "cudaLaunchKernel", span.launch + 1, span.launch + 2, correlation=number)
+    launch = event("cuda_runtime", "cudaLaunchKernel", span.launch + 1, span.launch + 2, correlation=correlation)
     if span.kind == "kernel":
         return [
             event("cpu_op", f"aten::{span.name}", span.launch, span.launch + 4),
             launch,
-            event("kernel", span.name, span.start, span.end, 7, stream=7, correlation=number),
+            event("kernel", span.name, span.start, span.end, 7, stream=7, correlation=correlation),
         ]
     op, name = span.collective, span.name
     if name == "send" and rank == op.ranks[1]:
@@ -125,5 +131,5 @@ def _events(span: Span, number: int, rank: int, metadata: bool) -> list[dict[str
     return [
         event("cpu_op", "record_param_comms", span.launch, span.launch + 4, **facts),
         launch,
-        event("kernel", kernel, span.start, span.end, stream, stream=stream, correlation=number, **facts),
+        event("kernel", kernel, span.start, span.end, stream, stream=stream, correlation=correlation, **facts),
     ]

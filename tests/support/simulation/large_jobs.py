@@ -1,4 +1,4 @@
-"""Jobs of thousands of ranks, as what their traces are reduced to: two nodes, the second of them repeated."""
+"""Summaries of jobs with thousands of ranks: the first node is simulated, the second one repeated."""
 
 from __future__ import annotations
 
@@ -14,46 +14,56 @@ from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.model.communication.groups import spell_ranks
 from torch_tb_profiler.view import Member, Members
 
-NODE = 8
-LATE = 5
+NODE_SIZE = 8
+"""Ranks per node."""
+
+LATE_RANK = 5
 """The rank that keeps the others waiting, by 3 ms per step."""
 
 
 @cache
-def _drawn(steps: int) -> Members[RankSummary]:
+def _two_nodes(steps: int) -> Members[RankSummary]:
     return Job(
-        2 * NODE, tensor_and_data_parallel(2 * NODE, NODE), steps=steps, straggler=LATE, slow_us=3000
+        2 * NODE_SIZE,
+        tensor_and_data_parallel(2 * NODE_SIZE, NODE_SIZE),
+        steps=steps,
+        straggler=LATE_RANK,
+        slow_us=3000,
     ).members()
 
 
 @cache
 def _details(steps: int, number: int) -> RankDetails:
-    found: RankDetails = _drawn(steps)[number].details()
-    return found
+    details: RankDetails = _two_nodes(steps)[number].details()
+    return details
 
 
 def large_job(ranks: int, steps: int = 3) -> Members[RankSummary]:
-    """Nodes of eight ranks: each reduces with its node (`tp`), then with its like of every node (`dp`).
+    """Return a job on nodes of eight ranks.
+
+    Each rank reduces with its node (`tp`), then with its counterparts on the other nodes (`dp`).
 
     ranks  a multiple of eight
     """
-    dice = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     members = []
     for rank in range(ranks):
-        place = rank % NODE
-        number = rank if rank < NODE else NODE + place
-        drawn = _drawn(steps)[number].result
-        assert drawn is not None
-        table = drawn.table().copy()
-        earlier = np.minimum(dice.integers(0, 2_000, len(table)), table["window"] // 2)
+        place = rank % NODE_SIZE
+        number = rank if rank < NODE_SIZE else NODE_SIZE + place
+        simulated = _two_nodes(steps)[number].result
+        assert simulated is not None
+        table = simulated.table().copy()
+        earlier = np.minimum(rng.integers(0, 2_000, len(table)), table["window"] // 2)
         table["start"] -= earlier
         table["latency"] += earlier
-        node, like = range(rank - place, rank - place + NODE), range(place, ranks, NODE)
+        node, counterparts = range(rank - place, rank - place + NODE_SIZE), range(place, ranks, NODE_SIZE)
         groups = tuple(
-            replace(group, ranks=spell_ranks(own), size=len(own))
-            for group, own in ((group, node if group.name == "tp" else like) for group in drawn.groups)
+            replace(group, ranks=spell_ranks(group_ranks), size=len(group_ranks))
+            for group, group_ranks in (
+                (group, node if group.name == "tp" else counterparts) for group in simulated.groups
+            )
         )
-        summary = replace(drawn, rank=rank, world_size=ranks, groups=groups, operations=pack_operations(table))
-        worker = f"host{rank // NODE}_{1000 + rank}"
+        summary = replace(simulated, rank=rank, world_size=ranks, groups=groups, operations=pack_operations(table))
+        worker = f"host{rank // NODE_SIZE}_{1000 + rank}"
         members.append(Member(worker, rank, "1", "ready", None, summary, partial(_details, steps, number)))
     return Members(members)

@@ -1,4 +1,4 @@
-"""A simulator of distributed jobs, so that the cost of a delay is known: the job with it less the job without it.
+"""Simulates distributed jobs, so that the cost of a delay is known: the job with it less the job without it.
 
 Each rank is a host thread that launches kernels to one stream and collectives to others, as PyTorch does:
 
@@ -6,8 +6,8 @@ Each rank is a host thread that launches kernels to one stream and collectives t
     compute            |-- backward 2 --|-- backward 1 --|              |adam|
     nccl                                |-- all_reduce 2 --|all_reduce 1|
 
-A collective starts when the kernels launched before it are done and its stream is free, and ends on all its ranks
-one transfer after the last of them started. `Wait` holds the compute stream until all launched collectives end.
+A collective starts when the kernels launched before it are done and its stream is free. It ends on all its ranks
+one transfer after the last of them started. `Wait` blocks the compute stream until all launched collectives end.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tests.support.simulation.files import Collected, Span
+from tests.support.simulation.files import RecordedJob, RecordedSpan
 
 LAUNCH_US = 5.0
-LONG_AGO_US = 1_000_000.0
+START_US = 1_000_000.0
+"""Time of the job's first event."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """Runs on the compute stream."""
+    """A kernel on the compute stream."""
 
     name: str
     us: float
@@ -32,8 +33,10 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Host:
-    """An operator (or, if `load`, a wait for data) that launches nothing; `frame`: the Python frame around it, of
-    which the operator is the last two thirds."""
+    """An operator (or, if `load`, a wait for data) that launches nothing.
+
+    frame  the Python frame around it, of which the operator is the last two thirds
+    """
 
     name: str
     us: float
@@ -43,8 +46,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Collective:
-    """`name` as c10d records it; `send` goes from the first to the second of two ranks. `pairs` have streams
-    each."""
+    """A collective, `name` as c10d records it; `send` goes from the first to the second of two ranks."""
 
     name: str
     ranks: tuple[int, ...]
@@ -55,12 +57,12 @@ class Collective:
 
 @dataclass(frozen=True)
 class Wait:
-    """The compute stream waits for the collectives launched so far."""
+    """Makes the compute stream wait for the collectives launched so far."""
 
 
 @dataclass(frozen=True)
 class Sync:
-    """The host waits for the compute stream."""
+    """Makes the host wait for the compute stream."""
 
 
 Action = Kernel | Host | Collective | Wait | Sync
@@ -68,15 +70,16 @@ Action = Kernel | Host | Collective | Wait | Sync
 
 @dataclass(frozen=True)
 class Delay:
-    """What makes a rank late.
+    """A cause for one rank to be late, by `kind`:
 
-    host, loading  `us` more in `prepare_batch` or in the data loader at the beginning of a step
+    host, loading  `us` more in `prepare_batch` or in the data loader at the start of a step
     frame     likewise in a Python frame `prepare_batch`, two thirds of it in an operator `aten::sort`
-    work      a kernel `extra_expert` of `us` more at the beginning of a step
+    work      an additional kernel `extra_expert` of `us` at the start of a step
     larger    kernels named `kernel` take `factor` times as long
     device    all kernels take `factor` times as long
     link      all collectives of the rank take `factor` times as long
-    steps     in which it is late, None for all
+
+    steps     the steps in which it is late, None for all
     """
 
     kind: str
@@ -91,10 +94,10 @@ class Delay:
 class Simulation:
     """A job to simulate.
 
-    programs  of each rank, the actions of one step
-    jitter    share by which kernels and host work vary (standard deviation)
-    per_host  ranks on one host
-    stacks    each step is recorded as a Python frame, too
+    programs  for each rank the actions of one step
+    jitter    relative standard deviation of the durations of kernels and host work
+    per_host  number of ranks on one host
+    stacks    record each step as a Python frame, too
     """
 
     programs: Sequence[Sequence[Action]]
@@ -109,53 +112,53 @@ class Simulation:
     _arrived: dict[object, dict[int, float]] = field(default_factory=dict)
 
     def cost_us(self) -> float:
-        """µs per step that the delays cost."""
+        """Return the µs per step that the delays cost."""
         return (self.run().end - replace(self, delays=(), _ends={}, _arrived={}).run().end) / self.steps
 
-    def run(self) -> Collected:
-        """All that happens."""
+    def run(self) -> RecordedJob:
+        """Simulate all ranks."""
         self._ends, self._arrived = {}, {}
-        collected = Collected([[] for _ in self.programs], self.per_host)
-        running = {rank: self._rank(rank, collected.spans[rank]) for rank in range(len(self.programs))}
+        recorded = RecordedJob([[] for _ in self.programs], self.per_host)
+        running = {rank: self._rank(rank, recorded.spans[rank]) for rank in range(len(self.programs))}
         needed: dict[int, object] = dict.fromkeys(running)
         while running:
             ready = [rank for rank in running if needed[rank] is None or needed[rank] in self._ends]
-            assert ready, "the programs wait for each other"
+            assert ready, "deadlock: the programs wait for each other"
             for rank in ready:
                 try:
                     needed[rank] = next(running[rank])
                 except StopIteration:
                     del running[rank]
-        for spans in collected.spans:
+        for spans in recorded.spans:
             for span in spans:
                 if span.collective is not None:
                     span.end = self._ends[span.key]
-        return collected
+        return recorded
 
-    def _rank(self, rank: int, spans: list[Span]) -> Iterator[object]:
-        """Writes what one rank does; yields the keys of collectives whose end it has to know."""
-        host = LONG_AGO_US + rank * self.stagger_us
+    def _rank(self, rank: int, spans: list[RecordedSpan]) -> Iterator[object]:
+        """Append what one rank does to `spans`; yield the keys of collectives whose end it needs to continue."""
+        host = START_US + rank * self.stagger_us
         compute = host
         last: dict[object, object] = {}
         numbers: dict[object, int] = {}
         pending: list[object] = []
         for step in range(self.steps):
             begin = host
-            extra, usual = self._extra(rank, step), self.programs[rank]
-            # What comes on top has negative positions: the jitter of the rest stays the same.
-            for position, action in enumerate([*extra, *usual], -len(extra)):
-                dice = random.Random(f"{self.seed} {rank} {step} {position}")
-                vary = max(1 + dice.gauss(0, self.jitter), 0.1) if self.jitter else 1.0
+            extra, program = self._delay_actions(rank, step), self.programs[rank]
+            # Delays have negative positions, so that the jitter of the program stays the same.
+            for position, action in enumerate([*extra, *program], -len(extra)):
+                rng = random.Random(f"{self.seed} {rank} {step} {position}")
+                variation = max(1 + rng.gauss(0, self.jitter), 0.1) if self.jitter else 1.0
                 if isinstance(action, Host):
-                    begun, host = host, host + action.us * vary
+                    action_start, host = host, host + action.us * variation
                     if action.frame:
-                        spans.append(Span("frame", action.frame, begun, host))
-                        begun = host - 2 / 3 * (host - begun)
-                    spans.append(Span("load" if action.load else "host", action.name, begun, host))
+                        spans.append(RecordedSpan("frame", action.frame, action_start, host))
+                        action_start = host - 2 / 3 * (host - action_start)
+                    spans.append(RecordedSpan("load" if action.load else "host", action.name, action_start, host))
                 elif isinstance(action, Kernel):
                     start = max(host + 2, compute)
-                    compute = start + action.us * vary * self._factor(rank, step, action.name)
-                    spans.append(Span("kernel", action.name, start, compute, launch=host))
+                    compute = start + action.us * variation * self._duration_factor(rank, step, action.name)
+                    spans.append(RecordedSpan("kernel", action.name, start, compute, launch=host))
                     host += LAUNCH_US
                 elif isinstance(action, Collective):
                     stream = (action.group, action.ranks if action.name == "send" else ())
@@ -165,7 +168,7 @@ class Simulation:
                     if stream in last:
                         yield last[stream]
                         start = max(start, self._ends[last[stream]] + 1)
-                    spans.append(Span("collective", action.name, start, start, host, action, key))
+                    spans.append(RecordedSpan("collective", action.name, start, start, host, action, key))
                     self._arrive(key, action, rank, start, step)
                     last[stream] = key
                     pending.append(key)
@@ -177,11 +180,11 @@ class Simulation:
                     pending = []
                 else:
                     host = max(host, compute)
-            spans.append(Span("step", f"ProfilerStep#{step + 1}", begin, host))
+            spans.append(RecordedSpan("step", f"ProfilerStep#{step + 1}", begin, host))
             if self.stacks:
-                spans.append(Span("frame", "/job/train.py(80): train", begin, host))
+                spans.append(RecordedSpan("frame", "/job/train.py(80): train", begin, host))
 
-    def _extra(self, rank: int, step: int) -> list[Action]:
+    def _delay_actions(self, rank: int, step: int) -> list[Action]:
         extra: list[Action] = []
         for delay in self.delays:
             if delay.rank == rank and (delay.steps is None or step in delay.steps):
@@ -197,7 +200,7 @@ class Simulation:
                     extra.append(Kernel("extra_expert", delay.us))
         return extra
 
-    def _factor(self, rank: int, step: int, kernel: str) -> float:
+    def _duration_factor(self, rank: int, step: int, kernel: str) -> float:
         factor = 1.0
         for delay in self.delays:
             if delay.rank == rank and (delay.steps is None or step in delay.steps):
@@ -214,7 +217,7 @@ class Simulation:
 
 
 def ddp(ranks: int, buckets: int = 3, overlap: bool = True) -> list[list[Action]]:
-    """Gradients reduced in buckets during backward."""
+    """Return programs that reduce gradients in buckets during the backward pass."""
     everyone = tuple(range(ranks))
     program: list[Action] = [Host("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 100, True)]
     program += [Host("forward", 50), Kernel("gemm", 1500), Kernel("attention", 1000), Kernel("layer_norm", 500)]
@@ -226,7 +229,7 @@ def ddp(ranks: int, buckets: int = 3, overlap: bool = True) -> list[list[Action]
 
 
 def fsdp(ranks: int, layers: int = 3) -> list[list[Action]]:
-    """Parameters gathered one layer ahead, gradients scattered behind the backward."""
+    """Return programs that gather parameters one layer ahead and scatter gradients after each backward."""
     everyone = tuple(range(ranks))
     gather = Collective("_allgather_base", everyone, "0", 300)
     program: list[Action] = [Host("forward", 50), gather]
@@ -240,7 +243,7 @@ def fsdp(ranks: int, layers: int = 3) -> list[list[Action]]:
 
 
 def tensor_and_data_parallel(ranks: int, width: int, buckets: int = 2) -> list[list[Action]]:
-    """Neighbors reduce activations after each layer; every `width`-th rank reduces gradients during backward."""
+    """Return programs: neighbors reduce activations, and every `width`-th rank gradients during backward."""
     programs = []
     for rank in range(ranks):
         neighbors = tuple(range(rank // width * width, rank // width * width + width))
@@ -255,7 +258,7 @@ def tensor_and_data_parallel(ranks: int, width: int, buckets: int = 2) -> list[l
 
 
 def pipeline(stages: int, batches: int = 4) -> list[list[Action]]:
-    """All forwards, then all backwards of the micro-batches; in the end all agree on the norm of the gradients."""
+    """Return programs: all forwards, then all backwards of the micro-batches, then an all-reduce of the norm."""
     programs = []
     for stage in range(stages):
         before, after = (stage - 1, stage), (stage, stage + 1)

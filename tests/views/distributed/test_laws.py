@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.simulation.ranks import ready
+from tests.support.jobs import ready_member
 from tests.support.traces import read
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails, rank_details
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarize_rank
@@ -118,7 +118,7 @@ def test_any_ranks_can_be_compared(drawn: list[tuple[list[dict[str, Any]], dict[
         timed = table["latency"] != ABSENT
         assert (table["latency"][timed] >= table["exposed"][timed]).all() and (table["exposed"][timed] >= 0).all()
         assert summary.steps.table()["duration"].tolist() == breakdown(trace).durations.tolist()
-        members.append(ready(f"w{i}", None, trace))
+        members.append(ready_member(f"w{i}", None, trace))
     run = Members(members)
     payload = build(run, NoParams())
     msgspec.json.encode(payload)

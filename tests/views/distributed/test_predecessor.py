@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.simulation.ranks import ready
+from tests.support.jobs import ready_member
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Member, Members, NoParams
@@ -57,7 +57,7 @@ NCCL = (
 
 def compare(*pictures: str) -> Distributed:
     members: list[Member[RankSummary]] = [
-        ready(f"worker{i}", i, draw(picture)) for i, picture in enumerate(pictures)
+        ready_member(f"worker{i}", i, draw(picture)) for i, picture in enumerate(pictures)
     ]
     return build(Members(members), NoParams())
 

@@ -6,8 +6,7 @@ import json
 from dataclasses import replace
 
 from tests.support.job_views import kinds, view
-from tests.support.jobs import Job, ddp
-from tests.support.simulation.ranks import ready
+from tests.support.jobs import Job, ddp, ready_member
 from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Member, Members, NoParams
@@ -39,9 +38,9 @@ def test_a_broken_and_a_loading_rank_are_listed() -> None:
     payload = build(Members(members), NoParams())
     assert kinds(payload) == ["loading", "broken_rank"]
     assert [(rank.rank, rank.state, rank.compared) for rank in payload.ranks] == [
-        (0, "ready", True),
+        (0, "ready_member", True),
         (1, "failed", False),
-        (2, "ready", True),
+        (2, "ready_member", True),
         (3, "loading", False),
     ]
     assert "cut off" in plain(payload.problems[1].text)
@@ -88,7 +87,8 @@ def without_kernels(job: Job, rank: int) -> list[Member[RankSummary]]:
     events = documents[rank]["traceEvents"]
     documents[rank]["traceEvents"] = [each for each in events if each.get("cat") != "kernel"]
     return [
-        ready(f"w{each}", each, read_bytes(json.dumps(content).encode())) for each, content in documents.items()
+        ready_member(f"w{each}", each, read_bytes(json.dumps(content).encode()))
+        for each, content in documents.items()
     ]
 
 

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.jobs import Job, ddp
-from tests.support.simulation.large_jobs import LATE, NODE, large_job
+from tests.support.simulation.large_jobs import LATE_RANK, NODE_SIZE, large_job
 from torch_tb_profiler.analyses.distributed.heat_map import bin_cells
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.errors import NotFoundError
@@ -48,8 +48,8 @@ def test_the_page_of_a_large_job_is_bounded() -> None:
     sizes = [len(msgspec.json.encode(build(job(ranks), NoParams()))) for ranks in (RANKS, 8 * RANKS)]
     assert sizes[1] < 60_000 and sizes[1] < 1.2 * sizes[0]
     largest = build(job(8 * RANKS), NoParams())
-    assert largest.verdict.rank == LATE and largest.rank_count == largest.read_count == 8 * RANKS
-    assert len(largest.stragglers) == 100 and largest.stragglers[0].rank == LATE
+    assert largest.verdict.rank == LATE_RANK and largest.rank_count == largest.read_count == 8 * RANKS
+    assert len(largest.stragglers) == 100 and largest.stragglers[0].rank == LATE_RANK
 
 
 @pytest.mark.parametrize(
@@ -132,14 +132,14 @@ def test_the_spread_of_the_ranks_is_that_of_their_rows(whole: Distributed) -> No
             np.percentile(times, [10, 50, 90]).tolist()
         )
         assert each.most_worker == whole.averages[int(times.argmax())].worker
-    assert by_measure["cost"].most_worker == f"host0_{1000 + LATE}"
+    assert by_measure["cost"].most_worker == f"host0_{1000 + LATE_RANK}"
 
 
 def test_groups_that_share_a_description_are_told_apart_by_name() -> None:
     families = build(job(), NoParams()).group_families
     assert [(each.label, each.groups, each.size, each.complete) for each in families] == [
-        ("tp", RANKS // NODE, NODE, RANKS // NODE),
-        ("dp", NODE, RANKS // NODE, NODE),
+        ("tp", RANKS // NODE_SIZE, NODE_SIZE, RANKS // NODE_SIZE),
+        ("dp", NODE_SIZE, RANKS // NODE_SIZE, NODE_SIZE),
     ]
     rows = ask("groups").rows
     for each in families:
@@ -148,7 +148,7 @@ def test_groups_that_share_a_description_are_told_apart_by_name() -> None:
         assert each.slowest_waiting_ns == max(row.waiting_ns for row in own)
         assert each.slowest_ranks == max(own, key=lambda row: row.waiting_ns).ranks
     places = {each.family: each.place for each in ask("ranks", search="77").rows[0].places}
-    assert places == {"tp": 77 % NODE, "dp": 77 // NODE}
+    assert places == {"tp": 77 % NODE_SIZE, "dp": 77 // NODE_SIZE}
 
 
 def test_numbered_groups_are_told_apart_by_size_and_spacing() -> None:
@@ -176,7 +176,7 @@ def test_numbered_groups_are_told_apart_by_size_and_spacing() -> None:
 def test_a_rank_without_its_group_mates_makes_the_group_incomplete() -> None:
     members = [member for member in job() if member.rank != 9]
     families = {each.label: each for each in build(Members(members), NoParams()).group_families}
-    assert (families["tp"].complete, families["dp"].complete) == (RANKS // NODE - 1, NODE - 1)
+    assert (families["tp"].complete, families["dp"].complete) == (RANKS // NODE_SIZE - 1, NODE_SIZE - 1)
 
 
 def test_the_map_shows_the_worst_of_what_a_cell_joins(whole: Distributed) -> None:
@@ -185,16 +185,18 @@ def test_the_map_shows_the_worst_of_what_a_cell_joins(whole: Distributed) -> Non
     by_rank = ask("map")
     assert [[row[at] for row in by_rank.cells_ns] for at in range(RANKS)] == late
     by_host = ask("map", by="host")
-    assert [column.ranks for column in by_host.columns] == [NODE] * (RANKS // NODE)
+    assert [column.ranks for column in by_host.columns] == [NODE_SIZE] * (RANKS // NODE_SIZE)
     for at, column in enumerate(by_host.columns):
-        own = late[at * NODE : (at + 1) * NODE]
+        own = late[at * NODE_SIZE : (at + 1) * NODE_SIZE]
         assert [row[at] for row in by_host.cells_ns] == [
             max(time or 0 for time in step) for step in zip(*own, strict=True)
         ]
-        assert column.worst_rank == at * NODE + int(np.argmax([max(time or 0 for time in row) for row in own]))
+        assert column.worst_rank == at * NODE_SIZE + int(
+            np.argmax([max(time or 0 for time in row) for row in own])
+        )
     by_place = ask("map", by="tp")
-    assert [row[LATE] for row in by_place.cells_ns] == [
-        max(time or 0 for time in step) for step in zip(*late[LATE::NODE], strict=True)
+    assert [row[LATE_RANK] for row in by_place.cells_ns] == [
+        max(time or 0 for time in step) for step in zip(*late[LATE_RANK::NODE_SIZE], strict=True)
     ]
     assert by_rank.choices == ["rank", "host", "tp", "dp"]
 
@@ -231,7 +233,7 @@ def test_maxima_of_more_ranks_and_steps_than_there_are_cells() -> None:
 
 def test_late_hosts_are_counted_over_all_ranks() -> None:
     large = build(job(8 * RANKS), NoParams())
-    assert large.late_hosts[0].host == "host0" and {each.ranks for each in large.late_hosts} == {NODE}
+    assert large.late_hosts[0].host == "host0" and {each.ranks for each in large.late_hosts} == {NODE_SIZE}
     assert large.late_hosts[0].cost_ns == large.stragglers[0].cost_ns and not large.late_hosts[0].together
     assert build(Job(4, ddp(4)).members(), NoParams()).late_hosts == []
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from tests.support.simulation.files import Collected
+from tests.support.simulation.files import RecordedJob
 from tests.support.simulation.simulator import Delay, Simulation, ddp, fsdp
 from tests.views.overview.test_ranks import both, waited_us
 from torch_tb_profiler.analyses.distributed.steps import step_sums, waiting_by_step
@@ -24,7 +24,9 @@ LATE = Delay("host", 5, us=5000)
 ALL = IdleParams()
 
 
-def answer(job: Collected, rank: int, params: IdleParams = ALL, only: Sequence[int] | None = None) -> IdlePayload:
+def answer(
+    job: RecordedJob, rank: int, params: IdleParams = ALL, only: Sequence[int] | None = None
+) -> IdlePayload:
     """Idle time of a rank beside those of `only`, or of all."""
     members = job.members(only)
     worker = next(member.worker for member in members if member.rank == rank)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 import pytest
 from msgspec.structs import replace
 
-from tests.support.simulation.files import Collected
-from tests.support.simulation.ranks import ready
+from tests.support.jobs import ready_member
+from tests.support.simulation.files import RecordedJob
 from tests.support.simulation.simulator import Delay, Simulation, ddp, fsdp
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE
@@ -25,11 +25,11 @@ from torch_tb_profiler.views.overview.ranks import build as beside
 LATE = Delay("host", 5, us=5000)
 
 
-def alone(job: Collected, rank: int) -> Overview:
+def alone(job: RecordedJob, rank: int) -> Overview:
     return build(job.trace(rank), NoParams())
 
 
-def both(job: Collected, rank: int, only: Sequence[int] | None = None) -> tuple[Overview, Overview]:
+def both(job: RecordedJob, rank: int, only: Sequence[int] | None = None) -> tuple[Overview, Overview]:
     """What the file of a rank says alone, and beside those of the others (of `only` these)."""
     members, own = job.members(only), alone(job, rank)
     worker = next(member.worker for member in members if member.rank == rank)
@@ -45,7 +45,7 @@ def union(intervals: Iterable[tuple[float, float]]) -> float:
     return length
 
 
-def waited_us(job: Collected, rank: int, steps: int) -> float:
+def waited_us(job: RecordedJob, rank: int, steps: int) -> float:
     """µs per step in which a rank is in a collective, but neither computes nor moves data, as simulated."""
     moving: dict[object, float] = {}
     for spans in job.spans:
@@ -208,7 +208,7 @@ def test_of_communication_on_the_host_nobody_says_that_nothing_runs_meanwhile() 
     host2  cpu_op           autograd::engine::evaluate_function:~Mm      110   860
     host3  user_annotation  gloo:all_reduce                              200   500  Input Dims=[[10]]
     """
-    members = Members([ready(f"rank{number}", number, draw(picture)) for number in range(2)])
+    members = Members([ready_member(f"rank{number}", number, draw(picture)) for number in range(2)])
     own = build(draw(picture), NoParams())
     payload = beside(own, "rank0", members, NoParams())
     assert plain(payload.beside).startswith("Of 500 µs of communication, none is waiting for other ranks")

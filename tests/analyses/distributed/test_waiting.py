@@ -12,11 +12,18 @@ from torch_tb_profiler.analyses.distributed.waiting import Arrivals, collective_
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE
 
 
-def late(residual: int, shift: int | None = 0) -> Arrivals:
-    """One collective of two ranks, of which the second comes 100 us later; the error of its clock."""
+def second_arrives_late(residual: int, shift: int | None = 0) -> Arrivals:
+    """Return the arrivals at one collective, to which the second of two ranks comes 100 us later.
+
+    residual, shift  of its clock
+    """
     members = Job(2, ddp(2, 1), steps=1, straggler=1, slow_us=100.0, jitter_us=0.0).members()
     job = build_job(
-        [RankSource(each.worker, each.rank, None, each.result, each.details) for each in members if each.result]
+        [
+            RankSource(member.worker, member.rank, None, member.result, member.details)
+            for member in members
+            if member.result
+        ]
     )
     matching = match_collectives(job)
     clocks = RankClocks(
@@ -26,39 +33,39 @@ def late(residual: int, shift: int | None = 0) -> Arrivals:
 
 
 def test_the_last_to_arrive_is_late_by_the_median_of_the_others() -> None:
-    observed = late(0)
-    assert observed.skew.tolist() == [100_000]
-    assert observed.lateness.tolist() == [0, 100_000]
-    assert observed.last.tolist() == [1]
-    assert observed.is_median.tolist() == [True, False]
-    assert not observed.late_recording.any()
+    arrivals = second_arrives_late(0)
+    assert arrivals.skew.tolist() == [100_000]
+    assert arrivals.lateness.tolist() == [0, 100_000]
+    assert arrivals.last.tolist() == [1]
+    assert arrivals.is_median.tolist() == [True, False]
+    assert not arrivals.late_recording.any()
 
 
 def test_no_clock_makes_a_rank_later_than_the_others_waited() -> None:
     """By its clock, the second comes 5 ms later; the first waits for 100 us."""
-    observed = late(0, shift=5_000_000)
-    assert observed.skew.tolist() == [5_100_000]
-    first, second = observed.lateness.tolist()
+    arrivals = second_arrives_late(0, shift=5_000_000)
+    assert arrivals.skew.tolist() == [5_100_000]
+    first, second = arrivals.lateness.tolist()
     assert first == 0
     assert second == pytest.approx(100_000, rel=0.01)
 
 
 @pytest.mark.parametrize(("residual", "last"), [(49_999, 1), (50_000, NO_CODE)])
-def test_a_difference_up_to_twice_the_error_of_the_clocks_tells_nothing(residual: int, last: int) -> None:
-    """Either clock may be off by that much, in opposite directions."""
-    observed = late(residual)
-    assert observed.last.tolist() == [last]
-    assert observed.skew.tolist() == [100_000]
+def test_who_is_last_is_unknown_up_to_twice_the_error_of_the_clocks(residual: int, last: int) -> None:
+    """Two clocks may be off by that much in opposite directions."""
+    arrivals = second_arrives_late(residual)
+    assert arrivals.last.tolist() == [last]
+    assert arrivals.skew.tolist() == [100_000]
 
 
 def test_ranks_without_a_common_clock_are_not_compared() -> None:
-    observed = late(0, shift=None)
-    assert observed.skew.tolist() == observed.first.tolist() == [ABSENT]
-    assert (observed.lateness == ABSENT).all()
+    arrivals = second_arrives_late(0, shift=None)
+    assert arrivals.skew.tolist() == arrivals.first.tolist() == [ABSENT]
+    assert (arrivals.lateness == ABSENT).all()
 
 
 @pytest.mark.parametrize(("shift", "late_recording"), [(0, False), (2_000_000, True)])
-def test_a_rank_not_yet_recording_when_the_others_arrived_is_no_straggler(
+def test_a_rank_that_started_to_record_after_the_others_arrived_is_marked(
     shift: int, late_recording: bool
 ) -> None:
-    assert late(0, shift).late_recording.tolist() == [late_recording]
+    assert second_arrives_late(0, shift).late_recording.tolist() == [late_recording]

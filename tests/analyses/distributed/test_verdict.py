@@ -1,4 +1,4 @@
-"""The limits of a verdict, each from both sides."""
+"""The thresholds of a verdict, each from both sides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.jobs import Job, ddp
-from torch_tb_profiler.analyses.distributed import significance as evidence
+from torch_tb_profiler.analyses.distributed import significance
 from torch_tb_profiler.analyses.distributed.causes import find_work_cause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, straggler_costs
@@ -26,7 +26,7 @@ def comparison() -> RankComparison:
 
 
 @pytest.fixture(scope="module")
-def of_job(comparison: RankComparison) -> StragglerCosts:
+def job_costs(comparison: RankComparison) -> StragglerCosts:
     return straggler_costs(comparison.job, comparison.matching, comparison.split)
 
 
@@ -53,54 +53,54 @@ def test_the_device_is_the_cause_if_kernels_make_up_half_of_the_difference(
 
 
 @pytest.mark.parametrize(("share", "named"), [(0.66, False), (0.74, True)])
-def test_a_rank_is_named_if_it_causes_seven_tenths_of_what_all_cost(
-    of_job: StragglerCosts, share: float, named: bool
+def test_a_rank_is_named_if_it_causes_seven_tenths_of_the_total_cost(
+    job_costs: StragglerCosts, share: float, named: bool
 ) -> None:
-    of_all = msgspec.structs.replace(
-        of_job, by_rank=np.array([0.0, share * 1e6, 0.0, 0.0]), sets=(), imbalance=1e6
+    costs = msgspec.structs.replace(
+        job_costs, by_rank=np.array([0.0, share * 1e6, 0.0, 0.0]), sets=(), imbalance=1e6
     )
-    found = _longest_working(of_all, min_cost=1.0)
+    found = _longest_working(costs, min_cost=1.0)
     assert (found is not None and found.members == (1,)) == named
 
 
-def stands_out(
-    monkeypatch: pytest.MonkeyPatch, comparison: RankComparison, of_job: StragglerCosts, late: list[float]
+def is_late_rank_significant(
+    monkeypatch: pytest.MonkeyPatch, comparison: RankComparison, job_costs: StragglerCosts, late: list[float]
 ) -> bool:
-    """Rank 0 is late by so much in each step; the others by 1, the root of their mean square."""
+    """Return whether rank 0 is significant that is late by `late` in each step; the others are late by 1."""
     excess = np.vstack([late, np.ones((2, len(late)))])
-    monkeypatch.setattr(evidence, "_excess_by_step", lambda *_: excess)
-    monkeypatch.setattr(evidence, "_exceeds_jitter", lambda *_: True)
-    return evidence.is_significant(comparison.job, of_job.work, [0])
+    monkeypatch.setattr(significance, "_excess_by_step", lambda *_: excess)
+    monkeypatch.setattr(significance, "_exceeds_jitter", lambda *_: True)
+    return significance.is_significant(comparison.job, job_costs.work, [0])
 
 
-# Late in one step of four by what is less than six times the rest: neither its steps nor its longest tell.
-@pytest.mark.parametrize(("late", "clear"), [([12.0, 6.0, 1.0, 1.0], True), ([6.0, 4.0, 2.0, 1.0], False)])
-def test_a_mean_of_four_times_what_others_vary_is_clear(
+# The variation of its own steps is too large, and its longest step less than six times the rest.
+@pytest.mark.parametrize(("late", "expected"), [([12.0, 6.0, 1.0, 1.0], True), ([6.0, 4.0, 2.0, 1.0], False)])
+def test_a_mean_of_four_times_the_variation_of_others_is_significant(
     monkeypatch: pytest.MonkeyPatch,
     comparison: RankComparison,
-    of_job: StragglerCosts,
+    job_costs: StragglerCosts,
     late: list[float],
-    clear: bool,
+    expected: bool,
 ) -> None:
-    assert stands_out(monkeypatch, comparison, of_job, late) == clear
+    assert is_late_rank_significant(monkeypatch, comparison, job_costs, late) == expected
 
 
 @pytest.mark.parametrize(
-    ("late", "clear"),
+    ("late", "expected"),
     [([2.0, 2.0], True), ([2.0, 2.0, 2.0], True), ([3.0, 0.5, 0.5], False)],
-    ids=["four steps of others tell nothing", "all alike", "six tell that it varies"],
+    ids=["four steps of others are too few", "all equal", "six steps show variation"],
 )
-def test_six_steps_of_other_ranks_tell_how_much_they_vary(
+def test_the_variation_of_other_ranks_is_known_from_six_steps(
     monkeypatch: pytest.MonkeyPatch,
     comparison: RankComparison,
-    of_job: StragglerCosts,
+    job_costs: StragglerCosts,
     late: list[float],
-    clear: bool,
+    expected: bool,
 ) -> None:
-    assert stands_out(monkeypatch, comparison, of_job, late) == clear
+    assert is_late_rank_significant(monkeypatch, comparison, job_costs, late) == expected
 
 
-def test_a_step_that_is_not_whole_says_nothing_of_the_share_of_communication() -> None:
+def test_an_incomplete_step_is_left_out_of_the_share_of_communication() -> None:
     members, shares = [], []
     for member in Job(4, ddp(4)).members():
         assert member.result is not None

@@ -1,0 +1,33 @@
+"""Medians of groups, compared with numpy's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from torch_tb_profiler.analyses.distributed.medians import lower_medians, medians_of_others, middle_means
+from torch_tb_profiler.model.trace import ABSENT
+
+
+def test_middle_means_are_medians_rounded_towards_zero() -> None:
+    rng = np.random.default_rng(3)
+    which = np.append(np.arange(30), rng.integers(0, 30, 200))
+    values = rng.integers(-(10**15), 10**15, len(which))
+    medians = middle_means(values, which, np.bincount(which))
+    assert medians.tolist() == [int(np.median(values[which == number])) for number in range(30)]
+
+
+def test_medians_of_others_leave_each_value_out_in_turn() -> None:
+    """The mean of two middle values is rounded down."""
+    rng = np.random.default_rng(3)
+    groups = [np.sort(rng.integers(-1_000, 1_000, size)) for size in (2, 3, 4, 5, 8, 9)]
+    sizes = np.array([len(values) for values in groups])
+    begins = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    position = np.arange(sizes.sum()) - begins
+    medians = medians_of_others(np.concatenate(groups), begins, np.repeat(sizes, sizes), position)
+    alone = [np.median(np.delete(values, i)) for values in groups for i in range(len(values))]
+    assert medians.tolist() == np.floor(alone).tolist()
+
+
+def test_the_lower_of_two_middle_values_is_the_lower_median() -> None:
+    which, values = np.array([0, 2, 0, 2, 2, 0, 0]), np.array([4, 9, 1, 7, 8, 3, 2])
+    assert lower_medians(values, which, 3).tolist() == [2, ABSENT, 8]
