@@ -54,7 +54,7 @@ def get(client: Client, path: str, **query: str) -> TestResponse:
 
 
 def view(client: Client, worker: str) -> TestResponse:
-    """The overview, asked for until it is there or has failed."""
+    """Request the overview until it is ready or failed."""
     return until(lambda: get(client, "/view/overview", worker=worker), _final)
 
 
@@ -72,14 +72,14 @@ def test_runs_workers_spans_state(client: Client) -> None:
     assert get(client, "/state", worker="w").get_json()["file"] == "run/w.pt.trace.json"
 
 
-def test_a_view_is_an_envelope_around_its_payload(client: Client) -> None:
+def test_a_view_wraps_its_payload(client: Client) -> None:
     body = view(client, "w").get_json()
     assert (body["state"], body["view"], body["run"], body["worker"]) == ("ready", "overview", "run", "w")
     assert set(body["payload"]["average"]["categories"]) >= {"kernel", "cpu_exec", "other"}
     assert get(client, "/views", worker="w").get_json()["views"][0]["available"] is True
 
 
-def test_a_failed_file_answers_with_the_one_error_shape(client: Client) -> None:
+def test_a_failed_file_has_the_common_error_shape(client: Client) -> None:
     response = view(client, "empty")
     assert response.status_code == 422
     error = response.get_json()["error"]
@@ -146,7 +146,7 @@ def test_gzip_and_revalidation(client: Client) -> None:
     assert client.head(path).data == b""
 
 
-def test_the_original_file_comes_as_it_is(client: Client) -> None:
+def test_the_original_file_is_downloaded_unchanged(client: Client) -> None:
     response = get(client, "/download", worker="w")
     assert response.headers["Content-Disposition"] == 'attachment; filename="w.pt.trace.json"'
     assert response.headers["X-Content-Type-Options"] == "nosniff"
@@ -158,7 +158,7 @@ def test_the_original_file_comes_as_it_is(client: Client) -> None:
         assert get(client, "/download", worker=worker).status_code == 404
 
 
-def test_a_window_of_a_trace_comes_as_a_trace(client: Client) -> None:
+def test_a_part_of_a_trace_is_downloaded_as_a_trace(client: Client) -> None:
     view(client, "w")
     response = get(client, "/slice", worker="w", begin="10000", end="20000", categories="cpu_op")
     assert response.headers["Content-Disposition"] == 'attachment; filename="w.slice.json"'

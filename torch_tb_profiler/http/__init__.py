@@ -1,4 +1,4 @@
-"""The REST surface: parse the request, ask the session, encode, map errors. Nothing else."""
+"""The REST surface: parse the request, query the session, encode the answer, and map errors to statuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The WSGI application. Answers are JSON in base units or files; every failure has the same shape."""
+"""The WSGI application. Responses are JSON in base units, or files; all errors have the same shape."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ logger = logging.getLogger(__name__)
 
 
 class App:
-    """WSGI handlers over a session."""
+    """The WSGI application of a session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._static = StaticFiles()
-        self._routes = self._mounted()
+        self._routes = self._mount_routes()
 
-    def _mounted(self) -> dict[str, Callable[..., Any]]:
-        """Path -> WSGI application, below the plugin's prefix; "*" at the end stands for any rest."""
+    def _mount_routes(self) -> dict[str, Callable[..., Any]]:
+        """Return path -> WSGI application, relative to the plugin's prefix; "*" at the end matches any rest."""
         page = _wsgi("the page", self._static.response)
         routes: dict[str, Callable[..., Any]] = {"/index.js": page, "/assets/*": page}
         for route in ROUTES:
@@ -39,7 +39,7 @@ class App:
         return routes
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
-        """The whole surface as one WSGI application."""
+        """Serve all routes as one WSGI application."""
         path = environ.get("PATH_INFO", "")
         for pattern, application in self._routes.items():
             if path == pattern or (pattern.endswith("/*") and path.startswith(pattern[:-1])):
@@ -52,8 +52,8 @@ class App:
 
         def answer(request: Request) -> Response:
             if request.method not in methods:
-                return refuse_method(UsageError(f"use {route.method}"), methods, request)
-            query = read_query(request, route.takes)
+                return refuse_method(UsageError(f"this route only accepts {route.method}"), methods, request)
+            query = read_query(request, route.params)
             slug = (request.path.partition(VIEW)[2],) if route.path.startswith(VIEW) else ()
             return respond(route.handler(self._session, query, *slug), request)
 
@@ -61,7 +61,7 @@ class App:
 
 
 def _wsgi(name: str, answer: Callable[[Request], Response]) -> Callable[..., Any]:
-    """A WSGI application of a function that may fail."""
+    """Return the WSGI application of a function that may raise errors."""
 
     def application(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         request = Request(environ)
@@ -69,7 +69,7 @@ def _wsgi(name: str, answer: Callable[[Request], Response]) -> Callable[..., Any
             response = answer(request)
         except ProfilerError as error:
             response = respond_error(error, request)
-        except Exception as error:  # the edge: a bug must not take the server down
+        except Exception as error:  # outermost level: a bug must not stop the server
             logger.exception("answering %s failed", name)
             response = respond_error(error, request)
         return response(environ, start_response)

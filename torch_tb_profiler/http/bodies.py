@@ -1,4 +1,4 @@
-"""What the routes answer: the typed bodies, from which the OpenAPI document and the page's types are made."""
+"""The typed bodies of responses, from which the OpenAPI document and the page's types are generated."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from torch_tb_profiler.view import Section
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
-    """The one shape of every error."""
+    """An error; all errors have this shape."""
 
     error: ErrorInfo
 
 
 class FileCounts(msgspec.Struct, frozen=True):
-    """How many files are in which state."""
+    """Number of files in each state."""
 
     waiting: int
     loading: int
@@ -28,7 +28,7 @@ class FileCounts(msgspec.Struct, frozen=True):
 
 
 class RunInfo(msgspec.Struct, frozen=True):
-    """A run in the list; `bytes` as stored."""
+    """A run in the list; `bytes` is its stored size."""
 
     name: str
     workers: int
@@ -38,7 +38,7 @@ class RunInfo(msgspec.Struct, frozen=True):
 
 
 class OtherFilesInfo(msgspec.Struct, frozen=True):
-    """Files of one other tool: what they are, what to do with them, and their paths (the first 20 of `count`)."""
+    """Files of one other tool: their kind, what to do with them, and the paths of the first 20 of `count`."""
 
     kind: str
     advice: str
@@ -46,27 +46,30 @@ class OtherFilesInfo(msgspec.Struct, frozen=True):
     files: list[str]
 
 
-class OtherTools(msgspec.Struct, frozen=True):
-    """Files of other tools in the log folders; `headline` counts them in words."""
+class OtherToolsInfo(msgspec.Struct, frozen=True):
+    """Files of other tools in the log folders; `headline` is a sentence that counts them."""
 
     headline: str
     kinds: list[OtherFilesInfo]
 
 
-class Runs(msgspec.Struct, frozen=True):
-    """`scanning` is true until the first listing is done; `error` says why the last one failed; `others` is null
-    if there is no file of another tool."""
+class RunsBody(msgspec.Struct, frozen=True):
+    """All runs.
+
+    `scanning` is true until the first listing is complete, `error` is the error of the last listing, and `others`
+    is null if there are no files of other tools.
+    """
 
     scanning: bool
     error: ErrorInfo | None
     root: str
     problems: list[str]
     runs: list[RunInfo]
-    others: OtherTools | None
+    others: OtherToolsInfo | None
 
 
 class SpanInfo(msgspec.Struct, frozen=True):
-    """One profiling cycle: its name, when it was, its file's stored bytes and state."""
+    """One profiling cycle: its name, a label with its time, and the stored bytes and the state of its file."""
 
     name: str
     label: str
@@ -84,7 +87,7 @@ class WorkerInfo(msgspec.Struct, frozen=True):
 
 
 class MemoryFileInfo(msgspec.Struct, frozen=True):
-    """A memory file; `file` is its number in `view/memory/snapshot` or `view/memory/timeline`, as `kind` says."""
+    """A memory file; `file` is its number in `view/memory/snapshot` or `view/memory/timeline`, by `kind`."""
 
     file: int
     name: str
@@ -92,21 +95,21 @@ class MemoryFileInfo(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class Workers(msgspec.Struct, frozen=True):
-    """The workers of a run, and the memory files beside its traces."""
+class WorkersBody(msgspec.Struct, frozen=True):
+    """The workers of a run, and the memory files next to its traces."""
 
     run: str
     workers: list[WorkerInfo]
     memory_files: list[MemoryFileInfo]
 
 
-class Spans(msgspec.Struct, frozen=True):
+class SpansBody(msgspec.Struct, frozen=True):
     run: str
     worker: str
     spans: list[SpanInfo]
 
 
-class State(msgspec.Struct, frozen=True):
+class StateBody(msgspec.Struct, frozen=True):
     run: str
     worker: str
     span: str
@@ -114,8 +117,8 @@ class State(msgspec.Struct, frozen=True):
     state: FileState
 
 
-class FileHealth(msgspec.Struct, frozen=True):
-    """A file of a run, its state and the notes on it."""
+class FileHealthInfo(msgspec.Struct, frozen=True):
+    """A file of a run, its state, and the notes on it."""
 
     worker: str
     span: str
@@ -125,15 +128,15 @@ class FileHealth(msgspec.Struct, frozen=True):
     notes: list[HealthNote]
 
 
-class Health(msgspec.Struct, frozen=True):
+class HealthBody(msgspec.Struct, frozen=True):
     run: str
-    files: list[FileHealth]
+    files: list[FileHealthInfo]
 
 
 class ViewInfo(msgspec.Struct, frozen=True):
-    """A tab under its section of the navigation.
+    """A tab and its section in the navigation.
 
-    `available` is null while the file is not loaded, `reason` says why it is not available.
+    `available` is null while the file is not loaded; `reason` explains why the tab is not available.
     """
 
     slug: str
@@ -143,12 +146,12 @@ class ViewInfo(msgspec.Struct, frozen=True):
     reason: str | None
 
 
-class Views(msgspec.Struct, frozen=True):
+class ViewsBody(msgspec.Struct, frozen=True):
     views: list[ViewInfo]
 
 
-class Pending(msgspec.Struct, frozen=True):
-    """The answer of a view while its file is read."""
+class PendingBody(msgspec.Struct, frozen=True):
+    """The answer of a view while its file is loading."""
 
     state: Literal["waiting", "loading"]
     view: str

@@ -1,6 +1,6 @@
-"""The OpenAPI document of the routes, from the route table and the types of the bodies.
+"""Build the OpenAPI document of the routes from the route table and the types of the bodies.
 
-`python -m torch_tb_profiler.http.openapi` prints it; the page's TypeScript types are made from it.
+`python -m torch_tb_profiler.http.openapi` prints it; the page's TypeScript types are generated from it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _REF = "#/components/schemas/{name}"
 
 
 def document() -> dict[str, Any]:
-    """OpenAPI 3.1 of every route, relative to the plugin's prefix."""
+    """Return the OpenAPI 3.1 document of all routes, relative to the plugin's prefix."""
     views = all_views()
     route_bodies = [route.body for route in ROUTES if route.body not in (dict, bytes)]
-    types: list[type] = [*route_bodies, bodies.ErrorBody, bodies.Pending, *(view.payload for view in views)]
+    types: list[type] = [*route_bodies, bodies.ErrorBody, bodies.PendingBody, *(view.payload for view in views)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     ambiguous = [name for name in components if "." in name]
     if ambiguous:
@@ -44,14 +44,14 @@ def document() -> dict[str, Any]:
     names = {view.slug: refs[view.payload] for view in views}
     paths: dict[str, Any] = {}
     for route in ROUTES:
-        if route.takes is None:
-            continue  # the views, each with parameters of its own
+        if route.params is None:
+            continue  # views are added below, each with its own parameters
         answer = _FILE if route.body is bytes else _json(refs[route.body])
         responses = {"200": answer}
         if route.path == "/slice":
-            responses["202"] = _json(refs[bodies.Pending])
+            responses["202"] = _json(refs[bodies.PendingBody])
         cut = ExcerptRange if route.path == "/slice" else NoParams
-        parameters = _parameters([name for name in route.takes if name not in cut.__struct_fields__], cut)
+        parameters = _parameters([name for name in route.params if name not in cut.__struct_fields__], cut)
         operation = _operation(route.summary, parameters, responses, refs)
         paths[route.path] = {route.method.lower(): operation}
     for view in views:
@@ -61,15 +61,15 @@ def document() -> dict[str, Any]:
             "properties": {
                 "state": {"const": "ready"},
                 **{name: {"type": "string"} for name in ("view", "run", "worker", "span")},
-                "loading": {"type": "integer", "description": "files of a run that are still to come into it"},
+                "loading": {"type": "integer", "description": "files of a run that are not included yet"},
                 "base": {
-                    "description": "what a pair is compared with",
+                    "description": "the trace that a pair is compared with",
                     "anyOf": [{"type": "null"}, _BASE_NAMES],
                 },
                 "payload": names[view.slug],
             },
         }
-        responses = {"200": _json(ready), "202": _json(refs[bodies.Pending])}
+        responses = {"200": _json(ready), "202": _json(refs[bodies.PendingBody])}
         compared = OF_PAIR if isinstance(view, PairView) else ()
         parameters = _parameters((*SELECTORS, *compared), view.params)
         paths[f"/view/{view.slug}"] = {"get": _operation(f"The {view.title} view", parameters, responses, refs)}
@@ -83,7 +83,7 @@ def document() -> dict[str, Any]:
 
 
 def _parameters(names: Iterable[str], params: type[msgspec.Struct]) -> list[dict[str, Any]]:
-    """The query parameters: names of traces, and the fields of `params`."""
+    """Describe the query parameters: `names` of traces, and the fields of `params`."""
     described: list[dict[str, Any]] = [
         {"name": name, "in": "query", "schema": {"type": "string"}} for name in names
     ]
@@ -108,7 +108,7 @@ def _json(schema: Any) -> dict[str, Any]:
 
 
 def render() -> str:
-    """The document as committed."""
+    """Return the document as it is committed."""
     return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What a request asks for."""
+"""The query parameters of a request."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from werkzeug.wrappers import Request
 from torch_tb_profiler.base.errors import UsageError
 
 SELECTORS = ("run", "worker", "span")
-"""The parameters that name a trace; each defaults to the first."""
+"""The parameters that select a trace; each defaults to the first."""
 
-MAX_QUERY = 8192
-"""Bytes of a query string."""
+MAX_QUERY_BYTES = 8192
+"""Longest query string that is accepted."""
 
 
 class Query(NamedTuple):
-    """The parameters of a request: those that name a trace, and all others."""
+    """The parameters of a request: those that select a trace, and all others."""
 
     run: str | None
     worker: str | None
@@ -30,9 +30,12 @@ class Query(NamedTuple):
 
 
 def read_query(request: Request, known: Collection[str] | None) -> Query:
-    """The parameters of a request; UsageError for one that is given twice or is not `known` (None: any may be)."""
-    if len(request.query_string) > MAX_QUERY:
-        raise UsageError("the query is too long")
+    """Parse the parameters of a request.
+
+    Raises UsageError for a parameter that is given twice or is not in `known` (None: any is accepted).
+    """
+    if len(request.query_string) > MAX_QUERY_BYTES:
+        raise UsageError(f"the query is longer than {MAX_QUERY_BYTES} bytes")
     params: dict[str, str] = {}
     for name, values in request.args.lists():
         if len(values) > 1:

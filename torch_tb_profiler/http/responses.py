@@ -1,17 +1,19 @@
-"""From the body of an answer to the bytes of a response."""
+"""Build the HTTP response for the body of an answer: JSON, or a file that the browser saves."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
 
 import msgspec
 from isal import igzip
 from werkzeug.wrappers import Request, Response
 
-from torch_tb_profiler.http.attachment import Attachment
-from torch_tb_profiler.http.bodies import ErrorBody, Pending
+from torch_tb_profiler.http.bodies import ErrorBody, PendingBody
 from torch_tb_profiler.session import ErrorInfo
 
 STATUS = {
@@ -27,35 +29,40 @@ STATUS = {
 }
 """Code of an error -> HTTP status; 500 for any other."""
 
-GZIP_FROM = 1024
-"""Smaller bodies are sent as they are."""
+MIN_GZIP_BYTES = 1024
+"""Smaller bodies are sent uncompressed."""
+
+CHUNK_BYTES = 1 << 16
+"""Bytes of a file that are read and sent at once."""
+
+_MEDIA_TYPES = {".gz": "application/gzip", ".json": "application/json"}
 
 
 def respond(body: Any, request: Request) -> Response:
-    """The response to a request: a file, or JSON with the status that the body stands for."""
+    """Return the response to a request: a file, or JSON with the status of the body."""
     if isinstance(body, Attachment):
         return body.response(request)
-    return _json(status(body), body, request)
+    return _json_response(status(body), body, request)
 
 
 def respond_error(error: BaseException, request: Request) -> Response:
-    """The one shape of every failure."""
+    """Return the response for an error; all errors have the same shape."""
     return respond(ErrorBody(ErrorInfo.of(error)), request)
 
 
 def refuse_method(error: BaseException, methods: tuple[str, ...], request: Request) -> Response:
-    """405 with the methods that are allowed."""
-    return _json(405, ErrorBody(ErrorInfo.of(error)), request, {"Allow": ", ".join(methods)})
+    """Return a 405 response that lists the allowed methods."""
+    return _json_response(405, ErrorBody(ErrorInfo.of(error)), request, {"Allow": ", ".join(methods)})
 
 
 def status(body: Any) -> int:
-    """The HTTP status that a body stands for."""
+    """Return the HTTP status of a body."""
     if isinstance(body, ErrorBody):
         return STATUS.get(body.error.code, 500)
-    return 202 if isinstance(body, Pending) else 200
+    return 202 if isinstance(body, PendingBody) else 200
 
 
-def _json(status: int, body: Any, request: Request, headers: Mapping[str, str] | None = None) -> Response:
+def _json_response(status: int, body: Any, request: Request, headers: Mapping[str, str] | None = None) -> Response:
     content = msgspec.json.encode(body)
     response = Response(content, status=status, content_type="application/json; charset=utf-8")
     response.headers["X-Content-Type-Options"] = "nosniff"
@@ -65,7 +72,64 @@ def _json(status: int, body: Any, request: Request, headers: Mapping[str, str] |
         response.headers[name] = value
     if status == 200:
         response.set_etag(hashlib.sha256(content).hexdigest()[:32], weak=True)
-    if len(content) >= GZIP_FROM and request.accept_encodings.quality("gzip"):
+    if len(content) >= MIN_GZIP_BYTES and request.accept_encodings.quality("gzip"):
         response.set_data(igzip.compress(content, 2, mtime=0))
         response.headers["Content-Encoding"] = "gzip"
     return response.make_conditional(request)
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A file for the browser to save, which is streamed and never entirely in memory; `size` if it is known."""
+
+    name: str
+    media_type: str
+    chunks: Iterable[bytes]
+    size: int | None = None
+    stream: BinaryIO | None = None
+
+    @classmethod
+    def of_file(cls, name: str, size: int, stream: BinaryIO) -> Attachment:
+        """Return a stored file unchanged; the response closes the stream."""
+        media_type = _MEDIA_TYPES.get(name[name.rfind(".") :], "application/octet-stream")
+        return cls(name, media_type, _read_chunks(stream, size), size, stream)
+
+    def response(self, request: Request) -> Response:
+        """Return the response to a GET, or to a HEAD without the content."""
+        head = request.method == "HEAD"
+        compress = self.size is None and request.accept_encodings.quality("gzip") > 0
+        chunks = _gzip(self.chunks) if compress else self.chunks
+        response = Response(() if head else chunks, content_type=self.media_type)
+        if self.stream is not None:
+            response.call_on_close(self.stream.close)
+        if self.size is not None:
+            response.content_length = self.size
+        if compress:
+            response.headers["Content-Encoding"] = "gzip"
+        response.headers["Content-Disposition"] = f'attachment; filename="{safe_name(self.name)}"'
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Cache-Control"] = "no-store"
+        response.headers["Vary"] = "Accept-Encoding"
+        return response
+
+
+def safe_name(name: str) -> str:
+    """Return a file name without characters that a header or a file system could misinterpret."""
+    return re.sub(r"[^A-Za-z0-9._+=@-]+", "_", name).lstrip(".") or "trace"
+
+
+def _read_chunks(stream: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield the first `size` bytes: a file that has grown must not exceed its announced length."""
+    left = size
+    while left and (chunk := stream.read(min(CHUNK_BYTES, left))):
+        left -= len(chunk)
+        yield chunk
+
+
+def _gzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    compressor = zlib.compressobj(5, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    for chunk in chunks:
+        compressed = compressor.compress(chunk)
+        if compressed:
+            yield compressed
+    yield compressor.flush()

@@ -1,4 +1,4 @@
-"""The built page: only names that the folder's own listing holds are ever served."""
+"""Serve the built page; only files in the listing of its folder are ever served."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from werkzeug.wrappers import Request, Response
 
 from torch_tb_profiler.base.errors import NotFoundError
 
-FOLDER = Path(__file__).resolve().parent.parent / "static"
+STATIC_FOLDER = Path(__file__).resolve().parent.parent / "static"
 
-# Fixed, because a platform's own table may say text/plain for .js, and browsers then refuse modules.
+# Fixed, because the table of a platform may map .js to text/plain, and then browsers refuse modules.
 _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -27,14 +27,14 @@ _IMMUTABLE = "public, max-age=31536000, immutable"
 
 
 class StaticFiles:
-    """Serves the page; packed copies are made at the first request and kept."""
+    """The files of the page; compressed copies are cached at the first request."""
 
-    def __init__(self, folder: Path = FOLDER) -> None:
+    def __init__(self, folder: Path = STATIC_FOLDER) -> None:
         self._folder = folder
-        self._packed: dict[str, bytes] = {}
+        self._compressed: dict[str, bytes] = {}
 
     @cached_property
-    def _names(self) -> dict[str, Path]:
+    def _paths(self) -> dict[str, Path]:
         return {
             path.relative_to(self._folder).as_posix(): path
             for path in self._folder.rglob("*")
@@ -42,12 +42,12 @@ class StaticFiles:
         }
 
     def response(self, request: Request) -> Response:
-        """A file of the page; NotFoundError for anything else."""
+        """Return a file of the page; NotFoundError for anything else."""
         path = request.path
         name = f"assets/{path.rsplit('/assets/', 1)[1]}" if "/assets/" in path else os.path.basename(path)
-        file = self._names.get(name)
+        file = self._paths.get(name)
         if file is None:
-            hint = None if self._names else "the page is not built: run `python setup.py build_fe`"
+            hint = None if self._paths else "the page is not built: run `python setup.py build_fe`"
             raise NotFoundError(f"there is no page file {name!r}", hint=hint)
         content = file.read_bytes()
         response = Response(content, content_type=_TYPES[file.suffix])
@@ -56,8 +56,8 @@ class StaticFiles:
         response.headers["Cache-Control"] = _IMMUTABLE if name.startswith("assets/") else "no-cache"
         response.set_etag(hashlib.sha256(content).hexdigest()[:32], weak=True)
         if request.accept_encodings.quality("gzip") and file.suffix in (".js", ".css", ".svg"):
-            if name not in self._packed:
-                self._packed[name] = gzip.compress(content, 9, mtime=0)
-            response.set_data(self._packed[name])
+            if name not in self._compressed:
+                self._compressed[name] = gzip.compress(content, 9, mtime=0)
+            response.set_data(self._compressed[name])
             response.headers["Content-Encoding"] = "gzip"
         return response.make_conditional(request)

@@ -10,7 +10,7 @@ import msgspec
 from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.base.units import format_duration
-from torch_tb_profiler.http import bodies, handlers
+from torch_tb_profiler.http import bodies, routes
 from torch_tb_profiler.http.query import SELECTORS, Query
 from torch_tb_profiler.report.contents import Contents
 from torch_tb_profiler.report.questions import ROWS, Part, at_once, one_click
@@ -76,17 +76,17 @@ class _Collector:
 
     def listings(self, recordings: Sequence[Names]) -> None:
         """What the page asks around its views: of these runs, and of each these workers and spans."""
-        runs = handlers.runs(self._session, Query(None, None, None, {}))
+        runs = routes.get_runs(self._session, Query(None, None, None, {}))
         known = {run.name: run for run in runs.runs}
         listed = [known[name] for name in dict.fromkeys(run for run, _, _ in recordings)]
         self._contents.put("runs", {}, msgspec.structs.replace(runs, runs=listed))
         for run in listed:
             query = Query(run.name, None, None, {})
-            workers = _only(handlers.workers(self._session, query), recordings)
+            workers = _only(routes.get_workers(self._session, query), recordings)
             self._contents.put("workers", {"run": run.name}, workers)
-            self._contents.put("health", {"run": run.name}, handlers.health(self._session, query))
+            self._contents.put("health", {"run": run.name}, routes.get_health(self._session, query))
         for names in self._contents.recordings:
-            self._contents.put("views", _named(names), handlers.views(self._session, Query(*names, {})))
+            self._contents.put("views", _named(names), routes.get_views(self._session, Query(*names, {})))
 
     def tabs(self, names: Names) -> None:
         """All tabs of a trace, then what they draw at once, the timeline, and what one click opens."""
@@ -136,7 +136,7 @@ class _Collector:
 
     def _body(self, names: Names, part: Part) -> Any:
         try:
-            return handlers.envelope(self._session.view(part.slug, *names, part.params, wait=True))
+            return routes.answer_body(self._session.view(part.slug, *names, part.params, wait=True))
         except ProfilerError as error:
             return bodies.ErrorBody(ErrorInfo.of(error))
 
@@ -155,7 +155,7 @@ def _compared(base: Names | None) -> dict[str, str]:
     return dict(zip(BASE, base, strict=True)) if base else {}
 
 
-def _only(workers: bodies.Workers, recordings: Sequence[Names]) -> bodies.Workers:
+def _only(workers: bodies.WorkersBody, recordings: Sequence[Names]) -> bodies.WorkersBody:
     """The workers and spans of a run that are among these."""
     spans = {(worker, span) for run, worker, span in recordings if run == workers.run}
     kept = [

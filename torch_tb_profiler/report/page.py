@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.http.static import FOLDER
+from torch_tb_profiler.http.static import STATIC_FOLDER
 from torch_tb_profiler.report.contents import Contents
 
 
@@ -62,12 +62,12 @@ def page(contents: Contents, about: About, title: str) -> str:
 
 
 def _built(name: str) -> str:
-    return _text(FOLDER / "report" / name)
+    return _text(STATIC_FOLDER / "report" / name)
 
 
 def _notices() -> str:
     """The licenses of what the page is made of, as the text of a comment."""
-    return _text(FOLDER / "THIRD_PARTY_NOTICES.txt").replace("--", "- -")
+    return _text(STATIC_FOLDER / "THIRD_PARTY_NOTICES.txt").replace("--", "- -")
 
 
 def _text(path: Path) -> str:

@@ -11,7 +11,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** All runs and how many of their files are loaded */
+    /** List all runs and how many of their files are loaded */
     get: {
       parameters: {
         query?: never;
@@ -26,7 +26,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Runs'];
+            'application/json': components['schemas']['RunsBody'];
           };
         };
         default: {
@@ -54,7 +54,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The workers of a run with their spans */
+    /** List the workers of a run and their spans */
     get: {
       parameters: {
         query?: {
@@ -71,7 +71,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Workers'];
+            'application/json': components['schemas']['WorkersBody'];
           };
         };
         default: {
@@ -99,7 +99,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The spans of a worker */
+    /** List the spans of a worker */
     get: {
       parameters: {
         query?: {
@@ -117,7 +117,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Spans'];
+            'application/json': components['schemas']['SpansBody'];
           };
         };
         default: {
@@ -145,7 +145,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The state of one file */
+    /** Get the state of a file */
     get: {
       parameters: {
         query?: {
@@ -164,7 +164,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['State'];
+            'application/json': components['schemas']['StateBody'];
           };
         };
         default: {
@@ -213,7 +213,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['State'];
+            'application/json': components['schemas']['StateBody'];
           };
         };
         default: {
@@ -239,7 +239,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** What was skipped or repaired, per file */
+    /** List what was skipped or repaired, by file */
     get: {
       parameters: {
         query?: {
@@ -258,7 +258,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Health'];
+            'application/json': components['schemas']['HealthBody'];
           };
         };
         default: {
@@ -286,7 +286,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The views and whether a file has them */
+    /** List the views and which of them a file has */
     get: {
       parameters: {
         query?: {
@@ -305,7 +305,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Views'];
+            'application/json': components['schemas']['ViewsBody'];
           };
         };
         default: {
@@ -333,7 +333,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The file of a span as it is stored */
+    /** Download the file of a span as it is stored */
     get: {
       parameters: {
         query?: {
@@ -382,7 +382,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** A part of a trace as a trace file of its own */
+    /** Download a part of a trace as a trace file */
     get: {
       parameters: {
         query?: {
@@ -416,7 +416,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -470,9 +470,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -487,7 +487,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -541,9 +541,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -558,7 +558,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -612,9 +612,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -629,7 +629,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -689,9 +689,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -706,7 +706,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -768,9 +768,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -785,7 +785,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -847,9 +847,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -864,7 +864,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -924,9 +924,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -941,7 +941,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1002,9 +1002,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1019,7 +1019,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1077,9 +1077,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1094,7 +1094,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1149,9 +1149,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1166,7 +1166,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1222,9 +1222,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1239,7 +1239,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1299,9 +1299,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1316,7 +1316,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1371,9 +1371,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1388,7 +1388,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1445,9 +1445,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1462,7 +1462,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1521,9 +1521,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1538,7 +1538,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1593,9 +1593,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1610,7 +1610,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1668,9 +1668,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1685,7 +1685,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1741,9 +1741,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1758,7 +1758,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1814,9 +1814,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1831,7 +1831,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1887,9 +1887,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1904,7 +1904,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -1960,9 +1960,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -1977,7 +1977,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2039,9 +2039,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2056,7 +2056,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2116,9 +2116,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2133,7 +2133,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2194,9 +2194,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2211,7 +2211,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2269,9 +2269,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2286,7 +2286,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2348,9 +2348,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2365,7 +2365,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2423,9 +2423,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2440,7 +2440,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2499,9 +2499,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2516,7 +2516,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2574,9 +2574,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2591,7 +2591,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2649,9 +2649,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2666,7 +2666,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2722,9 +2722,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2739,7 +2739,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2797,9 +2797,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2814,7 +2814,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2869,9 +2869,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2886,7 +2886,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -2941,9 +2941,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -2958,7 +2958,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3014,9 +3014,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3031,7 +3031,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3088,9 +3088,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3105,7 +3105,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3162,9 +3162,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3179,7 +3179,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3233,9 +3233,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3250,7 +3250,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3305,9 +3305,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3322,7 +3322,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3379,9 +3379,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3396,7 +3396,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3454,9 +3454,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3471,7 +3471,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3525,9 +3525,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3542,7 +3542,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3597,9 +3597,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3614,7 +3614,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3671,9 +3671,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3688,7 +3688,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3742,9 +3742,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3759,7 +3759,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3833,9 +3833,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3850,7 +3850,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3905,9 +3905,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3922,7 +3922,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -3980,9 +3980,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -3997,7 +3997,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -4056,9 +4056,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -4073,7 +4073,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -4150,9 +4150,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -4167,7 +4167,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -4235,9 +4235,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -4252,7 +4252,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -4322,9 +4322,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -4339,7 +4339,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -4410,9 +4410,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -4427,7 +4427,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -4486,9 +4486,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -4503,7 +4503,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -4558,9 +4558,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -4575,7 +4575,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -4629,9 +4629,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -4646,7 +4646,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -4705,9 +4705,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -4722,7 +4722,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -4776,9 +4776,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -4793,7 +4793,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -4851,9 +4851,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -4868,7 +4868,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -4929,9 +4929,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -4946,7 +4946,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -5011,9 +5011,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -5028,7 +5028,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -5085,9 +5085,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -5102,7 +5102,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -5160,9 +5160,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -5177,7 +5177,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -5233,9 +5233,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -5250,7 +5250,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -5310,9 +5310,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -5327,7 +5327,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -5388,9 +5388,9 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
-              /** @description files of a run that are still to come into it */
+              /** @description files of a run that are not included yet */
               loading: number;
-              /** @description what a pair is compared with */
+              /** @description the trace that a pair is compared with */
               base: null | {
                 run: string;
                 worker: string;
@@ -5405,7 +5405,7 @@ export interface paths {
             [name: string]: unknown;
           };
           content: {
-            'application/json': components['schemas']['Pending'];
+            'application/json': components['schemas']['PendingBody'];
           };
         };
         default: {
@@ -5431,17 +5431,19 @@ export type webhooks = Record<string, never>;
 export interface components {
   schemas: {
     /**
-     * Runs
-     * @description `scanning` is true until the first listing is done; `error` says why the last one failed; `others` is null
-     *     if there is no file of another tool.
+     * RunsBody
+     * @description All runs.
+     *
+     *     `scanning` is true until the first listing is complete, `error` is the error of the last listing, and `others`
+     *     is null if there are no files of other tools.
      */
-    Runs: {
+    RunsBody: {
       scanning: boolean;
       error: components['schemas']['ErrorInfo'] | null;
       root: string;
       problems: string[];
       runs: components['schemas']['RunInfo'][];
-      others: components['schemas']['OtherTools'] | null;
+      others: components['schemas']['OtherToolsInfo'] | null;
     };
     /**
      * ErrorInfo
@@ -5459,7 +5461,7 @@ export interface components {
     };
     /**
      * RunInfo
-     * @description A run in the list; `bytes` as stored.
+     * @description A run in the list; `bytes` is its stored size.
      */
     RunInfo: {
       name: string;
@@ -5470,7 +5472,7 @@ export interface components {
     };
     /**
      * FileCounts
-     * @description How many files are in which state.
+     * @description Number of files in each state.
      */
     FileCounts: {
       waiting: number;
@@ -5479,16 +5481,16 @@ export interface components {
       failed: number;
     };
     /**
-     * OtherTools
-     * @description Files of other tools in the log folders; `headline` counts them in words.
+     * OtherToolsInfo
+     * @description Files of other tools in the log folders; `headline` is a sentence that counts them.
      */
-    OtherTools: {
+    OtherToolsInfo: {
       headline: string;
       kinds: components['schemas']['OtherFilesInfo'][];
     };
     /**
      * OtherFilesInfo
-     * @description Files of one other tool: what they are, what to do with them, and their paths (the first 20 of `count`).
+     * @description Files of one other tool: their kind, what to do with them, and the paths of the first 20 of `count`.
      */
     OtherFilesInfo: {
       kind: string;
@@ -5497,10 +5499,10 @@ export interface components {
       files: string[];
     };
     /**
-     * Workers
-     * @description The workers of a run, and the memory files beside its traces.
+     * WorkersBody
+     * @description The workers of a run, and the memory files next to its traces.
      */
-    Workers: {
+    WorkersBody: {
       run: string;
       workers: components['schemas']['WorkerInfo'][];
       memory_files: components['schemas']['MemoryFileInfo'][];
@@ -5516,7 +5518,7 @@ export interface components {
     };
     /**
      * SpanInfo
-     * @description One profiling cycle: its name, when it was, its file's stored bytes and state.
+     * @description One profiling cycle: its name, a label with its time, and the stored bytes and the state of its file.
      */
     SpanInfo: {
       name: string;
@@ -5562,7 +5564,7 @@ export interface components {
     };
     /**
      * MemoryFileInfo
-     * @description A memory file; `file` is its number in `view/memory/snapshot` or `view/memory/timeline`, as `kind` says.
+     * @description A memory file; `file` is its number in `view/memory/snapshot` or `view/memory/timeline`, by `kind`.
      */
     MemoryFileInfo: {
       file: number;
@@ -5571,30 +5573,30 @@ export interface components {
       kind: 'snapshot' | 'timeline';
       bytes: number;
     };
-    /** Spans */
-    Spans: {
+    /** SpansBody */
+    SpansBody: {
       run: string;
       worker: string;
       spans: components['schemas']['SpanInfo'][];
     };
-    /** State */
-    State: {
+    /** StateBody */
+    StateBody: {
       run: string;
       worker: string;
       span: string;
       file: string;
       state: components['schemas']['FileState'];
     };
-    /** Health */
-    Health: {
+    /** HealthBody */
+    HealthBody: {
       run: string;
-      files: components['schemas']['FileHealth'][];
+      files: components['schemas']['FileHealthInfo'][];
     };
     /**
-     * FileHealth
-     * @description A file of a run, its state and the notes on it.
+     * FileHealthInfo
+     * @description A file of a run, its state, and the notes on it.
      */
-    FileHealth: {
+    FileHealthInfo: {
       worker: string;
       span: string;
       file: string;
@@ -5619,15 +5621,15 @@ export interface components {
       /** @default null */
       first_offset: number | null;
     };
-    /** Views */
-    Views: {
+    /** ViewsBody */
+    ViewsBody: {
       views: components['schemas']['ViewInfo'][];
     };
     /**
      * ViewInfo
-     * @description A tab under its section of the navigation.
+     * @description A tab and its section in the navigation.
      *
-     *     `available` is null while the file is not loaded, `reason` says why it is not available.
+     *     `available` is null while the file is not loaded; `reason` explains why the tab is not available.
      */
     ViewInfo: {
       slug: string;
@@ -5639,16 +5641,16 @@ export interface components {
     };
     /**
      * ErrorBody
-     * @description The one shape of every error.
+     * @description An error; all errors have this shape.
      */
     ErrorBody: {
       error: components['schemas']['ErrorInfo'];
     };
     /**
-     * Pending
-     * @description The answer of a view while its file is read.
+     * PendingBody
+     * @description The answer of a view while its file is loading.
      */
-    Pending: {
+    PendingBody: {
       /** @enum {unknown} */
       state: 'loading' | 'waiting';
       view: string;

@@ -3,21 +3,21 @@ import type { components } from './types.gen';
 
 type Schemas = components['schemas'];
 
-export type Runs = Schemas['Runs'];
+export type Runs = Schemas['RunsBody'];
 export type RunInfo = Schemas['RunInfo'];
-export type Workers = Schemas['Workers'];
+export type Workers = Schemas['WorkersBody'];
 export type WorkerInfo = Schemas['WorkerInfo'];
 export type SpanInfo = Schemas['SpanInfo'];
 export type FileState = Schemas['FileState'];
 export type ErrorInfo = Schemas['ErrorInfo'];
-export type OtherTools = Schemas['OtherTools'];
+export type OtherTools = Schemas['OtherToolsInfo'];
 export type ProgressInfo = Schemas['ProgressInfo'];
-export type Health = Schemas['Health'];
-export type FileHealth = Schemas['FileHealth'];
+export type Health = Schemas['HealthBody'];
+export type FileHealth = Schemas['FileHealthInfo'];
 export type Note = Schemas['HealthNote'];
-export type Views = Schemas['Views'];
+export type Views = Schemas['ViewsBody'];
 export type ViewInfo = Schemas['ViewInfo'];
-export type Pending = Schemas['Pending'];
+export type Pending = Schemas['PendingBody'];
 export type Overview = Schemas['Overview'];
 export type Device = Schemas['Device'];
 export type HardwareUse = Schemas['HardwareUse'];

@@ -6,7 +6,7 @@ import pytest
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Request
 
-from torch_tb_profiler.http.attachment import Attachment, safe_name
+from torch_tb_profiler.http.responses import Attachment, safe_name
 
 
 def request(method: str = "GET") -> Request:
@@ -31,6 +31,6 @@ def test_a_file_that_grew_is_sent_up_to_its_announced_length() -> None:
         ("..", "trace"),
     ],
 )
-def test_a_name_is_nothing_but_a_name(name: str, safe: str) -> None:
+def test_a_safe_name_has_no_special_characters(name: str, safe: str) -> None:
     assert safe_name(name) == safe
     assert "\n" not in Attachment(name, "application/json", ()).response(request()).headers["Content-Disposition"]
