@@ -1,4 +1,4 @@
-"""What one category holds of each vendor: kernels are kernels, waits, DMA, metrics and host calls are not."""
+"""Tests of categories that mix kernels with waits, DMA, metrics or host calls, as some vendors write them."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def names(trace: Trace, kind: Kind) -> list[str]:
     return [trace.strings[trace.events.name[row]] for row in rows_of_kind(trace, kind)]
 
 
-def test_waits_and_dma_of_mtia_are_no_kernels() -> None:
+def test_waits_and_dma_of_mtia_are_not_kernels() -> None:
     assert names(MTIA, Kind.KERNEL) == ["merge", "hccl::allreduce"]
     assert names(MTIA, Kind.MEMCPY) == ["dma_request"] * 3
     assert names(MTIA, Kind.SYNC) == ["event_wait", "event_record"]
 
 
-def test_a_wait_that_names_no_device_leaves_its_stream_with_the_device() -> None:
-    """MTIA's waits come first on a stream and carry no device; its work is known by the process."""
+def test_a_stream_keeps_its_device_if_its_waits_have_none() -> None:
+    """MTIA's waits come first on a stream and have no device; the device of its work is that of the process."""
     on_card = {"ph": "X", "cat": "mtia_ccp_events", "pid": 17, "tid": 3774, "dur": 5, "args": {"stream": 108}}
     trace = read([{**on_card, "name": "event_wait", "ts": 0}, {**on_card, "name": "merge", "ts": 5}])
     view: Any = find_view("trace")
@@ -60,7 +60,7 @@ def test_a_wait_that_names_no_device_leaves_its_stream_with_the_device() -> None
     assert streams == {"compute": (17, 108), "sync": (17, 108)}
 
 
-def test_the_step_of_mtia_counts_each_once() -> None:
+def test_a_step_of_mtia_counts_each_event_once() -> None:
     times = {category: int(ns.sum()) for category, ns in breakdown(MTIA).times.items()}
     assert times["kernel"] == 30_000
     assert times["memcpy"] == 12_000
@@ -83,14 +83,14 @@ def test_a_kernel_with_metrics_counts_once() -> None:
     assert int(breakdown(XPU).times["kernel"].sum()) == 20_000
 
 
-def test_the_metrics_are_shown_with_the_kernel() -> None:
+def test_metrics_are_arguments_of_their_kernel() -> None:
     kernel, metrics = (int(rows_of_kind(XPU, kind)[0]) for kind in (Kind.KERNEL, Kind.METRICS))
     assert arguments_of(XPU, kernel)["EuActive"] == 61
     assert arguments_of(XPU, kernel)["correlation"] == 5
     assert "correlation" not in arguments_of(XPU, metrics)
 
 
-def test_metrics_of_another_kernel_stay_there() -> None:
+def test_a_kernel_does_not_have_the_metrics_of_another() -> None:
     trace = draw(
         """
         gpu0  kernel  gemm           10  20   kernel_id=77 stream=1
@@ -100,12 +100,12 @@ def test_metrics_of_another_kernel_stay_there() -> None:
     assert "EuActive" not in arguments_of(trace, 0)
 
 
-def test_a_collective_of_intel_is_communication_of_the_host_and_no_second_device() -> None:
+def test_an_intel_collective_is_host_communication_and_not_a_second_device() -> None:
     assert [device.id for device in devices(XPU)] == [0]
     assert int(breakdown(XPU).times["communication"].sum()) == 30_000
 
 
-def test_vector_engines_are_no_multiprocessors() -> None:
+def test_vector_engines_are_not_multiprocessors() -> None:
     assert devices(XPU)[0].multiprocessors is None
 
 

@@ -96,7 +96,7 @@ HOST = document(
 def test_that_a_cut_off_file_holds_no_device_work_blames_no_option(slug: str) -> None:
     tab = next(each for each in all_tabs() if each.view.slug == slug)
     assert "activities" in (tab.unavailable(read_bytes(HOST)) or "")
-    assert tab.unavailable(read_bytes(HOST[:-25])) == "the file is cut off before any device work"
+    assert tab.unavailable(read_bytes(HOST[:-25])) == "the file is truncated before any device work"
 
 
 def test_of_a_cut_off_file_nobody_says_what_varies_or_what_was_not_recorded() -> None:

@@ -133,7 +133,7 @@ def device_kind(trace: Trace) -> str:
     for prefix, kind in (("xpu_", "XPU"), ("mtia_", "MTIA"), ("hpu_", "HPU"), ("glow_", "MTIA")):
         if any(text.startswith(prefix) for text in categories & _VENDOR_CATEGORIES):
             return kind
-    if (gaudi.engines(trace) >= 0).any():
+    if (gaudi.thread_engines(trace) >= 0).any():
         return "HPU"
     if ascend.is_ascend(trace):
         return "NPU"

@@ -85,7 +85,7 @@ HOST_KINDS = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON, Kind.RUNTIME, Kind.DRIV
 DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 """Kinds that are work of a device."""
 
-_OF_ENGINE = np.full(len(gaudi.ENGINES), Kind.UNKNOWN, np.int8)
+_OF_ENGINE = np.full(len(gaudi.ENGINE_NAMES), Kind.UNKNOWN, np.int8)
 _OF_ENGINE[[gaudi.MME, gaudi.TPC, gaudi.NIC]] = Kind.KERNEL
 _OF_ENGINE[gaudi.DMA] = Kind.MEMCPY
 
@@ -123,7 +123,7 @@ def event_kinds(trace: Trace) -> npt.NDArray[np.int8]:
 
 def _of_ascend(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
     """Its calls, tasks and collectives have no category: the process and the argument `Task Type` tell."""
-    lane = ascend.lanes(trace)
+    lane = ascend.ascend_roles(trace)
     if (lane < 0).all():
         return
     at = lane[trace.events.thread]
@@ -137,15 +137,15 @@ def _of_ascend(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
 
 
 def _of_task(type_: str) -> Kind:
-    if ascend.WAIT.search(type_):
+    if ascend.WAIT_TASK.search(type_):
         return Kind.SYNC
-    return Kind.MEMCPY if ascend.COPY.search(type_) else Kind.KERNEL
+    return Kind.MEMCPY if ascend.COPY_TASK.search(type_) else Kind.KERNEL
 
 
 def _of_gaudi(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
     """Work of a card that is filed as a call is that of its engine. Ends of flows (no extent) are no calls; those
     marked hidden reach out of the recording."""
-    engine = gaudi.engines(trace)[trace.events.thread]
+    engine = gaudi.thread_engines(trace)[trace.events.thread]
     filed = (kind == Kind.RUNTIME) & (engine >= 0)
     if filed.any():
         kind[filed] = _OF_ENGINE[engine[filed]]

@@ -276,10 +276,10 @@ def _add_counters(trace: Trace, location: Location, files: Sequence[tuple[str, i
     Raises StorageError if a file can't be read.
     """
     from torch_tb_profiler.ingest.rocprof.counters import read_counters
-    from torch_tb_profiler.model.counters.dispatches import Dispatches, with_counters
+    from torch_tb_profiler.model.counters.dispatches import DispatchCounters, with_counters
 
     health = HealthLog()
-    tables: list[Dispatches] = []
+    tables: list[DispatchCounters] = []
     for path, size in files:
         try:
             with location.open(path) as stream:

@@ -47,12 +47,12 @@ def read_devices(path: str) -> Catalog:
     """
     if not path:
         return EMPTY_CATALOG
-    from torch_tb_profiler.model.hardware.catalog import from_file
+    from torch_tb_profiler.model.hardware.catalog import parse_user_catalog
 
     name = os.path.basename(path)
     try:
         with open(path, encoding="utf-8") as file:
-            return from_file(file.read(), name)
+            return parse_user_catalog(file.read(), name)
     except UsageError as error:
         problem = error.message
         logger.warning("%s (%s); an entry looks like %s", problem, path, error.hint)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.model.health import is_truncated
-from torch_tb_profiler.model.vendors.records import NONE_BEFORE_THE_CUT
+from torch_tb_profiler.model.vendors.recording_options import TRUNCATED_BEFORE_DEVICE_WORK
 from torch_tb_profiler.summary.payload import VERSION, Advice, Communication, Health, Memory, Summary
 from torch_tb_profiler.summary.steps import device_use, step_time
 from torch_tb_profiler.summary.tops import tops
@@ -184,7 +184,7 @@ def _explained(summary: Summary, reasons: Mapping[str, str], decisive: Overview)
         explained["step"] = plain(why)
     if summary.devices is None:
         cut = is_truncated(decisive.health)
-        explained["devices"] = NONE_BEFORE_THE_CUT if cut else "no device work is recorded"
+        explained["devices"] = TRUNCATED_BEFORE_DEVICE_WORK if cut else "no device work is recorded"
     if summary.communication is None:
         explained["communication"] = reasons.get("distributed", "no step spends time in it")
     if summary.memory is None:

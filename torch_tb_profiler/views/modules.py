@@ -16,7 +16,7 @@ from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.modules.modules import has_modules, modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
-from torch_tb_profiler.model.vendors.records import option
+from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import NoParams, Page, Tab, TraceView
 from torch_tb_profiler.views._shared.module_parts import parts
 from torch_tb_profiler.views._shared.module_rows import (
@@ -186,7 +186,7 @@ def unavailable(trace: Trace) -> str | None:
             "Python frames are recorded, but none of them is a call of an `nn.Module`; profile code that calls "
             "the model"
         )
-    return f"no module call is recorded: {option(trace, 'calls')}"
+    return f"no module call is recorded: {recording_option(trace, 'calls')}"
 
 
 TAB = Tab(

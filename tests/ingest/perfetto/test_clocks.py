@@ -18,7 +18,7 @@ from tests.support.traces import read_bytes
 from tests.support.views import ask
 from torch_tb_profiler.analyses.timeline.counters import all_series
 from torch_tb_profiler.ingest.perfetto import clocks
-from torch_tb_profiler.model.counters.dispatches import PREFIX
+from torch_tb_profiler.model.counters.dispatches import COUNTER_PREFIX
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 
@@ -94,7 +94,7 @@ def test_counters_are_those_of_the_other_formats(format_: str) -> None:
     begin = other.events.start + other.trace_start_ns - BOOT
     kernels = rows_of_kind(other, Kind.KERNEL)
     for name, track in (("SQ_WAVES", WAVES), ("FETCH_SIZE", FETCHED)):
-        counted_ = other.arg_float(PREFIX + name, kernels)
+        counted_ = other.arg_float(COUNTER_PREFIX + name, kernels)
         begins = begin[kernels].tolist()
         told = {at: value for at, value in zip(begins, counted_.tolist(), strict=True) if value == value}
         assert len(told) == 3 and told.items() <= dict(mine[track]).items()

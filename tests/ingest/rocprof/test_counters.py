@@ -24,7 +24,7 @@ from tests.support.traces import read_bytes
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.ingest import ignore
 from torch_tb_profiler.ingest.rocprof.counters import looks_like_counters, read_counters
-from torch_tb_profiler.model.counters.dispatches import PREFIX, Dispatches
+from torch_tb_profiler.model.counters.dispatches import COUNTER_PREFIX, DispatchCounters
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 
@@ -50,7 +50,9 @@ def values(trace: Trace) -> list[tuple[float, float]]:
     """(SQ_WAVES, FETCH_SIZE) of the kernels in order of time, -1 where they have none."""
     rows = rows_of_kind(trace, Kind.KERNEL)
     rows = rows[np.argsort(trace.events.start[rows])]
-    columns = [np.nan_to_num(trace.arg_float(PREFIX + name, rows), nan=-1) for name in ("SQ_WAVES", "FETCH_SIZE")]
+    columns = [
+        np.nan_to_num(trace.arg_float(COUNTER_PREFIX + name, rows), nan=-1) for name in ("SQ_WAVES", "FETCH_SIZE")
+    ]
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
@@ -80,7 +82,7 @@ def test_dispatches_of_two_processes_do_not_share_their_numbers() -> None:
     assert sorted(values(trace)) == [(-1, -1), (-1, -1), (100, 8), (101, -1)]
 
 
-def read(text: str, limit: int = 0) -> Dispatches:
+def read(text: str, limit: int = 0) -> DispatchCounters:
     data = text.encode()
     return read_counters(io.BytesIO(data), size=len(data), report=ignore, limit=limit)
 

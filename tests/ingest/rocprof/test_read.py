@@ -38,7 +38,7 @@ from torch_tb_profiler.model.names import process_and_thread_names
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, Trace
-from torch_tb_profiler.model.vendors.records import Topic, option
+from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, recording_option
 from torch_tb_profiler.views import all_tabs
 
 RUN = training(3)
@@ -134,8 +134,8 @@ def settled(payload: Any, trace: Trace) -> Any:
 def in_terms_of(trace: Trace, payload: Any, other: Trace) -> Any:
     """What is said of another trace, with the options of who wrote this one; a clause may begin like another."""
     text = json.dumps(payload, ensure_ascii=False)
-    for topic in sorted(get_args(Topic), key=lambda topic: -len(option(other, topic))):
-        text = text.replace(option(other, topic), option(trace, topic))
+    for topic in sorted(get_args(RecordingTopic), key=lambda topic: -len(recording_option(other, topic))):
+        text = text.replace(recording_option(other, topic), recording_option(trace, topic))
     return json.loads(text)
 
 

@@ -1,4 +1,4 @@
-"""Counters beside a trace: joined by the order of kernels, or left out with a word on why."""
+"""Tests of counter files beside a trace: joined by the order of kernels, or left out with a reason."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ import pytest
 
 from tests.model.work.drawn import kernel, launch, operator
 from tests.support.traces import read
-from torch_tb_profiler.model.counters.dispatches import BESIDE, PREFIX, Dispatches, with_counters
-from torch_tb_profiler.model.counters.measures import measures
-from torch_tb_profiler.model.counters.ranges import ranges
+from torch_tb_profiler.model.counters.dispatches import (
+    COUNTER_FILES_NOTE,
+    COUNTER_PREFIX,
+    DispatchCounters,
+    with_counters,
+)
+from torch_tb_profiler.model.counters.measures import counter_work
+from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.trace import Trace
 
 GEMM, RELU, SOFT = "Cijk_Ailk_MT64x64_MI16x16x16x1", "void relu<float, 4>(float*)", "softmax"
 
 
-def traced(*kernels: str, **more: Any) -> Trace:
-    """Kernels launched one after the other in `aten::x`."""
+def trace_of(*kernels: str, **more: Any) -> Trace:
+    """Return a trace of kernels launched one after the other in `aten::x`."""
     events = [operator("aten::x", 0, 500)]
     for at, name in enumerate(kernels, 1):
         events += [launch(at, at), kernel(name, 1000 + 10 * at, 5, at, **more)]
@@ -26,39 +31,39 @@ def traced(*kernels: str, **more: Any) -> Trace:
 
 
 def waves(trace: Trace) -> list[float | None]:
-    found = trace.arg_float(PREFIX + "SQ_WAVES", ranges(trace).rows)
+    found = trace.arg_float(COUNTER_PREFIX + "SQ_WAVES", counter_ranges(trace).rows)
     return [None if np.isnan(value) else value for value in found.tolist()]
 
 
-def joined(trace: Trace, kernels: list[str], *values: list[float]) -> Trace:
+def join_counters(trace: Trace, kernels: list[str], *values: list[float]) -> Trace:
     names = ("SQ_WAVES", "FETCH_SIZE")
     counters = {name: np.array(column, float) for name, column in zip(names, values, strict=False)}
-    return with_counters(trace, [Dispatches(kernels, counters)])
+    return with_counters(trace, [DispatchCounters(kernels, counters)])
 
 
 def test_the_nth_kernel_has_what_was_counted_for_the_nth_dispatch() -> None:
-    trace = joined(traced(GEMM, RELU, GEMM), ["fill", "fill", GEMM, RELU, GEMM], [1, 2, 3, 4, 5])
+    trace = join_counters(trace_of(GEMM, RELU, GEMM), ["fill", "fill", GEMM, RELU, GEMM], [1, 2, 3, 4, 5])
     assert waves(trace) == [3, 4, 5]
-    found = ranges(trace)
+    found = counter_ranges(trace)
     assert found.amd
     assert {trace.strings[trace.events.name[row]] for row in found.operator.tolist()} == {"aten::x"}
-    assert [note.kind for note in trace.health] == [BESIDE]
+    assert [note.kind for note in trace.health] == [COUNTER_FILES_NOTE]
     assert "times" not in trace.health[0].message
 
 
-def test_kernels_that_fit_at_several_places_have_the_means_and_it_is_said() -> None:
-    """A file without the value at one place says nothing of that kernel: the others would be another mean."""
+def test_kernels_that_match_at_several_places_have_the_means_and_a_note() -> None:
+    """Where a file lacks the value at one place, there is no mean for that kernel."""
     step = [GEMM, RELU]
-    trace = joined(traced(*step), ["fill", *step, *step, *step], [9, 1, 10, 2, 20, 6, float("nan")])
+    trace = join_counters(trace_of(*step), ["fill", *step, *step, *step], [9, 1, 10, 2, 20, 6, float("nan")])
     assert waves(trace) == [3]
-    assert "come 3 times" in trace.health[0].message
+    assert "occur 3 times" in trace.health[0].message
     assert "means over these 3 dispatches" in trace.health[0].message
 
 
-def test_launches_give_the_order_not_the_times_on_streams() -> None:
+def test_kernels_are_ordered_by_launch_not_by_their_time_on_streams() -> None:
     events = [launch(1, 1), launch(2, 2), kernel(GEMM, 90, 5, 1), kernel(RELU, 50, 5, 2)]
-    trace = joined(read(events), [GEMM, RELU], [1, 2])
-    names = [trace.strings[trace.events.name[row]] for row in ranges(trace).rows.tolist()]
+    trace = join_counters(read(events), [GEMM, RELU], [1, 2])
+    names = [trace.strings[trace.events.name[row]] for row in counter_ranges(trace).rows.tolist()]
     assert dict(zip(names, waves(trace), strict=True)) == {GEMM: 1, RELU: 2}
 
 
@@ -70,33 +75,33 @@ def test_launches_give_the_order_not_the_times_on_streams() -> None:
         [],
     ],
 )
-def test_what_does_not_fit_is_left_out_with_a_warning(dispatches: list[str]) -> None:
-    trace = joined(traced(GEMM, RELU), dispatches, [1.0] * len(dispatches))
-    assert not len(ranges(trace))
+def test_counters_that_do_not_match_are_left_out_with_a_warning(dispatches: list[str]) -> None:
+    trace = join_counters(trace_of(GEMM, RELU), dispatches, [1.0] * len(dispatches))
+    assert not len(counter_ranges(trace))
     assert [(note.kind, note.severity) for note in trace.health] == [("counters_left_out", "warning")]
 
 
-def test_of_kernels_that_were_not_counted_nothing_is_known() -> None:
+def test_kernels_that_were_not_counted_have_no_counters() -> None:
     """`--kernel-include-regex relu` counts some kernels alone."""
-    trace = joined(traced(GEMM, RELU, GEMM, RELU), [RELU, RELU], [1, 2])
+    trace = join_counters(trace_of(GEMM, RELU, GEMM, RELU), [RELU, RELU], [1, 2])
     assert waves(trace) == [1, 2]
-    assert {trace.strings[trace.events.name[row]] for row in ranges(trace).rows.tolist()} == {RELU}
+    assert {trace.strings[trace.events.name[row]] for row in counter_ranges(trace).rows.tolist()} == {RELU}
 
 
 def test_files_of_several_passes_add_their_counters() -> None:
-    first = Dispatches([GEMM, RELU], {"SQ_WAVES": np.array([1.0, 2.0])})
-    second = Dispatches([GEMM, RELU], {"FETCH_SIZE": np.array([8.0, 9.0]), "SQ_WAVES": np.array([7.0, 7.0])})
-    trace = with_counters(traced(GEMM, RELU), [first, second])
+    first = DispatchCounters([GEMM, RELU], {"SQ_WAVES": np.array([1.0, 2.0])})
+    second = DispatchCounters([GEMM, RELU], {"FETCH_SIZE": np.array([8.0, 9.0]), "SQ_WAVES": np.array([7.0, 7.0])})
+    trace = with_counters(trace_of(GEMM, RELU), [first, second])
     assert waves(trace) == [1, 2]  # a counter of both passes is that of the first
-    assert measures(trace).names == ("FETCH_SIZE", "SQ_WAVES")
-    assert [(note.kind, note.count) for note in trace.health] == [(BESIDE, 2)]
+    assert counter_work(trace).names == ("FETCH_SIZE", "SQ_WAVES")
+    assert [(note.kind, note.count) for note in trace.health] == [(COUNTER_FILES_NOTE, 2)]
 
 
-def test_a_trace_keeps_what_it_holds_itself() -> None:
-    trace = joined(traced(GEMM, **{PREFIX + "SQ_WAVES": 5.5}), [GEMM], [1])
+def test_a_trace_keeps_its_own_counters() -> None:
+    trace = join_counters(trace_of(GEMM, **{COUNTER_PREFIX + "SQ_WAVES": 5.5}), [GEMM], [1])
     assert waves(trace) == [5.5]
 
 
-def test_both_tools_spell_names_in_their_way() -> None:
-    trace = joined(traced(RELU, "kernel"), [RELU.replace(", ", ","), "kernel.kd"], [1, 2])
+def test_names_match_in_the_spelling_of_both_tools() -> None:
+    trace = join_counters(trace_of(RELU, "kernel"), [RELU.replace(", ", ","), "kernel.kd"], [1, 2])
     assert waves(trace) == [1, 2]

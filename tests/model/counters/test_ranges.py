@@ -1,4 +1,4 @@
-"""Which launch and operator a range of counters belongs to, and when nobody can tell."""
+"""Tests of which launch and operator a counter range belongs to, and when that is unknown."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import pytest
 
 from tests.model.work.drawn import counted, instructions, kernel, launch, operator
 from tests.support.traces import read
-from torch_tb_profiler.model.counters.ranges import ranges
+from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.trace import Trace
 
 
-def joined(trace: Trace) -> list[tuple[str, str | None]]:
-    """(range, operator around its launch) in order of time."""
+def range_operators(trace: Trace) -> list[tuple[str, str | None]]:
+    """Return (range, operator around its launch) by time."""
     names = [trace.strings[code] for code in trace.events.name]
-    found = ranges(trace)
+    found = counter_ranges(trace)
     return [
         (names[row], names[at] if at >= 0 else None)
         for row, at in zip(found.rows.tolist(), found.operator.tolist(), strict=True)
@@ -27,16 +27,16 @@ HOST = [
 
 
 def test_the_nth_range_is_that_of_the_nth_launch() -> None:
-    """The times of ranges say nothing: they are the recording, divided; nor does their place in the file."""
+    """The times of ranges are made up, and their place in the file doesn't matter."""
     counts = [counted(name, at, instructions()) for name, at in (("relu", 900), ("conv", 300), ("pad", 100))]
     trace = read([*counts, *HOST])
-    assert joined(trace) == [
+    assert range_operators(trace) == [
         ("pad", "aten::cudnn_convolution"),
         ("conv", "aten::cudnn_convolution"),
         ("relu", "aten::relu"),
     ]
-    assert ranges(trace).reason is None
-    assert ranges(trace).kernel.tolist() == [-1, -1, -1]
+    assert counter_ranges(trace).reason is None
+    assert counter_ranges(trace).kernel.tolist() == [-1, -1, -1]
 
 
 def test_a_driver_call_inside_a_runtime_call_is_the_same_launch() -> None:
@@ -44,33 +44,36 @@ def test_a_driver_call_inside_a_runtime_call_is_the_same_launch() -> None:
     apart = {**launch(60, 4), "cat": "cuda_driver", "name": "cuLaunchKernelEx"}
     other = {**launch(62, 5), "name": "cudaMemsetAsync"}
     trace = read([*HOST, driver, apart, other, *(counted("k", at, instructions()) for at in (1, 2, 3, 4))])
-    assert [operator for _, operator in joined(trace)] == [*["aten::cudnn_convolution"] * 2, *["aten::relu"] * 2]
+    assert [operator for _, operator in range_operators(trace)] == [
+        *["aten::cudnn_convolution"] * 2,
+        *["aten::relu"] * 2,
+    ]
 
 
 @pytest.mark.parametrize(
     ("counts", "reason"),
     [
-        ([counted("all", 0, instructions())], "1 counted ranges for 3 launches"),
+        ([counted("all", 0, instructions())], "1 counted ranges for 3 kernel launches"),
         ([counted("k", at, instructions(), at % 2) for at in (1, 2, 3)], "several devices"),
     ],
     ids=["one range for all", "two devices"],
 )
-def test_ranges_that_nobody_can_tell_apart_are_not_joined(counts: list[object], reason: str) -> None:
+def test_ranges_that_can_not_be_matched_have_no_operators(counts: list[object], reason: str) -> None:
     trace = read([*HOST, *counts])
-    assert {operator for _, operator in joined(trace)} == {None}
-    assert reason in (ranges(trace).reason or "")
+    assert {operator for _, operator in range_operators(trace)} == {None}
+    assert reason in (counter_ranges(trace).reason or "")
 
 
-@pytest.mark.parametrize(("second", "fits"), [("conv", True), ("__missing__", True), ("gemm", False)])
-def test_kernels_beside_ranges_have_their_names(second: str, fits: bool) -> None:
+@pytest.mark.parametrize(("second", "matches"), [("conv", True), ("__missing__", True), ("gemm", False)])
+def test_kernels_beside_ranges_must_have_their_names(second: str, matches: bool) -> None:
     kernels = [kernel("pad", 20, 5, 1), kernel("conv", 30, 5, 2), kernel("relu", 60, 5, 3)]
     counts = [counted(name, at, instructions()) for at, name in enumerate(("pad", second, "relu"))]
-    found = ranges(trace := read([*HOST, *kernels, *counts]))
+    found = counter_ranges(trace := read([*HOST, *kernels, *counts]))
     names = [trace.strings[trace.events.name[row]] if row >= 0 else None for row in found.kernel.tolist()]
-    assert names == (["pad", "conv", "relu"] if fits else [None] * 3)
-    assert (found.reason is None) is fits
+    assert names == (["pad", "conv", "relu"] if matches else [None] * 3)
+    assert (found.reason is None) is matches
 
 
 def test_a_trace_without_counters_has_none() -> None:
-    assert len(ranges(read([*HOST, kernel("pad", 20, 5, 1)]))) == 0
-    assert ranges(read(HOST)).reason is None
+    assert len(counter_ranges(read([*HOST, kernel("pad", 20, 5, 1)]))) == 0
+    assert counter_ranges(read(HOST)).reason is None

@@ -1,4 +1,4 @@
-"""The data base of devices, and which of its entries a trace was recorded on."""
+"""Tests of the catalog of devices, and of the entry that a recorded device is matched with."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import pytest
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.devices import DeviceInfo
-from torch_tb_profiler.model.hardware.catalog import built_in, from_file, read_catalog
-from torch_tb_profiler.model.hardware.peaks import peaks_of
+from torch_tb_profiler.model.hardware.catalog import built_in_catalog, parse_catalog, parse_user_catalog
+from torch_tb_profiler.model.hardware.peaks import find_peaks
 
 
 def device(name: str | None, units: int | None = None, gb: float | None = None, kind: str = "CUDA") -> DeviceInfo:
     return DeviceInfo(0, kind, name, None if gb is None else int(gb * 1e9), None, units)
 
 
-def test_a_peak_is_units_by_operations_by_clock() -> None:
+def test_a_peak_is_units_times_operations_times_clock() -> None:
     checked = 0
-    for entry in built_in().device:
+    for entry in built_in_catalog().device:
         for rates, per_clock, mhz in (
             (entry.matrix, entry.per_clock, entry.matrix_mhz),
             (entry.vector, entry.vector_per_clock, entry.vector_mhz),
@@ -29,23 +29,23 @@ def test_a_peak_is_units_by_operations_by_clock() -> None:
     assert checked > 90
 
 
-def test_every_entry_says_where_its_figures_are_from() -> None:
-    entries = built_in().device
+def test_every_entry_has_a_source() -> None:
+    entries = built_in_catalog().device
     assert len(entries) >= 25
     assert all(len(entry.source) > 10 for entry in entries)
     assert len({entry.name for entry in entries}) == len(entries)
 
 
-def test_what_is_said_to_be_checked_are_figures_of_the_entry() -> None:
-    entries = built_in().device
+def test_checked_rates_are_rates_of_the_entry() -> None:
+    entries = built_in_catalog().device
     for entry in entries:
         figures = {*entry.matrix, *entry.vector, "hbm", *(["link"] if entry.link_gbs else [])}
         assert set(entry.checked) <= figures, entry.name
     assert 10 < sum(bool(entry.checked) for entry in entries) < len(entries)
     (h100,) = (each for each in entries if each.name == "H100 SXM")
-    named = peaks_of(device("NVIDIA H100 80GB HBM3", 132, 85.0))
+    named = find_peaks(device("NVIDIA H100 80GB HBM3", 132, 85.0))
     assert named.checked == h100.checked
-    assert peaks_of(device("NVIDIA H100 80GB HBM3", 132, 85.0), "bf16=1").checked == ()
+    assert find_peaks(device("NVIDIA H100 80GB HBM3", 132, 85.0), "bf16=1").checked == ()
 
 
 @pytest.mark.parametrize(
@@ -72,64 +72,64 @@ def test_what_is_said_to_be_checked_are_figures_of_the_entry() -> None:
         ("AMD Instinct MI325X", 304, 274.9, "MI325X"),
     ],
 )
-def test_names_that_drivers_report(name: str, units: int, gb: float, entry: str) -> None:
-    assert peaks_of(device(name, units, gb)).name == entry
+def test_names_that_drivers_report_match_their_entry(name: str, units: int, gb: float, entry: str) -> None:
+    assert find_peaks(device(name, units, gb)).name == entry
 
 
 @pytest.mark.parametrize(
     "name",
     ["NVIDIA L40", "NVIDIA A10G", "NVIDIA A1000", "NVIDIA GeForce RTX 4090 D", "Tesla V100-PCIE-16GB", "ARTEMIS"],
 )
-def test_a_device_that_only_sounds_alike_is_unknown(name: str) -> None:
-    found = peaks_of(device(name, 80))
+def test_a_device_with_only_a_similar_name_is_unknown(name: str) -> None:
+    found = find_peaks(device(name, 80))
     assert found.name is None
     assert found.memory is None
     assert name in (found.reason or "")
 
 
 def test_a_nameless_rocm_device_is_found_by_its_units_and_memory() -> None:
-    assert peaks_of(device(None, 304, 206.1, "ROCm")).name == "MI300X"
-    assert peaks_of(device("AMD Radeon Graphics", 304, 274.9, "ROCm")).name == "MI325X"
-    assert peaks_of(device(None, 304, 100.0, "ROCm")).name is None
-    assert peaks_of(device(None, 132, 85.0)).name is None  # of NVIDIA there is always a name
+    assert find_peaks(device(None, 304, 206.1, "ROCm")).name == "MI300X"
+    assert find_peaks(device("AMD Radeon Graphics", 304, 274.9, "ROCm")).name == "MI325X"
+    assert find_peaks(device(None, 304, 100.0, "ROCm")).name is None
+    assert find_peaks(device(None, 132, 85.0)).name is None  # NVIDIA's drivers always report a name
 
 
-def test_a_slice_has_its_share_of_the_whole() -> None:
-    whole = peaks_of(device("NVIDIA H100 80GB HBM3", 132, 85.0))
-    part = peaks_of(device("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 16, 10.2))
+def test_a_slice_has_its_share_of_the_full_device() -> None:
+    full = find_peaks(device("NVIDIA H100 80GB HBM3", 132, 85.0))
+    part = find_peaks(device("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 16, 10.2))
     assert part.name == "H100 SXM"
-    assert part.matrix["bf16"] == pytest.approx(whole.matrix["bf16"] * 16 / 132)
-    assert part.memory == pytest.approx((whole.memory or 0) * 16 / 132)
+    assert part.matrix["bf16"] == pytest.approx(full.matrix["bf16"] * 16 / 132)
+    assert part.memory == pytest.approx((full.memory or 0) * 16 / 132)
     assert "slice of 16 of its 132 units" in (part.matched or "")
 
 
-def test_a_slice_of_nobody_knows_what_is_unknown() -> None:
-    found = peaks_of(device("NVIDIA H100", 60, 40.0))
+def test_a_slice_of_an_ambiguous_device_is_unknown() -> None:
+    found = find_peaks(device("NVIDIA H100", 60, 40.0))
     assert found.name is None
     assert "H100 PCIe or H100 SXM" in (found.reason or "")
-    assert peaks_of(device("NVIDIA A100-SXM4", 108)).name is None  # 40 or 80 GB: the bandwidths differ
+    assert find_peaks(device("NVIDIA A100-SXM4", 108)).name is None  # 40 or 80 GB: the bandwidths differ
 
 
 def test_full_single_precision_runs_on_the_vector_units() -> None:
-    h100 = peaks_of(device("NVIDIA H100 80GB HBM3", 132))
+    h100 = find_peaks(device("NVIDIA H100 80GB HBM3", 132))
     assert h100.rate(True, "fp32") == h100.rate(False, "fp32") == pytest.approx(66.9e12)
     assert h100.rate(True, "bf16") == pytest.approx(989.4e12)
     assert h100.rate(True, "fp4") is None
 
 
-def test_figures_of_ones_own_win_and_say_so() -> None:
-    found = peaks_of(device("NVIDIA H100 80GB HBM3", 132), "bf16=800, hbm=3000")
+def test_requested_rates_win_and_are_named_as_the_source() -> None:
+    found = find_peaks(device("NVIDIA H100 80GB HBM3", 132), "bf16=800, hbm=3000")
     assert (found.matrix["bf16"], found.memory, found.matrix["fp8"]) == (800e12, 3000e9, 1978.9e12)
     assert "figures given: bf16, hbm" in (found.source or "")
-    alone = peaks_of(device("ARTEMIS"), "bf16=100,hbm=200")
+    alone = find_peaks(device("ARTEMIS"), "bf16=100,hbm=200")
     assert (alone.name, alone.reason, alone.rate(True, "bf16")) == (None, None, 100e12)
-    assert peaks_of(device("ARTEMIS"), "h200 sxm").memory == 4800e9
+    assert find_peaks(device("ARTEMIS"), "h200 sxm").memory == 4800e9
 
 
 @pytest.mark.parametrize("given", ["bf16=-1", "bf16=fast", "speed=1", "H900", "bf16=nan"])
-def test_what_are_no_peaks_is_refused(given: str) -> None:
+def test_an_invalid_request_is_refused(given: str) -> None:
     with pytest.raises(UsageError):
-        peaks_of(device("NVIDIA H100 80GB HBM3", 132), given)
+        find_peaks(device("NVIDIA H100 80GB HBM3", 132), given)
 
 
 def toml(**changes: str) -> str:
@@ -140,33 +140,33 @@ def toml(**changes: str) -> str:
 H100 = device("NVIDIA H100 80GB HBM3", 132, 85.0)
 
 
-def test_an_entry_of_a_known_name_takes_the_place_of_ours() -> None:
-    own = from_file(toml(units="132", matrix="{ bf16 = 800 }"), "mine.toml")
-    found = peaks_of(H100, own=own)
+def test_a_user_entry_of_a_known_name_replaces_ours() -> None:
+    own = parse_user_catalog(toml(units="132", matrix="{ bf16 = 800 }"), "mine.toml")
+    found = find_peaks(H100, user_catalog=own)
     assert (found.name, found.memory, found.matrix) == ("H100 SXM", 3000e9, {"bf16": 800e12})
     assert found.source == "mine.toml: lab"
-    assert peaks_of(device("NVIDIA H100 PCIe", 114, 85.0), own=own) == peaks_of(
+    assert find_peaks(device("NVIDIA H100 PCIe", 114, 85.0), user_catalog=own) == find_peaks(
         device("NVIDIA H100 PCIe", 114, 85.0)
     )
-    assert peaks_of(H100, "h100 sxm", own).memory == 3000e9
-    assert peaks_of(H100).memory == 3352e9
+    assert find_peaks(H100, "h100 sxm", own).memory == 3000e9
+    assert find_peaks(H100).memory == 3352e9
 
 
-def test_a_new_entry_is_tried_before_ours_and_may_be_chosen() -> None:
-    own = from_file(toml(name='"Lab H100"') + toml(name='"Abacus"', match="'Abacus 3000'"), "mine.toml")
-    assert peaks_of(H100, own=own).name == "Lab H100"
-    assert peaks_of(device("Abacus 3000"), own=own).source == "mine.toml: lab"
-    assert peaks_of(device("NVIDIA H200", 132, 150.0), own=own).name == "H200 SXM"
-    assert peaks_of(H100, "H200 SXM", own).name == "H200 SXM"
-    assert peaks_of(device("NVIDIA L4", 58, 24.0), "lab h100", own).name == "Lab H100"
+def test_a_new_user_entry_is_tried_before_ours_and_may_be_chosen() -> None:
+    own = parse_user_catalog(toml(name='"Lab H100"') + toml(name='"Abacus"', match="'Abacus 3000'"), "mine.toml")
+    assert find_peaks(H100, user_catalog=own).name == "Lab H100"
+    assert find_peaks(device("Abacus 3000"), user_catalog=own).source == "mine.toml: lab"
+    assert find_peaks(device("NVIDIA H200", 132, 150.0), user_catalog=own).name == "H200 SXM"
+    assert find_peaks(H100, "H200 SXM", own).name == "H200 SXM"
+    assert find_peaks(device("NVIDIA L4", 58, 24.0), "lab h100", own).name == "Lab H100"
     with pytest.raises(UsageError) as raised:
-        peaks_of(H100, "H900", own)
+        find_peaks(H100, "H900", own)
     assert "Lab H100, Abacus, V100 SXM2" in (raised.value.hint or "")
 
 
-def test_a_new_entry_that_does_not_fit_leaves_it_to_ours() -> None:
-    own = from_file(toml(name='"Small H100"', units="66"), "mine.toml")
-    assert peaks_of(H100, own=own).name == "H100 SXM"
+def test_a_new_user_entry_that_does_not_match_leaves_it_to_ours() -> None:
+    own = parse_user_catalog(toml(name='"Small H100"', units="66"), "mine.toml")
+    assert find_peaks(H100, user_catalog=own).name == "H100 SXM"
 
 
 @pytest.mark.parametrize(
@@ -180,15 +180,15 @@ def test_a_new_entry_that_does_not_fit_leaves_it_to_ours() -> None:
         (toml(hbm_gbs="nan"), r"entry 1 .*hbm_gbs"),
         (toml(units="0"), r"entry 1 .*units"),
         (toml(speed="1"), r"entry 1 .*speed"),
-        (toml() + toml(name='"h100 sxm"'), r"entry 2 \('h100 sxm'\): an entry before it has the same name"),
+        (toml() + toml(name='"h100 sxm"'), r"entry 2 \('h100 sxm'\): an earlier entry has the same name"),
         ("[[device]]\n", r"entry 1 \('no name'\)"),
         ("devices = 1\n", r"^mine.toml: .*devices"),
         ("device = 1\n", r"^mine.toml: .*device"),
     ],
 )
-def test_what_is_wrong_with_a_file_has_its_place(text: str, place: str) -> None:
+def test_an_error_in_a_file_names_its_place(text: str, place: str) -> None:
     with pytest.raises(UsageError, match=place):
-        from_file(text, "mine.toml")
+        parse_user_catalog(text, "mine.toml")
 
 
 @pytest.mark.parametrize(
@@ -196,4 +196,4 @@ def test_what_is_wrong_with_a_file_has_its_place(text: str, place: str) -> None:
 )
 def test_a_file_that_describes_no_devices_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="mine.toml"):
-        read_catalog(text, "mine.toml")
+        parse_catalog(text, "mine.toml")

@@ -39,8 +39,8 @@ def payload(session: Session, slug: str) -> Any:
     return json.loads(answer.payload)
 
 
-def covered(*spans: tuple[float, float]) -> int:
-    """ns that begin and length cover, by eighths of a microsecond."""
+def covered_ns(*spans: tuple[float, float]) -> int:
+    """Return the ns that (begin, length) spans cover, by eighths of a microsecond."""
     return 125 * len({at for start, length in spans for at in range(int(8 * start), int(8 * (start + length)))})
 
 
@@ -58,7 +58,7 @@ def test_a_folder_per_process_is_a_worker_of_one_run(session: Session) -> None:
     ]
 
 
-def test_the_rank_is_the_same_everywhere(session: Session) -> None:
+def test_all_views_have_the_same_rank(session: Session) -> None:
     assert payload(session, "overview")["configuration"]["rank"] == 1
     assert {each["worker"]: each["rank"] for each in payload(session, "distributed")["ranks"]} == {
         "rank0": 0,
@@ -66,7 +66,7 @@ def test_the_rank_is_the_same_everywhere(session: Session) -> None:
     }
 
 
-def test_a_rank_that_is_told_later_is_told_everywhere(tmp_path: Path) -> None:
+def test_a_rank_that_is_recorded_later_reaches_all_views(tmp_path: Path) -> None:
     ascend.write(tmp_path / "run", 3, named=False)
     with Session([Root(str(tmp_path))], Settings(cache_dir=str(tmp_path / "cache"))) as session:
         ranks = []
@@ -98,16 +98,16 @@ def test_the_overview_counts_tasks_by_their_type(session: Session) -> None:
     assert [(each["kind"], each["id"]) for each in overview["devices"]] == [("NPU", ascend.DEVICE)]
     (step,) = overview["steps"]
     times = step["categories"]
-    assert times["kernel"] == covered(*COMPUTING)
-    assert times["memcpy"] == covered(*COPYING)
+    assert times["kernel"] == covered_ns(*COMPUTING)
+    assert times["memcpy"] == covered_ns(*COPYING)
     # What computes or copies at the same time counts first.
-    work = covered(*COMPUTING, *COPYING)
-    assert times["communication"] == covered(*COMPUTING, *COPYING, *TALKING) - work
+    work = covered_ns(*COMPUTING, *COPYING)
+    assert times["communication"] == covered_ns(*COMPUTING, *COPYING, *TALKING) - work
     assert step["duration_ns"] == 1000 * SIZE
-    assert overview["devices"][0]["utilization"] == covered(*COMPUTING, *TALKING) / (1000 * SIZE)
+    assert overview["devices"][0]["utilization"] == covered_ns(*COMPUTING, *TALKING) / (1000 * SIZE)
 
 
-def test_what_is_derived_is_never_summed(session: Session) -> None:
+def test_derived_slices_are_never_summed(session: Session) -> None:
     kernels = payload(session, "kernels")
     assert {row["name"]: row["total_ns"] for row in kernels["rows"]} == {
         **{task.name: 1000 * task.length for task in TASKS if task.type.startswith("AI_")},
@@ -116,7 +116,7 @@ def test_what_is_derived_is_never_summed(session: Session) -> None:
     assert [(row["name"], row["total_ns"]) for row in kernels["memory_operations"]] == [("MEMCPY_ASYNC", 12_000)]
 
 
-def test_operators_have_the_work_that_flows_lead_to(session: Session) -> None:
+def test_operators_own_the_work_that_their_flows_lead_to(session: Session) -> None:
     table = payload(session, "operators")
     launched = {OPERATORS[task.operator][0]: 1000 * task.length for task in TASKS if task.operator is not None}
     assert {row["name"]: row["device_self_ns"] for row in table["rows"]} == launched
@@ -126,7 +126,7 @@ def test_operators_have_the_work_that_flows_lead_to(session: Session) -> None:
     assert table["unlinked"] == {"calls": 2, "device_ns": 1000 * sum(length for *_, length in COLLECTIVES)}
 
 
-def test_everything_is_drawn_on_lanes_that_say_what_it_is(session: Session) -> None:
+def test_every_slice_is_on_a_track_with_its_role(session: Session) -> None:
     timeline = payload(session, "trace")
     groups = [group["name"] for group in timeline["groups"]]
     assert groups == ["Python", "CANN", "Overlap Analysis", f"NPU {ascend.DEVICE}"]
@@ -145,7 +145,7 @@ def test_everything_is_drawn_on_lanes_that_say_what_it_is(session: Session) -> N
     }
 
 
-def test_groups_talk_through_huawei_s_library() -> None:
+def test_groups_communicate_by_huaweis_library() -> None:
     found = collectives(read(ascend.events()))
     names = [
         (found.names[back], found.names[what]) for back, what in zip(found.backend, found.collective, strict=True)
@@ -163,7 +163,7 @@ def test_times_as_text_are_exact(session: Session) -> None:
     assert [name for name in calls if name not in ("Enqueue", "Dequeue")] == [name for name, *_ in CALLS]
 
 
-def test_shapes_in_their_own_spelling_tell_the_work(session: Session) -> None:
+def test_shapes_in_ascends_spelling_give_flops_and_bytes(session: Session) -> None:
     rows = {row["name"]: row for row in payload(session, "roofline")["rows"]}
     assert rows["aten::mm"]["flops"] == 2 * 64 * 128 * 256
     assert rows["aten::mm"]["bytes"] == 4 * (64 * 128 + 128 * 256 + 64 * 256)
@@ -171,21 +171,21 @@ def test_shapes_in_their_own_spelling_tell_the_work(session: Session) -> None:
 
 
 @pytest.mark.parametrize("dims", ["64,128;128,x", "64,-1;128,256", "", "[64]", "9" * 30])
-def test_what_is_no_shape_leaves_the_work_unknown(dims: str) -> None:
+def test_an_invalid_shape_leaves_the_work_unknown(dims: str) -> None:
     with pytest.raises(Unknown, match="shapes"):
         read_call("aten::mm", [dims, "float;float", None, None], "MatMulV3")
 
 
-def test_scalars_and_lists_are_no_tensors_of_a_shape() -> None:
+def test_scalars_are_not_tensors() -> None:
     call = read_call("aten::add", ["64,128;;", "float;Scalar;float", None, None], "Add")
     assert [each.shape if isinstance(each, Tensor) else None for each in call.inputs] == [(64, 128), None, ()]
 
 
-def test_where_memory_lies_is_said(session: Session) -> None:
-    said = payload(session, "trace")["reasons"]["memory"]
+def test_the_reason_for_missing_memory_names_the_tables_that_have_it(session: Session) -> None:
+    reason = payload(session, "trace")["reasons"]["memory"]
     reasons = session.unavailable(session.find("run", "rank1", None))
     assert reasons is not None and "`operator_memory.csv`" in reasons["memory"]
-    assert "profile_memory" not in words(said) and "`memory_record.csv`" in words(said)
+    assert "profile_memory" not in words(reason) and "`memory_record.csv`" in words(reason)
 
 
 def test_collectives_of_each_rank_have_their_times(session: Session) -> None:
@@ -195,15 +195,15 @@ def test_collectives_of_each_rank_have_their_times(session: Session) -> None:
     ]
     times = {(row["rank"], row["name"]): (row["latency_ns"], row["exposed_ns"]) for row in found["collectives"]}
     names = ("hccl:all_reduce", "hccl:broadcast")
-    work = covered(*COMPUTING)
+    work = covered_ns(*COMPUTING)
     assert times == {
-        (rank, name): (1000 * length, covered(*COMPUTING, (start, length)) - work)
+        (rank, name): (1000 * length, covered_ns(*COMPUTING, (start, length)) - work)
         for rank in (0, 1)
         for name, (start, length) in zip(names, TALKING, strict=True)
     }
 
 
-def test_nothing_counts_where_nothing_is_sampled(session: Session) -> None:
+def test_without_samples_there_are_no_counters(session: Session) -> None:
     counters = [track["name"] for track in payload(session, "trace")["tracks"] if track["kind"] == "counter"]
     assert {name for name in counters if "Utilization" not in name} == set()
 
@@ -220,13 +220,13 @@ def test_nothing_counts_where_nothing_is_sampled(session: Session) -> None:
         ("EVENT_RECORD", Kind.SYNC),
     ],
 )
-def test_the_type_of_a_task_tells_what_it_is(type_: str, kind: Kind) -> None:
+def test_the_task_type_gives_the_kind(type_: str, kind: Kind) -> None:
     name = {"ph": "M", "name": "process_name", "pid": 8, "tid": 0, "args": {"name": "Ascend Hardware"}}
     task = {"ph": "X", "name": "x", "pid": 8, "tid": 2, "ts": "1.5", "dur": 1, "args": {"Task Type": type_}}
     assert rows_of_kind(read([name, task]), kind).tolist() == [1]
 
 
-def test_a_process_called_can_or_communication_alone_is_no_sign() -> None:
+def test_processes_of_common_names_alone_are_not_ascends() -> None:
     names = [
         {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
         for pid, name in ((1, "CANN"), (2, "Communication"), (3, "Overlap Analysis"))

@@ -43,8 +43,8 @@ def payload(session: Session, slug: str) -> Any:
     return json.loads(answer.payload)
 
 
-def busy(types: tuple[int, ...]) -> float:
-    """µs in which any engine of these types works, microsecond by microsecond."""
+def busy_us(types: tuple[int, ...]) -> float:
+    """Return the µs in which any engine of these types works, microsecond by microsecond."""
     return len(
         {at for node in STEP if node.type in types for at in range(int(node.start), int(node.start + node.length))}
     )
@@ -55,9 +55,9 @@ def test_the_overview_counts_each_class_of_engines(session: Session) -> None:
     assert [(each["kind"], each["name"]) for each in overview["devices"]] == [("HPU", "HL-225")]
     (step,) = overview["steps"]
     times = step["categories"]
-    assert times["kernel"] == 1000 * busy((MME, TPC))
-    assert times["memcpy"] == 1000 * busy((EDMA,))
-    assert times["communication"] == 1000 * busy((NIC,))
+    assert times["kernel"] == 1000 * busy_us((MME, TPC))
+    assert times["memcpy"] == 1000 * busy_us((EDMA,))
+    assert times["communication"] == 1000 * busy_us((NIC,))
     assert step["duration_ns"] == 300_000
 
 
@@ -86,7 +86,7 @@ def test_device_time_of_operators_is_unknown(session: Session) -> None:
     assert "Gaudi" in table["reasons"]["device_self_ns"][0]["text"]
 
 
-def test_the_lanes_are_the_engines(session: Session, plugin: bool) -> None:
+def test_each_engine_is_a_track(session: Session, plugin: bool) -> None:
     timeline = payload(session, "trace")
     groups = [group["name"] for group in timeline["groups"]]
     assert "HPU 0 · HL-225" in groups
@@ -107,13 +107,13 @@ def test_the_lanes_are_the_engines(session: Session, plugin: bool) -> None:
     assert groups[0] == "python3"
 
 
-def test_every_slice_is_drawn(session: Session, plugin: bool) -> None:
+def test_every_slice_is_on_a_track(session: Session, plugin: bool) -> None:
     events = json.loads(gaudi.content(plugin=plugin))["traceEvents"]
     slices = sum(each["ph"] in ("X", "B") for each in events)
     assert sum(track["slices"] for track in payload(session, "trace")["tracks"]) == slices
 
 
-def test_the_memory_is_the_card_s(session: Session) -> None:
+def test_memory_is_that_of_the_card(session: Session) -> None:
     memory = payload(session, "memory")
     assert [device["name"] for device in memory["devices"]] == ["HPU 0"]
     peak = max(total for _, _, total in gaudi.MEMORY_LOG)
@@ -122,10 +122,10 @@ def test_the_memory_is_the_card_s(session: Session) -> None:
 
 def test_utilization_is_that_of_all_engines(session: Session) -> None:
     (device,) = payload(session, "overview")["devices"]
-    assert device["utilization"] == pytest.approx(busy((MME, TPC, NIC)) / 300)
+    assert device["utilization"] == pytest.approx(busy_us((MME, TPC, NIC)) / 300)
 
 
-def test_work_on_the_network_is_communication_of_habana_s_library() -> None:
+def test_work_on_the_network_is_communication_of_habanas_library() -> None:
     found = collectives(read_bytes(gaudi.content()))
     names = [
         (found.names[back], found.names[what]) for back, what in zip(found.backend, found.collective, strict=True)
@@ -134,13 +134,13 @@ def test_work_on_the_network_is_communication_of_habana_s_library() -> None:
 
 
 @pytest.mark.parametrize("plugin", [False, True])
-def test_what_is_hidden_or_ends_a_flow_is_no_call(plugin: bool) -> None:
+def test_hidden_events_and_ends_of_flows_are_not_calls(plugin: bool) -> None:
     trace = read_bytes(gaudi.content(plugin=plugin))
     calls = [trace.strings[trace.events.name[row]] for row in rows_of_kind(trace, Kind.RUNTIME)]
     assert sorted(calls) == ["LaunchSyncTensorsGraph", "SyncTensorsGraphInternal", "enqueueWithExternalEvents"]
 
 
-def test_an_engine_without_a_name_is_told_by_its_number() -> None:
+def test_an_engine_without_a_name_is_found_by_its_number() -> None:
     events = [
         {"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "ts": 0, "args": {"name": "/device:HPU:0"}},
         *(
@@ -150,12 +150,12 @@ def test_an_engine_without_a_name_is_told_by_its_number() -> None:
         {"ph": "X", "cat": "Runtime", "name": "x", "pid": 0, "tid": "odd", "ts": 9, "dur": 1},
     ]
     trace = read(events)
-    told = [Kind.KERNEL, Kind.MEMCPY, Kind.UNKNOWN, Kind.UNKNOWN, Kind.UNKNOWN]
-    assert event_kinds(trace)[1:].tolist() == told
+    expected = [Kind.KERNEL, Kind.MEMCPY, Kind.UNKNOWN, Kind.UNKNOWN, Kind.UNKNOWN]
+    assert event_kinds(trace)[1:].tolist() == expected
     assert device_kind(trace) == "HPU"
 
 
-def test_a_process_of_another_name_is_no_card() -> None:
+def test_a_process_of_another_name_is_not_a_card() -> None:
     name = {"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "ts": 0, "args": {"name": "/device:GPU:0"}}
     trace = read([name, {"ph": "X", "cat": "Runtime", "name": "x", "pid": 0, "tid": 14000, "ts": 0, "dur": 1}])
     assert rows_of_kind(trace, Kind.RUNTIME).tolist() == [1]
@@ -174,14 +174,14 @@ def test_a_process_of_another_name_is_no_card() -> None:
         (Node(MME, 1, "add", 105, 10), 2),
     ],
 )
-def test_what_makes_one_execution(second: Node, calls: int) -> None:
+def test_which_kernels_are_one_execution(second: Node, calls: int) -> None:
     view: Any = find_view("kernels")
     first = Node(TPC, 0, "add", 100, 10)
     trace = read_bytes(gaudi.content(nodes=(first, second)))
     assert view.build(trace, view.params()).calls == calls
 
 
-def test_a_stream_alone_keeps_its_part_of_every_execution() -> None:
+def test_a_filtered_stream_has_its_share_of_every_execution() -> None:
     view: Any = find_view("kernels")
     trace = read_bytes(gaudi.content())
     found = view.build(trace, view.params(stream=7002))
@@ -206,14 +206,14 @@ def engines(nodes: tuple[Node, ...] = STEP, drop: str = "") -> Any:
 def test_each_class_of_engines_has_its_share_of_the_step() -> None:
     found = engines()
     assert {each.name: (each.engines, each.busy_ns, each.share) for each in found.classes} == {
-        "MME": (2, 1000 * busy((MME,)), busy((MME,)) / 300),
-        "TPC": (4, 1000 * busy((TPC,)), busy((TPC,)) / 300),
-        "DMA": (2, 1000 * busy((EDMA,)), busy((EDMA,)) / 300),
-        "NIC": (2, 1000 * busy((NIC,)), busy((NIC,)) / 300),
+        "MME": (2, 1000 * busy_us((MME,)), busy_us((MME,)) / 300),
+        "TPC": (4, 1000 * busy_us((TPC,)), busy_us((TPC,)) / 300),
+        "DMA": (2, 1000 * busy_us((EDMA,)), busy_us((EDMA,)) / 300),
+        "NIC": (2, 1000 * busy_us((NIC,)), busy_us((NIC,)) / 300),
     }
     first, second = found.recipes
     assert (first.id, first.name, first.nodes) == (1, "graph_1", 7)
-    assert first.busy_ns == 1000 * busy((MME, TPC, EDMA, NIC))
+    assert first.busy_ns == 1000 * busy_us((MME, TPC, EDMA, NIC))
     assert (second.id, second.name, second.nodes, second.busy_ns) == (2, "graph_2", 1, 5_000)
 
 

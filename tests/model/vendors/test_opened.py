@@ -1,6 +1,6 @@
-"""Every number of the main views, from a log folder on, against a count of the drawn events µs by µs.
+"""Tests of the main numbers of the views, from a log folder, against a count of the drawn events µs by µs.
 
-The count knows nothing of the package: it goes through the file's own events, told apart by a rule per producer.
+The count is independent of the package: it goes through the events of the file with a rule per producer.
 """
 
 from __future__ import annotations
@@ -297,10 +297,10 @@ def test_kernels(opened: Opened) -> None:
     )
 
 
-def test_everything_drawn_is_on_the_timeline(opened: Opened) -> None:
+def test_every_drawn_slice_is_on_the_timeline(opened: Opened) -> None:
     timeline = opened.view("trace")
-    begun = sum(each["ph"] == "B" and not each["name"].startswith("callback/") for each in opened.producer.events)
-    assert sum(track["slices"] for track in timeline["tracks"]) == len(opened.slices) + begun
+    begins = sum(each["ph"] == "B" and not each["name"].startswith("callback/") for each in opened.producer.events)
+    assert sum(track["slices"] for track in timeline["tracks"]) == len(opened.slices) + begins
 
 
 def test_memory(opened: Opened) -> None:
@@ -322,8 +322,8 @@ def test_communication(opened: Opened) -> None:
     if talk:
         row = next(r for r in opened.view("distributed")["collectives"] if r["worker"] == opened.producer.worker)
         assert (row["calls"], row["latency_ns"]) == (len(talk), 1000 * sum(each["dur"] for each in talk))
-        hidden = opened.busy("communication") & opened.busy("kernel")
-        assert row["exposed_ns"] == row["latency_ns"] - 250 * len(hidden)
+        overlapped = opened.busy("communication") & opened.busy("kernel")
+        assert row["exposed_ns"] == row["latency_ns"] - 250 * len(overlapped)
     else:
         reasons = opened.unavailable()
         assert "no communication between ranks" in reasons["distributed"]

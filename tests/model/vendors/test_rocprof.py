@@ -1,4 +1,4 @@
-"""rocprofv3's three formats from a log folder on: the timeline, two processes of a job, and what is counted."""
+"""Tests of rocprofv3's three formats from a log folder: the timeline, two processes of a job, and memory."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from torch_tb_profiler.session import Root, Session
 FORMATS = ("db", "json", "pftrace")
 RANKS = (0, 1)
 LATE = 50_000
-"""ns that the collective of rank 1 takes less: it begins that much later and ends with rank 0's."""
+"""Time by which the collective of rank 1 begins later and is shorter; it ends with that of rank 0, ns."""
 
 
-def recorded(rank: int) -> Run:
+def rank_run(rank: int) -> Run:
     run = training(2)
     run.environment = {"RANK": str(rank), "WORLD_SIZE": "2"}
     run.dispatches = [
@@ -49,7 +49,7 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     root = tmp_path_factory.mktemp("log")
     (root / "host").mkdir()
     for rank in RANKS:
-        path, run = root / f"host/{7 + rank}_results.{request.param}", recorded(rank)
+        path, run = root / f"host/{7 + rank}_results.{request.param}", rank_run(rank)
         if request.param == "db":
             write_rocpd(path, run)
         else:
@@ -59,9 +59,9 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield Opened(request.param, session)
 
 
-def test_everything_drawn_is_on_the_timeline(opened: Opened) -> None:
+def test_every_drawn_slice_is_on_the_timeline(opened: Opened) -> None:
     for rank in RANKS:
-        run, timeline = recorded(rank), opened.view("trace", str(7 + rank))
+        run, timeline = rank_run(rank), opened.view("trace", str(7 + rank))
         on_card = Counter([each.stream for each in run.dispatches] + [each.stream for each in run.copies])
         found = {
             track["name"]: track["slices"]
@@ -75,10 +75,10 @@ def test_everything_drawn_is_on_the_timeline(opened: Opened) -> None:
         assert {group["device"] for group in timeline["groups"]} == {None, GPU_INDEX}
 
 
-def test_the_timeline_is_that_of_the_same_run_as_pytorch_writes_it(opened: Opened) -> None:
-    mine, other = opened.view("trace"), ask(read_bytes(chrome(recorded(0))), "trace")
-    # Of names of devices packets know nothing, and of programs PyTorch; why there is no time of day differs, and
-    # Perfetto opens what PyTorch writes.
+def test_the_timeline_equals_that_of_the_same_run_written_by_pytorch(opened: Opened) -> None:
+    mine, other = opened.view("trace"), ask(read_bytes(chrome(rank_run(0))), "trace")
+    # Packets lack the names of devices, PyTorch those of programs. The reason for the missing time of day differs,
+    # and Perfetto opens only PyTorch's files.
     unlike = {"reasons", "groups", "perfetto"} | ({"headline"} if opened.format == "pftrace" else set())
     assert len(mine["tracks"]) > 4
     sampled = [row for row in mine["tracks"] if row["kind"] == "counter" and not row["role"]]
@@ -104,8 +104,8 @@ def test_two_processes_are_one_job(opened: Opened) -> None:
     times = {row["worker"]: (row["name"], row["latency_ns"], row["exposed_ns"]) for row in found["collectives"]}
     expected = {}
     for rank in RANKS:
-        talk = [each for each in recorded(rank).dispatches if each.kernel == 1]
-        work = [each for each in recorded(rank).dispatches if each.kernel == 0]
+        talk = [each for each in rank_run(rank).dispatches if each.kernel == 1]
+        work = [each for each in rank_run(rank).dispatches if each.kernel == 0]
         hidden = sum(max(min(a.end, b.end) - max(a.start, b.start), 0) for a, b in zip(talk, work, strict=True))
         latency = sum(each.end - each.start for each in talk)
         expected[str(7 + rank)] = ("nccl:all_reduce", latency, latency - hidden)
@@ -116,7 +116,7 @@ def test_two_processes_are_one_job(opened: Opened) -> None:
     assert "rank 8" not in spoken.lower()
 
 
-def test_memory_of_the_driver_is_not_recorded(opened: Opened) -> None:
+def test_memory_of_the_driver_is_not_rank_run(opened: Opened) -> None:
     opened.view("trace")
     reasons = opened.session.unavailable(opened.session.find(None, "7", None))
     assert reasons is not None and "(rocprofv3 records calls of the driver" in reasons["memory"]

@@ -10,7 +10,7 @@ import pytest
 from tests.model.work.drawn import BF16, kernel, launch, operator
 from tests.support.traces import read
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.model.hardware.catalog import from_file
+from torch_tb_profiler.model.hardware.catalog import parse_user_catalog
 from torch_tb_profiler.model.work.calls import Work, work
 from torch_tb_profiler.model.work.models import UNSAID
 
@@ -24,7 +24,7 @@ X: dict[str, Any] = {"dims": [[8, 16], [16, 64]], "types": [BF16, BF16]}
 
 
 def work_with(toml: str, *events: dict[str, Any]) -> tuple[Work, list[str]]:
-    trace = replace(read([*events]), catalog=from_file(toml, "mine.toml"))
+    trace = replace(read([*events]), catalog=parse_user_catalog(toml, "mine.toml"))
     done = work(trace)
     return done, [trace.strings[code] for code in trace.events.name[done.owners.calls]]
 
@@ -96,8 +96,8 @@ def test_without_shapes_nothing_is_known() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (MLP + MLP, r"^mine.toml, operator 2 \('lib::mlp'\): an entry before it has the same name"),
-        ('[[operator]]\nname = "a"\n', r"operator 1 \('a'\): it gives neither flops nor bytes"),
+        (MLP + MLP, r"^mine.toml, operator 2 \('lib::mlp'\): an earlier entry has the same name"),
+        ('[[operator]]\nname = "a"\n', r"operator 1 \('a'\): it has neither flops nor bytes"),
         ('[[operator]]\nflops = "1"\n', r"operator 1 \('no name'\)"),
         ('[[operator]]\nname = "a"\nflops = "size"\n', r"operator 1 \('a'\): 'size' cannot stand in a formula"),
         ('[[operator]]\nname = "a"\nbytes = "2 *"\n', r"operator 1 \('a'\): '2 \*' is no formula"),
@@ -109,4 +109,4 @@ def test_without_shapes_nothing_is_known() -> None:
 )
 def test_what_is_wrong_with_a_file_has_its_place(text: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
-        from_file(text, "mine.toml")
+        parse_user_catalog(text, "mine.toml")

@@ -64,15 +64,17 @@ def test_no_kernel_is_said_to_take_less_than_a_microsecond() -> None:
 
 
 def test_a_device_without_a_name_is_said_to_be() -> None:
-    assert "of this device, whose name is not recorded, are not known." in says(products(device={"id": 0}))
-    assert "(without a name, 7 units)" in says(products(device={"id": 0, "numSms": 7}))
+    assert "the name of the device isn't recorded, so its peak rates aren't known." in says(
+        products(device={"id": 0})
+    )
+    assert "an unnamed device with 7 units" in says(products(device={"id": 0, "numSms": 7}))
 
 
 def test_a_device_that_is_not_known_is_said_to_be() -> None:
     trace = products(device={"id": 0, "name": "Nobody 9000", "numSms": 7})
     payload = build(trace, RooflineParams())
     assert plain(payload.headline) == (
-        "How close to the peak is not known: the peak rates of this device ('Nobody 9000') are not known."
+        "How close to the peak is not known: the peak rates of 'Nobody 9000' aren't known."
     )
     assert payload.mfu is None
     assert "Nobody 9000" in plain(payload.reasons["mfu"])

@@ -101,7 +101,7 @@ def test_what_the_counters_leave_open_is_said(counts: list[dict[str, Any]], says
 def test_ranges_without_their_operators_are_shown_with_the_reason() -> None:
     counters = build(read([*HOST, *COUNTS[:2]]), RooflineParams()).counters
     assert counters is not None
-    assert "2 counted ranges for 3 launches" in (counters.note or "")
+    assert "2 counted ranges for 3 kernel launches" in (counters.note or "")
     assert {(row.operator, row.outermost) for row in counters.rows} == {(None, None)}
     assert counters.rows[0].flops == 13_000
 

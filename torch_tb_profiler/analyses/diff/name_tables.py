@@ -13,7 +13,7 @@ from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
-from torch_tb_profiler.model.engines.executions import call_lengths, one_each
+from torch_tb_profiler.model.engines import call_durations, deduplicate_executions
 from torch_tb_profiler.model.families import family_codes
 from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
@@ -160,25 +160,25 @@ def operator_events(trace: Trace, inside: Bool | None) -> NamedEvents:
 
 def kernel_events(trace: Trace) -> NamedEvents:
     """Return kernels with their durations."""
-    return _with_durations(trace, one_each(trace, rows_of_kind(trace, Kind.KERNEL)))
+    return _with_durations(trace, deduplicate_executions(trace, rows_of_kind(trace, Kind.KERNEL)))
 
 
 def family_events(trace: Trace) -> NamedEvents:
     """Return kernels, copies and memsets by family, with their durations."""
-    steps, rows = counted_steps(trace), one_each(trace, rows_of_kind(trace, *DEVICE_KINDS))
+    steps, rows = counted_steps(trace), deduplicate_executions(trace, rows_of_kind(trace, *DEVICE_KINDS))
     rows = rows[steps.of_event[rows] >= 0]
-    codes, durations = family_codes(trace)[rows].astype(np.int32), call_lengths(trace, rows)
+    codes, durations = family_codes(trace)[rows].astype(np.int32), call_durations(trace, rows)
     return NamedEvents(FAMILIES, codes, steps.of_event[rows], len(steps), (durations,))
 
 
 def communication_events(trace: Trace) -> NamedEvents:
     """Return communication kernels and the host operations that launch none, with their durations."""
-    kernels = one_each(trace, np.flatnonzero(communication_kernels(trace)).astype(np.int32))
+    kernels = deduplicate_executions(trace, np.flatnonzero(communication_kernels(trace)).astype(np.int32))
     return _with_durations(trace, np.concatenate([kernels, host_communication(trace)]).astype(np.int32))
 
 
 def _with_durations(trace: Trace, rows: Int32) -> NamedEvents:
     steps = counted_steps(trace)
     rows = rows[(steps.of_event[rows] >= 0) & (trace.events.name[rows] >= 0)]
-    durations = call_lengths(trace, rows)
+    durations = call_durations(trace, rows)
     return NamedEvents(trace.strings, trace.events.name[rows], steps.of_event[rows], len(steps), (durations,))

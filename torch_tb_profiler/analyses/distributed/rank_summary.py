@@ -24,7 +24,7 @@ from torch_tb_profiler.model.communication.collectives import Collectives, colle
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.groups import ProcessGroup
 from torch_tb_profiler.model.devices import DeviceInfo, devices
-from torch_tb_profiler.model.engines.executions import call_lengths, one_each
+from torch_tb_profiler.model.engines import call_durations, deduplicate_executions
 from torch_tb_profiler.model.families import family_codes, short_kernel_names
 from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, HOST_KINDS, Kind, event_ends, rows_of_kind
@@ -244,10 +244,10 @@ def _kernel_totals(trace: Trace, names: NameTable) -> tuple[KernelTotal, ...]:
 
 def kernel_family_totals(trace: Trace) -> tuple[KernelFamilyTotal, ...]:
     """Return the device work of the entire trace by kernel family, most time first."""
-    rows = one_each(trace, rows_of_kind(trace, *DEVICE_KINDS))
+    rows = deduplicate_executions(trace, rows_of_kind(trace, *DEVICE_KINDS))
     family, name = family_codes(trace)[rows].astype(np.int32), trace.events.name[rows]
     kernels = group(family, name)
-    times = kernels.sums(call_lengths(trace, rows))
+    times = kernels.sums(call_durations(trace, rows))
     kernel_family = family[kernels.first]
     totals = []
     for code in np.unique(family).tolist():

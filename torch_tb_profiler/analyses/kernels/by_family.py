@@ -7,7 +7,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.kernels.summary import durations
 from torch_tb_profiler.analyses.kernels.table import Filter, filtered
-from torch_tb_profiler.model.engines.executions import one_each
+from torch_tb_profiler.model.engines import deduplicate_executions
 from torch_tb_profiler.model.families import family_codes
 from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
@@ -25,7 +25,7 @@ class FamilyTime(msgspec.Struct, frozen=True):
 
 def family_times(trace: Trace, kept: Filter) -> list[FamilyTime]:
     """Largest first; the filter's own family does not count, so that another one can be chosen instead."""
-    rows = one_each(
+    rows = deduplicate_executions(
         trace, filtered(trace, rows_of_kind(trace, *DEVICE_KINDS), msgspec.structs.replace(kept, family=""))
     )
     family, length, name = family_codes(trace)[rows], durations(trace, rows), trace.events.name[rows]

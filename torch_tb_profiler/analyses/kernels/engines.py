@@ -14,11 +14,12 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.utilization import window
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, subtract, total
-from torch_tb_profiler.model.engines.executions import one_each
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.engines import deduplicate_executions
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace, derived, name_mask
-from torch_tb_profiler.model.vendors.gaudi import ENGINES, engines
+from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.vendors.gaudi import ENGINE_NAMES, thread_engines
 
 GRAPHS = frozenset(
     (
@@ -66,7 +67,7 @@ class EngineTimes(msgspec.Struct, frozen=True):
 def engine_times(trace: Trace) -> EngineTimes | None:
     """None of a trace without such engines."""
     rows = rows_of_kind(trace, *DEVICE_KINDS)
-    engine = engines(trace)[trace.events.thread[rows]]
+    engine = thread_engines(trace)[trace.events.thread[rows]]
     rows, engine = rows[engine >= 0], engine[engine >= 0]
     if len(rows) == 0:
         return None
@@ -75,7 +76,7 @@ def engine_times(trace: Trace) -> EngineTimes | None:
     for number in np.unique(engine).tolist():
         mine = rows[engine == number]
         lanes = len(np.unique(trace.events.thread[mine]))
-        classes.append(EngineClass(ENGINES[number], lanes, _within(_merged(trace, mine), begin, end)))
+        classes.append(EngineClass(ENGINE_NAMES[number], lanes, _within(_merged(trace, mine), begin, end)))
     working = _merged(trace, rows)
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     calls = calls[name_mask(trace.strings, lambda name: name in GRAPHS)[trace.events.name[calls]]]
@@ -106,6 +107,6 @@ def _recipes(trace: Trace, rows: Int32) -> tuple[Recipe, ...]:
     for part in np.split(order, np.flatnonzero(np.diff(number[order])) + 1):
         id, name, mine = int(number[part[0]]), int(names[part[0]]), rows[part]
         if id not in (ABSENT, 0):
-            nodes, text = len(one_each(trace, mine)), texts[name] if name >= 0 else ""
+            nodes, text = len(deduplicate_executions(trace, mine)), texts[name] if name >= 0 else ""
             recipes.append(Recipe(id, text, nodes, total(_merged(trace, mine)), int(mine[0])))
     return tuple(sorted(recipes, key=lambda each: -each.busy))

@@ -10,9 +10,8 @@ import numpy as np
 from torch_tb_profiler.analyses.kernels.limits import LIMITERS, common_code, limiters
 from torch_tb_profiler.analyses.kernels.table import Table, operator_name
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
-from torch_tb_profiler.model.copies import copy_directions, moved_bytes
-from torch_tb_profiler.model.devices import device_ids, device_kind, stream_ids
-from torch_tb_profiler.model.engines.executions import call_lengths
+from torch_tb_profiler.model.devices import copy_directions, device_ids, device_kind, moved_bytes, stream_ids
+from torch_tb_profiler.model.engines import call_durations
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.tensor_cores import TC_UNKNOWN, TC_YES, tensor_core_verdict
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
@@ -88,7 +87,7 @@ def _verdicts(trace: Trace, table: Table) -> list[tuple[int, str]]:
 
 def durations(trace: Trace, rows: Int32) -> Int64:
     """int64[k] ns; of a kernel that runs on several engines at once from its first begin to its last end."""
-    return call_lengths(trace, rows)
+    return call_durations(trace, rows)
 
 
 def weighted_means(groups: Groups, values: Float64, weights: Int64) -> Float64:

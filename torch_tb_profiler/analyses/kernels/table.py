@@ -11,8 +11,8 @@ from torch_tb_profiler.analyses.shared.device_work import chosen_work
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, named
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.operators import operators
-from torch_tb_profiler.model.copies import copy_directions
-from torch_tb_profiler.model.engines.executions import one_each
+from torch_tb_profiler.model.devices import copy_directions
+from torch_tb_profiler.model.engines import deduplicate_executions
 from torch_tb_profiler.model.families import family_codes, family_mask
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
@@ -40,7 +40,7 @@ class Table(msgspec.Struct, frozen=True):
 
 def kernel_table(trace: Trace, group_by: GroupBy, kept: Filter) -> Table:
     """Raises NotFoundError for an unknown step."""
-    rows = one_each(trace, filtered(trace, rows_of_kind(trace, Kind.KERNEL), kept))
+    rows = deduplicate_executions(trace, filtered(trace, rows_of_kind(trace, Kind.KERNEL), kept))
     keys: list[Any] = [family_codes(trace)[rows] if group_by == "family" else trace.events.name[rows]]
     if group_by == "launch":
         keys += [

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, in_range
-from torch_tb_profiler.model.memory.blocks import STATES, Blocks, State, memory_blocks
+from torch_tb_profiler.model.memory.blocks import BLOCK_STATES, BlockState, MemoryBlocks, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_calls, memory_names, memory_records
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int64, Trace, name_mask
 
@@ -29,7 +29,7 @@ class BlockFilter(msgspec.Struct, frozen=True):
     at: int | None = None
     operator: str = ""
     search: str = ""
-    state: State | Literal[""] = ""
+    state: BlockState | Literal[""] = ""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Block(msgspec.Struct, frozen=True):
     size: int
     allocated: int | None
     released: int | None
-    state: State
+    state: BlockState
 
     @property
     def duration(self) -> int | None:
@@ -75,17 +75,17 @@ def filtered_blocks(trace: Trace, level: Levels, wanted: BlockFilter) -> Int64:
     if wanted.operator or wanted.search:
         keep &= _allocated_by(trace, blocks, wanted)
     if wanted.state:
-        keep &= blocks.state == STATES.index(wanted.state)
+        keep &= blocks.state == BLOCK_STATES.index(wanted.state)
     return np.flatnonzero(keep)
 
 
-def _lifetimes(trace: Trace, blocks: Blocks) -> tuple[Int64, Int64]:
+def _lifetimes(trace: Trace, blocks: MemoryBlocks) -> tuple[Int64, Int64]:
     """(allocated, released) ns of each block, ABSENT where it is not recorded."""
     times = np.append(memory_records(trace).time, ABSENT)  # the last cell answers for NO_CODE
     return times[blocks.allocation], times[blocks.release]
 
 
-def _allocated_by(trace: Trace, blocks: Blocks, wanted: BlockFilter) -> Bool:
+def _allocated_by(trace: Trace, blocks: MemoryBlocks, wanted: BlockFilter) -> Bool:
     codes, texts = memory_names(trace)
     name = np.where(blocks.allocation >= 0, codes[blocks.allocation], NO_CODE)
     matches = np.array([wanted.search.casefold() in text.casefold() for text in texts] + [not wanted.search])
@@ -115,7 +115,7 @@ def block_page(trace: Trace, chosen: Int64, sort: SortBy, descending: bool, rows
             size=size,
             allocated=None if allocated == ABSENT else allocated,
             released=None if released == ABSENT else released,
-            state=STATES[state],
+            state=BLOCK_STATES[state],
         )
         for allocation, release, size, allocated, released, state in zip(
             *(column[page].tolist() for column in columns), strict=True

@@ -10,7 +10,7 @@ from torch_tb_profiler.analyses.memory.failures import first_failure
 from torch_tb_profiler.analyses.memory.live import allocated_before
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, RecordWindow, peak, unused
 from torch_tb_profiler.model.memory.blocks import OLDER, UNKNOWN, UNRELEASED, has_addresses, memory_blocks
-from torch_tb_profiler.model.memory.events import MemoryDevice, is_memory, memory_records
+from torch_tb_profiler.model.memory.events import MemoryDevice, is_memory_event, memory_records
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
 
@@ -53,7 +53,7 @@ class DeviceMemory(msgspec.Struct, frozen=True):
 
 def has_memory(trace: Trace) -> bool:
     """True if a memory event has a time."""
-    return bool((is_memory(trace) & (trace.events.start != ABSENT)).any())
+    return bool((is_memory_event(trace) & (trace.events.start != ABSENT)).any())
 
 
 def device_memory(trace: Trace, level: Levels) -> DeviceMemory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from torch_tb_profiler.analyses.tracks.sources import name_of
-from torch_tb_profiler.model.memory.events import calls_around, memory_failures
+from torch_tb_profiler.model.memory.events import enclosing_calls, memory_failures
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 
 
@@ -44,7 +44,9 @@ def failed_allocations(trace: Trace, limit: int) -> list[FailedAllocation]:
             operator_event=None if call == NO_CODE else call,
         )
         for event, device, time, size, allocated, reserved, call in zip(
-            *(column[: len(rows)].tolist() for column in columns), calls_around(trace, rows).tolist(), strict=True
+            *(column[: len(rows)].tolist() for column in columns),
+            enclosing_calls(trace, rows).tolist(),
+            strict=True,
         )
     ]
 

@@ -113,7 +113,7 @@ def _holders(trace: Trace, level: Levels, index: Int64) -> Iterator[Holder]:
     counted = blocks_of(trace, level) & (blocks.allocation >= first) & (blocks.state != UNKNOWN)
     # A block lives at the ends from the first one after its allocation to the last one before it is gone.
     born = np.searchsorted(ends, blocks.allocation, "left")
-    dead = np.searchsorted(ends, blocks.gone, "left")
+    dead = np.searchsorted(ends, blocks.end, "left")
     chosen = np.flatnonzero(counted & (born < count) & ((dead == count) | (dead - born >= OUTLIVED)))
     # Stacks, which take long, only part what has one name: what is too rare by name is so by name and stack.
     names = group(memory_names(trace)[0][blocks.allocation[chosen]]).which

@@ -8,13 +8,13 @@ import numpy as np
 from torch_tb_profiler.analyses.memory.snapshot import Allocator
 from torch_tb_profiler.analyses.shared.memory_curve import RecordWindow, records_in, sample
 from torch_tb_profiler.analyses.shared.packing import float64_bytes
-from torch_tb_profiler.model.memory.snapshot import (
+from torch_tb_profiler.model.memory.exports import (
     ALLOC,
     FREE_REQUESTED,
     OUT_OF_MEMORY,
     SEGMENT_ALLOC,
     SEGMENT_FREE,
-    Snapshot,
+    RecordedSnapshot,
 )
 from torch_tb_profiler.model.trace import ABSENT, Int64
 
@@ -45,7 +45,7 @@ class AllocatorHistory(msgspec.Struct, frozen=True):
         return int(self.allocated.max(initial=0))
 
 
-def history(snapshot: Snapshot, allocator: Allocator) -> AllocatorHistory:
+def history(snapshot: RecordedSnapshot, allocator: Allocator) -> AllocatorHistory:
     """Counted backwards from the state of the snapshot, as the oldest entries may be lost."""
     recorded = snapshot.history
     entries = np.flatnonzero(recorded.device == allocator.device)
@@ -80,7 +80,7 @@ class SampledHistory(msgspec.Struct, frozen=True):
     reserved_last: bytes
 
 
-def sampled(snapshot: Snapshot, past: AllocatorHistory, points: int) -> SampledHistory:
+def sampled(snapshot: RecordedSnapshot, past: AllocatorHistory, points: int) -> SampledHistory:
     """At most `points` + 1 samples of a history."""
     numbers = np.arange(len(past), dtype=np.int64)
     window = records_in(numbers, None, None) if len(past) else RecordWindow(0, 0, 0, 0)
@@ -105,7 +105,7 @@ class FailedAllocation(msgspec.Struct, frozen=True):
     stack: int
 
 
-def last_failures(snapshot: Snapshot, past: AllocatorHistory, limit: int) -> list[FailedAllocation]:
+def last_failures(snapshot: RecordedSnapshot, past: AllocatorHistory, limit: int) -> list[FailedAllocation]:
     """The last allocations that failed, in order of time."""
     recorded = snapshot.history
     entries = np.flatnonzero(recorded.action[past.entries] == OUT_OF_MEMORY)[-limit:]

@@ -7,13 +7,7 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.devices import device_name
-from torch_tb_profiler.model.memory.snapshot import (
-    AWAITING,
-    FREE,
-    IN_USE,
-    OUT_OF_MEMORY,
-    Snapshot,
-)
+from torch_tb_profiler.model.memory.exports import AWAITING_FREE, FREE, IN_USE, OUT_OF_MEMORY, RecordedSnapshot
 from torch_tb_profiler.model.trace import ABSENT
 
 
@@ -33,14 +27,16 @@ class Allocator(msgspec.Struct, frozen=True):
     out_of_memory: int
 
 
-def allocators(snapshot: Snapshot) -> tuple[Allocator, ...]:
+def allocators(snapshot: RecordedSnapshot) -> tuple[Allocator, ...]:
     """Of each device with segments or a history."""
     segments, blocks, history = snapshot.segments, snapshot.blocks, snapshot.history
     owner = segments.device[blocks.segment]
     made = []
     for device in np.union1d(segments.device, history.device).tolist():
         of_segments, of_blocks = segments.device == device, owner == device
-        sizes = {state: blocks.size[of_blocks & (blocks.state == state)] for state in (IN_USE, AWAITING, FREE)}
+        sizes = {
+            state: blocks.size[of_blocks & (blocks.state == state)] for state in (IN_USE, AWAITING_FREE, FREE)
+        }
         requested = blocks.requested[of_blocks & (blocks.state == IN_USE)]
         recorded = history.action[history.device == device]
         made.append(
@@ -50,7 +46,7 @@ def allocators(snapshot: Snapshot) -> tuple[Allocator, ...]:
                 blocks=int(of_blocks.sum()),
                 reserved=int(segments.size[of_segments].sum()),
                 allocated=int(sizes[IN_USE].sum()),
-                awaiting=int(sizes[AWAITING].sum()),
+                awaiting=int(sizes[AWAITING_FREE].sum()),
                 free=int(sizes[FREE].sum()),
                 largest_free=int(sizes[FREE].max(initial=0)),
                 requested=None if (requested == ABSENT).any() else int(requested.sum()),
@@ -61,7 +57,7 @@ def allocators(snapshot: Snapshot) -> tuple[Allocator, ...]:
     return tuple(made)
 
 
-def allocator(snapshot: Snapshot, device: int | None) -> Allocator:
+def allocator(snapshot: RecordedSnapshot, device: int | None) -> Allocator:
     """Of one device, by default of the one that holds most. NotFoundError lists the devices."""
     devices = allocators(snapshot)
     for each in devices:
@@ -74,7 +70,7 @@ def allocator(snapshot: Snapshot, device: int | None) -> Allocator:
     raise NotFoundError(f"the snapshot has no {wanted}", hint=f"devices: {listed}")
 
 
-def records_requested(snapshot: Snapshot) -> bool:
+def records_requested(snapshot: RecordedSnapshot) -> bool:
     """True if the file records the requested size of each block."""
     return not (snapshot.blocks.requested == ABSENT).any()
 
@@ -87,7 +83,7 @@ class LiveStack(msgspec.Struct, frozen=True):
     size: int
 
 
-def live_by_stack(snapshot: Snapshot, device: int) -> list[LiveStack]:
+def live_by_stack(snapshot: RecordedSnapshot, device: int) -> list[LiveStack]:
     """What is in use on a device, most bytes first."""
     blocks = snapshot.blocks
     used = (snapshot.segments.device[blocks.segment] == device) & (blocks.state == IN_USE)
@@ -111,7 +107,7 @@ class Segment(msgspec.Struct, frozen=True):
     blocks: int
 
 
-def largest_segments(snapshot: Snapshot, device: int, limit: int) -> list[Segment]:
+def largest_segments(snapshot: RecordedSnapshot, device: int, limit: int) -> list[Segment]:
     """At most `limit` segments of a device, largest first."""
     segments, blocks = snapshot.segments, snapshot.blocks
     allocated = np.zeros(len(segments.size), np.int64)

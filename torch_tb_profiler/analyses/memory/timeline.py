@@ -7,7 +7,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.memory_curve import buckets, records_in
 from torch_tb_profiler.analyses.shared.packing import float64_bytes
-from torch_tb_profiler.model.memory.timeline import CATEGORIES, Timeline
+from torch_tb_profiler.model.memory.exports import CATEGORIES, RecordedTimeline
 from torch_tb_profiler.model.trace import Int64
 
 
@@ -33,7 +33,7 @@ class Stacked(msgspec.Struct, frozen=True):
     peak_sizes: Int64
 
 
-def stacked(timeline: Timeline, points: int) -> Stacked:
+def stacked(timeline: RecordedTimeline, points: int) -> Stacked:
     """At most `points` + 1 points; with fewer events, all of them."""
     used = np.flatnonzero(np.bincount(timeline.category, minlength=len(CATEGORIES)))
     changes = np.where(timeline.category == used[:, None], timeline.size, 0)

@@ -7,8 +7,8 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
-from torch_tb_profiler.model.counters.measures import measures
-from torch_tb_profiler.model.counters.ranges import ranges
+from torch_tb_profiler.model.counters.measures import counter_work
+from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.calls import cost_of
 from torch_tb_profiler.model.work.ownership import modeled_around
@@ -48,7 +48,7 @@ class Counted(msgspec.Struct, frozen=True):
 
 def counted(trace: Trace) -> Counted:
     """In order of the first range of each group."""
-    profiled, figures = ranges(trace), measures(trace)
+    profiled, figures = counter_ranges(trace), counter_work(trace)
     outermost = _outermost(trace, profiled.operator)
     groups = group(trace.events.name[profiled.rows], _names(trace, profiled.operator), _names(trace, outermost))
 
@@ -92,7 +92,7 @@ def _outermost(trace: Trace, rows: Int32) -> Int32:
 
 def _modeled(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str | None, ...]]:
     """(FLOPs, bytes, why they are unknown) of each range by the shapes of its call."""
-    profiled = ranges(trace)
+    profiled = counter_ranges(trace)
     owner = modeled_around(trace, np.where(profiled.operator >= 0, profiled.operator, NO_CODE).astype(np.int32))
     owner = np.where(owner >= 0, owner, profiled.operator)
     alone = np.bincount(owner[owner >= 0], minlength=len(trace))[owner] == 1

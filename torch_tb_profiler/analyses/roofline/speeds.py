@@ -11,10 +11,10 @@ from torch_tb_profiler.analyses.roofline.summary import Bound, Sums, sums
 from torch_tb_profiler.analyses.roofline.table import Items, items_of_calls, items_of_events
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
-from torch_tb_profiler.model.counters.ranges import ranges
+from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
-from torch_tb_profiler.model.vendors.records import no_device_work, option
+from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason, recording_option
 from torch_tb_profiler.model.work.calls import work
 from torch_tb_profiler.model.work.measured import measured_events
 
@@ -46,12 +46,12 @@ class Speed(msgspec.Struct, frozen=True):
 def untold(trace: Trace) -> str | None:
     """Why a trace says nothing about work; None if it does."""
     if not len(rows_of_kind(trace, *DEVICE_KINDS)):
-        return COUNTED if len(ranges(trace)) else no_device_work(trace)
+        return COUNTED if len(counter_ranges(trace)) else missing_device_work_reason(trace)
     return None if len(shape_texts(trace)) or measured_events(trace) is not None else _no_shapes(trace)
 
 
 def _no_shapes(trace: Trace) -> str:
-    return f"no input shapes are recorded, so FLOPs and bytes are unknown ({option(trace, 'shapes')})"
+    return f"no input shapes are recorded, so FLOPs and bytes are unknown ({recording_option(trace, 'shapes')})"
 
 
 def operator_speeds(trace: Trace, rows: Int32, which: Int64, count: int) -> list[Speed | None]:

@@ -15,7 +15,7 @@ from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_o
 from torch_tb_profiler.model.steps import Steps, has_host_events, steps
 from torch_tb_profiler.model.trace import ROCPROF, Int32, Int64, Trace, derived, name_mask
 from torch_tb_profiler.model.trainer.events import trainer_loading
-from torch_tb_profiler.model.vendors.records import option
+from torch_tb_profiler.model.vendors.recording_options import recording_option
 
 CATEGORIES = (
     "kernel",
@@ -103,7 +103,7 @@ def _merged(trace: Trace, rows: Int32) -> Intervals:
 
 def no_host(trace: Trace) -> str:
     """Why nothing is known of the host."""
-    return f"{NO_HOST}; {option(trace, 'host')}"
+    return f"{NO_HOST}; {recording_option(trace, 'host')}"
 
 
 def _unknown(trace: Trace) -> dict[str, str]:

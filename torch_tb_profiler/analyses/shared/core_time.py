@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from torch_tb_profiler.model.engines.executions import call_lengths
+from torch_tb_profiler.model.engines import call_durations
 from torch_tb_profiler.model.tensor_cores import TC_NO, TC_UNKNOWN, TC_YES, uses_tensor_cores
 from torch_tb_profiler.model.trace import Int32, Trace
 
@@ -28,5 +28,5 @@ class CoreTime(msgspec.Struct, frozen=True):
 
 def core_time(trace: Trace, rows: Int32) -> CoreTime:
     """Where some kernels ran."""
-    length, uses = call_lengths(trace, rows), uses_tensor_cores(trace)[rows]
+    length, uses = call_durations(trace, rows), uses_tensor_cores(trace)[rows]
     return CoreTime(*(int(length[uses == verdict].sum()) for verdict in (TC_YES, TC_NO, TC_UNKNOWN)))

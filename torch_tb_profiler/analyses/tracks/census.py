@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.tracks.events import all_slices
 from torch_tb_profiler.analyses.tracks.roles import Role, roles
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, rows_of_kind
-from torch_tb_profiler.model.memory.events import is_memory
+from torch_tb_profiler.model.memory.events import is_memory_event
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
 
@@ -42,7 +42,7 @@ def census(trace: Trace) -> Census:
         trace.events.start[rows] == ABSENT,
         is_slice & (kind == Kind.PYTHON),
         is_slice & (kind == Kind.SPAN),
-        is_memory(trace)[rows],
+        is_memory_event(trace)[rows],
     )
     # One code for all sorts of an event, so that all are counted in one pass.
     code = (trace.events.thread[rows] * np.int64(len(Role)) + role[rows]) << len(sorts)

@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from torch_tb_profiler.analyses.tracks.events import INSTANT_PHASES, of_phase
 from torch_tb_profiler.base.markers import is_step
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace, derived, name_mask
-from torch_tb_profiler.model.vendors.gaudi import engines
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace, name_mask
+from torch_tb_profiler.model.vendors.gaudi import thread_engines
 
 
 class Role(IntEnum):
@@ -41,7 +42,7 @@ _ROLE_OF_KIND[Kind.TRAINER] = Role.TRAINER
 def roles(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: the Role of every slice or instant (HOST for what is neither)."""
     role: npt.NDArray[np.int8] = _ROLE_OF_KIND[event_kinds(trace)]
-    on_engine = (engines(trace) >= 0)[trace.events.thread]
+    on_engine = (thread_engines(trace) >= 0)[trace.events.thread]
     role[on_engine & (role == Role.HOST)] = Role.DEVICE
     role[of_phase(trace, INSTANT_PHASES)] = Role.INSTANT
     return role

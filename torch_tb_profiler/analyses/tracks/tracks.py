@@ -16,8 +16,8 @@ from torch_tb_profiler.analyses.tracks.groups import Group, Grouping
 from torch_tb_profiler.analyses.tracks.roles import Role, roles, stream_roles, thread_roles
 from torch_tb_profiler.model.names import process_and_thread_names
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived
-from torch_tb_profiler.model.vendors.ascend import GROUP, lanes
-from torch_tb_profiler.model.vendors.gaudi import engines
+from torch_tb_profiler.model.vendors.ascend import GROUP, ascend_roles
+from torch_tb_profiler.model.vendors.gaudi import thread_engines
 
 
 class Track(msgspec.Struct, frozen=True):
@@ -134,7 +134,7 @@ class _Description:
         self._names = process_and_thread_names(trace)
         self._devices, self._streams = devices, streams
         self._stream_roles = stream_roles(trace)
-        self._named = (engines(trace) >= 0) | (lanes(trace) == GROUP)
+        self._named = (thread_engines(trace) >= 0) | (ascend_roles(trace) == GROUP)
         self._main, self._backward = thread_roles(trace)
 
     def track(self, code: int, role: Role, group: int) -> Track:

@@ -9,9 +9,9 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.memory.plain_pickle import read_plain_pickle
-from torch_tb_profiler.model.memory.snapshot import (
+from torch_tb_profiler.model.memory.exports import (
     ALLOC,
-    AWAITING,
+    AWAITING_FREE,
     FREE,
     FREE_REQUESTED,
     IN_USE,
@@ -19,10 +19,10 @@ from torch_tb_profiler.model.memory.snapshot import (
     OUT_OF_MEMORY,
     SEGMENT_ALLOC,
     SEGMENT_FREE,
-    History,
-    Segments,
-    Snapshot,
+    RecordedSnapshot,
     SnapshotBlocks,
+    SnapshotHistory,
+    SnapshotSegments,
 )
 from torch_tb_profiler.model.trace import ABSENT
 
@@ -36,13 +36,13 @@ _ACTIONS = {
     "segment_unmap": SEGMENT_FREE,
     "oom": OUT_OF_MEMORY,
 }
-_STATES = {"active_allocated": IN_USE, "active_awaiting_free": AWAITING, "active_pending_free": AWAITING}
+_STATES = {"active_allocated": IN_USE, "active_awaiting_free": AWAITING_FREE, "active_pending_free": AWAITING_FREE}
 
 _MAX_ENTRIES = 5_000_000
 _MAX_FRAMES = 512
 
 
-def read_snapshot(stream: BinaryIO) -> Snapshot:
+def read_snapshot(stream: BinaryIO) -> RecordedSnapshot:
     """Raises TraceError if the file is no pickle of plain values or holds no segments."""
     enabled = gc.isenabled()
     gc.disable()  # millions of containers, none of which is garbage
@@ -70,7 +70,7 @@ class _Reader:
         self.skipped = 0
         self.entries = 0
 
-    def read(self, value: Any) -> Snapshot:
+    def read(self, value: Any) -> RecordedSnapshot:
         segments = value.get("segments") if type(value) is dict else value
         if type(segments) is not list:
             raise TraceError(
@@ -84,10 +84,10 @@ class _Reader:
             for entry in _list(trace):
                 self._entry(device, entry)
         device, address, stream, size = _columns(self.segments, "iqqq")
-        return Snapshot(
-            Segments(device, address, stream, size, tuple(self.kinds)),
+        return RecordedSnapshot(
+            SnapshotSegments(device, address, stream, size, tuple(self.kinds)),
             SnapshotBlocks(*_columns(self.blocks, "iqqbi")),
-            History(*_columns(self.history, "ibqqqi")),
+            SnapshotHistory(*_columns(self.history, "ibqqqi")),
             tuple(self.stacks),
             self.skipped,
         )

@@ -14,14 +14,14 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.progress import ignore
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.memory.timeline import CATEGORIES, Timeline
+from torch_tb_profiler.model.memory.exports import CATEGORIES, RecordedTimeline
 
 MAX_BYTES = 512 * 2**20
 _HINT = 'the profiler writes one with `export_memory_timeline("x.raw.json.gz")`'
 _PIECE = 1 << 20
 
 
-def read_timeline(stream: BinaryIO) -> Timeline:
+def read_timeline(stream: BinaryIO) -> RecordedTimeline:
     """Raises TraceError if the file is too large, damaged, or no list of such entries."""
     try:
         rows = msgspec.json.decode(_unpacked(stream), type=list[tuple[int, int, int, int]])
@@ -36,7 +36,7 @@ def read_timeline(stream: BinaryIO) -> Timeline:
     table = table[np.argsort(table[:, 0], kind="stable")]
     category = table[:, 3]
     category = np.where((category >= 0) & (category < len(CATEGORIES)), category, len(CATEGORIES) - 1)
-    return Timeline(table[:, 0], table[:, 2], category.astype(np.int8))
+    return RecordedTimeline(table[:, 0], table[:, 2], category.astype(np.int8))
 
 
 def _unpacked(stream: BinaryIO) -> bytes:

@@ -18,7 +18,7 @@ from torch_tb_profiler.ingest.lines import read_lines
 from torch_tb_profiler.ingest.progress import Report
 from torch_tb_profiler.ingest.rocprof.counted import Counted
 from torch_tb_profiler.ingest.source import Source
-from torch_tb_profiler.model.counters.dispatches import Dispatches
+from torch_tb_profiler.model.counters.dispatches import DispatchCounters
 from torch_tb_profiler.model.health import HealthLog
 
 _COLUMNS = ("Dispatch_Id", "Kernel_Name", "Counter_Name", "Counter_Value")
@@ -29,7 +29,7 @@ def looks_like_counters(head: bytes) -> bool:
     return _header(head.partition(b"\n")[0]) is not None
 
 
-def read_counters(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Dispatches:
+def read_counters(stream: BinaryIO, *, size: int, report: Report, limit: int) -> DispatchCounters:
     """Dispatches in order of their process and number; lines that are none are left out.
 
     Raises TraceError if there is none, TooLargeError if the file holds more than `limit`.
@@ -74,13 +74,13 @@ class _Table:
             self._kernels.append(row["Kernel_Name"])
         self._counted.add(row["Counter_Name"], place, value)
 
-    def dispatches(self) -> Dispatches:
+    def dispatches(self) -> DispatchCounters:
         """Raises TraceError if there is none."""
         if not self._places:
             raise TraceError("the table of counters holds no dispatch")
         order = [place for _, place in sorted(self._places.items())]
         counters = self._counted.of(np.array(order, np.int64))
-        return Dispatches([self._kernels[place] for place in order], counters)
+        return DispatchCounters([self._kernels[place] for place in order], counters)
 
 
 def _header(line: bytes) -> list[str] | None:

@@ -23,7 +23,7 @@ from torch_tb_profiler.base.markers import STEP_PREFIX
 from torch_tb_profiler.ingest.distinct import distinct_rows
 from torch_tb_profiler.ingest.kineto.columns import Columns
 from torch_tb_profiler.ingest.slices import Coded, Texts, add_name, add_slices, coded
-from torch_tb_profiler.model.counters.dispatches import PREFIX
+from torch_tb_profiler.model.counters.dispatches import COUNTER_PREFIX
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int64
 
 PROCESS_SHIFT = 2**40
@@ -166,7 +166,7 @@ class Recording:
             {
                 **shape,
                 **_numbers(more),
-                **{PREFIX + name: ("float", values) for name, values in (counters or {}).items()},
+                **{COUNTER_PREFIX + name: ("float", values) for name, values in (counters or {}).items()},
             },
         )
 

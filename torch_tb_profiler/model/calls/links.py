@@ -14,11 +14,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
-from torch_tb_profiler.model.calls.flow_links import CALL, OPERATOR, flow_sources, slices_starting_at
+from torch_tb_profiler.model.calls.links import CALL, OPERATOR, flow_sources, slices_starting_at
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived
-from torch_tb_profiler.model.vendors.ascend import lanes
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
+from torch_tb_profiler.model.vendors.ascend import ascend_roles
 
 
 class DeviceLinks(msgspec.Struct, frozen=True):
@@ -40,7 +41,7 @@ def device_launches(trace: Trace) -> tuple[Int32, Int32]:
     rows = rows_of_kind(trace, *DEVICE_KINDS)
     correlation = trace.arg_int("correlation")
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
-    if (lanes(trace) >= 0).any():
+    if (ascend_roles(trace) >= 0).any():
         return rows, slices_starting_at(trace, flow_sources(trace, CALL, rows), calls)
     return rows, _first_match(correlation[calls], calls, correlation[rows])
 
@@ -51,7 +52,7 @@ def device_links(trace: Trace) -> DeviceLinks:
     rows, launch = device_launches(trace)
     around = enclosing_operators(trace)
     operator = np.where(launch >= 0, around[launch], NO_CODE).astype(np.int32)
-    if (lanes(trace) >= 0).any():
+    if (ascend_roles(trace) >= 0).any():
         by_flow = slices_starting_at(trace, flow_sources(trace, OPERATOR, rows), rows_of_kind(trace, Kind.CPU_OP))
         operator = np.where(operator >= 0, operator, by_flow)
     unlinked = operator < 0

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, names_of_kind, rows_of_kind
-from torch_tb_profiler.model.trace import ROCPROF, Trace, derived
-from torch_tb_profiler.model.vendors.records import option
+from torch_tb_profiler.model.trace import ROCPROF, Trace
+from torch_tb_profiler.model.vendors.recording_options import recording_option
 
 NO_DEVICE_REASON = "kernels were launched, but the profiler did not record the device"
 
@@ -23,9 +24,11 @@ def missing_kernels_reason(trace: Trace) -> str | None:
     work, calls = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0, _calls(trace)
     if _any("launch", calls):
         said = "kernels were launched, but none is recorded"
-        return f"{said}; {option(trace, 'kernels')}" if work else NO_DEVICE_REASON
+        return f"{said}; {recording_option(trace, 'kernels')}" if work else NO_DEVICE_REASON
     if work and not calls and trace.producer == ROCPROF:
-        return f"no kernel is recorded, and no call that tells whether one ran; {option(trace, 'kernels')}"
+        return (
+            f"no kernel is recorded, and no call that tells whether one ran; {recording_option(trace, 'kernels')}"
+        )
     return None
 
 
@@ -36,9 +39,10 @@ def missing_copies_reason(trace: Trace) -> str | None:
         return None
     calls = _calls(trace)
     if _any("memcpy", calls):
-        return f"copies were made, but none is recorded; {option(trace, 'copies')}"
+        return f"copies were made, but none is recorded; {recording_option(trace, 'copies')}"
     if not calls and trace.producer == ROCPROF:
-        return f"no copy is recorded, and no call that tells whether one was made; {option(trace, 'copies')}"
+        option = recording_option(trace, "copies")
+        return f"no copy is recorded, and no call that tells whether one was made; {option}"
     return None
 
 

@@ -34,7 +34,7 @@ def communication_kernels(trace: Trace) -> Bool:
     """bool[n]: device kernels with collective metadata, whose name says so, or on a network engine."""
     kernel = (event_kinds(trace) == Kind.KERNEL) & slice_mask(trace)
     by_name = _matches(trace, _KERNEL_NAME, kernel)
-    network = (gaudi.engines(trace) == gaudi.NIC) | (ascend.lanes(trace) == ascend.GROUP)
+    network = (gaudi.thread_engines(trace) == gaudi.NIC) | (ascend.ascend_roles(trace) == ascend.GROUP)
     on_network = network[trace.events.thread]
     communicates: Bool = kernel & (by_name | _has_metadata(trace) | on_network)
     return communicates

@@ -1,1 +1,1 @@
-"""Hardware counters that a trace carries, and the work that they measured."""
+"""Hardware counters of a trace, and the FLOPs and bytes that they measured."""

@@ -1,1 +1,1 @@
-"""What accelerators can do at most, and which one a trace was recorded on."""
+"""Peak rates of accelerators, and the device and clock that a trace was recorded on."""

@@ -1,4 +1,4 @@
-"""The data base of devices: the file of the package, and what a user's file says beside it, of operators too."""
+"""Reader of device catalogs: the package's `devices.toml`, and a user's file of devices and operators."""
 
 from __future__ import annotations
 
@@ -14,78 +14,85 @@ from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.formulas import parse_formula
 from torch_tb_profiler.model.catalog import Catalog, DeviceEntry, OperatorModel
 
-
-class _File(msgspec.Struct, forbid_unknown_fields=True):
-    device: tuple[dict[str, Any], ...] = ()
-    operator: tuple[dict[str, Any], ...] = ()
-
-
 DEVICE_HINT = "[[device]] with name, match, hbm_gbs, source, matrix = { bf16 = ... }, vector = { fp32 = ... }"
 OPERATOR_HINT = "[[operator]] with name, flops = 'elements[0]', bytes = 'bytes[0]', unit = 'matrix' or 'vector'"
 
 
-def read_catalog(text: str, where: str) -> Catalog:
-    """A catalog from TOML; UsageError names the line that is no TOML, or the entry that describes nothing."""
+class _CatalogFile(msgspec.Struct, forbid_unknown_fields=True):
+    device: tuple[dict[str, Any], ...] = ()
+    operator: tuple[dict[str, Any], ...] = ()
+
+
+@cache
+def built_in_catalog() -> Catalog:
+    """Return the devices that the package knows."""
+    text = (files(__package__) / "devices.toml").read_text(encoding="utf-8")
+    return parse_catalog(text, "devices.toml")
+
+
+def parse_user_catalog(text: str, name: str) -> Catalog:
+    """Parse a user's file called `name` and put that name before the source of each device.
+
+    Raise UsageError as `parse_catalog`.
+    """
+    catalog = parse_catalog(text, name)
+    devices = (msgspec.structs.replace(entry, source=f"{name}: {entry.source}") for entry in catalog.device)
+    return Catalog(tuple(devices), catalog.operator)
+
+
+def parse_catalog(text: str, file: str) -> Catalog:
+    """Parse a catalog from TOML; raise UsageError that names the invalid line, or the invalid entry, of `file`."""
     try:
-        given = msgspec.toml.decode(text.encode(), type=_File)
+        content = msgspec.toml.decode(text.encode(), type=_CatalogFile)
     except ValueError as error:
-        raise UsageError(f"{where}: {error}", hint=f"{DEVICE_HINT}; {OPERATOR_HINT}") from error
-    devices = _entries(given.device, where, "entry", _device, DEVICE_HINT)
-    return Catalog(devices, _entries(given.operator, where, "operator", _operator, OPERATOR_HINT))
+        raise UsageError(f"{file}: {error}", hint=f"{DEVICE_HINT}; {OPERATOR_HINT}") from error
+    devices = _convert_entries(content.device, file, "entry", _convert_device, DEVICE_HINT)
+    operators = _convert_entries(content.operator, file, "operator", _convert_operator, OPERATOR_HINT)
+    return Catalog(devices, operators)
 
 
-_Named = TypeVar("_Named", DeviceEntry, OperatorModel)
+_Converted = TypeVar("_Converted", DeviceEntry, OperatorModel)
 
 
-def _entries(
-    given: Sequence[dict[str, Any]], where: str, noun: str, made: Callable[[dict[str, Any]], _Named], hint: str
-) -> tuple[_Named, ...]:
-    """Each of another name."""
-    entries: dict[str, _Named] = {}
-    for number, fields in enumerate(given, 1):
+def _convert_entries(
+    entries: Sequence[dict[str, Any]],
+    file: str,
+    noun: str,
+    convert: Callable[[dict[str, Any]], _Converted],
+    hint: str,
+) -> tuple[_Converted, ...]:
+    """Convert all entries; raise UsageError for an invalid one and for a name that occurs twice."""
+    by_name: dict[str, _Converted] = {}
+    for number, fields in enumerate(entries, 1):
         try:
-            entry = made(fields)
-            if entry.name.lower() in entries:
-                raise ValueError("an entry before it has the same name")
+            entry = convert(fields)
+            if entry.name.lower() in by_name:
+                raise ValueError("an earlier entry has the same name")
         except (ValueError, re.error) as error:
-            place = f"{where}, {noun} {number} ({fields.get('name', 'no name')!r})"
+            place = f"{file}, {noun} {number} ({fields.get('name', 'no name')!r})"
             raise UsageError(f"{place}: {error}", hint=hint) from error
-        entries[entry.name.lower()] = entry
-    return tuple(entries.values())
+        by_name[entry.name.lower()] = entry
+    return tuple(by_name.values())
 
 
-def _device(fields: dict[str, Any]) -> DeviceEntry:
+def _convert_device(fields: dict[str, Any]) -> DeviceEntry:
     entry = msgspec.convert(fields, DeviceEntry)
     re.compile(entry.match)
     return entry
 
 
-def _operator(fields: dict[str, Any]) -> OperatorModel:
+def _convert_operator(fields: dict[str, Any]) -> OperatorModel:
     model = msgspec.convert(fields, OperatorModel)
     if not model.flops and not model.bytes:
-        raise ValueError("it gives neither flops nor bytes")
+        raise ValueError("it has neither flops nor bytes")
     for formula in (model.flops, model.bytes):
         if formula:
             parse_formula(formula)
     return model
 
 
-def from_file(text: str, name: str) -> Catalog:
-    """What a user's file called `name` says, with it before the source of each device. As `read_catalog`."""
-    document = read_catalog(text, name)
-    devices = (msgspec.structs.replace(each, source=f"{name}: {each.source}") for each in document.device)
-    return Catalog(tuple(devices), document.operator)
-
-
-@cache
-def built_in() -> Catalog:
-    """The devices that the package knows."""
-    text = (files(__package__) / "devices.toml").read_text(encoding="utf-8")
-    return read_catalog(text, "devices.toml")
-
-
-def with_built_in(own: Catalog) -> tuple[tuple[DeviceEntry, ...], tuple[DeviceEntry, ...]]:
-    """(new devices of `own`, those of the package; one of the same name in `own` takes the place of ours)."""
-    given = {entry.name.lower(): entry for entry in own.device}
-    known = tuple(given.pop(entry.name.lower(), entry) for entry in built_in().device)
-    return tuple(given.values()), known
+def merge_with_built_in(user: Catalog) -> tuple[tuple[DeviceEntry, ...], tuple[DeviceEntry, ...]]:
+    """Return (new devices of `user`, the package's devices); a user's device replaces ours of the same name."""
+    new = {entry.name.lower(): entry for entry in user.device}
+    known = tuple(new.pop(entry.name.lower(), entry) for entry in built_in_catalog().device)
+    return tuple(new.values()), known

@@ -1,4 +1,4 @@
-"""The peak rates of the devices of a trace: which entry of the catalog each is, and what a part of it can do."""
+"""Peak rates of the devices of a trace: the catalog entry of each device, and the share of a slice."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ import msgspec
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog, DeviceEntry
 from torch_tb_profiler.model.devices import DeviceInfo
-from torch_tb_profiler.model.hardware.catalog import with_built_in
+from torch_tb_profiler.model.hardware.catalog import merge_with_built_in
 
-_SAME_MEMORY = 0.1
-"""Relative; drivers report a little less than the vendor sells."""
+_MEMORY_TOLERANCE = 0.1
+"""Relative difference of memory sizes that counts as equal; drivers report a little less than vendors sell."""
 
-RATES = ("bf16", "fp16", "tf32", "fp8", "fp4", "fp64", "int8", "fp32", "hbm", "link")
+RATE_NAMES = ("bf16", "fp16", "tf32", "fp8", "fp4", "fp64", "int8", "fp32", "hbm", "link")
+"""Rates that a user may set: eight types in TFLOP/s, then memory and links in 10^9 bytes/s."""
 
 
-class Peaks(msgspec.Struct, frozen=True):
-    """What a device can do at most.
+class DeviceRates(msgspec.Struct, frozen=True):
+    """Peak rates of a device.
 
-    name     of the entry; None if no entry fits
+    name     of the catalog entry; None if no entry fits
     matrix, vector  FLOP/s by type of the inputs
     memory   bytes/s of device memory, None if unknown
     link     bytes/s to other devices, both directions, None if unknown
     matched  how the entry was found
-    source   title of the vendor's document, or who set the figures
+    source   title of the vendor's document, or who set the rates
     reason   why nothing is known
-    checked  figures that another source confirms; the others rest on `source` alone
     clock    MHz at which the peaks of the matrix units hold, None if unknown
+    checked  rates that another source confirms; the others rest on `source` alone
     """
 
     name: str | None
@@ -44,96 +45,98 @@ class Peaks(msgspec.Struct, frozen=True):
     checked: tuple[str, ...] = ()
 
     def rate(self, matrix: bool, type: str) -> float | None:
-        """FLOP/s; products of full single precision run on the vector units."""
+        """Return FLOP/s of a type; matrix products in full single precision run on the vector units."""
         if matrix and type in self.matrix:
             return self.matrix[type]
         return self.vector.get(type)
 
 
-def peaks_of(device: DeviceInfo, given: str = "", own: Catalog = EMPTY_CATALOG) -> Peaks:
-    """The peaks of a device of a trace.
+def find_peaks(device: DeviceInfo, requested: str = "", user_catalog: Catalog = EMPTY_CATALOG) -> DeviceRates:
+    """Return the peak rates of a device of a trace.
 
-    own    devices of the user's file: a new one is tried before those of the package
-    given  "H100 SXM" for another entry, "bf16=989,hbm=3352" for figures of one's own (TFLOP/s and 10^9 bytes/s)
-    UsageError if `given` is neither.
+    requested     "H100 SXM" for another entry, "bf16=989,hbm=3352" for rates (TFLOP/s and 10^9 bytes/s)
+    user_catalog  devices of the user's file: a new one is tried before those of the package
+    Raise UsageError if `requested` is neither an entry nor rates.
     """
-    new, known = with_built_in(own)
-    if given and "=" not in given:
-        named = [entry for entry in (*new, *known) if entry.name.lower() == given.strip().lower()]
-        if not named:
+    new, known = merge_with_built_in(user_catalog)
+    if requested and "=" not in requested:
+        chosen = [entry for entry in (*new, *known) if entry.name.lower() == requested.strip().lower()]
+        if not chosen:
             names = ", ".join(entry.name for entry in (*new, *known))
-            hint = f"figures such as bf16=989.4,hbm=3352, or {names}"
-            raise UsageError(f"there is no device {given!r}", hint=hint)
-        return _peaks(named[0], 1.0, "chosen by name")
-    peaks = _match(device, _candidates(device, new))
-    if peaks.name is None:
-        peaks = _match(device, _candidates(device, known))
-    return _with_figures(peaks, _figures(given)) if given else peaks
+            hint = f"use rates such as bf16=989.4,hbm=3352, or one of {names}"
+            raise UsageError(f"there is no device {requested!r}", hint=hint)
+        return _entry_rates(chosen[0], 1.0, "chosen by name")
+    rates = _match_device(device, _candidates(device, new))
+    if rates.name is None:
+        rates = _match_device(device, _candidates(device, known))
+    return _replace_rates(rates, _parse_rates(requested)) if requested else rates
 
 
-def _called(device: DeviceInfo) -> str:
-    if device.name:
-        return f" ({device.name!r})"
-    if device.multiprocessors:
-        return f" (without a name, {device.multiprocessors} units)"
-    return ", whose name is not recorded,"
-
-
-def _match(device: DeviceInfo, candidates: Sequence[DeviceEntry]) -> Peaks:
+def _match_device(device: DeviceInfo, candidates: Sequence[DeviceEntry]) -> DeviceRates:
     if not candidates:
-        return _unknown(f"the peak rates of this device{_called(device)} are not known")
-    exact = [entry for entry in candidates if entry.units in (None, device.multiprocessors)]
+        return _unknown_rates(_unknown_device_reason(device))
+    same_units = [entry for entry in candidates if entry.units in (None, device.multiprocessors)]
     if device.multiprocessors is None:
-        exact = list(candidates)
-    by = "name" if any(_named(device, entry) for entry in candidates) else "units and memory"
-    if exact:
-        best = _by_memory(device, exact)
-        if best is None:
-            return _unknown("it could be " + " or ".join(entry.name for entry in exact))
-        counted = by == "name" and best.units is not None and best.units == device.multiprocessors
-        units = f" and {device.multiprocessors} units" if counted else ""
-        return _peaks(best, 1.0, by + units)
+        same_units = list(candidates)
+    matched = "name" if any(_is_named(device, entry) for entry in candidates) else "units and memory"
+    if same_units:
+        entry = _choose_by_memory(device, same_units)
+        if entry is None:
+            return _unknown_rates("it could be " + " or ".join(candidate.name for candidate in same_units))
+        has_units = matched == "name" and entry.units is not None and entry.units == device.multiprocessors
+        return _entry_rates(entry, 1.0, matched + (f" and {device.multiprocessors} units" if has_units else ""))
     larger = [entry for entry in candidates if (entry.units or 0) > (device.multiprocessors or 0)]
     if len(larger) != 1:
-        named = " or ".join(entry.name for entry in larger or candidates)
-        return _unknown(f"{device.multiprocessors} units are none of {named}")
-    whole = larger[0]
-    share = (device.multiprocessors or 0) / (whole.units or 1)
-    return _peaks(whole, share, f"{by}: a slice of {device.multiprocessors} of its {whole.units} units")
+        names = " or ".join(entry.name for entry in larger or candidates)
+        return _unknown_rates(f"no known {names} has {device.multiprocessors} units")
+    full = larger[0]
+    share = (device.multiprocessors or 0) / (full.units or 1)
+    slice_ = f"{matched}: a slice of {device.multiprocessors} of its {full.units} units"
+    return _entry_rates(full, share, slice_)
 
 
-def _named(device: DeviceInfo, entry: DeviceEntry) -> bool:
+def _unknown_device_reason(device: DeviceInfo) -> str:
+    if device.name:
+        return f"the peak rates of {device.name!r} aren't known"
+    if device.multiprocessors:
+        return f"the peak rates of an unnamed device with {device.multiprocessors} units aren't known"
+    return "the name of the device isn't recorded, so its peak rates aren't known"
+
+
+def _is_named(device: DeviceInfo, entry: DeviceEntry) -> bool:
     return device.name is not None and re.search(entry.match, device.name, re.IGNORECASE) is not None
 
 
 def _candidates(device: DeviceInfo, entries: Sequence[DeviceEntry]) -> list[DeviceEntry]:
-    """By name; drivers of AMD often report none, or one that says nothing."""
-    named = [entry for entry in entries if _named(device, entry)]
+    """Return the entries that fit by name.
+
+    AMD's drivers often report no name, or a generic one: then those that fit by units and memory.
+    """
+    named = [entry for entry in entries if _is_named(device, entry)]
     if named or device.kind != "ROCm" or (device.name and "Radeon Graphics" not in device.name):
         return named
     return [
         entry
         for entry in entries
-        if entry.vendor == "ROCm" and entry.units == device.multiprocessors and _same_memory(device, entry)
+        if entry.vendor == "ROCm" and entry.units == device.multiprocessors and _has_same_memory(device, entry)
     ]
 
 
-def _by_memory(device: DeviceInfo, entries: Sequence[DeviceEntry]) -> DeviceEntry | None:
-    """The only one, or the first whose memory fits; None if that does not tell them apart."""
-    fitting = [entry for entry in entries if _same_memory(device, entry)]
+def _choose_by_memory(device: DeviceInfo, entries: Sequence[DeviceEntry]) -> DeviceEntry | None:
+    """Return the only entry, or the first whose memory fits; None if memory doesn't decide."""
     if len({entry.name for entry in entries}) == 1:
         return entries[0]
-    return fitting[0] if fitting else None
+    return next((entry for entry in entries if _has_same_memory(device, entry)), None)
 
 
-def _same_memory(device: DeviceInfo, entry: DeviceEntry) -> bool:
+def _has_same_memory(device: DeviceInfo, entry: DeviceEntry) -> bool:
     if device.memory_bytes is None or entry.memory_gb is None:
         return False
-    return abs(device.memory_bytes / 1e9 - entry.memory_gb) <= _SAME_MEMORY * entry.memory_gb
+    return abs(device.memory_bytes / 1e9 - entry.memory_gb) <= _MEMORY_TOLERANCE * entry.memory_gb
 
 
-def _peaks(entry: DeviceEntry, share: float, matched: str) -> Peaks:
-    return Peaks(
+def _entry_rates(entry: DeviceEntry, share: float, matched: str) -> DeviceRates:
+    return DeviceRates(
         name=entry.name,
         matrix={kind: float(round(1e12 * share * rate)) for kind, rate in entry.matrix.items()},
         vector={kind: float(round(1e12 * share * rate)) for kind, rate in entry.vector.items()},
@@ -147,34 +150,35 @@ def _peaks(entry: DeviceEntry, share: float, matched: str) -> Peaks:
     )
 
 
-def _unknown(reason: str) -> Peaks:
-    return Peaks(None, {}, {}, None, None, None, None, reason)
+def _unknown_rates(reason: str) -> DeviceRates:
+    return DeviceRates(None, {}, {}, None, None, None, None, reason)
 
 
-def _figures(given: str) -> dict[str, float]:
-    figures = {}
-    for part in given.split(","):
-        name, _, text = part.partition("=")
+def _parse_rates(text: str) -> dict[str, float]:
+    """Parse "bf16=989,hbm=3352"; raise UsageError for an unknown name or a value that is no rate."""
+    rates = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
         try:
-            figures[name.strip()] = float(text)
+            rates[name.strip()] = float(value)
         except ValueError:
-            figures[name.strip()] = 0.0
-        if name.strip() not in RATES or not 0 < figures[name.strip()] < 1e9:
-            hint = f"TFLOP/s of {', '.join(RATES[:8])}; 10^9 bytes/s of hbm and link"
-            raise UsageError(f"{part!r} is no peak rate", hint=hint)
-    return figures
+            rates[name.strip()] = 0.0
+        if name.strip() not in RATE_NAMES or not 0 < rates[name.strip()] < 1e9:
+            hint = f"use TFLOP/s for {', '.join(RATE_NAMES[:8])}, and 10^9 bytes/s for hbm and link"
+            raise UsageError(f"{part!r} is not a peak rate", hint=hint)
+    return rates
 
 
-def _with_figures(peaks: Peaks, figures: Mapping[str, float]) -> Peaks:
-    """`fp32` and `fp64` are rates of the vector units."""
-    rates = {kind: 1e12 * value for kind, value in figures.items() if kind not in ("hbm", "link")}
+def _replace_rates(device: DeviceRates, rates: Mapping[str, float]) -> DeviceRates:
+    """Replace rates of a device by those of the user; `fp32` and `fp64` are rates of the vector units."""
+    flops = {kind: 1e12 * value for kind, value in rates.items() if kind not in ("hbm", "link")}
     return msgspec.structs.replace(
-        peaks,
-        matrix={**peaks.matrix, **{kind: rate for kind, rate in rates.items() if kind != "fp32"}},
-        vector={**peaks.vector, **{kind: rate for kind, rate in rates.items() if kind in ("fp32", "fp64")}},
-        memory=1e9 * figures["hbm"] if "hbm" in figures else peaks.memory,
-        link=1e9 * figures["link"] if "link" in figures else peaks.link,
-        source=", ".join(["figures given: " + ", ".join(figures), *([peaks.source] if peaks.source else [])]),
+        device,
+        matrix={**device.matrix, **{kind: rate for kind, rate in flops.items() if kind != "fp32"}},
+        vector={**device.vector, **{kind: rate for kind, rate in flops.items() if kind in ("fp32", "fp64")}},
+        memory=1e9 * rates["hbm"] if "hbm" in rates else device.memory,
+        link=1e9 * rates["link"] if "link" in rates else device.link,
+        source=", ".join(["figures given: " + ", ".join(rates), *([device.source] if device.source else [])]),
         reason=None,
         clock=None,
         checked=(),

@@ -1,1 +1,1 @@
-"""What allocators recorded: events, blocks, snapshots, exported timelines."""
+"""Recorded memory: allocator events of a trace, blocks, and the files that PyTorch exports beside traces."""

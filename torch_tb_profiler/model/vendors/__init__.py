@@ -1,1 +1,1 @@
-"""What devices file under the categories of a trace, where names of processes and threads tell."""
+"""What differs by producer: processes and threads that tell the role of events, and options that record more."""

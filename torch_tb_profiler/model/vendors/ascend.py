@@ -1,10 +1,10 @@
-"""The processes of a file that Ascend's profiler for PyTorch (`torch_npu`) writes: device work has no category.
+"""Roles of the threads in files of Ascend's profiler for PyTorch (`torch_npu`), whose device work has no category.
 
 process "Python"           cpu_op, enqueue, dequeue
-process "CANN"             calls of the runtime      from here on pid << 10 | layer << 5 | device
+process "CANN"             runtime calls                 from here on pid << 10 | layer << 5 | device
 process "Ascend Hardware"  tasks of streams, by their argument "Task Type"
-process "Communication"    "Group 0 Communication": collectives; "Plane 0": the tasks that one is made of
-process "Overlap Analysis" derived from all these: never summed
+process "Communication"    "Group 0 Communication": collectives; "Plane 0": the tasks that one consists of
+process "Overlap Analysis" derived from all of these: never summed
 """
 
 from __future__ import annotations
@@ -14,46 +14,60 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.names import process_and_thread_names
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace
 
 CANN, HARDWARE, GROUP, OTHER = range(4)
-"""Calls of the runtime, tasks, collectives, and what is drawn but counted as nothing."""
+"""Roles of threads: runtime calls, tasks, collectives, and slices that are shown but not counted."""
 
-_MARK = "Ascend Hardware"
-_PROCESSES = {"CANN": CANN, _MARK: HARDWARE, "Communication": OTHER, "HCCL": OTHER, "Overlap Analysis": OTHER}
-_GROUP = re.compile(r"^Group\b.*Communication$")
+_HARDWARE_PROCESS = "Ascend Hardware"
+_PROCESS_ROLES = {
+    "CANN": CANN,
+    _HARDWARE_PROCESS: HARDWARE,
+    "Communication": OTHER,
+    "HCCL": OTHER,
+    "Overlap Analysis": OTHER,
+}
+_GROUP_THREAD = re.compile(r"^Group\b.*Communication$")
 _DEVICE_BITS = 31
+"""Mask of the bits of a pid that hold the device."""
 
-COPY, WAIT = re.compile(r"MEMCPY|DMA"), re.compile(r"EVENT|NOTIFY|WAIT|RECORD|WRITE_VALUE|PROFILER|PLACE_HOLDER")
-"""What a `Task Type` is that is no computation: `SDMA`, `PCIE_DMA_SQE`; `EVENT_WAIT`, `NOTIFY_RECORD_SQE`."""
+COPY_TASK = re.compile(r"MEMCPY|DMA")
+"""Task types that are copies, such as `SDMA` and `PCIE_DMA_SQE`."""
+
+WAIT_TASK = re.compile(r"EVENT|NOTIFY|WAIT|RECORD|WRITE_VALUE|PROFILER|PLACE_HOLDER")
+"""Task types that are neither computation nor copy, such as `EVENT_WAIT` and `NOTIFY_RECORD_SQE`."""
 
 
 @derived
-def lanes(trace: Trace) -> npt.NDArray[np.int8]:
-    """int8[threads + 1]: CANN, HARDWARE, GROUP or OTHER of each thread of such processes, NO_CODE of every other
-    and of no thread; of all in a file without "Ascend Hardware"."""
+def ascend_roles(trace: Trace) -> npt.NDArray[np.int8]:
+    """Return int8[threads + 1]: CANN, HARDWARE, GROUP or OTHER of each thread of an Ascend process, else NO_CODE.
+
+    The last cell, for no thread, is NO_CODE; so are all in a file without a process "Ascend Hardware".
+    """
     known = process_and_thread_names(trace)
-    lane = np.full(len(trace.threads) + 1, NO_CODE, np.int8)
-    if _MARK not in known.process.values():
-        return lane
+    role = np.full(len(trace.threads) + 1, NO_CODE, np.int8)
+    if _HARDWARE_PROCESS not in known.process.values():
+        return role
     for code, thread in enumerate(trace.threads):
-        kind = _PROCESSES.get(known.process.get(thread.pid, ""))
-        if kind is not None:
-            named = known.process[thread.pid] in ("Communication", "HCCL")
-            lane[code] = GROUP if named and _GROUP.match(known.thread.get(code, "")) else kind
-    return lane
+        process_role = _PROCESS_ROLES.get(known.process.get(thread.pid, ""))
+        if process_role is not None:
+            communicates = known.process[thread.pid] in ("Communication", "HCCL")
+            is_group = communicates and _GROUP_THREAD.match(known.thread.get(code, ""))
+            role[code] = GROUP if is_group else process_role
+    return role
 
 
 def is_ascend(trace: Trace) -> bool:
-    """Whether the file has such processes."""
-    return bool((lanes(trace) >= 0).any())
+    """Return whether the file was written by Ascend's profiler for PyTorch."""
+    return bool((ascend_roles(trace) >= 0).any())
 
 
 def device_numbers(trace: Trace) -> Int64:
-    """int64[threads + 1]: the device in the pid of each thread with device work, ABSENT of every other."""
+    """Return int64[threads + 1]: the device in the pid of each thread with device work, else ABSENT."""
     number = np.full(len(trace.threads) + 1, ABSENT, np.int64)
-    for code in np.flatnonzero(np.isin(lanes(trace), (HARDWARE, GROUP))).tolist():
+    for code in np.flatnonzero(np.isin(ascend_roles(trace), (HARDWARE, GROUP))).tolist():
         pid = trace.threads[code].pid
         if isinstance(pid, int) and 0 <= pid < 2**63:
             number[code] = pid & _DEVICE_BITS

@@ -1,8 +1,8 @@
-"""The engines of a Gaudi card: which thread of a file is which engine.
+"""Engines of a Gaudi card: which thread of a file is which engine.
 
 process  /device:HPU:0                   tid 7003 = engine type 7 (TPC) x 1000 + engine 3
   thread 7003  "TPC 3"   Kernel   add_fwd_bf16
-  thread 14001 "NIC 1"   Runtime  SendRecv                    its network, filed as a call
+  thread 14001 "NIC 1"   Runtime  SendRecv                    its network, recorded as a call
 process  4242  "Bridge Logs"    Runtime  LaunchSyncTensorsGraph
 
 Types are numbered as in `backend/profiling/trace_sources/trace_parser.cpp` of Habana's bridge to PyTorch.
@@ -15,39 +15,43 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.names import process_and_thread_names
-from torch_tb_profiler.model.trace import NO_CODE, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Trace
 
-ENGINES = ("MME", "TPC", "DMA", "NIC", "other")
-"""Matrix engines, vector cores, copies, network; "other" are those that steer, rotate or decode."""
+ENGINE_NAMES = ("MME", "TPC", "DMA", "NIC", "other")
+"""Matrix engines, vector cores, copies, network; "other" are those that control, rotate or decode."""
 
-MME, TPC, DMA, NIC, OTHER = range(len(ENGINES))
+MME, TPC, DMA, NIC, OTHER = range(len(ENGINE_NAMES))
 
-_DEVICE = re.compile(r"^/device:HPU:\d+$")
-_NAME = re.compile(r"MME|TPC|DMA|NIC", re.IGNORECASE)
-_BY_TYPE = {
+_CARD_PROCESS = re.compile(r"^/device:HPU:\d+$")
+_ENGINE = re.compile(r"MME|TPC|DMA|NIC", re.IGNORECASE)
+_ENGINE_BY_TYPE = {
     **dict.fromkeys((0, 3, 4, 5), DMA),
     **dict.fromkeys((1, 6), MME),
     **dict.fromkeys((2, 7), TPC),
     **dict.fromkeys((14, 15, 16, 17), NIC),
 }
-_TYPE = 1000
+_ENGINES_PER_TYPE = 1000
 
 
 @derived
-def engines(trace: Trace) -> npt.NDArray[np.int8]:
-    """int8[threads + 1]: index into ENGINES of each thread of a card, NO_CODE of every other and of no thread."""
+def thread_engines(trace: Trace) -> npt.NDArray[np.int8]:
+    """Return int8[threads + 1]: index into ENGINE_NAMES of each thread of a card, else NO_CODE.
+
+    The last cell, for no thread, is NO_CODE.
+    """
     known = process_and_thread_names(trace)
-    cards = {pid for pid, name in known.process.items() if _DEVICE.match(name)}
+    cards = {pid for pid, name in known.process.items() if _CARD_PROCESS.match(name)}
     engine = np.full(len(trace.threads) + 1, NO_CODE, np.int8)
     for code, thread in enumerate(trace.threads):
         if thread.pid in cards:
-            engine[code] = _engine(known.thread.get(code, ""), thread.tid)
+            engine[code] = _find_engine(known.thread.get(code, ""), thread.tid)
     return engine
 
 
-def _engine(name: str, tid: int | str | None) -> int:
-    """By its name; else by the number of its type."""
-    if match := _NAME.search(name):
-        return ENGINES.index(match[0].upper())
-    return _BY_TYPE.get(tid // _TYPE, OTHER) if isinstance(tid, int) else OTHER
+def _find_engine(name: str, tid: int | str | None) -> int:
+    """Return the engine by the name of the thread, else by the number of its type."""
+    if match := _ENGINE.search(name):
+        return ENGINE_NAMES.index(match[0].upper())
+    return _ENGINE_BY_TYPE.get(tid // _ENGINES_PER_TYPE, OTHER) if isinstance(tid, int) else OTHER

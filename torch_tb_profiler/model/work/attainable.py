@@ -8,11 +8,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import describe_device, device_ids, devices
-from torch_tb_profiler.model.hardware.peaks import Peaks, peaks_of
+from torch_tb_profiler.model.hardware.peaks import DeviceRates, find_peaks
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
 from torch_tb_profiler.model.work.calls import work
 
 
@@ -33,12 +34,12 @@ class Attainable(msgspec.Struct, frozen=True):
     device: Int64
     communicates: Bool
     idle: Int64
-    peaks: dict[int, Peaks]
+    peaks: dict[int, DeviceRates]
 
 
 @derived
 def attainable(trace: Trace, given: str) -> Attainable:
-    """`given`: as `peaks_of` takes it. Raises UsageError if it is neither a device nor figures."""
+    """`given`: as `find_peaks` takes it. Raises UsageError if it is neither a device nor figures."""
     done = work(trace)
     own = done.owners
     count = len(own.calls)
@@ -64,11 +65,11 @@ def attainable(trace: Trace, given: str) -> Attainable:
 
 
 @derived
-def device_peaks(trace: Trace, given: str) -> dict[int, Peaks]:
+def device_peaks(trace: Trace, given: str) -> dict[int, DeviceRates]:
     """Device id -> its peaks, of every device with work."""
     peaks = {}
     for worked in devices(trace):
-        peaks[worked.id] = peaks_of(describe_device(trace, worked.id) or worked, given, trace.catalog)
+        peaks[worked.id] = find_peaks(describe_device(trace, worked.id) or worked, given, trace.catalog)
     return peaks
 
 

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torch_tb_profiler.model.counters.measures import measures
-from torch_tb_profiler.model.counters.ranges import ranges
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.counters.measures import counter_work
+from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.kinds import Kind, event_kinds
-from torch_tb_profiler.model.trace import Bool, Float64, Trace, derived
+from torch_tb_profiler.model.trace import Bool, Float64, Trace
 from torch_tb_profiler.model.work.ownership import owners
 
 
@@ -27,14 +28,14 @@ class Measured(NamedTuple):
 @derived
 def measured_events(trace: Trace) -> Measured | None:
     """Of the m device events of `owners`; None in a trace without counters beside its kernels."""
-    profiled = ranges(trace)
+    profiled = counter_ranges(trace)
     counted = profiled.kernel >= 0
     if not counted.any():
         return None
     place = np.full(len(trace), -1, np.int32)
     place[profiled.kernel[counted]] = np.flatnonzero(counted)
     at = place[owners(trace).events]  # -1 takes the last cell, which is unknown
-    figures = measures(trace)
+    figures = counter_work(trace)
     return Measured(
         np.append(figures.flops, np.nan)[at],
         np.append(figures.bytes, np.nan)[at],

@@ -25,7 +25,7 @@ from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
-from torch_tb_profiler.model.vendors.records import option
+from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.text import Text, reason_texts
 from torch_tb_profiler.views._shared.truncated import truncated
@@ -141,7 +141,7 @@ def unavailable(trace: Trace) -> str | None:
     """A path needs a host, a complete step and, where devices work, kernels and the calls that launched them."""
     graph = schedule(trace)
     if graph.main_thread == NO_CODE:
-        return f"the host is not recorded; {option(trace, 'host')}"
+        return f"the host is not recorded; {recording_option(trace, 'host')}"
     if recorded_spans(trace).end.size == 0:
         return "there is no complete step"
     if len(graph.items) and (reason := missing_kernels_reason(trace)) is not None:
@@ -149,9 +149,8 @@ def unavailable(trace: Trace) -> str | None:
     if len(graph.items) and not (graph.items.call >= 0).any():
         if len(rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)):
             return "the recording does not tell which calls launched the device work"
-        return (
-            f"no runtime call is recorded, so what launched the device work is unknown; {option(trace, 'runtime')}"
-        )
+        option = recording_option(trace, "runtime")
+        return f"no runtime call is recorded, so what launched the device work is unknown; {option}"
     return None
 
 

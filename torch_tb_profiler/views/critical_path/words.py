@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.records import Topic, option
+from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, recording_option
 from torch_tb_profiler.views._shared.bounds import bounded
 from torch_tb_profiler.views._shared.clock import clock_moved
 from torch_tb_profiler.views._shared.names import spoken_name, worker_name
@@ -56,7 +56,7 @@ NOWHERE = {
 }
 """What of the path belongs to nothing of a kind."""
 
-_NO_PLACES: dict[str, tuple[str, Topic]] = {
+_NO_PLACES: dict[str, tuple[str, RecordingTopic]] = {
     "operator": ("no operator is recorded", "operators"),
     "module": ("no nn.Module is recorded", "modules"),
     "line": ("no Python source is recorded", "stacks"),
@@ -237,4 +237,4 @@ def job_headline(ranks: Sequence[RankOnPath], duration_ns: float) -> Text:
 def no_places(trace: Trace, by: str) -> str:
     """Why all of the path belongs to nothing of a kind."""
     said, topic = _NO_PLACES[by]
-    return f"{said} ({option(trace, topic)})"
+    return f"{said} ({recording_option(trace, topic)})"

@@ -19,12 +19,11 @@ from torch_tb_profiler.analyses.shared.significance import CONFIDENCE, typical_i
 from torch_tb_profiler.analyses.shared.utilization import Utilization
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.families import kernel_families_of_pair, short_kernel_names_of_pair
-from torch_tb_profiler.model.memory.events import is_memory
-from torch_tb_profiler.model.pair import Recordings, TracePair
+from torch_tb_profiler.model.memory.events import is_memory_event
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.records import option
+from torch_tb_profiler.model.trace import Recordings, Trace, TracePair
+from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import PairView, Tab
 from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.diff import rows, words
@@ -200,16 +199,16 @@ def _reasons(pair: TracePair, step: Change) -> dict[str, str]:
     traces = *pair.base, *pair.candidate
     reasons = {name: reason for trace in traces for name, reason in breakdown(trace).unknown.items()}
     sides = ("base", pair.base), ("candidate", pair.candidate)
-    without = [name for name, side in sides if not all(is_memory(trace).any() for trace in side)]
+    without = [name for name, side in sides if not all(is_memory_event(trace).any() for trace in side)]
     if without:
         names = " and ".join(f"the {name}" for name in without)
-        trace = next(trace for trace in traces if not is_memory(trace).any())
-        reasons["memory"] = f"{names} recorded no memory events ({option(trace, 'memory')})"
+        trace = next(trace for trace in traces if not is_memory_event(trace).any())
+        reasons["memory"] = f"{names} recorded no memory events ({recording_option(trace, 'memory')})"
     elif any(level.relative for trace in traces for level in levels(trace)):
         reasons["memory"] = "at least one file has no memory totals, which PyTorch records since 1.10"
     if not all(len(shape_texts(trace)) for trace in traces):
         trace = next(trace for trace in traces if not len(shape_texts(trace)))
-        reasons["work"] = f"at least one side recorded no input shapes ({option(trace, 'shapes')})"
+        reasons["work"] = f"at least one side recorded no input shapes ({recording_option(trace, 'shapes')})"
     if step.low_ns is None:
         reasons |= dict.fromkeys(("low_ns", "high_ns", "q"), "at least one side has fewer than two steps")
     return reasons

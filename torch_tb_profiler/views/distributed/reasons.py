@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison, find_missing_data
-from torch_tb_profiler.model.vendors.records import Topic, option_of
+from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, producer_option
 from torch_tb_profiler.views._shared.text import Text, reason_texts
 
 _ALONE = "there is only one rank here; the traces of the others are needed"
@@ -72,7 +72,7 @@ def elsewhere(ranks: int) -> dict[str, Text]:
     )
 
 
-def options(comparison: RankComparison, topic: Topic) -> str:
+def options(comparison: RankComparison, topic: RecordingTopic) -> str:
     """Of those who wrote the traces."""
     producers = dict.fromkeys(source.summary.producer for source in comparison.sources)
-    return "; ".join(option_of(producer, topic) for producer in producers)
+    return "; ".join(producer_option(producer, topic) for producer in producers)

@@ -24,7 +24,7 @@ from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import has_host_events, steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.records import no_device_work
+from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason
 from torch_tb_profiler.view import RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
@@ -211,7 +211,7 @@ def unavailable(trace: Trace) -> str | None:
     """Idle time needs a device that works, and all of its work."""
     if len(rows_of_kind(trace, *DEVICE_KINDS)):
         return missing_kernels_reason(trace)
-    return no_device_work(trace)
+    return missing_device_work_reason(trace)
 
 
 _ALONE = TraceView("idle", "Idle time", IdleParams, IdlePayload, build, kept="asked", rows="causes")

@@ -31,7 +31,7 @@ from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.records import no_device_work, option
+from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason, recording_option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
 from torch_tb_profiler.views._shared.tensor_cores import cores_name, tensor_core_time
@@ -176,8 +176,8 @@ def unavailable(trace: Trace) -> str | None:
     if len(rows_of_kind(trace, *DEVICE_KINDS)):
         return None
     if devices(trace):
-        return f"no kernels are recorded; {option(trace, 'kernels')}"
-    return no_device_work(trace)
+        return f"no kernels are recorded; {recording_option(trace, 'kernels')}"
+    return missing_device_work_reason(trace)
 
 
 TAB = Tab(

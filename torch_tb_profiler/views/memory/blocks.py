@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.memory.blocks import (
     total_bytes,
 )
 from torch_tb_profiler.analyses.shared.memory_curve import of_device
-from torch_tb_profiler.model.memory.blocks import State, has_addresses
+from torch_tb_profiler.model.memory.blocks import BlockState, has_addresses
 from torch_tb_profiler.model.modules.modules import has_modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
@@ -40,7 +40,7 @@ class EventsParams(Page, frozen=True):
     at: int | None = None
     operator: str = ""
     search: str = ""
-    state: State | Literal[""] = ""
+    state: BlockState | Literal[""] = ""
     sort: SortBy = "size"
     descending: bool = True
 
@@ -66,7 +66,7 @@ class MemoryEvent(msgspec.Struct, frozen=True):
     allocated_ns: int | None
     released_ns: int | None
     duration_ns: int | None
-    state: State
+    state: BlockState
 
 
 class MemoryEvents(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from torch_tb_profiler.model.memory.blocks import has_addresses
 from torch_tb_profiler.model.modules.modules import has_modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.records import option
+from torch_tb_profiler.model.vendors.recording_options import recording_option
 
 NO_ADDRESSES = (
     "the file has no addresses, so allocations and releases cannot be matched (PyTorch records them since 1.10)"
@@ -20,7 +20,7 @@ NO_ADDRESSES = (
 
 def no_events(trace: Trace) -> str:
     """Why nothing is known of memory."""
-    return f"no memory events are recorded ({option(trace, 'memory')})"
+    return f"no memory events are recorded ({recording_option(trace, 'memory')})"
 
 
 def unavailable(trace: Trace) -> str | None:
@@ -61,16 +61,16 @@ def _of_recording(trace: Trace) -> dict[str, str]:
     if not has_addresses(trace):
         reasons["unreleased"] = reasons["older"] = "the file has no addresses: PyTorch records them since 1.10"
     if not has_stacks(trace):
-        reasons["stacks"] = f"no call stacks are recorded ({option(trace, 'stacks')})"
+        reasons["stacks"] = f"no call stacks are recorded ({recording_option(trace, 'stacks')})"
     if not has_modules(trace):
-        reasons["modules"] = f"no nn.Module is recorded ({option(trace, 'modules')})"
+        reasons["modules"] = f"no nn.Module is recorded ({recording_option(trace, 'modules')})"
     return reasons
 
 
 def _of_growth(trace: Trace, known: bool) -> dict[str, str]:
     recorded = steps(trace)
     if not recorded.recorded:
-        return {"growth": f"no steps are recorded ({option(trace, 'steps')})"}
+        return {"growth": f"no steps are recorded ({recording_option(trace, 'steps')})"}
     if len(recorded.names) < LEAST_STEPS:
         return {"growth": f"growth needs {LEAST_STEPS} steps; this trace has {len(recorded.names)}"}
     if not has_addresses(trace):

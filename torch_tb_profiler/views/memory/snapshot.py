@@ -22,7 +22,7 @@ from torch_tb_profiler.analyses.memory.snapshot import (
     records_requested,
 )
 from torch_tb_profiler.analyses.tracks.sources import Frame, frame
-from torch_tb_profiler.model.memory.snapshot import Snapshot
+from torch_tb_profiler.model.memory.exports import RecordedSnapshot
 from torch_tb_profiler.view import FileParams, FileView, Float64s
 from torch_tb_profiler.views._shared.text import Text, reason_texts
 from torch_tb_profiler.views.memory import file_words
@@ -125,7 +125,7 @@ class MemorySnapshot(msgspec.Struct, frozen=True):
     reasons: Mapping[str, Text]
 
 
-def build_snapshot(snapshot: Snapshot, params: SnapshotParams) -> MemorySnapshot:
+def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> MemorySnapshot:
     """NotFoundError for an unknown device."""
     held = allocator(snapshot, params.device)
     past = history(snapshot, held)
@@ -185,11 +185,11 @@ def _device(held: Allocator) -> SnapshotDevice:
     )
 
 
-def _frames(snapshot: Snapshot, code: int) -> list[Frame]:
+def _frames(snapshot: RecordedSnapshot, code: int) -> list[Frame]:
     return [frame(text) for text in snapshot.stacks[code]]
 
 
-def _reasons(snapshot: Snapshot, past: AllocatorHistory) -> dict[str, str]:
+def _reasons(snapshot: RecordedSnapshot, past: AllocatorHistory) -> dict[str, str]:
     reasons = {}
     if not len(past):
         reasons["entry"] = "no history is recorded (`torch.cuda.memory._record_memory_history()` before the work)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from torch_tb_profiler.analyses.memory.timeline import stacked
-from torch_tb_profiler.model.memory.timeline import Timeline
+from torch_tb_profiler.model.memory.exports import RecordedTimeline
 from torch_tb_profiler.view import FileParams, FileView, Float64s
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.memory import file_words
@@ -45,7 +45,7 @@ class MemoryTimeline(msgspec.Struct, frozen=True):
     start_bytes: list[int]
 
 
-def build_timeline(timeline: Timeline, params: TimelineParams) -> MemoryTimeline:
+def build_timeline(timeline: RecordedTimeline, params: TimelineParams) -> MemoryTimeline:
     """The stacked areas, as far as the file has them."""
     areas = stacked(timeline, params.points)
     peak_sizes = areas.peak_sizes.tolist()

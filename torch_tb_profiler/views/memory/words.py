@@ -8,13 +8,13 @@ from torch_tb_profiler.analyses.memory.live import Live
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.base.units import format_bytes, format_ratio
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.records import option
+from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 
 
 def no_events(trace: Trace) -> Text:
     """Instead of a headline, where only memory files lie beside the trace."""
-    return text("No memory events are recorded ({option}).", option=option(trace, "memory"))
+    return text("No memory events are recorded ({option}).", option=recording_option(trace, "memory"))
 
 
 def headline(memory: DeviceMemory, at_peak: Live, holder: str | None) -> Text:

@@ -30,7 +30,7 @@ from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.phases import PHASES
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
-from torch_tb_profiler.model.vendors.records import no_device_work, option
+from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason, recording_option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
 from torch_tb_profiler.views._shared.tensor_cores import cores_name
@@ -133,7 +133,7 @@ def _reasons(trace: Trace, has_device: bool, group_by: str) -> dict[str, str]:
         no_device = (
             "operators are compiled into graphs, and Gaudi's profiler doesn't record which node belongs to which"
             if device_kind(trace) == "HPU"
-            else no_device_work(trace)
+            else missing_device_work_reason(trace)
         )
         reasons |= dict.fromkeys(("device_self_ns", "device_total_ns", "unlinked"), no_device)
     no_cores = "there is no device time, or the kernel names don't tell"
@@ -141,9 +141,9 @@ def _reasons(trace: Trace, has_device: bool, group_by: str) -> dict[str, str]:
     if (no_work := untold(trace)) is not None:
         reasons["speed"] = no_work
     if not len(shape_texts(trace)):
-        reasons["input_shape"] = f"no input shapes are recorded ({option(trace, 'shapes')})"
+        reasons["input_shape"] = f"no input shapes are recorded ({recording_option(trace, 'shapes')})"
     if group_by == "module" and not modules(trace).names:
-        reasons["module"] = f"no nn.Module is recorded ({option(trace, 'modules')})"
+        reasons["module"] = f"no nn.Module is recorded ({recording_option(trace, 'modules')})"
     if not has_stacks(trace):
         reasons["stacks"] = _no_stacks(trace)
     return reasons
@@ -236,7 +236,7 @@ def _calls_of_row(trace: Trace, params: OperatorRowParams) -> Int64:
 
 
 def _no_stacks(trace: Trace) -> str:
-    return f"no call stacks are recorded ({option(trace, 'stacks')})"
+    return f"no call stacks are recorded ({recording_option(trace, 'stacks')})"
 
 
 def _stack_frame(merged: MergedFrame) -> StackFrame:
@@ -267,7 +267,7 @@ def unavailable(trace: Trace) -> str | None:
     """Return why there is no table: it needs at least one operator."""
     if len(rows_of_kind(trace, Kind.CPU_OP)):
         return None
-    return f"no operators are recorded ({option(trace, 'operators')})"
+    return f"no operators are recorded ({recording_option(trace, 'operators')})"
 
 
 TAB = Tab(

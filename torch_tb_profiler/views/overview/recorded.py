@@ -16,7 +16,7 @@ from torch_tb_profiler.model.health import HealthNote, is_truncated
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.records import option
+from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
 from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.overview.payload import Average, Categories, Configuration, Device, Step
@@ -124,7 +124,9 @@ def unknown(trace: Trace, times: Breakdown) -> dict[str, str]:
     """Why categories, steps or the average are not known."""
     reasons = dict(times.unknown)
     if not times.steps.recorded:
-        reasons["steps"] = f"no step is recorded ({option(trace, 'steps')}): the whole trace is shown as one step"
+        reasons["steps"] = (
+            f"no step is recorded ({recording_option(trace, 'steps')}): the whole trace is shown as one step"
+        )
     if not times.steps.complete.any():
         reasons["average"] = "there is no complete step"
     return reasons

@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.roofline.tokens import tokens
 from torch_tb_profiler.analyses.roofline.utilization import Utilization, utilization
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.analyses.tracks.sources import name_of
-from torch_tb_profiler.model.counters.ranges import ranges
+from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.families import family_codes, short_kernel_names
 from torch_tb_profiler.model.hardware.clocks import recorded_clocks
@@ -200,7 +200,7 @@ def _reasons(trace: Trace, used: Utilization, peaks: list[DevicePeaks]) -> dict[
 
 def unavailable(trace: Trace) -> str | None:
     """It needs counters, or device work and inputs of operators to tell what was computed."""
-    return None if len(ranges(trace)) else untold(trace)
+    return None if len(counter_ranges(trace)) else untold(trace)
 
 
 TAB = Tab(

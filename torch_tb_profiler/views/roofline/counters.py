@@ -6,8 +6,8 @@ from math import isfinite
 
 from torch_tb_profiler.analyses.roofline.counted import Counted, counted
 from torch_tb_profiler.analyses.tracks.sources import name_of
-from torch_tb_profiler.model.counters.dispatches import BESIDE
-from torch_tb_profiler.model.counters.ranges import ranges
+from torch_tb_profiler.model.counters.dispatches import COUNTER_FILES_NOTE
+from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.kernels.short_names import short_names
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.roofline.payload import CounterRow, Counters
@@ -21,7 +21,7 @@ MOST_ROWS = 100
 
 def hardware_counters(trace: Trace) -> Counters | None:
     """None in a trace without any."""
-    profiled = ranges(trace)
+    profiled = counter_ranges(trace)
     if not len(profiled):
         return None
     table = counted(trace)
@@ -41,7 +41,7 @@ def hardware_counters(trace: Trace) -> Counters | None:
 
 
 def _source(trace: Trace, amd: bool) -> str:
-    beside = (note.message for note in trace.health if note.kind == BESIDE)
+    beside = (note.message for note in trace.health if note.kind == COUNTER_FILES_NOTE)
     return next((f"{text[0].upper()}{text[1:]}." for text in beside), ROCPROF) if amd else CUPTI
 
 

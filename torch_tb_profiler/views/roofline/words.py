@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.roofline.utilization import Utilization
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.base.units import format_duration, format_number, format_ratio
 from torch_tb_profiler.model.hardware.clocks import RecordedClock
-from torch_tb_profiler.model.hardware.peaks import Peaks
+from torch_tb_profiler.model.hardware.peaks import DeviceRates
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, set_params, text
 from torch_tb_profiler.views.roofline.payload import Counters, DevicePeaks, RooflineParams, RooflineRow
@@ -88,7 +88,7 @@ def _modeled(used: Utilization) -> str:
     return f" ({'nearly all' if share == '100%' else f'{share} of'} kernel time modeled)"
 
 
-def clock_words(peaks: Peaks, clock: RecordedClock) -> Text:
+def clock_words(peaks: DeviceRates, clock: RecordedClock) -> Text:
     """What the recorded clock means for the peak: roofs and MFU stay with the rated one."""
     sentence = text(
         "{counter} records {mhz} MHz while it worked, the mean of {samples}.",

@@ -11,10 +11,9 @@ from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.model.kinds import Kind
 from torch_tb_profiler.model.trace import ClockKind, Trace
-from torch_tb_profiler.model.vendors.records import option
+from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.causes import SPOKEN
-from torch_tb_profiler.views._shared.names import spoken_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, spoken_name, text
 from torch_tb_profiler.views.trace.payload import TraceCounts
 
 NO_TIME = "no event of this trace has a time (`ts`), so nothing can be placed on a timeline"
@@ -160,9 +159,10 @@ def missing(
     clock  that of a trace which does not know the time of day
     """
     reasons = {
-        "steps": f"No step is recorded ({option(trace, 'steps')}), so the whole trace is shown as one step.",
+        "steps": f"No step is recorded ({recording_option(trace, 'steps')}), so the "
+        "whole trace is shown as one step.",
         "sm_efficiency": "The kernels of this trace have no `blocks per SM`.",
-        "memory": f"No allocation is recorded ({option(trace, 'memory')}).",
+        "memory": f"No allocation is recorded ({recording_option(trace, 'memory')}).",
     }
     absent = {"steps": steps, "sm_efficiency": sm_efficiency, "memory": memory}
     absent_words = {name: text(reason) for name, reason in reasons.items() if absent[name]}
@@ -199,7 +199,7 @@ def missing_links(trace: Trace, *, launch: bool, operator: bool, stack: bool) ->
     reasons = {
         "launch": "No runtime or driver call with the same `correlation` is recorded.",
         "operator": "No operator encloses the launch.",
-        "stack": f"No Python source is recorded here ({option(trace, 'stacks')}).",
+        "stack": f"No Python source is recorded here ({recording_option(trace, 'stacks')}).",
     }
     absent = {"launch": launch, "operator": operator, "stack": stack}
     return {name: text(reason) for name, reason in reasons.items() if absent[name]}
@@ -209,7 +209,7 @@ def no_module(trace: Trace, recorded: bool) -> Text:
     """Why an event belongs to no module; `recorded`: whether the trace has any."""
     if recorded:
         return text("This runs outside of all modules.")
-    return text("No `nn.Module` is recorded ({option}).", option=option(trace, "modules"))
+    return text("No `nn.Module` is recorded ({option}).", option=recording_option(trace, "modules"))
 
 
 def flows(delay: int | None, launched: int) -> Text:

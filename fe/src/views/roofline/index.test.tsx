@@ -118,7 +118,7 @@ it('shows what was counted beside what is modeled, and why the rest is not known
 });
 
 it('draws no roofline of counters without times', () => {
-  const note = '1 counted ranges for 2 launches of kernels';
+  const note = '1 counted ranges for 2 kernel launches';
   drawView(View, {
     ...golden.roofline,
     rows: [],

@@ -1,4 +1,4 @@
-"""Every reason of every view is in terms of who wrote the trace: no option that its profiler does not take."""
+"""Tests that reasons name only options of the profiler that wrote the trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.producers.rocprof import Run, rocprof_json, training
 from tests.support.traces import draw, read_bytes
 from tests.support.views import ask
 from torch_tb_profiler.model.trace import AORTA, COMPOSER, PYTORCH, ROCPROF, Trace
-from torch_tb_profiler.model.vendors.records import Topic, option
+from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, recording_option
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views import all_tabs
 
@@ -24,9 +24,16 @@ OPTION = re.compile(
     r"torch_prof_\w*|rocprofv3 --[\w-]+|roctx|ProfilerActivity(?:\.\w+)?|profile_memory|record_shapes|with_stack"
     r"|with_modules|prof(?:iler)?\.step"
 )
-OF_PYTORCH = {"profile_memory", "record_shapes", "with_stack", "with_modules", "prof.step", "ProfilerActivity.CPU"}
-DEVICES = {"ProfilerActivity.CUDA"}
-OF_ROCPROF = {"rocprofv3 --hip-trace", "rocprofv3 --kernel-trace", "rocprofv3 --memory-copy-trace", "roctx"}
+PYTORCH_OPTIONS = {
+    "profile_memory",
+    "record_shapes",
+    "with_stack",
+    "with_modules",
+    "prof.step",
+    "ProfilerActivity.CPU",
+}
+CUDA_OPTIONS = {"ProfilerActivity.CUDA"}
+ROCPROF_OPTIONS = {"rocprofv3 --hip-trace", "rocprofv3 --kernel-trace", "rocprofv3 --memory-copy-trace", "roctx"}
 
 HOST = "host cpu_op aten::mm 0 10\nhost cuda_runtime cudaLaunchKernel 12 3"
 KERNEL = "gpu0 kernel gemm 0 10 stream=7"
@@ -54,30 +61,30 @@ def _aorta() -> Trace:
 
 
 DRAWN: dict[str, tuple[Callable[[], Trace], set[str]]] = {
-    "PyTorch, host": (_of(PYTORCH, HOST), OF_PYTORCH | DEVICES),
-    "PyTorch, device": (_of(PYTORCH, KERNEL), OF_PYTORCH | DEVICES),
-    "XPU": (_of(PYTORCH, "host xpu_runtime urEnqueueKernelLaunch 0 5", KERNEL), OF_PYTORCH | DEVICES),
-    "MTIA": (_of(PYTORCH, "gpu0 mtia_ccp_events dma_request 0 5"), OF_PYTORCH | DEVICES),
-    "Gaudi": (_gaudi(plugin=False), OF_PYTORCH | {"ProfilerActivity.HPU"}),
-    "Gaudi, plugin": (_gaudi(plugin=True), OF_PYTORCH | {"ProfilerActivity.HPU"}),
-    "Ascend": (_ascend, OF_PYTORCH - {"profile_memory"} | {"ProfilerActivity.NPU"}),
+    "PyTorch, host": (_of(PYTORCH, HOST), PYTORCH_OPTIONS | CUDA_OPTIONS),
+    "PyTorch, device": (_of(PYTORCH, KERNEL), PYTORCH_OPTIONS | CUDA_OPTIONS),
+    "XPU": (_of(PYTORCH, "host xpu_runtime urEnqueueKernelLaunch 0 5", KERNEL), PYTORCH_OPTIONS | CUDA_OPTIONS),
+    "MTIA": (_of(PYTORCH, "gpu0 mtia_ccp_events dma_request 0 5"), PYTORCH_OPTIONS | CUDA_OPTIONS),
+    "Gaudi": (_gaudi(plugin=False), PYTORCH_OPTIONS | {"ProfilerActivity.HPU"}),
+    "Gaudi, plugin": (_gaudi(plugin=True), PYTORCH_OPTIONS | {"ProfilerActivity.HPU"}),
+    "Ascend": (_ascend, PYTORCH_OPTIONS - {"profile_memory"} | {"ProfilerActivity.NPU"}),
     "Composer": (lambda: read_bytes(composer.content(composer.cycle([composer.Batch()]))), set()),
     "Composer, host": (_of(COMPOSER, HOST), set()),
     "Composer, device": (_of(COMPOSER, KERNEL), set()),
-    "rocprofv3": (lambda: read_bytes(rocprof_json(training(1))), OF_ROCPROF),
-    "rocprofv3, .pftrace": (lambda: read_bytes(rocprof_pftrace(training(1))), OF_ROCPROF),
-    "rocprofv3, no work": (_host_of_rocprof, OF_ROCPROF),
+    "rocprofv3": (lambda: read_bytes(rocprof_json(training(1))), ROCPROF_OPTIONS),
+    "rocprofv3, .pftrace": (lambda: read_bytes(rocprof_pftrace(training(1))), ROCPROF_OPTIONS),
+    "rocprofv3, no work": (_host_of_rocprof, ROCPROF_OPTIONS),
     "AORTA": (_aorta, set()),
     "nvidia-smi": (
         lambda: read_bytes(b"timestamp, index, power.draw [W]\r\n2024/05/01 10:00:00.000, 0, 300 W\r\n"),
         set(),
     ),
 }
-COMPOSERS = re.compile(r"torch_prof_(?:record_shapes|with_stack|profile_memory)?$")
+COMPOSER_OPTION = re.compile(r"torch_prof_(?:record_shapes|with_stack|profile_memory)?$")
 
 
-def said(trace: Trace) -> str:
-    """All that the tabs and their answers say."""
+def all_texts(trace: Trace) -> str:
+    """Return all texts of the tabs and their answers."""
     texts = []
     for tab in all_tabs():
         reason = tab.reason(trace)
@@ -95,18 +102,18 @@ def said(trace: Trace) -> str:
 def test_no_reason_names_an_option_that_the_profiler_lacks(name: str) -> None:
     make, known = DRAWN[name]
     trace = make()
-    named = set(OPTION.findall(said(trace)))
+    named = set(OPTION.findall(all_texts(trace)))
     if trace.producer == COMPOSER:
-        assert all(COMPOSERS.match(each) for each in named), named
-        named = {each for each in named if not COMPOSERS.match(each)}
+        assert all(COMPOSER_OPTION.match(each) for each in named), named
+        named = {each for each in named if not COMPOSER_OPTION.match(each)}
     assert named <= known, named - known
 
 
 @pytest.mark.parametrize("producer", [PYTORCH, COMPOSER, ROCPROF, AORTA, "nvidia-smi"])
-def test_every_topic_has_a_clause_in_its_producers_terms(producer: str) -> None:
+def test_every_topic_has_a_clause_in_the_terms_of_its_producer(producer: str) -> None:
     trace = replace(draw(HOST), producer=producer)
-    for topic in get_args(Topic):
-        clause = option(trace, topic)
+    for topic in get_args(RecordingTopic):
+        clause = recording_option(trace, topic)
         assert bool(OPTION.search(clause)) == (
             producer == PYTORCH
             or (producer == COMPOSER and topic != "steps")
@@ -114,11 +121,11 @@ def test_every_topic_has_a_clause_in_its_producers_terms(producer: str) -> None:
         ), (topic, clause)
 
 
-def test_who_asks_for_memory_is_told_how_their_profiler_records_it() -> None:
-    told = {name: option(make(), "memory") for name, (make, _) in DRAWN.items()}
-    assert told["PyTorch, host"] == told["Gaudi"] == "`profile(profile_memory=True)`"
-    assert told["Composer"] == "`Profiler(torch_prof_profile_memory=True)`"
-    assert told["Ascend"].startswith("Ascend's profiler keeps memory out of the trace")
-    assert "rocprofv3 records calls of the driver" in told["rocprofv3"]
-    assert told["AORTA"] == "AORTA records busy times of streams, and nothing else"
-    assert told["nvidia-smi"] == "nvidia-smi records samples, and nothing else"
+def test_the_option_for_memory_is_that_of_the_profiler() -> None:
+    options = {name: recording_option(make(), "memory") for name, (make, _) in DRAWN.items()}
+    assert options["PyTorch, host"] == options["Gaudi"] == "`profile(profile_memory=True)`"
+    assert options["Composer"] == "`Profiler(torch_prof_profile_memory=True)`"
+    assert options["Ascend"].startswith("Ascend's profiler keeps memory out of the trace")
+    assert "rocprofv3 records calls of the driver" in options["rocprofv3"]
+    assert options["AORTA"] == "AORTA records busy times of streams, and nothing else"
+    assert options["nvidia-smi"] == "nvidia-smi records samples, and nothing else"

@@ -1,8 +1,8 @@
-"""What each profiler records, and which of its own options turns it on: the one place that knows.
+"""Recording options by producer: what each profiler records, and which of its options turns that on.
 
 PyTorch's options are those of `torch.profiler.profile`, for all devices. Ascend's `torch_npu.profiler.profile` has
-the same by the same names, Composer's `Profiler` hands its own over to PyTorch's. rocprofv3 sees the driver. All
-others record busy times of streams or samples, and have no option for more.
+the same ones by the same names; Composer's `Profiler` passes its own on to PyTorch's. rocprofv3 records the
+driver. All other producers record busy times of streams or samples, and have no option for more.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.trace import AORTA, COMPOSER, PYTORCH, ROCPROF, Trace
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
-Topic = Literal[
+RecordingTopic = Literal[
     "host", "runtime", "operators", "device", "kernels", "copies", "shapes", "stacks", "modules", "calls",
     "memory", "steps", "sizes",
 ]  # fmt: skip
 
-_OPTIONS: dict[str, dict[Topic, str]] = {
+_PRODUCER_OPTIONS: dict[str, dict[RecordingTopic, str]] = {
     PYTORCH: {
         "host": "`activities=[ProfilerActivity.CPU, ...]` records it",
         "runtime": "`activities=[ProfilerActivity.CPU, ...]` records it",
@@ -47,7 +47,7 @@ _OPTIONS: dict[str, dict[Topic, str]] = {
         "modules": "`Profiler(torch_prof_with_stack=True)`",
         "calls": "set `torch_prof_with_stack=True` in `Profiler(...)`",
         "memory": "`Profiler(torch_prof_profile_memory=True)`",
-        "steps": "Composer marks batches as steps: the recording holds none",
+        "steps": "Composer marks batches as steps: this recording has none",
         "sizes": "`Profiler(torch_prof_record_shapes=True)`, or a newer PyTorch",
     },
     ROCPROF: {
@@ -59,48 +59,49 @@ _OPTIONS: dict[str, dict[Topic, str]] = {
         "steps": "ranges of roctx named `step 7` mark them",
     },
 }
-"""By producer: how to record a thing, in its own terms; what a producer cannot record it does not list."""
+"""How to record each topic, in the terms of the producer; topics that it can't record are left out."""
 
-_GAUDI: dict[Topic, str] = {
+_GAUDI_OPTIONS: dict[RecordingTopic, str] = {
     "device": "`activities=[..., ProfilerActivity.HPU]` records it",
     "kernels": "`activities=[..., ProfilerActivity.HPU]` records them",
     "copies": "`activities=[..., ProfilerActivity.HPU]` records them",
 }
-_ASCEND: dict[Topic, str] = {
+_ASCEND_OPTIONS: dict[RecordingTopic, str] = {
     "device": "`activities=[..., torch_npu.profiler.ProfilerActivity.NPU]` records it",
     "kernels": "`activities=[..., torch_npu.profiler.ProfilerActivity.NPU]` records them",
     "copies": "`activities=[..., torch_npu.profiler.ProfilerActivity.NPU]` records them",
     "memory": "Ascend's profiler keeps memory out of the trace, in tables beside it (`operator_memory.csv`, "
-    "`memory_record.csv`), which are not read here",
+    "`memory_record.csv`), which are not read",
 }
-"""Where they differ from PyTorch's."""
+"""Options of devices where they differ from PyTorch's."""
 
-_INSTEAD = {
+_RECORDED_INSTEAD = {
     ROCPROF: "rocprofv3 records calls of the driver and work of the devices, not what PyTorch does",
     AORTA: "AORTA records busy times of streams, and nothing else",
 }
 
-NONE_BEFORE_THE_CUT = "the file is cut off before any device work"
-"""Whether there was any is not known."""
+TRUNCATED_BEFORE_DEVICE_WORK = "the file is truncated before any device work"
+"""Reason for a truncated file: whether there was device work is unknown."""
 
 
-def option(trace: Trace, topic: Topic) -> str:
-    """A clause in terms of who wrote the trace: the option that records this, else what is recorded instead."""
-    own: dict[Topic, str]
-    own = _GAUDI if (gaudi.engines(trace) >= 0).any() else _ASCEND if ascend.is_ascend(trace) else {}
-    if trace.producer == PYTORCH and topic in own:
-        return own[topic]
-    return option_of(trace.producer, topic)
+def recording_option(trace: Trace, topic: RecordingTopic) -> str:
+    """Return a clause that names the option which records `topic`, else what the producer records instead."""
+    device_options: dict[RecordingTopic, str]
+    is_gaudi = (gaudi.thread_engines(trace) >= 0).any()
+    device_options = _GAUDI_OPTIONS if is_gaudi else _ASCEND_OPTIONS if ascend.is_ascend(trace) else {}
+    if trace.producer == PYTORCH and topic in device_options:
+        return device_options[topic]
+    return producer_option(trace.producer, topic)
 
 
-def option_of(producer: str, topic: Topic) -> str:
-    """The same where nothing but the producer is known, of what does not depend on the device."""
-    known = _OPTIONS.get(producer, {}).get(topic)
-    return known or _INSTEAD.get(producer, f"{producer} records samples, and nothing else")
+def producer_option(producer: str, topic: RecordingTopic) -> str:
+    """Return the clause of `recording_option` where only the producer is known, not the device."""
+    option = _PRODUCER_OPTIONS.get(producer, {}).get(topic)
+    return option or _RECORDED_INSTEAD.get(producer, f"{producer} records samples, and nothing else")
 
 
-def no_device_work(trace: Trace) -> str:
-    """Why a trace has none: what it lacks behind a cut is not known, and so no option is to blame."""
+def missing_device_work_reason(trace: Trace) -> str:
+    """Return why a trace has no device work; no option is named for a truncated file, which may have lost it."""
     if is_truncated(trace.health):
-        return NONE_BEFORE_THE_CUT
-    return f"no device work is recorded; {option(trace, 'device')}"
+        return TRUNCATED_BEFORE_DEVICE_WORK
+    return f"no device work is recorded; {recording_option(trace, 'device')}"

@@ -1,1 +1,0 @@
-"""Work of a device whose parts are separate engines: one execution may run on many of them."""
