@@ -38,9 +38,9 @@ def test_a_broken_and_a_loading_rank_are_listed() -> None:
     payload = build(Members(members), NoParams())
     assert kinds(payload) == ["loading", "broken_rank"]
     assert [(rank.rank, rank.state, rank.compared) for rank in payload.ranks] == [
-        (0, "ready_member", True),
+        (0, "ready", True),
         (1, "failed", False),
-        (2, "ready_member", True),
+        (2, "ready", True),
         (3, "loading", False),
     ]
     assert "cut off" in plain(payload.problems[1].text)
