@@ -1,5 +1,5 @@
-// A Vite plugin that writes THIRD_PARTY_NOTICES.txt beside the page: name, version and license of every package
-// that the page and its workers import, with the texts that these licenses ask to pass on; and of its fonts.
+// A Vite plugin that writes THIRD_PARTY_NOTICES.txt next to the page: name, version, and license text of every package
+// that the page and its workers import, and the licenses of its fonts.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Plugin } from 'vite';
@@ -8,7 +8,7 @@ const LICENSE_FILE = /^(licen[cs]e|notice|copying)/i;
 const FONTS = 'src/styles/fonts';
 const PACKAGE_FOLDER = /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//;
 
-/** Two plugins over one list: a worker is a bundle of its own, built before the page that starts it. */
+/** Return two plugins that share one list: a worker is a separate bundle, built before the page that starts it. */
 export function thirdPartyNotices(fileName = 'THIRD_PARTY_NOTICES.txt'): { page: Plugin; worker: Plugin } {
   const folders = new Set<string>();
   const collect = (ids: Iterable<string>) => {
@@ -28,7 +28,7 @@ export function thirdPartyNotices(fileName = 'THIRD_PARTY_NOTICES.txt'): { page:
         this.emitFile({
           type: 'asset',
           fileName,
-          source: [...[...folders].map(notice), ...fonts()].sort().join('\n'),
+          source: [...[...folders].map(packageNotice), ...fontNotices()].sort().join('\n'),
         });
       },
     },
@@ -41,14 +41,14 @@ export function thirdPartyNotices(fileName = 'THIRD_PARTY_NOTICES.txt'): { page:
   };
 }
 
-/** The texts beside the fonts. */
-function fonts(): string[] {
+/** Return the license texts of the fonts. */
+function fontNotices(): string[] {
   return readdirSync(FONTS)
     .filter(file => file.endsWith('.txt'))
     .map(file => `${readFileSync(join(FONTS, file), 'utf8').trim()}\n`);
 }
 
-function notice(folder: string): string {
+function packageNotice(folder: string): string {
   const { name, version, license, author, repository } = JSON.parse(
     readFileSync(join(folder, 'package.json'), 'utf8'),
   );
@@ -60,7 +60,7 @@ function notice(folder: string): string {
     .map(file => readFileSync(join(folder, file), 'utf8').trim());
   if (!texts.length) {
     texts.push(
-      `Declared in its package.json, which comes without the text of the license.\n` +
+      `Declared in its package.json, which includes no license text.\n` +
         `Author: ${author?.name ?? author ?? 'not stated'}\nSource: ${repository?.url ?? repository}`,
     );
   }

@@ -25,11 +25,12 @@ serveGoldens({
   ...trace,
 });
 
-/** What the page shows as text or says to a screen reader; what appears when the pointer rests on something is none,
- * and where a whole name stands says so. */
+/** Return the visible texts and accessible names of the page, without tooltips and places meant for full names. */
 function texts(): string[] {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  const found = [...document.querySelectorAll('[aria-label]')].map(each => each.getAttribute('aria-label')!);
+  const found = [...document.querySelectorAll('[aria-label]')].map(element =>
+    element.getAttribute('aria-label')!,
+  );
   while (walker.nextNode()) {
     const { parentElement: parent, textContent } = walker.currentNode;
     if (parent?.tagName.toLowerCase() !== 'title' && !parent?.closest('[data-part=whole-name]')) {
@@ -47,7 +48,7 @@ describe('a kernel', () => {
     ['operators', operators.operators, {}],
     ['kernels', kernels.kernels, {}],
     ['kernels', kernels.kernels, { select: RAW }],
-    ['idle', { ...idle.idle, causes: blamed() }, { select: 'waits_for_stream 0' }],
+    ['idle', { ...idle.idle, causes: causesWithKernel() }, { select: 'waits_for_stream 0' }],
     ['critical_path', criticalPath.critical_path, {}],
     ['distributed', distributed.distributed, { collective: '0' }],
     ['diff', diff.diff, {}],
@@ -63,7 +64,7 @@ describe('a kernel', () => {
 
   it.each([
     ['kernels', kernels.kernels, {}],
-    ['idle', { ...idle.idle, causes: blamed() }, {}],
+    ['idle', { ...idle.idle, causes: causesWithKernel() }, {}],
     ['diff', diff.diff, { table: 'kernels' }],
     ['trace', trace.trace, { area: '0-3000000' }],
   ] as const)('is shown by %s', async (slug, payload, params) => {
@@ -74,8 +75,8 @@ describe('a kernel', () => {
   });
 });
 
-/** The causes, the first of which is the wait for that kernel. */
-function blamed() {
+/** Return the causes of idle time, with waiting for that kernel first. */
+function causesWithKernel() {
   const [first, ...others] = idle.idle.causes;
   return [{ ...first!, cause: 'waits_for_stream', subject: RAW, short_subject: SHORT }, ...others];
 }

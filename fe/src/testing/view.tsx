@@ -1,4 +1,4 @@
-// Draws a view as the page does: its payload and those of its parts are goldens that the Python side has written.
+// Draws views in tests as the page does, with golden payloads written by the Python tests.
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
@@ -31,7 +31,7 @@ class Observer implements ResizeObserver {
   disconnect(): void {}
 }
 
-/** A context that takes every call: what is drawn on a canvas is tested where it is computed. */
+/** A canvas context that accepts every call; drawings are tested where they are computed. */
 const canvas = new Proxy({} as CanvasRenderingContext2D, {
   get: (_, name) => {
     if (name === 'canvas') {
@@ -42,7 +42,7 @@ const canvas = new Proxy({} as CanvasRenderingContext2D, {
   set: () => true,
 });
 
-/** Gives every element of the tests in this file a size, as a browser does, and answers requests from goldens. */
+/** In all tests of this file, give every element a size, like a browser, and answer requests with `payloads`. */
 export function serveGoldens(payloads: Payloads): void {
   beforeEach(() => {
     location.hash = '';
@@ -86,7 +86,7 @@ export function drawView(
   );
 }
 
-/** Draws a part of the page with what the page gives it; `params` are in the address. */
+/** Draw a part of the page inside the contexts of the page, with `params` in the address. */
 export function draw(element: ReactElement, params: Record<string, string> = {}) {
   const parts = Object.entries({ run: 'run', ...params }).map(
     ([key, value]) => `p.pytorch_profiler.${key}=${encodeURIComponent(value)}`,
@@ -110,7 +110,7 @@ export function draw(element: ReactElement, params: Record<string, string> = {})
       </QueryClientProvider>
     </MantineProvider>,
   );
-  /** Resolves when every answer that was asked for is there. */
+  /** Wait until every requested answer has arrived. */
   const settled = () =>
     waitFor(() => {
       if (queries.isFetching() > 0) {
@@ -120,14 +120,14 @@ export function draw(element: ReactElement, params: Record<string, string> = {})
   return { ...drawn, settled };
 }
 
-/** A sentence of the server as one text, as it is drawn: what stands between backticks is code. */
+/** Return the drawn text of a sentence of the server, without the backticks around code. */
 export const textOf = (phrases: readonly { text: string }[]): string =>
   phrases
     .map(({ text }) => text)
     .join('')
     .replaceAll('`', '');
 
-/** Picks an option of a select by their names. */
+/** Pick an option of a select by the names of both. */
 export async function pick(select: string, option: string): Promise<void> {
   fireEvent.click(screen.getByRole('combobox', { name: select }));
   fireEvent.click(await screen.findByRole('option', { name: option }));

@@ -1,4 +1,4 @@
-// Numbers for people come from base/format alone, whoever shows them.
+// Numbers on the page come only from base/format.
 import { expect, it } from 'vitest';
 
 const SOURCES = import.meta.glob<string>(['../**/*.{ts,tsx}', '!../**/*.test.*', '!../api/types.gen.ts'], {
@@ -7,21 +7,23 @@ const SOURCES = import.meta.glob<string>(['../**/*.{ts,tsx}', '!../**/*.test.*',
   eager: true,
 });
 
-const found = (pattern: RegExp): string[] =>
+const findInSources = (pattern: RegExp): string[] =>
   Object.entries(SOURCES).flatMap(([path, text]) =>
     (text.match(pattern) ?? []).map(match => `${path}: ${match}`),
   );
 
-const COUNTED = /(?:formatCount\([^`]*?\)|\.length)\}\s+[a-z]+s\b(?! of)/g;
+const COUNT_WITHOUT_PLURAL = /(?:formatCount\([^`]*?\)|\.length)\}\s+[a-z]+s\b(?! of)/g;
 
-it('says how many of what with the noun in its number', () => {
-  expect('{formatCount(n)} rows').toMatch(COUNTED);
-  expect(found(COUNTED)).toEqual([]);
+it('writes counts with plural(), which knows 1 from many', () => {
+  expect('{formatCount(n)} rows').toMatch(COUNT_WITHOUT_PLURAL);
+  expect(findInSources(COUNT_WITHOUT_PLURAL)).toEqual([]);
 });
 
-const WRITTEN = /toLocaleString\('en-US'|(?<!axisLabel = .*)\bIntl\.NumberFormat/g;
+const DIRECT_FORMAT = /toLocaleString\('en-US'|(?<!axisLabel = .*)\bIntl\.NumberFormat/g;
 
 it('writes numbers in one place, with one minus sign', () => {
-  expect("n.toLocaleString('en-US')").toMatch(WRITTEN);
-  expect(found(WRITTEN).filter(each => !/^\.\.\/base\/(?:format|ticks)\.ts/.test(each))).toEqual([]);
+  expect("n.toLocaleString('en-US')").toMatch(DIRECT_FORMAT);
+  expect(
+    findInSources(DIRECT_FORMAT).filter(match => !/^\.\.\/base\/(?:format|ticks)\.ts/.test(match)),
+  ).toEqual([]);
 });

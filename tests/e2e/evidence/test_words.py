@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 MANY = (
     "slices|names|steps|calls|kernels|ranks|launches|operators|collectives|blocks|gaps|runs|workers|files|events|rows|"
-    "findings|copies|nodes|groups|others"
+    "issues|copies|nodes|groups|others"
 )
 
 UNLIKE = {

@@ -117,7 +117,7 @@ export function Timeline(props: Props) {
           />
         </div>
       </Dock>
-      <p className="spoken" role="status" data-part="spoken">
+      <p className="visually-hidden" role="status" data-part="spoken">
         {props.spoken}
       </p>
       <Status error={props.error} legend={props.legend} />

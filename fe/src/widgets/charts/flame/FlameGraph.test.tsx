@@ -15,7 +15,7 @@ const tree = node('all', 100, [node('forward', 60, [inner, node('relu', 20)]), n
 const onOpen = vi.fn();
 
 const graph = () => screen.getByRole('tree');
-/** What a screen reader says: the item that the tree points to. */
+/** The item that a screen reader reads: the one that the tree points to. */
 const current = () => document.getElementById(graph().getAttribute('aria-activedescendant')!)!;
 const press = (...keys: string[]) => keys.forEach(key => fireEvent.keyDown(graph(), { key }));
 
@@ -44,7 +44,7 @@ it('walks down to a call, along its siblings and back to the caller', () => {
   expect(current().textContent).toBe('forward 60 ns');
 });
 
-it('tells the level and the place among the siblings', () => {
+it('announces the level and the position among the siblings', () => {
   press('ArrowDown', 'ArrowRight');
   expect(current().getAttribute('role')).toBe('treeitem');
   expect(current().getAttribute('aria-level')).toBe('2');
@@ -70,7 +70,7 @@ it('zooms in with Enter, opens with another, and zooms out with Escape', () => {
   expect(current().textContent).toBe('linear 40 ns');
 });
 
-it('says below what the keys are at', () => {
+it('shows the current node below the graph', () => {
   press('ArrowDown');
   expect(document.querySelector('[data-part=flame-hover]')!.textContent).toBe('forward 60 ns, 60%');
 });

@@ -1,61 +1,62 @@
-// A tree of nested times: width is time, the caller above what it calls.
+// A flame graph: the width of a box is its time, and callers are above the calls they make.
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react';
+import { formatRatio } from '../../../base/format';
+import { shorten } from '../../../base/text';
 import { Button } from '../../inputs/Button';
 import { Checkbox } from '../../inputs/Checkbox';
 import { Select } from '../../inputs/Select';
-import { formatRatio } from '../../../base/format';
-import { arrange, choices, type Arrangement } from './arrange';
-import { layout, LINE, relatives, target, type Box, type FlameNode } from './layout';
-import { paintFlame } from './paint';
 import { useWidth } from '../useWidth';
+import { arrange, availableOptions, type Arrangement } from './arrange';
+import { findRelatives, layOutBoxes, moveTarget, ROW_HEIGHT, type Box, type FlameNode } from './layout';
 import css from './FlameGraph.module.css';
 
 export type { FlameNode } from './layout';
 
 interface Props {
-  /** What is drawn, the arrangement aside, which is chosen here. */
+  /** The tree before it is arranged as the user chooses. */
   root: FlameNode;
   color: string;
   format: (value: number) => string;
-  /** Names that are found are lit, all others fade. */
+  /** Whether a node of this name is highlighted; the others are dimmed. */
   highlight?: (name: string) => boolean;
-  /** A click on the node that is zoomed to already, or Enter twice. */
+  /** The zoomed node was clicked, or Enter was pressed on it. */
   onOpen?: (node: FlameNode) => void;
   maxHeight?: number;
 }
 
-const KEYS = 'Arrow keys move to the caller, the first call and the siblings; Enter zooms in, Escape out.';
+const KEY_HELP =
+  'Arrow keys move to the caller, the first call, and the siblings; Enter zooms in, Escape zooms out.';
 
-export function FlameGraph({ root: given, color, format, highlight, onOpen, maxHeight = 420 }: Props) {
+export function FlameGraph({ root: original, color, format, highlight, onOpen, maxHeight = 420 }: Props) {
   const { ref, width } = useWidth();
   const id = useId();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [how, setHow] = useState<Arrangement>({ byCall: false, merged: true, folded: true });
-  const root = useMemo(() => arrange(given, how), [given, how]);
-  const [known, setKnown] = useState(root);
+  const [arrangement, setArrangement] = useState<Arrangement>({ byCall: false, merged: true, folded: true });
+  const root = useMemo(() => arrange(original, arrangement), [original, arrangement]);
+  const [lastRoot, setLastRoot] = useState(root);
   const [trail, setTrail] = useState<FlameNode[]>([]);
   const [pointed, setPointed] = useState<FlameNode | null>(null);
   const [active, setActive] = useState<FlameNode | null>(null);
   const [focused, setFocused] = useState(false);
-  if (known !== root) {
-    setKnown(root);
+  if (lastRoot !== root) {
+    setLastRoot(root);
     setTrail([]);
     setPointed(null);
     setActive(null);
   }
   const zoomed = trail[trail.length - 1] ?? root;
-  const boxes = useMemo(() => layout(zoomed, trail, width), [zoomed, trail, width]);
-  const here = boxes.find(box => box.node === active) ?? boxes.find(box => box.node === zoomed);
-  const lit = pointed ?? (focused ? (here?.node ?? null) : null);
-  const height = LINE * boxes.reduce((most, box) => Math.max(most, box.depth + 1), 1);
+  const boxes = useMemo(() => layOutBoxes(zoomed, trail, width), [zoomed, trail, width]);
+  const current = boxes.find(box => box.node === active) ?? boxes.find(box => box.node === zoomed);
+  const highlighted = pointed ?? (focused ? (current?.node ?? null) : null);
+  const height = ROW_HEIGHT * boxes.reduce((max, box) => Math.max(max, box.depth + 1), 1);
 
   useEffect(() => {
     const context = canvas.current?.getContext('2d');
     if (context && width > 0) {
-      paintFlame(context, boxes, { width, height, color, highlight, lit });
+      paintFlame(context, boxes, { width, height, color, highlight, highlighted });
     }
-    // A theme change restyles the page: the colors are read anew with the next paint.
-  }, [boxes, width, height, color, highlight, lit]);
+    // After a change of the theme, the next paint reads the new colors.
+  }, [boxes, width, height, color, highlight, highlighted]);
 
   const zoom = (node: FlameNode) => {
     if (node === zoomed && node !== root) {
@@ -67,28 +68,28 @@ export function FlameGraph({ root: given, color, format, highlight, onOpen, maxH
     setActive(node);
   };
   const nodeAt = ({ offsetX: x, offsetY: y }: { offsetX: number; offsetY: number }): FlameNode | null =>
-    boxes.find(box => box.depth === Math.floor(y / LINE) && x >= box.x && x < box.x + box.width)?.node ??
-    null;
+    boxes.find(box => box.depth === Math.floor(y / ROW_HEIGHT) && x >= box.x && x < box.x + box.width)
+      ?.node ?? null;
   const onKeyDown = (event: KeyboardEvent) => {
-    if (!here) {
+    if (!current) {
       return;
     }
-    if (MOVES.has(event.key)) {
+    if (MOVE_KEYS.has(event.key)) {
       event.preventDefault();
-      const next = target(boxes, here, event.key) ?? here;
+      const next = moveTarget(boxes, current, event.key) ?? current;
       setPointed(null);
       setActive(next.node);
-      scrollTo(event.currentTarget, next.depth * LINE);
+      scrollIntoView(event.currentTarget, next.depth * ROW_HEIGHT);
     } else if (event.key === 'Enter' || event.key === ' ') {
       event.preventDefault();
-      zoom(here.node);
+      zoom(current.node);
     } else if (event.key === 'Escape' && trail.length > 0) {
       event.stopPropagation();
       setActive(zoomed);
       setTrail(trail.slice(0, -1));
     }
   };
-  const shown = lit ?? zoomed;
+  const shown = highlighted ?? zoomed;
   return (
     <div className={css.flame} data-part="flame">
       <div className={css.head}>
@@ -106,7 +107,7 @@ export function FlameGraph({ root: given, color, format, highlight, onOpen, maxH
             </span>
           ))}
         </div>
-        <Choices root={given} how={how} onChange={setHow} />
+        <ArrangementOptions root={original} arrangement={arrangement} onChange={setArrangement} />
       </div>
       <div
         ref={ref}
@@ -116,7 +117,7 @@ export function FlameGraph({ root: given, color, format, highlight, onOpen, maxH
         tabIndex={0}
         aria-label={`Flame graph of ${root.name}`}
         aria-describedby={`${id}-keys`}
-        aria-activedescendant={here ? `${id}-${boxes.indexOf(here)}` : undefined}
+        aria-activedescendant={current ? `${id}-${boxes.indexOf(current)}` : undefined}
         onFocus={() => setFocused(true)}
         onBlur={() => setFocused(false)}
         onKeyDown={onKeyDown}
@@ -131,15 +132,15 @@ export function FlameGraph({ root: given, color, format, highlight, onOpen, maxH
       >
         <canvas
           ref={canvas}
-          data-picture={`${zoomed.name}, ${format(zoomed.value)}: callers above what they call, as wide as they take`}
+          data-picture={`${zoomed.name}, ${format(zoomed.value)}: callers above the calls they make, width is time`}
           width={Math.max(1, Math.round(width * devicePixelRatio))}
           height={Math.max(1, Math.round(height * devicePixelRatio))}
           style={{ height }}
         />
         <span id={`${id}-keys`} hidden>
-          {KEYS}
+          {KEY_HELP}
         </span>
-        {here && <Items id={id} boxes={boxes} here={here} format={format} />}
+        {current && <AccessibleItems id={id} boxes={boxes} current={current} format={format} />}
       </div>
       <p className={css.hover} data-part="flame-hover">
         {shown.name} <strong>{format(shown.value)}</strong>
@@ -155,69 +156,70 @@ const ORDERS = [
   ['call', 'call order'],
 ] as const;
 
-interface ChoicesProps {
+interface ArrangementOptionsProps {
   root: FlameNode;
-  how: Arrangement;
-  onChange: (how: Arrangement) => void;
+  arrangement: Arrangement;
+  onChange: (arrangement: Arrangement) => void;
 }
 
-/** How the graph is arranged; only what makes a difference to it can be chosen. */
-function Choices({ root, how, onChange }: ChoicesProps) {
-  const { order, merge, fold } = useMemo(() => choices(root), [root]);
+/** The options of the arrangement that make a difference for this tree. */
+function ArrangementOptions({ root, arrangement, onChange }: ArrangementOptionsProps) {
+  const { order, merge, fold } = useMemo(() => availableOptions(root), [root]);
   return (
     <div className={css.choices}>
       {merge && (
         <Checkbox
           label="Merge repeats"
-          title="Calls of one kind beside each other are one box"
-          checked={how.merged}
-          onChange={merged => onChange({ ...how, merged })}
+          title="Draw calls of one kind with the same caller as one box"
+          checked={arrangement.merged}
+          onChange={merged => onChange({ ...arrangement, merged })}
         />
       )}
       {fold && (
         <Checkbox
           label="Fold libraries"
-          title="Frames of installed packages give way to what they call"
-          checked={how.folded}
-          onChange={folded => onChange({ ...how, folded })}
+          title="Replace frames of installed packages by what they call"
+          checked={arrangement.folded}
+          onChange={folded => onChange({ ...arrangement, folded })}
         />
       )}
       {order && (
         <Select
           label="Order"
-          value={how.byCall ? 'call' : 'heaviest'}
+          value={arrangement.byCall ? 'call' : 'heaviest'}
           options={ORDERS}
-          onChange={picked => onChange({ ...how, byCall: picked === 'call' })}
+          onChange={picked => onChange({ ...arrangement, byCall: picked === 'call' })}
         />
       )}
     </div>
   );
 }
 
-const MOVES = new Set(['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Home', 'End']);
+const MOVE_KEYS = new Set(['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Home', 'End']);
 
-function scrollTo(scroller: Element, top: number): void {
-  scroller.scrollTop = Math.min(Math.max(scroller.scrollTop, top + LINE - scroller.clientHeight), top);
+/** Scroll so that the row that starts at `top` is visible. */
+function scrollIntoView(scroller: Element, top: number): void {
+  scroller.scrollTop = Math.min(Math.max(scroller.scrollTop, top + ROW_HEIGHT - scroller.clientHeight), top);
 }
 
-interface ItemsProps {
+interface AccessibleItemsProps {
   id: string;
   boxes: Box[];
-  here: Box;
+  current: Box;
   format: (value: number) => string;
 }
 
-/** What the canvas shows, for those who do not see it: the box that the keys are at, its siblings and its callers. */
-function Items({ id, boxes, here, format }: ItemsProps) {
+/** The canvas for screen readers: the current box, its siblings, and its callers. */
+function AccessibleItems({ id, boxes, current, format }: AccessibleItemsProps) {
   const callers: Box[] = [];
-  for (let { parent } = relatives(boxes, here); parent; { parent } = relatives(boxes, parent)) {
+  for (let { parent } = findRelatives(boxes, current); parent; { parent } = findRelatives(boxes, parent)) {
     callers.unshift(parent);
   }
-  const { siblings, children } = relatives(boxes, here);
+  const { siblings, children } = findRelatives(boxes, current);
   return (
     <div className={css.items}>
       {[...callers, ...siblings].map(box => {
-        const peers = siblings.includes(box) ? siblings : relatives(boxes, box).siblings;
+        const peers = siblings.includes(box) ? siblings : findRelatives(boxes, box).siblings;
         return (
           <span
             key={boxes.indexOf(box)}
@@ -227,8 +229,8 @@ function Items({ id, boxes, here, format }: ItemsProps) {
             aria-level={box.depth + 1}
             aria-setsize={peers.length}
             aria-posinset={peers.indexOf(box) + 1}
-            aria-selected={box === here}
-            aria-expanded={(box === here ? children.length > 0 : callers.includes(box)) || undefined}
+            aria-selected={box === current}
+            aria-expanded={(box === current ? children.length > 0 : callers.includes(box)) || undefined}
           >
             {box.node.name} {format(box.node.value)}
           </span>
@@ -236,4 +238,47 @@ function Items({ id, boxes, here, format }: ItemsProps) {
       })}
     </div>
   );
+}
+
+interface PaintOptions {
+  width: number;
+  height: number;
+  color: string;
+  highlight?: (name: string) => boolean;
+  /** The node under the pointer or the keyboard focus. */
+  highlighted: FlameNode | null;
+}
+
+function paintFlame(context: CanvasRenderingContext2D, boxes: Box[], options: PaintOptions): void {
+  const style = getComputedStyle(context.canvas);
+  const token = (name: string) => style.getPropertyValue(name).trim();
+  const resolveColor = (color: string) => (color.startsWith('var(') ? token(color.slice(4, -1)) : color);
+  const ink = token('--tx');
+  context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+  context.clearRect(0, 0, options.width, options.height);
+  context.font = `11px ${token('--mono') || 'monospace'}`;
+  context.textBaseline = 'middle';
+  const letterWidth = context.measureText('m').width;
+  for (const { node, x, width, depth, isCaller } of boxes) {
+    const emphasized = options.highlight ? options.highlight(node.name) : !isCaller;
+    context.globalAlpha =
+      node === options.highlighted ? 0.75 : emphasized ? 0.34 + 0.08 * (hashCode(node.name) % 3) : 0.12;
+    context.fillStyle = resolveColor(node.color ?? options.color);
+    context.fillRect(x, depth * ROW_HEIGHT, Math.max(width - 0.75, 0.5), ROW_HEIGHT - 1);
+    context.globalAlpha = 1;
+    const letters = Math.floor((width - 8) / letterWidth);
+    if (letters >= 3) {
+      context.fillStyle = ink;
+      context.fillText(shorten(node.name, letters), x + 4, depth * ROW_HEIGHT + ROW_HEIGHT / 2);
+    }
+  }
+}
+
+/** Return a number that is the same for equal names, to vary their shades. */
+function hashCode(text: string): number {
+  let value = 0;
+  for (let i = 0; i < text.length; i++) {
+    value = (value * 31 + text.charCodeAt(i)) >>> 0;
+  }
+  return value;
 }

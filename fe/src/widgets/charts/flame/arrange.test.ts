@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { arrange, nodesOf, type Arrangement } from './arrange';
+import { arrange, listNodes, type Arrangement } from './arrange';
 import type { FlameNode } from './layout';
 
 const node = (
@@ -16,7 +16,7 @@ const node = (
 const PLAIN: Arrangement = { byCall: false, merged: false, folded: false };
 const names = (root: FlameNode) => root.children.map(({ name }) => name);
 
-it('puts the heaviest first, or what is called first', () => {
+it('sorts by time, or by the first call', () => {
   const root = node('all', 9, [
     node('a', 2, [], { first: 5 }),
     node('b', 4, [], { first: 7 }),
@@ -24,10 +24,10 @@ it('puts the heaviest first, or what is called first', () => {
   ]);
   expect(names(arrange(root, PLAIN))).toEqual(['b', 'c', 'a']);
   expect(names(arrange(root, { ...PLAIN, byCall: true }))).toEqual(['c', 'a', 'b']);
-  expect(names(root)).toEqual(['a', 'b', 'c']); // what was given stays
+  expect(names(root)).toEqual(['a', 'b', 'c']); // the original is unchanged
 });
 
-it('makes siblings of one kind one box that is as wide as they were, with what they call in it', () => {
+it('merges siblings of one kind into one box with their total time and their calls', () => {
   const layer = (i: number, value: number) =>
     node(`Layer_${i}`, value, [node('mm', value - 1), node('add', 1)]);
   const root = node('all', 30, [layer(0, 8), node('Head_0', 5), layer(1, 10), layer(2, 7)]);
@@ -37,11 +37,11 @@ it('makes siblings of one kind one box that is as wide as they were, with what t
     ['mm', 22],
     ['add', 3],
   ]);
-  expect(head!.name).toBe('Head_0'); // alone it is itself
+  expect(head!.name).toBe('Head_0'); // a single node isn't merged
   expect(arrange(root, PLAIN).children).toHaveLength(4);
 });
 
-it('folds the frames of libraries into what they call, but not those that call nothing else', () => {
+it('replaces library frames by what they call, unless they only call libraries', () => {
   const library = { library: true };
   const root = node('mm', 10, [
     node('train.py(3): main', 10, [
@@ -57,12 +57,12 @@ it('folds the frames of libraries into what they call, but not those that call n
   ]);
 });
 
-it('takes a tree that is deeper than any stack', () => {
+it('arranges a tree deeper than any stack', () => {
   let deep = node('model.py(1): f', 1);
   for (let i = 0; i < 100_000; i++) {
     deep = node('module.py(1): g', 1, [deep], { library: true });
   }
   const root = node('all', 1, [deep]);
   expect(names(arrange(root, { byCall: false, merged: true, folded: true }))).toEqual(['model.py(1): f']);
-  expect(nodesOf(arrange(root, { ...PLAIN, merged: true }))).toHaveLength(100_002);
+  expect(listNodes(arrange(root, { ...PLAIN, merged: true }))).toHaveLength(100_002);
 });

@@ -1,26 +1,28 @@
-// How the calls of a flame graph lie side by side: in what order, which of them as one, which not at all.
+// How the calls of a flame graph are arranged: their order, which of them are merged, and which are left out.
 import { group } from 'd3-array';
 import type { FlameNode } from './layout';
 
 export interface Arrangement {
-  /** In the order of their first call, where that is known, instead of the heaviest first. */
+  /** Siblings in the order of their first call, where that is known, instead of the heaviest first. */
   byCall: boolean;
-  /** Siblings that are of one kind are one box: "12 × TimesformerLayer". */
+  /** Siblings of one kind are one box: "12 × TimesformerLayer". */
   merged: boolean;
-  /** Frames of installed packages give way to what they call. */
+  /** Frames of installed packages are replaced by what they call. */
   folded: boolean;
 }
 
-/** A tree like this one, arranged; values stay what they are, so that widths add up as before. Never recursive: files
- * that are made to harm nest calls deeper than the stack of the browser. */
+/**
+ * Return an arranged copy of a tree. Values don't change, so the widths still add up. It isn't recursive, because
+ * malicious files nest calls deeper than the browser's stack.
+ */
 export function arrange(root: FlameNode, { byCall, merged, folded }: Arrangement): FlameNode {
-  const own = folded ? ownBelow(root) : undefined;
+  const foldable = folded ? foldableFrames(root) : undefined;
   const copy = { ...root };
   const open = [copy];
   for (let node = open.pop(); node; node = open.pop()) {
-    const calls = own ? unfold(node.children, own) : node.children;
-    const boxes = merged ? merge(calls) : calls;
-    node.children = boxes.map(box => ({ ...box })).sort(byCall ? earlier : heavier);
+    const calls = foldable ? replaceFrames(node.children, foldable) : node.children;
+    const boxes = merged ? mergeSiblings(calls) : calls;
+    node.children = boxes.map(box => ({ ...box })).sort(byCall ? compareFirstCalls : compareValues);
     for (const child of node.children) {
       open.push(child);
     }
@@ -28,10 +30,10 @@ export function arrange(root: FlameNode, { byCall, merged, folded }: Arrangement
   return copy;
 }
 
-/** All nodes, each after the one around it. */
-export function nodesOf(root: FlameNode): FlameNode[] {
+/** Return all nodes, each after its parent. */
+export function listNodes(root: FlameNode): FlameNode[] {
   const nodes = [root];
-  // The list grows while it is walked through.
+  // The loop also visits the nodes that it appends.
   for (const { children } of nodes) {
     for (const child of children) {
       nodes.push(child);
@@ -40,24 +42,24 @@ export function nodesOf(root: FlameNode): FlameNode[] {
   return nodes;
 }
 
-const heavier = (a: FlameNode, b: FlameNode) => b.value - a.value;
-const earlier = (a: FlameNode, b: FlameNode) =>
-  (a.first ?? Infinity) - (b.first ?? Infinity) || heavier(a, b);
+const compareValues = (a: FlameNode, b: FlameNode) => b.value - a.value;
+const compareFirstCalls = (a: FlameNode, b: FlameNode) =>
+  (a.first ?? Infinity) - (b.first ?? Infinity) || compareValues(a, b);
 
-/** What there is to choose for a tree. */
-export function choices(root: FlameNode): { order: boolean; merge: boolean; fold: boolean } {
-  const nodes = nodesOf(root);
+/** Return which options of the arrangement make a difference for a tree. */
+export function availableOptions(root: FlameNode): { order: boolean; merge: boolean; fold: boolean } {
+  const nodes = listNodes(root);
   return {
     order: nodes.some(({ first, children }) => typeof first === 'number' && children.length > 1),
     merge: nodes.some(({ children }) => group(children, kindOf).size < children.length),
-    fold: ownBelow(root).size > 0,
+    fold: foldableFrames(root).size > 0,
   };
 }
 
-/** The frames of a library that somewhere call what is none of its own. */
-function ownBelow(root: FlameNode): Set<FlameNode> {
+/** Return the library frames that directly or indirectly call something outside the library. */
+function foldableFrames(root: FlameNode): Set<FlameNode> {
   const found = new Set<FlameNode>();
-  for (const node of nodesOf(root).reverse()) {
+  for (const node of listNodes(root).reverse()) {
     if (node.library && node.children.some(child => !child.library || found.has(child))) {
       found.add(node);
     }
@@ -65,41 +67,43 @@ function ownBelow(root: FlameNode): Set<FlameNode> {
   return found;
 }
 
-/** What a frame of a library calls takes its place; one that calls nothing but libraries stays. */
-function unfold(calls: readonly FlameNode[], own: ReadonlySet<FlameNode>): FlameNode[] {
-  const kept: FlameNode[] = [];
+/** Return `calls` with each foldable frame replaced by what it calls. */
+function replaceFrames(calls: readonly FlameNode[], foldable: ReadonlySet<FlameNode>): FlameNode[] {
+  const remaining: FlameNode[] = [];
   const open = calls.toReversed();
   for (let node = open.pop(); node; node = open.pop()) {
-    if (own.has(node)) {
+    if (foldable.has(node)) {
       for (const child of node.children.toReversed()) {
         open.push(child);
       }
     } else {
-      kept.push(node);
+      remaining.push(node);
     }
   }
-  return kept;
+  return remaining;
 }
 
-const NUMBER = /[_.]\d+$/;
+const NUMBER_SUFFIX = /[_.]\d+$/;
 
-/** "Linear_3" and "Linear_7" are of one kind, and so are boxes of one name that folding has put side by side. */
-const kindOf = ({ name }: FlameNode) => name.replace(NUMBER, '');
+/** Return the name without its number: "Linear_3" and "Linear_7" are of one kind. */
+const kindOf = ({ name }: FlameNode) => name.replace(NUMBER_SUFFIX, '');
 
-function merge(siblings: readonly FlameNode[]): FlameNode[] {
+function mergeSiblings(siblings: readonly FlameNode[]): FlameNode[] {
   const kinds = group(siblings, kindOf);
-  return [...kinds].map(([kind, alike]) => (alike.length === 1 ? alike[0]! : together(kind, alike)));
+  return [...kinds].map(([kind, nodes]) => (nodes.length === 1 ? nodes[0]! : mergeNodes(kind, nodes)));
 }
 
-function together(kind: string, alike: readonly FlameNode[]): FlameNode {
-  const heaviest = alike.reduce((most, node) => (node.value > most.value ? node : most));
-  const names = new Set(alike.map(({ name }) => name)).size;
-  const first = alike.reduce((least, node) => Math.min(least, node.first ?? Infinity), Infinity);
-  const all = {
+function mergeNodes(kind: string, nodes: readonly FlameNode[]): FlameNode {
+  const heaviest = nodes.reduce((max, node) => (node.value > max.value ? node : max));
+  const nameCount = new Set(nodes.map(({ name }) => name)).size;
+  const first = nodes.reduce((min, node) => Math.min(min, node.first ?? Infinity), Infinity);
+  const merged = {
     ...heaviest,
     first,
-    value: alike.reduce((sum, node) => sum + node.value, 0),
-    children: alike.flatMap(node => node.children),
+    value: nodes.reduce((sum, node) => sum + node.value, 0),
+    children: nodes.flatMap(node => node.children),
   };
-  return names > 1 ? { ...all, name: `${names} × ${kind}`, note: `the heaviest is ${heaviest.name}` } : all;
+  return nameCount > 1
+    ? { ...merged, name: `${nameCount} × ${kind}`, note: `the heaviest is ${heaviest.name}` }
+    : merged;
 }

@@ -1,18 +1,18 @@
-// Where each node of a flame graph lies.
+// Positions of the boxes of a flame graph, and how the arrow keys move between them.
 
 export interface FlameNode {
   name: string;
   value: number;
   children: FlameNode[];
-  /** Said after the time when the node is pointed at. */
+  /** Shown after the time when the pointer is on the node. */
   note?: string;
-  /** Where it is not that of the graph. */
+  /** The color, where it differs from that of the graph. */
   color?: string;
-  /** When it was first called, null if that is not known; only the order counts. */
+  /** Time of the first call, for sorting only; null if it is unknown. */
   first?: number | null;
   /** A frame of an installed package. */
   library?: boolean;
-  /** What the owner of the graph wants to find again. */
+  /** Data that the owner of the graph attaches. */
   data?: unknown;
 }
 
@@ -21,18 +21,19 @@ export interface Box {
   x: number;
   width: number;
   depth: number;
-  /** The nodes from below the root down to this one. */
+  /** The nodes from a child of the root down to this one. */
   path: FlameNode[];
-  /** A caller of what is zoomed to. */
-  above: boolean;
+  /** Whether the node is a caller of the zoomed node. */
+  isCaller: boolean;
 }
 
-const NARROWEST = 0.6;
+/** Width of the narrowest box drawn, px. */
+const MIN_BOX_WIDTH = 0.6;
 /** Height of a row, px. */
-export const LINE = 20;
+export const ROW_HEIGHT = 20;
 
-/** Boxes of what is zoomed to and all below it, with its callers above at full width; level by level. */
-export function layout(zoomed: FlameNode, trail: FlameNode[], width: number): Box[] {
+/** Return the boxes of the zoomed node and its descendants level by level, below its callers at full width. */
+export function layOutBoxes(zoomed: FlameNode, trail: FlameNode[], width: number): Box[] {
   const callers = trail.slice(0, -1);
   const boxes: Box[] = callers.map((node, depth) => ({
     node,
@@ -40,20 +41,20 @@ export function layout(zoomed: FlameNode, trail: FlameNode[], width: number): Bo
     width,
     depth,
     path: callers.slice(0, depth + 1),
-    above: true,
+    isCaller: true,
   }));
   if (width <= 0) {
     return boxes;
   }
-  let level: Box[] = [{ node: zoomed, x: 0, width, depth: callers.length, path: trail, above: false }];
+  let level: Box[] = [{ node: zoomed, x: 0, width, depth: callers.length, path: trail, isCaller: false }];
   while (level.length > 0) {
     boxes.push(...level);
-    level = level.flatMap(below);
+    level = level.flatMap(childBoxes);
   }
   return boxes;
 }
 
-function below({ node, x, width, depth, path }: Box): Box[] {
+function childBoxes({ node, x, width, depth, path }: Box): Box[] {
   if (node.value <= 0) {
     return [];
   }
@@ -61,14 +62,14 @@ function below({ node, x, width, depth, path }: Box): Box[] {
   let left = x;
   for (const child of node.children) {
     const size = (width * child.value) / node.value;
-    if (size >= NARROWEST) {
+    if (size >= MIN_BOX_WIDTH) {
       children.push({
         node: child,
         x: left,
         width: size,
         depth: depth + 1,
         path: [...path, child],
-        above: false,
+        isCaller: false,
       });
     }
     left += size;
@@ -78,41 +79,41 @@ function below({ node, x, width, depth, path }: Box): Box[] {
 
 const EPSILON = 1e-6;
 
-const holds = (outer: Box, inner: Box): boolean =>
+const isParentOf = (outer: Box, inner: Box): boolean =>
   outer.depth === inner.depth - 1 &&
   outer.x <= inner.x + EPSILON &&
   inner.x + inner.width <= outer.x + outer.width + EPSILON;
 
-export interface Relatives {
+interface Relatives {
   parent: Box | undefined;
-  /** With the box itself, from left to right. */
+  /** From left to right, including the box itself. */
   siblings: Box[];
   children: Box[];
 }
 
-/** The boxes around one, as they are drawn. */
-export function relatives(boxes: readonly Box[], box: Box): Relatives {
-  const parent = boxes.find(other => holds(other, box));
+/** Return the drawn parent, siblings, and children of a box. */
+export function findRelatives(boxes: readonly Box[], box: Box): Relatives {
+  const parent = boxes.find(other => isParentOf(other, box));
   return {
     parent,
-    siblings: parent ? boxes.filter(other => holds(parent, other)) : [box],
-    children: boxes.filter(other => holds(box, other)),
+    siblings: parent ? boxes.filter(other => isParentOf(parent, other)) : [box],
+    children: boxes.filter(other => isParentOf(box, other)),
   };
 }
 
-/** Where a key leads from a box: up to the parent, down to the first child, sideways among the siblings. */
-export function target(boxes: readonly Box[], box: Box, key: string): Box | undefined {
-  const { parent, siblings, children } = relatives(boxes, box);
-  const place = siblings.indexOf(box);
+/** Return the box that a key moves to: up to the parent, down to the first child, sideways among siblings. */
+export function moveTarget(boxes: readonly Box[], box: Box, key: string): Box | undefined {
+  const { parent, siblings, children } = findRelatives(boxes, box);
+  const position = siblings.indexOf(box);
   switch (key) {
     case 'ArrowUp':
       return parent;
     case 'ArrowDown':
       return children[0];
     case 'ArrowLeft':
-      return siblings[place - 1];
+      return siblings[position - 1];
     case 'ArrowRight':
-      return siblings[place + 1];
+      return siblings[position + 1];
     case 'Home':
       return siblings[0];
     case 'End':
