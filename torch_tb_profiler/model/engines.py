@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.model.devices import device_of
-from torch_tb_profiler.model.kinds import Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.devices import device_ids
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived
 from torch_tb_profiler.model.vendors.gaudi import thread_engines
 
@@ -39,15 +39,15 @@ class EngineExecutions(msgspec.Struct, frozen=True):
 def engine_executions(trace: Trace) -> EngineExecutions:
     """Group kernels of one name, recipe and class of engines that overlap, with at most one on each engine."""
     number = np.full(len(trace), NO_CODE, np.int64)
-    length = ends(trace) - trace.events.start
-    kernels = of_kind(trace, Kind.KERNEL)
+    length = event_ends(trace) - trace.events.start
+    kernels = rows_of_kind(trace, Kind.KERNEL)
     number[kernels] = np.arange(len(kernels))
     engine = thread_engines(trace)[trace.events.thread[kernels]]
     rows = kernels[engine >= 0]
     if len(rows):
-        start, end = trace.events.start[rows], ends(trace)[rows]
+        start, end = trace.events.start[rows], event_ends(trace)[rows]
         texts = [trace.arg_codes(key, rows)[0] for key in _KEYS]
-        keys: list[npt.NDArray[np.integer[Any]]] = [device_of(trace)[rows], engine[engine >= 0], *texts]
+        keys: list[npt.NDArray[np.integer[Any]]] = [device_ids(trace)[rows], engine[engine >= 0], *texts]
         keys.append(trace.events.name[rows])
         order = np.lexsort((start, *keys))
         same_key = np.ones(len(rows), np.bool_)
@@ -85,14 +85,14 @@ def call_durations(trace: Trace, rows: Int32) -> Int64:
     """Return int64[k] ns: the length of the execution of each kernel in `rows`; other events have their own."""
     if (thread_engines(trace) >= 0).any():
         return engine_executions(trace).length[rows]
-    return (ends(trace) - trace.events.start)[rows]
+    return (event_ends(trace) - trace.events.start)[rows]
 
 
 def deduplicate_executions(trace: Trace, rows: Int32) -> Int32:
     """Drop from `rows` (ascending) the kernels that aren't the first of their execution; keep all other events."""
     if not (thread_engines(trace) >= 0).any():
         return rows
-    is_kernel = kinds(trace)[rows] == Kind.KERNEL
+    is_kernel = event_kinds(trace)[rows] == Kind.KERNEL
     _, first = np.unique(engine_executions(trace).number[rows[is_kernel]], return_index=True)
     remaining: Int32 = np.sort(np.concatenate([rows[is_kernel][first], rows[~is_kernel]]))
     return remaining

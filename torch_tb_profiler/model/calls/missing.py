@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, names_of_kind, rows_of_kind
-from torch_tb_profiler.model.trace import ROCPROF, Trace
+from torch_tb_profiler.model.trace import ROCPROF, Trace, derived
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 
 NO_DEVICE_REASON = "kernels were launched, but the profiler did not record the device"

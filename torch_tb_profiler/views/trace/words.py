@@ -13,7 +13,8 @@ from torch_tb_profiler.model.kinds import Kind
 from torch_tb_profiler.model.trace import ClockKind, Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.causes import SPOKEN
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, spoken_name, text
+from torch_tb_profiler.views._shared.names import spoken_name
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.trace.payload import TraceCounts
 
 NO_TIME = "no event of this trace has a time (`ts`), so nothing can be placed on a timeline"
