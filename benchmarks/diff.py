@@ -22,9 +22,8 @@ import numpy as np
 from torch_tb_profiler.analyses.diff.logical_tree import logical_tree
 from torch_tb_profiler.analyses.diff.tree_alignment import align
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.calls.operators import operators
-from torch_tb_profiler.model.pair import TracePair
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Events, Thread, Trace
+from torch_tb_profiler.model.operators import operators
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Events, Thread, Trace, TracePair
 from torch_tb_profiler.views.diff import build as diff
 from torch_tb_profiler.views.diff.build import build_part
 from torch_tb_profiler.views.diff.payload import DiffParams, DiffPartParams

@@ -1,4 +1,4 @@
-// The call tree of a trace's slices, what model/calls/calltree.py and enclosing.py say in Python: thread by thread, by
+// The call tree of a trace's slices, what model/calls/calltree.py says in Python: thread by thread, by
 // a stack of those that are open. Whatever the times are, only the arrays are touched: times are compared, never added.
 #ifndef TREE_H
 #define TREE_H

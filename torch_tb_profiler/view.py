@@ -26,8 +26,7 @@ from torch_tb_profiler.base.memo import Memo
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from torch_tb_profiler.model.pair import TracePair
-    from torch_tb_profiler.model.trace import ClockKind, Trace
+    from torch_tb_profiler.model.trace import ClockKind, Trace, TracePair
 
 P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")

@@ -11,8 +11,7 @@ import pytest
 import torch_tb_profiler as ttp
 from tests.support.page import training
 from torch_tb_profiler.base import html
-from torch_tb_profiler.base.text import replace_unprintable
-from torch_tb_profiler.base.units import format_bytes
+from torch_tb_profiler.base.format import format_bytes, replace_unprintable
 
 HOSTILE = "<script>alert(1)</script> ' \" & $x$ \x1b[2J"
 

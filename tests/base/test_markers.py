@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.diff.logical_tree import logical_tree
 from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.base.markers import is_data_loading, is_optimizer, is_step, is_training_mark, step_number
-from torch_tb_profiler.model.calls.operators import operators
+from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.phases import PHASES, event_phases
 
 LOADERS = ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "enumerate(DataPipe)#Mapper")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from torch_tb_profiler.base.median import median
+from torch_tb_profiler.base.arrays import median
 
 
 @pytest.mark.parametrize("count", range(1, 12))

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_tb_profiler.base.text import natural_sort_key, replace_unprintable, shorten_middle
+from torch_tb_profiler.base.format import natural_sort_key, replace_unprintable, shorten_middle
 
 
 def test_a_long_name_loses_its_middle() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.base.units import (
+from torch_tb_profiler.base.format import (
     format_bytes,
     format_duration,
     format_number,

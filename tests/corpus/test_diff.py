@@ -10,8 +10,7 @@ import pytest
 
 from tests.corpus import real_traces
 from tests.support.diffs import values
-from torch_tb_profiler.model.pair import TracePair
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import Trace, TracePair
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.diff.build import TAB, build, build_part
 from torch_tb_profiler.views.diff.payload import DiffParams, DiffPartParams, DiffPayload

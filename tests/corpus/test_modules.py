@@ -14,7 +14,7 @@ import pytest
 from tests.corpus import real_traces
 from torch_tb_profiler.analyses.modules.times import module_times
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
-from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.module_parts import FlameParams, build_flame

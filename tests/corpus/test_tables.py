@@ -16,8 +16,8 @@ import pytest
 from tests.corpus import real_traces
 from torch_tb_profiler.base.intervals import merge, total
 from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.kernels import build as kernels_view
 from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams

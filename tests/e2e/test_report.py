@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.page.places import choose
 from tests.report.test_report import answers, embedded
 from tests.support.page import SCRIPT, NewPage
-from torch_tb_profiler.base.units import format_duration
+from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.cli.report import MAX_BYTES
 from torch_tb_profiler.views import SLUGS

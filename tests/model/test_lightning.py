@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.modules.lightning import has_lightning_marks, lightning_hooks, lightning_modules
+from torch_tb_profiler.model.lightning import has_lightning_marks, lightning_hooks, lightning_modules
 
 
 @pytest.mark.parametrize(

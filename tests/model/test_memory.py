@@ -10,9 +10,9 @@ import pytest
 from tests.support.memory_events import memory
 from tests.support.traces import draw, read
 from torch_tb_profiler.ingest import read_trace
-from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.memory.blocks import BLOCK_STATES, has_addresses, memory_blocks
 from torch_tb_profiler.model.memory.events import add_mapped_memory, memory_names, memory_operators, memory_records
+from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.trace import ABSENT, Trace
 
 CALLS = """

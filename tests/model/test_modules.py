@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.modules.modules import module_calls, modules
+from torch_tb_profiler.model.modules import module_calls, modules
 from torch_tb_profiler.model.trace import Trace
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.names import process_and_thread_names
+from torch_tb_profiler.model.thread_names import process_and_thread_names
 
 
 def metadata(what: str, **args: Any) -> dict[str, Any]:

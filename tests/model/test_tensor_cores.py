@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.tensor_cores import TC_NO, TC_UNKNOWN, TC_YES, tensor_core_verdict, uses_tensor_cores
+from torch_tb_profiler.model.kernels.tensor_cores import (
+    TC_NO,
+    TC_UNKNOWN,
+    TC_YES,
+    tensor_core_verdict,
+    uses_tensor_cores,
+)
 
 HOSTS = {
     "CUDA": "host cuda_runtime cudaLaunchKernel 0 1",

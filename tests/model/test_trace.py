@@ -8,7 +8,8 @@ import numpy as np
 
 from tests.support.traces import draw
 from tests.support.waiting import PATIENCE
-from torch_tb_profiler.model.trace import NO_CODE, Trace, derived, name_mask, seed_derived
+from torch_tb_profiler.base.memo import derived, seed_derived
+from torch_tb_profiler.model.trace import NO_CODE, Trace, name_mask
 
 
 def test_requests_at_the_same_time_compute_a_derived_table_once() -> None:

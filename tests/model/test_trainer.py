@@ -15,7 +15,7 @@ from torch_tb_profiler.model.kinds import slice_mask
 from torch_tb_profiler.model.phases import PHASES, event_phases
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.trainer.events import loading_per_batch
+from torch_tb_profiler.model.trainer import loading_per_batch
 
 BATCHES = (Batch(60, 20, 15, 40), Batch(10, 5, 6, 12), Batch(33, 7, 8, 21))
 

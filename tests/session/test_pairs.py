@@ -14,7 +14,7 @@ from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.pair import TracePair
+from torch_tb_profiler.model.trace import TracePair
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.session.targets import RequestedNames, Target
 from torch_tb_profiler.view import NoParams, PairView, Tab

@@ -15,9 +15,10 @@ from tests.support.traces import document
 from tests.support.views import add_tab
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import NotFoundError, UndecidedError, UsageError
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache.cache import append_checksum
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.session.cache.packed import pack
 from torch_tb_profiler.session.loading import Loader

@@ -12,7 +12,7 @@ import torch_tb_profiler as ttp
 from tests.support.jobs import Job, ddp
 from tests.support.traces import document
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.units import format_ratio
+from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.summary import MAX_BYTES, VERSION, Summary, as_json, as_markdown, schema
 

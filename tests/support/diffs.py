@@ -9,8 +9,7 @@ import msgspec
 import numpy as np
 
 from tests.support.recordings import Op
-from torch_tb_profiler.model.pair import TracePair
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import Trace, TracePair
 from torch_tb_profiler.views.diff.build import build, build_part
 from torch_tb_profiler.views.diff.payload import DiffLevel, DiffParams, DiffPart, DiffPartParams, DiffPayload
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.units import parse_bytes, parse_duration
+from torch_tb_profiler.base.format import parse_bytes, parse_duration
 from torch_tb_profiler.model.trace import Float64
 
 _FIGURE = re.compile(r"(?<![\w.,])(\d[\d,]*(?:\.(\d+))?) (ns|µs|ms|s|B|KiB|MiB|GiB)\b")

@@ -12,9 +12,8 @@ import msgspec
 from tests.corpus import real_traces
 from tests.support.jobs import ready_member
 from tests.views.figures import numbers, unheld
-from torch_tb_profiler.model.pair import TracePair
 from torch_tb_profiler.model.ranks import trace_rank
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import Trace, TracePair
 from torch_tb_profiler.view import Members, NoParams, RunView, Tab, TraceView
 from torch_tb_profiler.views import all_tabs
 from torch_tb_profiler.views._shared.text import Phrase, plain

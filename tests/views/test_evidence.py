@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl
 import pytest
 
 from torch_tb_profiler.base.errors import NotFoundError, UndecidedError
+from torch_tb_profiler.base.format import format_bytes, format_duration
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.base.units import format_bytes, format_duration
 from torch_tb_profiler.session import Session, open_session
 from torch_tb_profiler.views import SLUGS
 

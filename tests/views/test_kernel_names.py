@@ -9,9 +9,13 @@ from typing import Any
 from tests.support.payloads import GOLDEN, RAW_NAME
 from tests.support.traces import draw
 from tests.support.views import ask
-from torch_tb_profiler.model.families import display_name, short_kernel_names, short_kernel_names_of_pair
-from torch_tb_profiler.model.kernels.short_names import MAX_SHORT_NAME_LENGTH
-from torch_tb_profiler.model.pair import TracePair
+from torch_tb_profiler.model.kernels.short_names import (
+    MAX_SHORT_NAME_LENGTH,
+    display_name,
+    short_kernel_names,
+    short_kernel_names_of_pair,
+)
+from torch_tb_profiler.model.trace import TracePair
 
 SHORT = "GEMM bf16 128x128 nn, CUTLASS sm80, align8"
 _IDENTIFIERS = ("target", "link", "kernel_name")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.views.figures import numbers, unheld
 from tests.views.sentences import Row, read_table, sentences
-from torch_tb_profiler.base.units import parse_duration
+from torch_tb_profiler.base.format import parse_duration
 
 NOUNS = "step|kernel|call|operator|collective|allocation|rank|slice|module|copy|trace|recording|worker|launch"
 

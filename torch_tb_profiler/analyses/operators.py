@@ -21,25 +21,14 @@ from torch_tb_profiler.analyses.shared.grouping import (
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.markers import is_step
-from torch_tb_profiler.model.calls.calltree import build_call_tree
-from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.calltree import build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.calls.operators import Operators, operators
-from torch_tb_profiler.model.families import family_codes, family_mask
-from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes, family_mask
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
-from torch_tb_profiler.model.modules.modules import modules
-from torch_tb_profiler.model.trace import (
-    NO_CODE,
-    Bool,
-    Float64,
-    Int32,
-    Int64,
-    Trace,
-    derived,
-    distinct_codes,
-    name_mask,
-)
+from torch_tb_profiler.model.modules import modules
+from torch_tb_profiler.model.operators import Operators, operators
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace, distinct_codes, name_mask
 
 GroupBy = Literal["name", "shape", "signature", "module", "annotation"]
 """name; name + input shapes; name + shapes, dtypes and strides; name + nn.Module; name + annotation around it."""

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from torch_tb_profiler.base.cells import format_cell
-from torch_tb_profiler.base.text import replace_unprintable, shorten_middle
+from torch_tb_profiler.base.format import format_cell, replace_unprintable, shorten_middle
 
 MAX_ROWS = 20
 

@@ -1,14 +1,20 @@
-"""What was derived from an immutable value, kept beside it."""
+"""Derived tables, cached beside the immutable value that they were derived from."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import wraps
+from inspect import signature
 from threading import Lock, RLock
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+M = TypeVar("M", bound="Memoized")
 
 
 class Memo(dict[Hashable, Any]):
-    """Tables derived from one trace, by name and arguments. They stay in their process: a copy has none."""
+    """A cache of tables by name and arguments. It stays in its process: a pickled copy is empty."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -16,13 +22,58 @@ class Memo(dict[Hashable, Any]):
         self._locks: dict[Hashable, Any] = {}
 
     def lock_of(self, key: Hashable) -> Any:
-        """Whoever derives a table holds its lock, and those of the tables that it rests on while they are derived.
+        """Return the lock to hold while the table `key` is derived.
 
-        Each has its own, so that what is asked now does not wait for what is derived behind a tab. Nobody waits
-        for ever: tables do not rest on each other in a circle.
+        Each table has its own lock, so that a request doesn't wait for what is prefetched. A thread also holds the
+        locks of the tables that its table is derived from; these form no cycle, so there is no deadlock.
         """
         with self._guard:
             return self._locks.setdefault(key, RLock())
 
     def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
         return Memo, ()
+
+
+class Memoized(Protocol):
+    """An immutable value with a memo: a trace, the members of a run."""
+
+    @property
+    def _memo(self) -> Memo: ...
+
+
+def derived(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P], T]:
+    """Cache the table that `function` derives from a trace in the trace's memo.
+
+        @derived
+        def lanes_of(trace: Trace, python: bool) -> Lanes: ...
+
+    There is one table per combination of the further arguments, which must be hashable. If several threads ask at
+    once, the first computes and the others wait for it.
+    """
+    name, further = _table_name(function), signature(function).parameters
+    defaults = [(parameter.name, parameter.default) for parameter in list(further.values())[1:]]
+
+    @wraps(function)
+    def memoized(trace: M, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        # An argument left to its default has the same key as one given with that value.
+        rest = (kwargs.get(parameter, default) for parameter, default in defaults[len(args) :])
+        memo, key = trace._memo, (name, *args, *rest)
+        if key not in memo:
+            with memo.lock_of(key):
+                if key not in memo:
+                    memo[key] = function(trace, *args, **kwargs)
+        return memo[key]  # type: ignore[no-any-return]
+
+    return memoized
+
+
+def seed_derived(trace: Memoized, table: Callable[..., T], *args: Hashable, value: T) -> None:
+    """Put a table that another process derived into the memo, unless it has been derived here already.
+
+    `args` are all further arguments of `table`, in order.
+    """
+    trace._memo.setdefault((_table_name(table), *args), value)
+
+
+def _table_name(table: Any) -> str:
+    return f"{table.__module__}.{table.__qualname__}"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from torch_tb_profiler.base.arrow_texts import ArrowTexts, build_text_array
+from torch_tb_profiler.base.arrays import ArrowTexts, build_text_array
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.trace import ArgColumn, Events, Thread, Trace
 

@@ -7,7 +7,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from torch_tb_profiler.base.units import format_bytes
+from torch_tb_profiler.base.format import format_bytes
 from torch_tb_profiler.cli._command import OK, PATH, Command, add_path, add_selection, selection
 from torch_tb_profiler.cli._files import save
 from torch_tb_profiler.cli._session import open_session, run_name, wait_for_answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from torch_tb_profiler.base.units import parse_duration
+from torch_tb_profiler.base.format import parse_duration
 from torch_tb_profiler.cli._command import OK, Command, add_path, add_selection, selection
 from torch_tb_profiler.cli._files import save
 from torch_tb_profiler.cli._session import open_session, wait_for_answer

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from torch_tb_profiler.base.text import natural_sort_key
+from torch_tb_profiler.base.format import natural_sort_key
 from torch_tb_profiler.discovery.ascend import AscendFolders
 from torch_tb_profiler.discovery.beside import files_beside
 from torch_tb_profiler.discovery.catalog import ListedFile, MemoryFile, OtherFiles, Run, Span, Worker

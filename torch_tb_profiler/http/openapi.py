@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from torch_tb_profiler.base.cut import ExcerptRange
-from torch_tb_profiler.base.schema import clean_description
+from torch_tb_profiler.analyses.timeline import ExcerptRange
 from torch_tb_profiler.http import bodies
 from torch_tb_profiler.http.query import SELECTORS
 from torch_tb_profiler.http.routes import ROUTES
+from torch_tb_profiler.summary.schema import clean_description
 from torch_tb_profiler.view import OF_PAIR, NoParams, PairView
 from torch_tb_profiler.views import all_views
 

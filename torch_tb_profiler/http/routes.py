@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from torch_tb_profiler.base.cut import ExcerptRange
+from torch_tb_profiler.analyses.timeline import ExcerptRange
 from torch_tb_profiler.discovery import Catalog, Span
 from torch_tb_profiler.http import bodies
 from torch_tb_profiler.http.query import SELECTORS, Query

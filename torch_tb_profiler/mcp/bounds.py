@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.base.text import shorten_middle
+from torch_tb_profiler.base.format import shorten_middle
 
 MAX_BYTES = 20_000
 """Of the UTF-8 of an answer."""

@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from torch_tb_profiler.base.errors import ProfilerError
-from torch_tb_profiler.base.text import shorten_middle
+from torch_tb_profiler.base.format import shorten_middle
 from torch_tb_profiler.mcp.tools import Tools
 
 NAME = "torch-tb-profiler"

@@ -8,7 +8,7 @@ from typing import Any
 from torch_tb_profiler.api.listing import listing
 from torch_tb_profiler.api.log import Log
 from torch_tb_profiler.api.tables import without_links
-from torch_tb_profiler.base.units import parse_duration
+from torch_tb_profiler.base.format import parse_duration
 from torch_tb_profiler.mcp.bounds import as_text
 from torch_tb_profiler.session import Session
 from torch_tb_profiler.session.state import POLL_SECONDS, wait_for_answer

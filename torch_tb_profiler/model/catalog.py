@@ -1,4 +1,4 @@
-"""Accelerators as a data base describes them, and operators as a user does."""
+"""Device peak rates and operator models: the schema of `devices.toml` and of the user's own file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ PositiveCount = Annotated[int, msgspec.Meta(gt=0)]
 
 
 class DeviceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A device as `devices.toml` describes it; rates in TFLOP/s and 10^9 bytes/s, dense, at the boost clock.
+    """A device in `devices.toml`; rates in TFLOP/s and 10^9 bytes/s, dense, at the boost clock.
 
-    checked  figures that another source than `source` confirms: types, "hbm", "link"
+    checked  figures that a second source confirms: number types, "hbm", "link"
     """
 
     name: str
@@ -34,10 +34,10 @@ class DeviceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OperatorModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The work of an operator as a user writes it: formulas of its inputs (`base.formulas`).
+    """The work of one call of an operator, as formulas of its inputs (`base.formulas`).
 
-    unit   what does the arithmetic: Tensor (matrix) cores or the vector units
-    flops, bytes  of one call; "" is unknown
+    unit          Tensor (matrix) cores or vector units
+    flops, bytes  formulas; "" is unknown
     """
 
     name: str
@@ -47,9 +47,9 @@ class OperatorModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Catalog(msgspec.Struct, frozen=True):
-    """Entries in the order in which they are tried; `note`: why those of the user's file are not among them.
+    """Devices, in the order in which they are tried, and the user's operator models, with distinct names.
 
-    operator  the user's models, each of another name
+    note  why the user's file could not be used, if so
     """
 
     device: tuple[DeviceEntry, ...] = ()
@@ -58,4 +58,4 @@ class Catalog(msgspec.Struct, frozen=True):
 
 
 EMPTY_CATALOG = Catalog()
-"""What a user who has no file says."""
+"""The catalog of a user without a file."""

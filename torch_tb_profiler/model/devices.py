@@ -1,23 +1,23 @@
-"""The accelerators of a trace: which did work, what they are."""
+"""The accelerators of a trace, and what their kernels and copies record: device, stream, bytes, metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, names_of_kind, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
 
 class DeviceInfo(msgspec.Struct, frozen=True):
-    """One device that did work; None where the file does not say.
+    """A device that did work; None where the file doesn't say.
 
-    Of an Intel GPU the file counts vector engines (`maxComputeUnits`), several of which make one core: they are no
-    multiprocessors.
+    Intel's `maxComputeUnits` counts vector engines, several to a core, so it isn't used for `multiprocessors`.
     """
 
     id: int
@@ -30,48 +30,51 @@ class DeviceInfo(msgspec.Struct, frozen=True):
 
 @derived
 def device_ids(trace: Trace) -> Int64:
-    """int64[n]: device id of every event: arg `device`, else by the pid of device work; ABSENT elsewhere."""
+    """Return the device of every event, int64[n]: argument `device`, else the pid of device work, else ABSENT."""
     device = trace.arg_int("device")
     rows = rows_of_kind(trace, *DEVICE_KINDS)
     known = ascend.device_numbers(trace)[trace.events.thread]
     device[known != ABSENT] = known[known != ABSENT]
     missing = rows[device[rows] == ABSENT]
     if len(missing):
-        pids = np.array([_number(thread.pid) for thread in trace.threads] + [int(ABSENT)], np.int64)
+        pids = np.array([_number_in(thread.pid) for thread in trace.threads] + [int(ABSENT)], np.int64)
         device[missing] = pids[trace.events.thread[missing]]
     return device
 
 
 @derived
 def stream_ids(trace: Trace) -> Int64:
-    """int64[n]: stream of device work: arg `stream`, else the tid; ABSENT elsewhere. Stream 0 is valid."""
+    """Return the stream of device work, int64[n]: argument `stream`, else the tid; ABSENT for other events.
+
+    0 is a valid stream.
+    """
     stream = trace.arg_int("stream")
     rows = rows_of_kind(trace, *DEVICE_KINDS)
     missing = rows[stream[rows] == ABSENT]
     if len(missing):
-        tids = np.array([_number(thread.tid) for thread in trace.threads] + [int(ABSENT)], np.int64)
+        tids = np.array([_number_in(thread.tid) for thread in trace.threads] + [int(ABSENT)], np.int64)
         stream[missing] = tids[trace.events.thread[missing]]
     return stream
 
 
-def _number(value: int | str | None) -> int:
+def _number_in(value: int | str | None) -> int:
     if isinstance(value, int):
         return value if abs(value) < 2**63 else int(ABSENT)
     digits = "".join(c for c in value or "" if c.isdigit())
     return int(digits) if digits and len(digits) < 19 else int(ABSENT)
 
 
-_OWN_NAMES = frozenset(("XPU", "HPU", "NPU", "MTIA", "MPS", "MAIA", "XLA", "IPU"))
+_NAMED_KINDS = frozenset(("XPU", "HPU", "NPU", "MTIA", "MPS", "MAIA", "XLA", "IPU"))
 
 
 def device_name(kind: str, id: int | str) -> str:
-    """What a device is called wherever people read it: "GPU 0", "HPU 1"; `kind` as in `device_kind`."""
-    return f"{kind if kind in _OWN_NAMES else 'GPU'} {id}"
+    """Return the name that people read, such as "GPU 0" or "HPU 1", for a `kind` of `device_kind`."""
+    return f"{kind if kind in _NAMED_KINDS else 'GPU'} {id}"
 
 
 @derived
 def devices(trace: Trace) -> tuple[DeviceInfo, ...]:
-    """Devices with work in this trace, by id; properties are found by `id`, not by position."""
+    """Return the devices with work in this trace, by id."""
     rows = rows_of_kind(trace, *DEVICE_KINDS)
     used = device_ids(trace)[rows]
     kind = device_kind(trace)
@@ -80,15 +83,16 @@ def devices(trace: Trace) -> tuple[DeviceInfo, ...]:
 
 
 def describe_device(trace: Trace, id: int) -> DeviceInfo | None:
-    """What the file says of a device, whether it worked or not: of the card with this id, else of all if alike.
+    """Return what the file says about device `id`, with or without work; if it has no such id, about all if equal.
 
-    (Where a process sees some cards only, its allocator numbers them from 0 and the file as the machine does.)
+    A process that sees only some of a machine's devices numbers them from 0 in its allocator, while the file
+    numbers them as the machine does.
     """
     kind, properties = device_kind(trace), _properties(trace.metadata)
     if id in properties:
         return _describe(id, kind, properties[id])
-    alike = {_describe(id, kind, entry) for entry in properties.values()}
-    return alike.pop() if len(alike) == 1 else None
+    distinct = {_describe(id, kind, entry) for entry in properties.values()}
+    return distinct.pop() if len(distinct) == 1 else None
 
 
 def _properties(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
@@ -126,9 +130,15 @@ def _positive(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
+_VENDOR_CATEGORIES = {
+    "xpu_runtime", "xpu_driver", "xpu_sync", "mtia_runtime", "mtia_ccp_events", "mtia_insight",
+    "mtia_counters", "hpu_op", "glow_runtime",
+}  # fmt: skip
+
+
 @derived
 def device_kind(trace: Trace) -> str:
-    """CUDA, ROCm, XPU, HPU, NPU, MTIA or other; from categories, metadata, processes and names of calls."""
+    """Return CUDA, ROCm, XPU, HPU, NPU, MTIA, or other, from categories, metadata, processes, and call names."""
     categories = {text.lower() for text in trace.strings}
     for prefix, kind in (("xpu_", "XPU"), ("mtia_", "MTIA"), ("hpu_", "HPU"), ("glow_", "MTIA")):
         if any(text.startswith(prefix) for text in categories & _VENDOR_CATEGORIES):
@@ -149,7 +159,31 @@ def device_kind(trace: Trace) -> str:
     return "other"
 
 
-_VENDOR_CATEGORIES = {
-    "xpu_runtime", "xpu_driver", "xpu_sync", "mtia_runtime", "mtia_ccp_events", "mtia_insight",
-    "mtia_counters", "hpu_op", "glow_runtime",
-}  # fmt: skip
+def moved_bytes(trace: Trace, rows: Int32) -> Int64:
+    """Return the bytes of copies and memsets, int64[k]: argument `bytes`, or `size` on MTIA, or ABSENT."""
+    size = trace.arg_int("bytes", rows)
+    return np.where(size == ABSENT, trace.arg_int("size", rows), size)
+
+
+def copy_directions(trace: Trace, rows: Int32) -> tuple[Int32, Sequence[str]]:
+    """Return the argument `direction` ("DEVICE_TO_HOST") of MTIA's copies as codes, int32[k], and their texts.
+
+    CUDA, ROCm, and XPU spell the direction in the copy's name instead.
+    """
+    return trace.arg_codes("direction", rows)
+
+
+@derived
+def kernel_metric_rows(trace: Trace) -> dict[int, int]:
+    """Return the row of the slice with a kernel's hardware metrics, by the row of the kernel.
+
+    Intel's scope profiler records the metrics in a slice of their own, with the kernel's `kernel_id`.
+    """
+    rows = rows_of_kind(trace, Kind.METRICS)
+    if len(rows) == 0:
+        return {}
+    slices = dict(zip(trace.arg_int("kernel_id", rows).tolist(), rows.tolist(), strict=True))
+    slices.pop(int(ABSENT), None)
+    kernels = rows_of_kind(trace, Kind.KERNEL)
+    ids = trace.arg_int("kernel_id", kernels).tolist()
+    return {row: slices[id] for row, id in zip(kernels.tolist(), ids, strict=True) if id in slices}

@@ -15,9 +15,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
 from torch_tb_profiler.model.vendors.gaudi import thread_engines
 
 _KEYS = ("recipeId", "recipeName", "EventName")

@@ -1,4 +1,4 @@
-"""What was skipped, repaired or doubtful in a trace: kind, count, first offset."""
+"""Notes on what was skipped, repaired, or doubtful in a file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TRUNCATED = frozenset(("truncated", "gzip_damaged"))
 
 
 class HealthNote(msgspec.Struct, frozen=True):
-    """One kind of finding.
+    """One kind of finding in a file.
 
-    `count` is how many times it was met; `first_offset` the byte offset of the first one in the
-    decompressed file (None where there is no place to name).
+    count         how often it was found
+    first_offset  byte offset of the first one in the decompressed file; None if it has no place
     """
 
     kind: str
@@ -29,7 +29,7 @@ class HealthNote(msgspec.Struct, frozen=True):
 
 @dataclass
 class HealthLog:
-    """Collects findings while a file is read; equal kinds are counted together."""
+    """Collects notes while a file is read, one for each kind."""
 
     _notes: dict[str, HealthNote] = field(default_factory=dict)
 
@@ -60,5 +60,5 @@ class HealthLog:
 
 
 def is_truncated(notes: Iterable[HealthNote]) -> bool:
-    """The file ends before the recording does; as a rule what is missing is the work of the devices."""
+    """Return whether the file is truncated; device work is usually written last, so it is then missing."""
     return any(note.kind in _TRUNCATED for note in notes)

@@ -1,4 +1,4 @@
-"""What an event is: categories of every generation and vendor, as data."""
+"""The kind of every event, from the categories of all producers and vendors."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.markers import is_composer_event, is_lightning_mark
-from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived, distinct_codes, name_mask
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, distinct_codes, name_mask
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
 
 class Kind(IntEnum):
-    """The role of an event, inferred from its category."""
+    """The kind of an event, inferred from its category."""
 
     UNKNOWN = 0
     CPU_OP = 1
@@ -73,21 +74,21 @@ _BY_NAME: tuple[tuple[str, tuple[str, ...], Kind], ...] = (
     ("mtia_ccp_events", ("dma_",), Kind.MEMCPY),
     ("kernel", ("metrics: ",), Kind.METRICS),
 )
-"""(category, what a name in it begins with, kind): where a device files more than one kind under one category.
+"""(category, prefixes of names, kind) where one category holds several kinds.
 
-An MTIA card reports its waits and its DMA beside its kernels. Intel's scope profiler repeats every kernel, one
-nanosecond longer at both ends, to carry its hardware metrics: no work of its own.
+MTIA reports waits and DMA beside kernels. Intel's scope profiler repeats every kernel, one nanosecond longer at
+both ends, to carry its hardware metrics; the copy is no work.
 """
 
 HOST_KINDS = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)
-"""Kinds that take their place in the host's call tree."""
+"""Kinds of slices in the host's call tree."""
 
 DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
-"""Kinds that are work of a device."""
+"""Kinds of device work."""
 
-_OF_ENGINE = np.full(len(gaudi.ENGINE_NAMES), Kind.UNKNOWN, np.int8)
-_OF_ENGINE[[gaudi.MME, gaudi.TPC, gaudi.NIC]] = Kind.KERNEL
-_OF_ENGINE[gaudi.DMA] = Kind.MEMCPY
+_KIND_OF_ENGINE = np.full(len(gaudi.ENGINE_NAMES), Kind.UNKNOWN, np.int8)
+_KIND_OF_ENGINE[[gaudi.MME, gaudi.TPC, gaudi.NIC]] = Kind.KERNEL
+_KIND_OF_ENGINE[gaudi.DMA] = Kind.MEMCPY
 
 # The plain autograd exporter writes no categories but names its two processes.
 _AUTOGRAD_PROCESSES = {"CPU functions": Kind.CPU_OP, "CUDA functions": Kind.KERNEL}
@@ -95,7 +96,7 @@ _AUTOGRAD_PROCESSES = {"CPU functions": Kind.CPU_OP, "CUDA functions": Kind.KERN
 
 @derived
 def event_kinds(trace: Trace) -> npt.NDArray[np.int8]:
-    """int8[n]: the Kind of every event, whatever its phase."""
+    """Return the Kind of every event, int8[n], whatever its phase."""
     table = np.array([KIND_BY_CATEGORY.get(text.lower(), Kind.UNKNOWN) for text in trace.strings] + [0], np.int8)
     kind = table[trace.events.category]
     by_process = np.array(
@@ -104,51 +105,54 @@ def event_kinds(trace: Trace) -> npt.NDArray[np.int8]:
     if by_process.any():
         bare = trace.events.category < 0
         kind = np.where(bare, by_process[trace.events.thread], kind)
-    for category, begins, named in _BY_NAME:
-        filed = np.array([*(text.lower() == category for text in trace.strings), False])
-        if filed.any():
-            fits = np.array([*(text.startswith(begins) for text in trace.strings), False])
-            kind[filed[trace.events.category] & fits[trace.events.name]] = named
+    for category, prefixes, kind_by_name in _BY_NAME:
+        in_category = np.array([*(text.lower() == category for text in trace.strings), False])
+        if in_category.any():
+            has_prefix = np.array([*(text.startswith(prefixes) for text in trace.strings), False])
+            kind[in_category[trace.events.category] & has_prefix[trace.events.name]] = kind_by_name
     marks = name_mask(trace.strings, is_lightning_mark)
-    if marks.any():  # old Kineto filed them under operators
+    if marks.any():  # old Kineto has them in the category of operators
         kind[marks[trace.events.name] & (kind == Kind.CPU_OP)] = Kind.ANNOTATION
     trainer = name_mask(trace.strings, is_composer_event)
-    if trainer.any():  # its callbacks carry the name of their event as a category
+    if trainer.any():  # a callback's category is the name of its event
         pairs = np.isin(trace.events.phase, np.frombuffer(b"BEX", np.uint8))
         kind[trainer[trace.events.name] & pairs & (kind == Kind.UNKNOWN)] = Kind.TRAINER
-    _of_gaudi(trace, kind)
-    _of_ascend(trace, kind)
+    _set_gaudi_kinds(trace, kind)
+    _set_ascend_kinds(trace, kind)
     return kind
 
 
-def _of_ascend(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
-    """Its calls, tasks and collectives have no category: the process and the argument `Task Type` tell."""
-    lane = ascend.ascend_roles(trace)
-    if (lane < 0).all():
+def _set_ascend_kinds(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
+    """Set the kinds of Ascend's events, which have no category, by their process and `Task Type`."""
+    role = ascend.ascend_roles(trace)
+    if (role < 0).all():
         return
-    at = lane[trace.events.thread]
+    role = role[trace.events.thread]
     bare = (kind == Kind.UNKNOWN) & np.isin(trace.events.phase, np.frombuffer(b"XB", np.uint8))
-    kind[bare & (at == ascend.CANN)] = Kind.RUNTIME
-    kind[bare & (at == ascend.GROUP)] = Kind.KERNEL
-    tasks = np.flatnonzero(bare & (at == ascend.HARDWARE)).astype(np.int32)
+    kind[bare & (role == ascend.CANN)] = Kind.RUNTIME
+    kind[bare & (role == ascend.GROUP)] = Kind.KERNEL
+    tasks = np.flatnonzero(bare & (role == ascend.HARDWARE)).astype(np.int32)
     codes, texts = trace.arg_codes("Task Type", tasks)
-    table = np.array([*map(_of_task, texts), Kind.UNKNOWN], np.int8)
+    table = np.array([*map(_kind_of_task, texts), Kind.UNKNOWN], np.int8)
     kind[tasks] = table[codes]
 
 
-def _of_task(type_: str) -> Kind:
-    if ascend.WAIT_TASK.search(type_):
+def _kind_of_task(task_type: str) -> Kind:
+    if ascend.WAIT_TASK.search(task_type):
         return Kind.SYNC
-    return Kind.MEMCPY if ascend.COPY_TASK.search(type_) else Kind.KERNEL
+    return Kind.MEMCPY if ascend.COPY_TASK.search(task_type) else Kind.KERNEL
 
 
-def _of_gaudi(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
-    """Work of a card that is filed as a call is that of its engine. Ends of flows (no extent) are no calls; those
-    marked hidden reach out of the recording."""
+def _set_gaudi_kinds(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
+    """Set the kinds of Gaudi's device work, which has the category of calls, by engine.
+
+    Slices without duration are ends of flows, and those marked hidden reach beyond the recording: both get no
+    kind.
+    """
     engine = gaudi.thread_engines(trace)[trace.events.thread]
-    filed = (kind == Kind.RUNTIME) & (engine >= 0)
-    if filed.any():
-        kind[filed] = _OF_ENGINE[engine[filed]]
+    on_device = (kind == Kind.RUNTIME) & (engine >= 0)
+    if on_device.any():
+        kind[on_device] = _KIND_OF_ENGINE[engine[on_device]]
     for code in distinct_codes(trace.events.category):
         category = trace.strings[code].lower()
         if category in ("hpu_op", "privateuse1_runtime"):
@@ -159,7 +163,7 @@ def _of_gaudi(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
 
 @derived
 def slice_mask(trace: Trace) -> Bool:
-    """bool[n]: events with a start and an extent: "X", and "B" with its "E"."""
+    """Return which events are slices, bool[n]: "X", and "B" with a matching "E", if they have a start."""
     events = trace.events
     begins: Bool = (events.phase == ord("X")) | ((events.phase == ord("B")) & (events.duration != ABSENT))
     placed: Bool = begins & (events.start != ABSENT)
@@ -167,14 +171,14 @@ def slice_mask(trace: Trace) -> Bool:
 
 
 def rows_of_kind(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
-    """int32[k]: rows of the slices of these kinds, in file order."""
+    """Return the rows of the slices of these kinds, int32[k], in file order."""
     parts = [_rows_by_kind(trace)[kind] for kind in wanted]
     return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts), kind="stable")
 
 
 @derived
 def _rows_by_kind(trace: Trace) -> list[npt.NDArray[np.int32]]:
-    """Of each Kind the rows of its slices, in file order."""
+    """Return the rows of each Kind's slices, in file order."""
     rows = np.flatnonzero(slice_mask(trace)).astype(np.int32)
     kind = event_kinds(trace)[rows]
     rows = rows[np.argsort(kind, kind="stable")]
@@ -182,14 +186,14 @@ def _rows_by_kind(trace: Trace) -> list[npt.NDArray[np.int32]]:
 
 
 def names_of_kind(trace: Trace, *wanted: Kind) -> set[str]:
-    """The distinct names of the slices of these kinds."""
+    """Return the distinct names of the slices of these kinds."""
     rows = np.concatenate([rows_of_kind(trace, kind) for kind in wanted])
     return {trace.strings[code] for code in distinct_codes(trace.events.name[rows])}
 
 
 @derived
 def event_ends(trace: Trace) -> npt.NDArray[np.int64]:
-    """int64[n]: start + duration; a missing or negative duration counts as 0; ABSENT without a start."""
+    """Return the end of every event, int64[n], or ABSENT; a missing or negative duration counts as 0."""
     events = trace.events
-    lasting = np.maximum(events.duration, 0)  # ABSENT is negative too
-    return np.where(events.start == ABSENT, ABSENT, events.start + lasting)
+    duration = np.maximum(events.duration, 0)  # ABSENT is negative too
+    return np.where(events.start == ABSENT, ABSENT, events.start + duration)

@@ -1,4 +1,4 @@
-"""In which phase of training an event runs: data, optimizer, backward, and forward for everything else."""
+"""The phase of training in which an event runs: data, optimizer, backward, or forward for everything else."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.markers import is_data_loading, is_optimizer
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import build_call_tree
-from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.model.calls.calltree import build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
-from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, name_mask
-from torch_tb_profiler.model.trainer.events import trainer_phases
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
+from torch_tb_profiler.model.trainer import trainer_phases
 
 PHASES = ("forward", "backward", "optimizer", "data")
 
 
 @derived
 def event_phases(trace: Trace) -> npt.NDArray[np.int8]:
-    """int8[n]: index into PHASES of every event: of the innermost mark around it; of device work of its launch.
+    """Return the phase of every event, int8[n], as an index into PHASES.
 
-    A backward pass that an optimizer runs (Lightning's closure) is backward, an optimizer that a backward hook
-    runs is optimizer.
+    The innermost mark around an event decides: a backward pass that an optimizer runs (Lightning's closure) is
+    backward, an optimizer that a backward hook runs is optimizer. Device work has the phase of its launch.
     """
     phase_of = np.zeros(len(trace), np.int8)
     marks = rows_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
@@ -47,6 +47,6 @@ def event_phases(trace: Trace) -> npt.NDArray[np.int8]:
 
 
 def phase_mask(trace: Trace, rows: Int32, phase: str) -> Bool:
-    """bool[k]: which of the rows run in a phase of PHASES."""
+    """Return which of the rows run in `phase` (one of PHASES), bool[k]."""
     inside: Bool = event_phases(trace)[rows] == PHASES.index(phase)
     return inside

@@ -1,4 +1,4 @@
-"""Which rank a trace belongs to, and the traces of a file that holds several."""
+"""The rank of a trace, and the parts of a file that holds several ranks or recordings."""
 
 from __future__ import annotations
 
@@ -8,37 +8,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from torch_tb_profiler.base.memo import Memo
+from torch_tb_profiler.base.memo import Memo, derived
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, HOST_KINDS, Kind, rows_of_kind
-from torch_tb_profiler.model.trace import (
-    ABSENT,
-    ArgColumn,
-    Bool,
-    Events,
-    Int32,
-    Trace,
-    derived,
-    distinct_codes,
-    name_mask,
-)
+from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Bool, Events, Int32, Trace, distinct_codes, name_mask
 
 RANK_METADATA_KEY = "metadataOfRanks"
-"""Key of `Trace.metadata` in which a merged trace keeps what its ranks alone say: by rank, as text."""
-
+"""Key of `Trace.metadata` for the metadata of each rank of a merged trace, by rank as text."""
 
 FALLBACK_RANK_KEY = "rankOfTrace"
-"""Key of `Trace.metadata`: the rank that names and files around the trace tell, or its place in a merged file."""
+"""Key of `Trace.metadata` for the rank by the file's name, its neighbors, or its place in a merged file."""
 
 
 def with_fallback_rank(trace: Trace, number: int) -> Trace:
-    """The trace, with a rank for the case that its file names none."""
+    """Return a copy of `trace` whose rank is `number` unless its metadata names one."""
     return replace(trace, metadata={**trace.metadata, FALLBACK_RANK_KEY: number}, _memo=Memo())
 
 
 @derived
 def trace_rank(trace: Trace) -> int | None:
-    """The rank that the file itself names (`distributedInfo.rank`, Composer's `global_rank`), else the one that it
-    was told (`with_fallback_rank`); None if neither."""
+    """Return the file's own rank (`distributedInfo.rank`, Composer's `global_rank`), else the fallback rank."""
     info = trace.metadata.get("distributedInfo")
     value = info.get("rank") if isinstance(info, Mapping) else trace.metadata.get("global_rank")
     if isinstance(value, int) and not isinstance(value, bool):
@@ -50,11 +38,10 @@ def trace_rank(trace: Trace) -> int | None:
 
 @derived
 def split_ranks(trace: Trace) -> dict[int, Trace]:
-    """One trace per rank of a merged file; empty if the file holds one process.
+    """Return one trace per rank of a merged file, or {} if the file holds one process.
 
-    A merge of several ranks (Composer's) has no `traceEvents` wrapper of its own kind: it is told by host
-    *and* device work under one and the same pid, for two or more small integer pids. sglang's is told by labels
-    before its pids (`[TP0-EP1] 4242`).
+    Composer's merge is recognized by host *and* device work under the same pid, for two or more small integer
+    pids; sglang's by labels before its pids (`[TP0-EP1] 4242`).
     """
     if labeled := _labeled_ranks(trace):
         return labeled
@@ -71,20 +58,21 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
     if len(ranks) < 2:
         return {}
     pids = [thread.pid for thread in trace.threads]
-    whole = replace(trace, merged=True, _memo=Memo())
+    merged = replace(trace, merged=True, _memo=Memo())
     return {
-        pid: _described(select_events(whole, np.array([p == pid for p in pids])[events.thread]), pid)
+        pid: _with_rank_metadata(select_events(merged, np.array([p == pid for p in pids])[events.thread]), pid)
         for pid in ranks
     }
 
 
-def _described(part: Trace, number: int) -> Trace:
-    """A rank with what it alone says (`RANK_METADATA_KEY`)."""
+def _with_rank_metadata(part: Trace, number: int) -> Trace:
+    """Return a copy of `part` with the metadata that only this rank has (`RANK_METADATA_KEY`)."""
     metadata = dict(part.metadata)
-    descriptions = metadata.pop(RANK_METADATA_KEY, None)
-    own = descriptions.get(str(number)) if isinstance(descriptions, Mapping) else None
-    described = replace(part, metadata={**own, **metadata} if isinstance(own, Mapping) else metadata, _memo=Memo())
-    return with_fallback_rank(described, number)
+    by_rank = metadata.pop(RANK_METADATA_KEY, None)
+    local = by_rank.get(str(number)) if isinstance(by_rank, Mapping) else None
+    if isinstance(local, Mapping):
+        metadata = {**local, **metadata}
+    return with_fallback_rank(replace(part, metadata=metadata, _memo=Memo()), number)
 
 
 _LABEL = re.compile(r"^\[((?:(?:TP|DP|PP|EP)\d{1,6}-?)+)\] ")
@@ -92,8 +80,11 @@ _LABEL_ORDER = ("DP", "EP", "PP", "TP")
 
 
 def _labeled_ranks(trace: Trace) -> dict[int, Trace]:
-    """By the label that sglang puts before each pid: the number behind TP where it tells all labels apart, else
-    their place in sglang's own order. The first file's `distributedInfo` says nothing of the others."""
+    """Return one trace per label that sglang puts before each pid.
+
+    The rank is the number behind TP if that is unique, else the label's position in sglang's order.
+    `distributedInfo` is dropped, as it describes the first file only.
+    """
     matches = [_LABEL.match(str(thread.pid)) for thread in trace.threads]
     labels = [None if match is None else match[1] for match in matches]
     if not any(labels):
@@ -105,13 +96,13 @@ def _labeled_ranks(trace: Trace) -> dict[int, Trace]:
     tensor = [place[-1] for place in places.values()]
     ordered = sorted(places, key=lambda label: places[label])
     number = {
-        label: places[label][-1] if len(set(tensor)) == len(tensor) else at for at, label in enumerate(ordered)
+        label: places[label][-1] if len(set(tensor)) == len(tensor) else i for i, label in enumerate(ordered)
     }
     metadata = {key: value for key, value in trace.metadata.items() if key != "distributedInfo"}
     plain = replace(trace, metadata=metadata, merged=True, _memo=Memo())
     return {
         number[label]: with_fallback_rank(
-            select_events(plain, np.array([each == label for each in labels])[trace.events.thread]), number[label]
+            select_events(plain, np.array([text == label for text in labels])[trace.events.thread]), number[label]
         )
         for label in sorted(number, key=lambda label: number[label])
     }
@@ -124,14 +115,13 @@ def _place(label: str) -> tuple[int, ...]:
 
 @derived
 def split_trace(trace: Trace) -> dict[int, Trace]:
-    """The parts of a file: one trace per rank of a merged file, by rank, or one per recording, by its number from
-    0 on; empty if the file holds one trace."""
+    """Return a file's traces by rank, or by number of the recording (from 0), or {} if it holds only one."""
     begins = trace.recordings
     if len(begins) < 2:
         return split_ranks(trace)
     rows = np.arange(len(trace))
     number = np.searchsorted(np.array(begins), rows, "right") - 1
-    return {at: select_events(trace, number == at) for at in range(len(begins))}
+    return {i: select_events(trace, number == i) for i in range(len(begins))}
 
 
 def _global_rank_rows(trace: Trace) -> Int32:
@@ -145,15 +135,15 @@ def _global_ranks(trace: Trace) -> set[int | str | None]:
 
 
 def select_events(trace: Trace, which: Bool) -> Trace:
-    """The trace of a subset of the events; times count from the first of them."""
+    """Return a trace of a subset of the events; its times count from the first of them."""
     events = Events(*(getattr(trace.events, name)[which] for name in Events.__slots__))
     position = np.cumsum(which) - 1
     args = {}
     for key, column in trace.args.items():
-        kept = which[column.rows]
-        if kept.any():
-            rows = position[column.rows[kept]].astype(np.int32)
-            args[key] = ArgColumn(column.kind, rows, column.values[kept], column.dictionary)
+        selected = which[column.rows]
+        if selected.any():
+            rows = position[column.rows[selected]].astype(np.int32)
+            args[key] = ArgColumn(column.kind, rows, column.values[selected], column.dictionary)
     timed = events.start != ABSENT
     counted = timed & (events.phase != ord("M"))
     origin = int(events.start[counted].min()) if counted.any() else 0

@@ -4,7 +4,7 @@ host    |- step 5 -----------|- step 6 -----------|
 device       [ work of 5 ........][ work of 6 ........]
 result  |- step 5 ---------------|- step 6 ------------|
 
-Where there is no `ProfilerStep#N`, a trainer's batch and the wait for its data are a step.
+Without `ProfilerStep#N`, a step is a trainer's batch and the wait for its data.
 """
 
 from __future__ import annotations
@@ -13,34 +13,25 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import is_step, step_number
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.trace import (
-    ABSENT,
-    MAX_RECORDING_NS,
-    Bool,
-    Float64,
-    Int32,
-    Int64,
-    Trace,
-    derived,
-    name_mask,
-)
-from torch_tb_profiler.model.trainer.events import trainer_batches
+from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Bool, Float64, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trainer import trainer_batches
 
 MIN_COMPLETE_SHARE = 0.95
-"""A last step was cut off if fewer of its launches have their kernel than this share of its predecessor's."""
+"""Minimum share of the last step's launches with a kernel, relative to the step before, for it to be complete."""
 
 
 class Steps(msgspec.Struct, frozen=True):
     """Steps in order of time.
 
-    names     of "ProfilerStep#5" the "5"; one step named "all" where none was recorded
-    starts    int64[k] ns; pushed to the end of the previous step's device work
-    ends      int64[k] ns; pushed to the end of the device work launched in the step
-    host_starts, host_ends  int64[k] ns; as the host ran them, nothing pushed
+    names     "5" for "ProfilerStep#5"; a single "all" if no steps are recorded
+    starts    int64[k] ns; moved to the end of the previous step's device work
+    ends      int64[k] ns; moved to the end of the device work launched in the step
+    host_starts, host_ends  int64[k] ns; as recorded on the host
     complete  bool[k]; False for trailing steps whose device work is missing
-    recorded  False if the file has neither ProfilerStep nor batches and the one step is the whole trace
+    recorded  False if the file has neither ProfilerStep nor batches, so that the single step is the trace
     """
 
     names: tuple[str, ...]
@@ -54,7 +45,7 @@ class Steps(msgspec.Struct, frozen=True):
 
 @derived
 def steps(trace: Trace) -> Steps:
-    """The steps of this trace, else the batches of its trainer, else a single one from first to last event."""
+    """Return the recorded steps, else the trainer's batches, else one step from the first to the last event."""
     rows = _step_rows(trace)
     batches = trainer_batches(trace) if len(rows) == 0 else None
     if batches is not None:
@@ -63,10 +54,10 @@ def steps(trace: Trace) -> Steps:
         host_start, host_end = trace.events.start[rows], event_ends(trace)[rows]
         names = tuple(step_number(trace.strings[code]) for code in trace.events.name[rows])
     else:
-        return _whole(trace)
+        return _trace_as_step(trace)
     work = _device_work(trace, host_start, host_end)
     starts, finish = _extend(host_start, host_end, work)
-    complete = _complete(work.counts, _executed(trace, host_start, host_end))
+    complete = _complete_mask(work.counts, _executed_shares(trace, host_start, host_end))
     return Steps(names, starts, finish, host_start, host_end, complete, recorded=True)
 
 
@@ -75,7 +66,7 @@ def _step_rows(trace: Trace) -> Int32:
     rows = rows[name_mask(trace.strings, is_step)[trace.events.name[rows]]]
     if len(rows) == 0:
         return rows
-    # A second profiler, or the copy of a step inside it or on another thread, must not count twice.
+    # A second profiler may mark a step again inside it or on another thread; it counts once.
     finish = event_ends(trace)[rows]
     order = np.lexsort((-finish, trace.events.start[rows], trace.events.thread[rows]))
     rows, finish = rows[order], finish[order]
@@ -89,7 +80,7 @@ def _step_rows(trace: Trace) -> Int32:
     return steps_of_one
 
 
-def _whole(trace: Trace) -> Steps:
+def _trace_as_step(trace: Trace) -> Steps:
     events = trace.events
     counted = (events.start != ABSENT) & (events.phase != ord("M")) & (event_kinds(trace) != Kind.SPAN)
     counted &= np.isin(events.phase, np.frombuffer(b"XBE", np.uint8))
@@ -113,25 +104,27 @@ def _int64(*values: int) -> Int64:
     return np.array(values, np.int64)
 
 
-class _Work(msgspec.Struct, frozen=True):
-    """Device events launched in each step: first start and last end (ABSENT if none), how many.
+class _StepWork(msgspec.Struct, frozen=True):
+    """Device work launched in each of k steps.
 
-    earlier_ends  int64[j]  where the device work ends that was launched before the first step
+    first_starts, last_ends  int64[k] ns, ABSENT without work
+    counts                   int64[k] number of device events
+    earlier_ends             int64[j] ns; ends of the device work launched before the first step
     """
 
-    first: Int64
-    last: Int64
+    first_starts: Int64
+    last_ends: Int64
     counts: Int64
     earlier_ends: Int64
 
 
-def _device_work(trace: Trace, start: Int64, end: Int64) -> _Work:
+def _device_work(trace: Trace, start: Int64, end: Int64) -> _StepWork:
     device, launch = device_launches(trace)
     finish = event_ends(trace)
-    known = launch >= 0
-    launch = np.where(known, launch, 0)
+    has_launch = launch >= 0
+    launch = np.where(has_launch, launch, 0)
     step = np.searchsorted(start, trace.events.start[launch], "right") - 1
-    inside = known & (step >= 0)
+    inside = has_launch & (step >= 0)
     inside[inside] &= finish[launch[inside]] <= end[step[inside]]
     step, rows = step[inside], device[inside]
     count = len(start)
@@ -140,14 +133,17 @@ def _device_work(trace: Trace, start: Int64, end: Int64) -> _Work:
     np.minimum.at(first, step, trace.events.start[rows])
     np.maximum.at(last, step, finish[rows])
     first[last == ABSENT] = ABSENT
-    earlier = np.where(known, trace.events.start[launch] < start[0], _launched_before_recording(trace, device))
-    return _Work(first, last, np.bincount(step, minlength=count), finish[device[earlier]])
+    earlier = np.where(
+        has_launch, trace.events.start[launch] < start[0], _launched_before_recording(trace, device)
+    )
+    return _StepWork(first, last, np.bincount(step, minlength=count), finish[device[earlier]])
 
 
 def _launched_before_recording(trace: Trace, device: Int32) -> Bool:
-    """bool[k]: device work whose `correlation` is lower than that of every recorded call; the driver counts up.
+    """Return which device work was launched before the recording, bool[k].
 
-    Other work without a recorded launch says nothing of when it was launched, so it delays no step.
+    The driver's `correlation` increases, so that of earlier work is below that of every recorded call. When other
+    work without a recorded launch was launched is unknown, so it delays no step.
     """
     correlation = trace.arg_int("correlation")
     calls = correlation[rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)]
@@ -156,19 +152,19 @@ def _launched_before_recording(trace: Trace, device: Int32) -> Bool:
     return before
 
 
-def _extend(host_start: Int64, host_end: Int64, work: _Work) -> tuple[Int64, Int64]:
+def _extend(host_start: Int64, host_end: Int64, work: _StepWork) -> tuple[Int64, Int64]:
     starts, finish = host_start.copy(), host_end.copy()
-    before = work.earlier_ends[work.earlier_ends < work.first[0]]  # none, if the step has no device work
+    before = work.earlier_ends[work.earlier_ends < work.first_starts[0]]  # none, if the step has no device work
     previous = max([int(host_start[0]), *([int(before.max())] if len(before) else [])])
     for i in range(len(starts)):
         starts[i] = max(previous, int(host_start[i]))
-        finish[i] = max(int(host_end[i]), int(work.last[i]), int(starts[i]))
+        finish[i] = max(int(host_end[i]), int(work.last_ends[i]), int(starts[i]))
         previous = int(finish[i])
     return starts, finish
 
 
-def _executed(trace: Trace, start: Int64, end: Int64) -> Float64:
-    """float64[steps]: which share of the kernel launches in each step has its kernel; 1 without launches."""
+def _executed_shares(trace: Trace, start: Int64, end: Int64) -> Float64:
+    """Return the share of each step's kernel launches that have a kernel, float64[steps]; 1 without launches."""
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     calls = calls[name_mask(trace.strings, lambda name: "launch" in name.lower())[trace.events.name[calls]]]
     has_kernel = np.zeros(len(trace), np.bool_)
@@ -181,7 +177,7 @@ def _executed(trace: Trace, start: Int64, end: Int64) -> Float64:
     return np.where(launched > 0, executed / np.maximum(launched, 1), 1.0)
 
 
-def _complete(counts: Int64, executed: Float64) -> Bool:
+def _complete_mask(counts: Int64, executed: Float64) -> Bool:
     complete = np.ones(len(counts), np.bool_)
     if len(counts) < 2 or not counts.any():
         return complete
@@ -194,5 +190,5 @@ def _complete(counts: Int64, executed: Float64) -> Bool:
 
 @derived
 def has_host_events(trace: Trace) -> bool:
-    """True if the host was recorded at all."""
+    """Return whether any host events were recorded."""
     return len(rows_of_kind(trace, *HOST_KINDS)) > 0

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from torch_tb_profiler.base.errors import ProfilerError
+from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import format_duration
 from torch_tb_profiler.http import bodies, routes
 from torch_tb_profiler.http.query import SELECTORS, Query
 from torch_tb_profiler.report.contents import Contents

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from torch_tb_profiler.base.cut import ExcerptRange
+from torch_tb_profiler.analyses.timeline import ExcerptRange
 from torch_tb_profiler.base.errors import TooLargeError, UsageError
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.session.files import RequestedFiles

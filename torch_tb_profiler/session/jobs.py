@@ -20,7 +20,7 @@ from torch_tb_profiler.executors import ProgressTuple, limited_memory, release_m
 from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.ingest.helpers import lent
-from torch_tb_profiler.model.calls.compiled import use_compiled_functions
+from torch_tb_profiler.model.calls.nesting import use_compiled_functions
 from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog
 from torch_tb_profiler.model.health import HealthLog, HealthNote
 from torch_tb_profiler.model.ranks import split_trace, trace_rank, with_fallback_rank

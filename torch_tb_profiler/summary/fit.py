@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from torch_tb_profiler.base.text import replace_unprintable, shorten_middle
+from torch_tb_profiler.base.format import replace_unprintable, shorten_middle
 from torch_tb_profiler.summary.markdown import markdown
 from torch_tb_profiler.summary.payload import Summary, Top
 

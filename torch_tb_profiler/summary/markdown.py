@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torch_tb_profiler.base.format import format_bytes, format_duration, format_ratio
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import format_bytes, format_duration, format_ratio
 from torch_tb_profiler.summary.payload import Communication, DeviceUse, Memory, StepTime, Summary, Top
 from torch_tb_profiler.views.overview.words import CATEGORY_NAMES
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from torch_tb_profiler.base import html
-from torch_tb_profiler.base.units import format_duration
+from torch_tb_profiler.base.format import format_duration
 
 VERSION = 1
 """Raised when a field goes or changes its meaning; a new field does not raise it."""

@@ -72,7 +72,7 @@ class Handler:
 
     def _lines(self, path: Path, size: int) -> Iterator[str]:
         """Five lines, or two where reading would hold the training up."""
-        from torch_tb_profiler.base.units import format_bytes
+        from torch_tb_profiler.base.format import format_bytes
 
         yield f"Trace written: {path} ({format_bytes(path.stat().st_size)})"
         if size > SUMMARY_BYTES:
@@ -124,7 +124,7 @@ def _summarize(path: Path) -> Summary:
 
 
 def _step(summary: Summary) -> str:
-    from torch_tb_profiler.base.units import format_duration, format_ratio
+    from torch_tb_profiler.base.format import format_duration, format_ratio
     from torch_tb_profiler.views.overview.words import CATEGORY_NAMES
 
     if summary.step is None:

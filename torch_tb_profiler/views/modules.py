@@ -14,7 +14,7 @@ from torch_tb_profiler.analyses.modules.times import call_order, class_times, mo
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.modules.modules import has_modules, modules
+from torch_tb_profiler.model.modules import has_modules, modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import NoParams, Page, Tab, TraceView

@@ -5606,10 +5606,10 @@ export interface components {
     };
     /**
      * HealthNote
-     * @description One kind of finding.
+     * @description One kind of finding in a file.
      *
-     *     `count` is how many times it was met; `first_offset` the byte offset of the first one in the
-     *     decompressed file (None where there is no place to name).
+     *     count         how often it was found
+     *     first_offset  byte offset of the first one in the decompressed file; None if it has no place
      */
     HealthNote: {
       kind: string;

@@ -1,4 +1,4 @@
-// Text of numbers and names: takes base units (ns, bytes, ratios from 0 to 1). torch_tb_profiler/base/units.py writes the
+// Text of numbers and names: takes base units (ns, bytes, ratios from 0 to 1). torch_tb_profiler/base/format.py writes the
 // same text; tests/golden/numbers.json checks both.
 
 /** A number with its unit, such as "1.23" and "ms". */

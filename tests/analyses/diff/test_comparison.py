@@ -7,8 +7,7 @@ from torch_tb_profiler.analyses.diff.comparison import find_batch_sizes
 from torch_tb_profiler.analyses.diff.name_tables import find_renames
 from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.diff.tree_alignment import align
-from torch_tb_profiler.model.pair import TracePair
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import Trace, TracePair
 
 
 def step(dims: str, *more: str) -> Trace:

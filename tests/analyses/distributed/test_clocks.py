@@ -9,7 +9,7 @@ from tests.support.jobs import BASE_NS, Job, ddp, tensor_and_data_parallel
 from torch_tb_profiler.analyses.distributed.clocks import UNKNOWN_ERROR_NS, RankClocks, align_clocks
 from torch_tb_profiler.analyses.distributed.job import RankSource, build_job
 from torch_tb_profiler.analyses.distributed.matching import match_collectives
-from torch_tb_profiler.model.trainer.clock import ClockSync
+from torch_tb_profiler.model.trainer import ClockSync
 
 
 def aligned_clocks(ranks: int, hosts: tuple[str | None, ...] | None = None, **planted: int) -> RankClocks:

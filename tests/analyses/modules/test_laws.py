@@ -12,7 +12,7 @@ from tests.support.traces import read
 from torch_tb_profiler.analyses.modules.flame import build_module_flame
 from torch_tb_profiler.analyses.modules.times import family_times, module_times
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
-from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.modules import modules
 
 ENGINE = "autograd::engine::evaluate_function: "
 NAMES = {

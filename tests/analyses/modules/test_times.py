@@ -14,7 +14,7 @@ from torch_tb_profiler.analyses.modules.times import (
     module_times,
     recomputed_calls,
 )
-from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.trace import Trace
 
 

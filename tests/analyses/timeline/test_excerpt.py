@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.traces import draw, read, read_bytes
+from torch_tb_profiler.analyses.timeline import ExcerptRange
 from torch_tb_profiler.analyses.timeline.excerpt import excerpt
-from torch_tb_profiler.base.cut import ExcerptRange
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.trace import Trace

@@ -15,7 +15,7 @@ from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.ingest import lines as long_lines
 from torch_tb_profiler.ingest import read_trace
-from torch_tb_profiler.model.iterations.ranges import iterations, stream_ranges
+from torch_tb_profiler.model.iterations import iterations, stream_ranges
 from torch_tb_profiler.model.ranks import split_trace, trace_rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace

@@ -15,7 +15,7 @@ from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.ranks import split_ranks, trace_rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.trainer.clock import ClockSync, clock_sync
+from torch_tb_profiler.model.trainer import ClockSync, clock_sync
 
 HANDLER = "callback/JSONTraceHandler/event/batch_end"
 

@@ -15,8 +15,8 @@ from tests.ingest.native.comparison import NEEDED
 from tests.support.traces import draw
 from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
 from torch_tb_profiler.model.calls import calltree, nesting
-from torch_tb_profiler.model.calls.compiled import CompiledFunctions, active_functions, use_compiled_functions
-from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.model.calls.calltree import innermost_enclosing
+from torch_tb_profiler.model.calls.nesting import CompiledFunctions, active_functions, use_compiled_functions
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.jobs import enable_compiled_functions
@@ -50,7 +50,7 @@ def test_it_is_the_definition(intervals: list[tuple[int, int]]) -> None:
     finish = begin + np.array([length for _, length in intervals], np.int64)
     order = nesting.nesting_order(begin, finish)
     begin, finish = begin[order], finish[order]
-    expected, found = nesting._one_by_one(begin, finish), functions().nest(begin, finish)
+    expected, found = nesting._nest_in_loop(begin, finish), functions().nest(begin, finish)
     assert [column.tolist() for column in found] == [column.tolist() for column in expected]
 
 

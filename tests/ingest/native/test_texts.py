@@ -12,7 +12,7 @@ import pytest
 from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
 from tests.ingest.native.test_equal import ODD_EVENTS, event
 from tests.ingest.test_mutations import LAYOUTS
-from torch_tb_profiler.base.arrow_texts import ArrowTexts, text_array_from_bytes
+from torch_tb_profiler.base.arrays import ArrowTexts, text_array_from_bytes
 from torch_tb_profiler.ingest.kineto import codes, document
 from torch_tb_profiler.ingest.kineto.codes import TextCodes
 from torch_tb_profiler.ingest.kineto.native import decode, threads

@@ -34,9 +34,9 @@ from tests.support.views import ask
 from torch_tb_profiler.ingest import Progress, read_trace
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
-from torch_tb_profiler.model.names import process_and_thread_names
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.thread_names import process_and_thread_names
 from torch_tb_profiler.model.trace import ABSENT, Trace
 from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, recording_option
 from torch_tb_profiler.views import all_tabs

@@ -160,7 +160,7 @@ def test_the_tree_is_the_definition(events: list[tuple[int, int, int]], absurd: 
         ]
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nesting, "_ROUNDS", rounds)
+        patch.setattr(nesting, "_MAX_ROUNDS", rounds)
         tree = call_tree(trace)
     wanted_parent, wanted_lane = naive(events)
     assert {i: None if p < 0 else p for i, p in enumerate(tree.parent.tolist())} == wanted_parent

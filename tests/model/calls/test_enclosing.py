@@ -6,8 +6,7 @@ import pytest
 
 from tests.support.traces import draw
 from torch_tb_profiler.base.memo import Memo
-from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.calls.enclosing import running_slices
+from torch_tb_profiler.model.calls.calltree import call_tree, running_slices
 
 
 @pytest.mark.parametrize("since_ns", [0, 2**61])

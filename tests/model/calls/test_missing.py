@@ -18,8 +18,7 @@ from torch_tb_profiler.analyses.overview.idle import idle
 from torch_tb_profiler.analyses.timeline.device_times import device_times
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.missing import NO_DEVICE_REASON, missing_copies_reason, missing_kernels_reason
-from torch_tb_profiler.model.pair import TracePair
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import Trace, TracePair
 from torch_tb_profiler.views import all_tabs
 from torch_tb_profiler.views.trace.blame import blame_tracks
 
@@ -31,15 +30,15 @@ COPIES = "`rocprofv3 --memory-copy-trace` records them"
 BLIND: dict[str, tuple[Run, str]] = {
     "calls and copies": (
         replace(RUN, dispatches=[]),
-        f"kernels were launched, but none is recorded; {KERNELS}",
+        f"kernels were launched but not recorded; {KERNELS}",
     ),
     "markers and copies": (
         replace(RUN, dispatches=[], calls=MARKERS),
-        f"no kernel is recorded, and no call that tells whether one ran; {KERNELS}",
+        f"no kernels were recorded, nor calls that would show whether any ran; {KERNELS}",
     ),
     "copies": (
         Run(copies=RUN.copies),
-        f"no kernel is recorded, and no call that tells whether one ran; {KERNELS}",
+        f"no kernels were recorded, nor calls that would show whether any ran; {KERNELS}",
     ),
 }
 """What was recorded, and what is said of it."""
@@ -97,7 +96,7 @@ def test_without_kernels_nothing_is_concluded_of_devices(name: str, format_: str
 def test_without_copies_a_device_waits_for_at_most_what_it_seems_to(tmp_path: Path) -> None:
     """The GPU copies for 100,003 ns of a step, before its first kernel; nothing else runs there."""
     whole, lacking = read_bytes(rocprof_json(RUN)), read_bytes(rocprof_json(replace(RUN, copies=[])))
-    why = f"copies were made, but none is recorded; {COPIES}"
+    why = f"copies were made but not recorded; {COPIES}"
     overview = ask(lacking, "overview")
     assert overview["recommendations"] == [] != ask(whole, "overview")["recommendations"]
     assert "the profiler did not record the copies" in words(overview["no_advice"])
@@ -114,7 +113,7 @@ def test_without_copies_a_device_waits_for_at_most_what_it_seems_to(tmp_path: Pa
 @pytest.mark.parametrize("calls", [[], MARKERS])
 def test_kernels_alone_do_not_tell_that_nothing_was_copied(calls: list[object]) -> None:
     trace = read_bytes(rocprof_json(Run(calls=[*calls], dispatches=RUN.dispatches)))  # type: ignore[list-item]
-    why = f"no copy is recorded, and no call that tells whether one was made; {COPIES}"
+    why = f"no copies were recorded, nor calls that would show whether any were made; {COPIES}"
     assert words(ask(trace, "overview")["reasons"]["memcpy"]) == why
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.calls.overlaps import count_unexplained_overlaps
+from torch_tb_profiler.model.calls.calltree import call_tree, count_unexplained_overlaps
 
 ENTER = "<built-in~method~_record_function_enter_new~of~object>"
 EXIT = "torch/autograd/profiler.py(932):~__exit__"

@@ -17,12 +17,11 @@ from pathlib import Path
 
 from tests.corpus import real_traces
 from torch_tb_profiler.model.devices import device_kind
-from torch_tb_profiler.model.families import NO_FAMILY, family_codes, short_kernel_names
-from torch_tb_profiler.model.kernels.families import FAMILIES, family_of_name
+from torch_tb_profiler.model.kernels.families import FAMILIES, NO_FAMILY, family_codes, family_of_name
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
-from torch_tb_profiler.model.kernels.short_names import MAX_SHORT_NAME_LENGTH
+from torch_tb_profiler.model.kernels.short_names import MAX_SHORT_NAME_LENGTH, short_kernel_names
+from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_UNKNOWN, TC_YES, tensor_core_verdict
 from torch_tb_profiler.model.kinds import Kind, event_ends, names_of_kind
-from torch_tb_profiler.model.tensor_cores import TC_NO, TC_UNKNOWN, TC_YES, tensor_core_verdict
 
 pytestmark = real_traces.MARKS
 

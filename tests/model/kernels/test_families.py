@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.families import NO_FAMILY, family_codes, short_kernel_names
-from torch_tb_profiler.model.kernels.families import FAMILIES, family_of_name
+from torch_tb_profiler.model.kernels.families import FAMILIES, NO_FAMILY, family_codes, family_of_name
+from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 
 NAMES = """
 matrix product      | ampere_sgemm_64x64_nn

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.diffs import WORK, compare, noise, verdicts
 from tests.support.recordings import Op, record
-from torch_tb_profiler.model.pair import TracePair
+from torch_tb_profiler.model.trace import TracePair
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.diff.build import build
 from torch_tb_profiler.views.diff.payload import DiffParams

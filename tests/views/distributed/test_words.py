@@ -14,7 +14,7 @@ from tests.support.jobs import CULPRIT, Job, ddp, fsdp, pipeline
 from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names
 from torch_tb_profiler.views._shared.names import worker_name

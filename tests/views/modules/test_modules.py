@@ -8,7 +8,7 @@ from tests.support.recordings import TRAINING
 from tests.support.traces import draw
 from tests.support.views import ask
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.views._shared.module_rows import MAX_DEPTH
 from torch_tb_profiler.views.modules import unavailable
 

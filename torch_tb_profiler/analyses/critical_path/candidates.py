@@ -17,15 +17,16 @@ from torch_tb_profiler.analyses.schedule.path import (
 )
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
 from torch_tb_profiler.analyses.schedule.what_if import UNNAMED_TARGETS, parse_target, sync_names
+from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_data_loading, is_step
-from torch_tb_profiler.base.median import median
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.names import collective_of_kernel
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, distinct_codes
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, distinct_codes
 
 _MAX_NAMES = 20
 """Most candidates of a kind: those with most time on the path, or for device work with most time overall."""

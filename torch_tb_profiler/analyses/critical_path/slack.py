@@ -9,9 +9,10 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.schedule.replay import NodeRun, computation_order
 from torch_tb_profiler.model.schedule.schedule import Schedule, schedule
-from torch_tb_profiler.model.trace import Int64, Trace, derived
+from torch_tb_profiler.model.trace import Int64, Trace
 
 UNLIMITED_NS = 2**60
 """The latest time of a node that nothing in the complete steps waits for."""

@@ -17,9 +17,10 @@ from torch_tb_profiler.analyses.schedule.places import PlaceKind, program_places
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.tracks import tracks_of
 from torch_tb_profiler.base.markers import MODULE_PREFIX
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
-from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived, distinct_codes
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, distinct_codes
 
 _GROUPS = ("host", "device", "latency")
 _GROUP_OF_CATEGORY = np.array([_GROUPS.index(category_group(category)) for category in PATH_CATEGORIES])

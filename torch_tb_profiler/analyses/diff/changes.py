@@ -11,8 +11,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, step_counts, step_durations
 from torch_tb_profiler.analyses.shared.significance import Evidence, Rules, weigh
-from torch_tb_profiler.model.pair import TracePair
-from torch_tb_profiler.model.trace import Bool, Float64, Trace
+from torch_tb_profiler.model.trace import Bool, Float64, Trace, TracePair
 
 Verdict = Literal["slower", "faster", "unchanged", "equal", "cannot_tell", "unknown"]
 """The verdict on a change.

@@ -38,8 +38,7 @@ from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
-from torch_tb_profiler.model.pair import Recordings, TracePair
-from torch_tb_profiler.model.trace import Float64, Trace
+from torch_tb_profiler.model.trace import Float64, Recordings, Trace, TracePair
 
 DevicePairs = tuple[tuple[Utilization | None, Utilization | None], ...]
 

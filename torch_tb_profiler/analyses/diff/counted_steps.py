@@ -6,11 +6,11 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.step_means import is_warm_up
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
-from torch_tb_profiler.model.calls.operators import operators
-from torch_tb_profiler.model.pair import Recordings
+from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Recordings, Trace
 
 SideValues = tuple[Float64, Float64]
 """Values of the base and of the candidate, float64[rows, counted steps of that side]."""

@@ -9,8 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.pair import Recordings, TracePair
-from torch_tb_profiler.model.trace import Bool, Float64, Int64, Trace, distinct_codes
+from torch_tb_profiler.model.trace import Bool, Float64, Int64, Recordings, Trace, TracePair, distinct_codes
 from torch_tb_profiler.model.work.calls import work
 
 

@@ -26,8 +26,7 @@ from torch_tb_profiler.analyses.diff.tree_alignment import AlignedSide, AlignedT
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.markers import is_multiprocess_loading
-from torch_tb_profiler.model.pair import Recordings, TracePair
-from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, distinct_codes
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Recordings, TracePair, distinct_codes
 
 OPERATOR_TIMES = ("host_self", "host_total", "device_self", "device_total")
 """The columns of an operator, in this order."""

@@ -24,12 +24,13 @@ from torch_tb_profiler.analyses.diff.counted_steps import counted_steps
 from torch_tb_profiler.analyses.diff.roles import GROUP_NAMES, PartRole, autograd_threads, main_thread, part_roles
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_step
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind, slice_mask
-from torch_tb_profiler.model.modules.modules import has_modules, module_calls, modules
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.modules import has_modules, module_calls, modules
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, name_mask
 
 _INSTANCE = re.compile(r"_\d+$")
 

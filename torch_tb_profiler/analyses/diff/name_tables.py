@@ -11,12 +11,11 @@ from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps, sum_per_step
 from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
-from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
 from torch_tb_profiler.model.engines import call_durations, deduplicate_executions
-from torch_tb_profiler.model.families import family_codes
-from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
+from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes
 
 

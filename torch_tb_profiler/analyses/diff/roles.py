@@ -7,10 +7,11 @@ from enum import IntEnum
 import numpy as np
 
 from torch_tb_profiler.base.markers import is_data_loading, is_optimizer, is_step
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Int8, Int32, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Int8, Int32, Trace, name_mask
 
 
 class PartRole(IntEnum):

@@ -13,14 +13,14 @@ from torch_tb_profiler.analyses.diff.roles import autograd_threads
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, role_intervals
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, union
 from torch_tb_profiler.base.markers import is_step
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
-from torch_tb_profiler.model.modules.modules import module_calls
-from torch_tb_profiler.model.pair import Recordings, TracePair
+from torch_tb_profiler.model.modules import module_calls
 from torch_tb_profiler.model.phases import PHASES, event_phases
 from torch_tb_profiler.model.steps import has_host_events
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
-from torch_tb_profiler.model.trainer.events import trainer_phases
+from torch_tb_profiler.model.trace import Int32, Int64, Recordings, Trace, TracePair, name_mask
+from torch_tb_profiler.model.trainer import trainer_phases
 
 PHASE_ORDER = ("data", "optimizer", "backward", "forward")
 """Phases by precedence: an instant in which several run counts for the first of them."""

@@ -22,8 +22,7 @@ from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree, logical_tr
 from torch_tb_profiler.analyses.diff.roles import GROUP_NAMES, PartRole
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.memo import Memo
-from torch_tb_profiler.model.pair import Recordings, TracePair
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64, Recordings, TracePair
 
 MAX_CALLS_DIFFERENCE = 0.1
 """Largest difference in calls per step of a renamed part, as a share of the larger number."""

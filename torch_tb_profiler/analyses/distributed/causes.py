@@ -12,8 +12,8 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.stragglers import RankTime, StragglerActivity
+from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.markers import is_data_loading
-from torch_tb_profiler.base.median import median
 
 MIN_DEVICE_SHARE = 0.5
 """The device is the cause if kernels make up at least this share of the difference to the median rank."""

@@ -21,7 +21,7 @@ from torch_tb_profiler.analyses.distributed.waiting import (
     collective_arrivals,
     split_waiting,
 )
-from torch_tb_profiler.base.text import natural_sort_key
+from torch_tb_profiler.base.format import natural_sort_key
 from torch_tb_profiler.model.trace import ABSENT
 
 

@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.distributed.replay import ReplayResult, ReplaySc
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.median import median
+from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64
 
 MAX_REPLAYED_RANKS = 24

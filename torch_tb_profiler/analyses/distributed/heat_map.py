@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.groups import ParallelDimension
 from torch_tb_profiler.analyses.distributed.steps import StepColumns
 from torch_tb_profiler.analyses.shared.optional import optional_ints
-from torch_tb_profiler.base.text import natural_sort_key
+from torch_tb_profiler.base.format import natural_sort_key
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64
 
 MAX_COLUMNS, MAX_ROWS = 256, 64

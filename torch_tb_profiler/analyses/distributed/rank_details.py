@@ -18,8 +18,7 @@ from torch_tb_profiler.analyses.distributed.rank_summary import NameTable, short
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, role_intervals
 from torch_tb_profiler.base.intervals import Intervals, covered_time, union
 from torch_tb_profiler.base.markers import is_step, is_user_frame
-from torch_tb_profiler.model.calls.calltree import build_call_tree
-from torch_tb_profiler.model.calls.enclosing import running_slices
+from torch_tb_profiler.model.calls.calltree import build_call_tree, running_slices
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind

@@ -25,13 +25,13 @@ from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.groups import ProcessGroup
 from torch_tb_profiler.model.devices import DeviceInfo, devices
 from torch_tb_profiler.model.engines import call_durations, deduplicate_executions
-from torch_tb_profiler.model.families import family_codes, short_kernel_names
-from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
+from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, HOST_KINDS, Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, distinct_codes
-from torch_tb_profiler.model.trainer.clock import ClockSync, clock_sync
+from torch_tb_profiler.model.trainer import ClockSync, clock_sync
 
 MAX_KERNELS = 20
 """Number of kernel names, those with the most time, whose totals a summary holds."""

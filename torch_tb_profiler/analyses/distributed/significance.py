@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.median import median
+from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.model.trace import Float64, Int64
 
 _T_QUANTILES = (159.2, 15.8, 8.05, 5.95, 5.03, 4.52, 4.21, 3.99)

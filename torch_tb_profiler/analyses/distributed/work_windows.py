@@ -26,8 +26,8 @@ from torch_tb_profiler.analyses.distributed.matching import has_own_time
 from torch_tb_profiler.analyses.distributed.medians import lower_medians, medians_of_others, sort_by_group
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, stable_order
+from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import Intervals, covered_time_before, merge
-from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64
 
 _MAX_QUEUE_GAP_NS = 20_000

@@ -18,9 +18,10 @@ from torch_tb_profiler.analyses.schedule.segments import idle_segments
 from torch_tb_profiler.analyses.tracks.lanes import Lanes
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, subtract
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Bool, Int8, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import Bool, Int8, Int32, Int64, Trace
 
 WORK_CATEGORIES = ("compute", "exposed_communication", "exposed_copy")
 

@@ -8,9 +8,10 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.segments import idle_segments, step_mask
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_step, is_user_frame
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import Kind, event_kinds
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, name_mask
 
 _MIN_FRAME_SHARE = 0.001
 """Frames with a smaller share of the idle time are left out of the flame graph."""

@@ -25,9 +25,10 @@ from torch_tb_profiler.analyses.schedule.what_if import (
 )
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
 from torch_tb_profiler.base.intervals import merge
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.schedule.items import clock_shift_ns
-from torch_tb_profiler.model.trace import NO_CODE, Float64, Int8, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Float64, Int8, Int32, Int64, Trace
 
 SubjectKind = Literal["cause", "emptied_by", "operator", "module", "frame"]
 """What the subject of a row is: the slice to blame; the call that drained the queue, with its operator; the

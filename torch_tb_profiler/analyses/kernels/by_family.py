@@ -8,8 +8,7 @@ import numpy as np
 from torch_tb_profiler.analyses.kernels.summary import durations
 from torch_tb_profiler.analyses.kernels.table import Filter, filtered
 from torch_tb_profiler.model.engines import deduplicate_executions
-from torch_tb_profiler.model.families import family_codes
-from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 

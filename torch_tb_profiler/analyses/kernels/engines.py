@@ -14,10 +14,11 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.utilization import window
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, subtract, total
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.engines import deduplicate_executions
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.vendors.gaudi import ENGINE_NAMES, thread_engines
 
 GRAPHS = frozenset(

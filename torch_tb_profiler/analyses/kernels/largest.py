@@ -7,7 +7,8 @@ import numpy as np
 
 from torch_tb_profiler.analyses.kernels.summary import durations
 from torch_tb_profiler.analyses.kernels.table import Filter, kernel_table
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.trace import Trace
 
 
 class LargestKernel(msgspec.Struct, frozen=True):

@@ -10,11 +10,10 @@ import numpy as np
 from torch_tb_profiler.analyses.kernels.limits import LIMITERS, common_code, limiters
 from torch_tb_profiler.analyses.kernels.table import Table, operator_name
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
-from torch_tb_profiler.model.copies import copy_directions, moved_bytes
-from torch_tb_profiler.model.devices import device_ids, device_kind, stream_ids
+from torch_tb_profiler.model.devices import copy_directions, device_ids, device_kind, moved_bytes, stream_ids
 from torch_tb_profiler.model.engines import call_durations
+from torch_tb_profiler.model.kernels.tensor_cores import TC_UNKNOWN, TC_YES, tensor_core_verdict
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.tensor_cores import TC_UNKNOWN, TC_YES, tensor_core_verdict
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
 
 _AGREE = "the names of all its kernels agree"

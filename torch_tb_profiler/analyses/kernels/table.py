@@ -10,11 +10,11 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.device_work import chosen_work
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, named
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.model.calls.operators import operators
-from torch_tb_profiler.model.copies import copy_directions
+from torch_tb_profiler.model.devices import copy_directions
 from torch_tb_profiler.model.engines import deduplicate_executions
-from torch_tb_profiler.model.families import family_codes, family_mask
+from torch_tb_profiler.model.kernels.families import family_codes, family_mask
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
+from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 
 GroupBy = Literal["name", "launch", "family"]

@@ -16,7 +16,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.intervals import merge, total
-from torch_tb_profiler.model.copies import copy_directions, moved_bytes
+from torch_tb_profiler.model.devices import copy_directions, moved_bytes
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
 

@@ -14,12 +14,13 @@ from torch_tb_profiler.analyses.schedule.causes import LAUNCH_BOUND_CAUSES
 from torch_tb_profiler.analyses.schedule.gaps import complete_step_windows, items_by_start
 from torch_tb_profiler.analyses.schedule.segments import idle_segments
 from torch_tb_profiler.analyses.shared.grouping import group, order_statistics
+from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import covered_time
-from torch_tb_profiler.base.median import median
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace, derived, distinct_codes
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace, distinct_codes
 
 SLOW_CALL_NS = 50_000
 """A launch call that takes longer is an outlier: something blocked the host in it."""

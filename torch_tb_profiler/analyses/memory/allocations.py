@@ -6,7 +6,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.call_stacks import Stacks, distinct_stacks
 from torch_tb_profiler.model.memory.events import memory_calls, memory_names, memory_records
-from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 
 

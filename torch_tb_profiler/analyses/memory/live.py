@@ -14,7 +14,7 @@ from torch_tb_profiler.analyses.shared.grouping import Groups, group
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, RecordWindow, peak
 from torch_tb_profiler.model.memory.blocks import OLDER, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_names, memory_records
-from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
 
 GroupBy = Literal["operator", "module", "stack", "size"]

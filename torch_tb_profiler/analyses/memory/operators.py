@@ -7,9 +7,9 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, in_range
-from torch_tb_profiler.model.calls.operators import operators, sum_with_nested
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.memory.events import memory_operators, memory_records
+from torch_tb_profiler.model.operators import operators, sum_with_nested
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
 
 

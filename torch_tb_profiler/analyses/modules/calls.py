@@ -8,11 +8,12 @@ import numpy as np
 from torch_tb_profiler.analyses.modules.times import recomputed_calls
 from torch_tb_profiler.analyses.tracks.tracks import Track, tracks
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.modules.modules import Modules
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived
+from torch_tb_profiler.model.modules import Modules
+from torch_tb_profiler.model.trace import Int32, Int64, Trace
 
 
 class CallTreeIndex(msgspec.Struct, frozen=True):

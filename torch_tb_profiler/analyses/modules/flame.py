@@ -19,7 +19,7 @@ from torch_tb_profiler.analyses.modules.times import (
 from torch_tb_profiler.model.calls.calltree import CallTree
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.modules.modules import Modules
+from torch_tb_profiler.model.modules import Modules
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
 FlameKind = Literal["module", "operator", "backward"]

@@ -18,10 +18,9 @@ import numpy as np
 
 from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.families import family_codes
-from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
-from torch_tb_profiler.model.modules.modules import Modules
+from torch_tb_profiler.model.modules import Modules
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
 
 NEVER_CALLED = int(np.iinfo(np.int64).max)

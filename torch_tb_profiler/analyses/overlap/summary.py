@@ -23,10 +23,11 @@ from torch_tb_profiler.base.intervals import (
     subtract,
     union,
 )
-from torch_tb_profiler.model.iterations.ranges import Iterations, iterations, stream_ranges
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.iterations import Iterations, iterations, stream_ranges
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.ranks import trace_rank
-from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int32, Int64, Trace
 
 COMPUTE = "compute"
 """The stream of the computation, as the recorder names it."""

@@ -20,9 +20,10 @@ from torch_tb_profiler.analyses.overview.kernel_rules.chains import elementwise_
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import optimizer_loop
 from torch_tb_profiler.analyses.overview.kernel_rules.products import slow_products
 from torch_tb_profiler.analyses.overview.memory_rules import memory_limit
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.model.trace import Trace
 
 _RULES = (
     host_rules,

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown
-from torch_tb_profiler.base.median import median
+from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.model.trace import Bool, Float64, Int64
 
 OUTLYING = 0.2

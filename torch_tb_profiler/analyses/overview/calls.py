@@ -7,10 +7,11 @@ import re
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.median import median
+from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
 
 SLOW_NS = 1_000_000
 """No call that only hands over work takes so long."""

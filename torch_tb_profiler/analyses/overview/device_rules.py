@@ -11,15 +11,15 @@ from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.idle import step_windows
 from torch_tb_profiler.analyses.overview.job import job
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
+from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import DATA_PARALLEL
-from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices
+from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, eligible_operators, uses_tensor_cores
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, names_of_kind, rows_of_kind
-from torch_tb_profiler.model.tensor_cores import TC_NO, eligible_operators, uses_tensor_cores
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask
 
 USUAL = 3

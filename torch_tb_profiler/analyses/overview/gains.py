@@ -26,12 +26,13 @@ from torch_tb_profiler.analyses.schedule.what_if import (
 )
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import covered_time, intersect, merge, subtract
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Int32, Trace, derived
+from torch_tb_profiler.model.trace import Int32, Trace
 
 WAITING_NS = 20_000
 """A runtime call that lasts longer while the device works waits for it: it blocks, or the queue is full."""

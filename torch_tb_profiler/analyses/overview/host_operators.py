@@ -6,9 +6,10 @@ from torch_tb_profiler.analyses.overview.idle import Covering, step_windows
 from torch_tb_profiler.analyses.overview.unrecorded import deepest
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.base.intervals import intersect, subtract, union
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.threads import main_thread
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.model.trace import Trace
 
 
 @derived

@@ -23,15 +23,15 @@ from torch_tb_profiler.analyses.overview.unrecorded import host_alone
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.sources import stack
+from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_user_frame
-from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Trace, name_mask
-from torch_tb_profiler.model.trainer.events import loading_per_batch
+from torch_tb_profiler.model.trainer import loading_per_batch
 
 LEAST_LAUNCHES = 20
 """Fewer launches cannot bound a step."""

@@ -14,12 +14,13 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.gaps import device_gaps
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, intersect, merge, subtract, union
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, HOST_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import Int32, Int64, Trace, distinct_codes, name_mask
 
 LONG_NS = 1_000_000
 """A stretch that the device waits for longer is not for the next launch but for what the host does before."""

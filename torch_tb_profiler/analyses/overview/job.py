@@ -7,12 +7,13 @@ from typing import Literal
 import msgspec
 
 from torch_tb_profiler.base.markers import DISTRIBUTED_DATA_PARALLEL, is_data_loading, is_optimizer
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, names_of_kind, rows_of_kind
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.model.trace import Trace
 
 _CAPTURES = ("BeginCapture", "EndCapture", "GraphInstantiate")
 

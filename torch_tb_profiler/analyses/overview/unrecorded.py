@@ -8,10 +8,11 @@ from torch_tb_profiler.analyses.overview.idle import Covering, long_stretches, s
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_anonymous_frame
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.threads import main_thread
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import Int32, Int64, Trace, name_mask
 
 
 @derived

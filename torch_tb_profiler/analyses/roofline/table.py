@@ -14,11 +14,12 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, in_step, launch_times
 from torch_tb_profiler.analyses.shared.shapes import shapes
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_ids
-from torch_tb_profiler.model.families import family_codes
+from torch_tb_profiler.model.kernels.families import family_codes
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
-from torch_tb_profiler.model.modules.modules import modules
-from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.modules import modules
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.attainable import Attainable, attainable
 from torch_tb_profiler.model.work.calls import work
 from torch_tb_profiler.model.work.measured import measured_calls, measured_events

@@ -13,9 +13,10 @@ import re
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
-from torch_tb_profiler.model.trace import Trace, derived, distinct_codes
+from torch_tb_profiler.model.trace import Trace, distinct_codes
 
 _ITERATION = re.compile(
     r"^execute_\d{1,12}_context_\d{1,9}\(sq(?P<prompt>\d{1,12})sk\d+sqsq\d+sqsk\d+\)"

@@ -15,21 +15,11 @@ import numpy as np
 
 from torch_tb_profiler.base.intervals import Intervals, merge, union
 from torch_tb_profiler.base.markers import is_data_loading
-from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.calls.enclosing import running_slices
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.calltree import call_tree, running_slices
 from torch_tb_profiler.model.communication.events import communication_calls
 from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.trace import (
-    NO_CODE,
-    Bool,
-    Int8,
-    Int32,
-    Int64,
-    Trace,
-    derived,
-    distinct_codes,
-    name_mask,
-)
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, distinct_codes, name_mask
 
 
 class Cause(IntEnum):

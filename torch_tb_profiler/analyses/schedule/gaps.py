@@ -16,13 +16,14 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, merge, subtract
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import device_kind, device_name
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.steps import Steps, steps
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
 
 
 class ItemsByStart(msgspec.Struct, frozen=True):

@@ -20,10 +20,11 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES, Cause, split_by_state
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit, schedule
-from torch_tb_profiler.model.trace import NO_CODE, Int8, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Int8, Int32, Int64, Trace
 
 
 class PathSegmentKind(IntEnum):

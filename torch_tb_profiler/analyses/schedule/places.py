@@ -16,13 +16,13 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.call_stacks import python_paths
 from torch_tb_profiler.base.markers import is_user_frame
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators
-from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, event_kinds
-from torch_tb_profiler.model.modules.modules import modules
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.modules import modules
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
 
 PlaceKind = Literal["operator", "module", "line"]
 
@@ -55,7 +55,7 @@ def user_lines(trace: Trace, rows: Int32) -> tuple[Int64, tuple[str, ...]]:
     forward = np.full(len(trace) + 1, NO_CODE, np.int32)
     forward[tasks.rows] = tasks.forward
     own = np.append(forward[:-1] >= 0, False)
-    task = np.append(innermost_enclosing(trace, build_call_tree(trace, tasks.rows), asked=at[at >= 0]), NO_CODE)
+    task = np.append(innermost_enclosing(trace, build_call_tree(trace, tasks.rows), among=at[at >= 0]), NO_CODE)
     differentiates = np.where(own[at], forward[at], forward[task[at]])
     return np.where((code < 0) & (differentiates >= 0), frames[differentiates], code), texts
 

@@ -8,11 +8,12 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.causes import UNSPECIFIC_CAUSES, Cause, StateIntervals, split_by_state
 from torch_tb_profiler.analyses.schedule.gaps import DeviceGaps, device_gaps
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.stream_waits import stream_waits
 from torch_tb_profiler.model.schedule.threads import handoffs, main_thread
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace
 
 MAX_QUEUE_GAP_NS = 30_000
 """A device that starts submitted work later than this waits for something else than the next item's launch."""

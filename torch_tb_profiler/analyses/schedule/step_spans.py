@@ -9,11 +9,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.schedule.replay import ReplayTimes
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Int64, Trace, derived
+from torch_tb_profiler.model.trace import Int64, Trace
 
 
 class StepSpans(msgspec.Struct, frozen=True):

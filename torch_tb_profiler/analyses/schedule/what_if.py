@@ -21,9 +21,10 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_spans
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.intervals import Intervals, covered_time, covered_time_between, merge
 from torch_tb_profiler.base.markers import MODULE_PREFIX
-from torch_tb_profiler.base.units import format_ratio
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import communication_kernels
@@ -32,7 +33,7 @@ from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of
 from torch_tb_profiler.model.schedule.blocking import WaitKind
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE, Schedule, schedule
-from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, name_mask
 
 UNNAMED_TARGETS = ("data_loading", "allocator", "wait", "communication", "host", "device")
 """Targets without a name."""

@@ -9,12 +9,13 @@ import numpy as np
 
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, covered_time, merge, union
 from torch_tb_profiler.base.markers import is_data_loading, is_step
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
 from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import Steps, has_host_events, steps
-from torch_tb_profiler.model.trace import ROCPROF, Int32, Int64, Trace, derived, name_mask
-from torch_tb_profiler.model.trainer.events import trainer_loading
+from torch_tb_profiler.model.trace import ROCPROF, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trainer import trainer_loading
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 
 CATEGORIES = (

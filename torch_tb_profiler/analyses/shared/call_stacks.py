@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.model.calls.calltree import build_call_tree
-from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.calltree import build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
 
 _SEPARATOR = re.compile(r"[;\r\n]+")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from torch_tb_profiler.model.engines import call_durations
-from torch_tb_profiler.model.tensor_cores import TC_NO, TC_UNKNOWN, TC_YES, uses_tensor_cores
+from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_UNKNOWN, TC_YES, uses_tensor_cores
 from torch_tb_profiler.model.trace import Int32, Trace
 
 

@@ -6,8 +6,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.memory.events import MemoryDevice, memory_records
-from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
 
 
 class Levels(msgspec.Struct, frozen=True):

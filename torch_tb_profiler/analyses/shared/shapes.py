@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 
 
 @derived

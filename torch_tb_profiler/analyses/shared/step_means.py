@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.median import median
+from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.model.trace import Float64
 
 WARM_UP = 1.2

@@ -8,15 +8,16 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.core_time import CoreTime, core_time
+from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.intervals import covered_time, merge
-from torch_tb_profiler.base.units import format_ratio
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices, stream_ids
 from torch_tb_profiler.model.engines import deduplicate_executions
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.steps import Steps, steps
-from torch_tb_profiler.model.trace import ABSENT, Float64, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, Float64, Int64, Trace
 
 
 class Utilization(msgspec.Struct, frozen=True):

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.markers import is_data_loading, is_step
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
-from torch_tb_profiler.model.families import family_codes
-from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import Kind, event_kinds
-from torch_tb_profiler.model.modules.modules import modules
-from torch_tb_profiler.model.trace import Int32, Trace, derived, distinct_codes, name_mask
+from torch_tb_profiler.model.modules import modules
+from torch_tb_profiler.model.trace import Int32, Trace, distinct_codes, name_mask
 
 ColorBy = Literal["class", "family", "process_group", "module"]
 """What has a legend."""

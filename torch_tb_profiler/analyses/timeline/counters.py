@@ -12,11 +12,12 @@ from torch_tb_profiler.analyses.shared.memory_curve import levels
 from torch_tb_profiler.analyses.shared.utilization import sm_efficiency
 from torch_tb_profiler.analyses.tracks.tracks import tracks
 from torch_tb_profiler.base.intervals import merge
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_ids, devices
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.memory.events import memory_records
-from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived, name_mask
-from torch_tb_profiler.model.trainer.system import (
+from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trainer import (
     MACHINE_MEMORY,
     MAX_MEMORY_GB,
     MEMORY_FIELDS,

@@ -11,9 +11,9 @@ from torch_tb_profiler.analyses.tracks.events import all_slices
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.positions import ancestors, position_of, self_time
 from torch_tb_profiler.base.markers import is_step, step_number
-from torch_tb_profiler.model.kernel_metrics import kernel_metric_rows
+from torch_tb_profiler.model.devices import kernel_metric_rows
 from torch_tb_profiler.model.kinds import HOST_KINDS, event_kinds
-from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, Trace
 

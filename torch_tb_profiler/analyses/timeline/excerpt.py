@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
+from torch_tb_profiler.analyses.timeline import ExcerptRange
 from torch_tb_profiler.analyses.timeline.document import write
 from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, INSTANT_PHASES, all_slices, of_phase
 from torch_tb_profiler.analyses.tracks.flows import flow_rows
-from torch_tb_profiler.base.cut import ExcerptRange
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.steps import steps

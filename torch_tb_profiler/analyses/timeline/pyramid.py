@@ -15,7 +15,8 @@ from msgspec.structs import asdict
 
 from torch_tb_profiler.analyses.timeline.boxes import Boxes, clip, group_begins, join, merge, single
 from torch_tb_profiler.analyses.tracks.lanes import Lanes
-from torch_tb_profiler.model.trace import Int64, Trace, derived, seed_derived
+from torch_tb_profiler.base.memo import derived, seed_derived
+from torch_tb_profiler.model.trace import Int64, Trace
 
 K = TypeVar("K", bound=Hashable)
 

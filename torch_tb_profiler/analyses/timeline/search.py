@@ -11,9 +11,11 @@ from torch_tb_profiler.analyses.tracks.events import drawn
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import tracks, tracks_of
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.model.families import family_mask, short_kernel_names
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.kernels.families import family_mask
+from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.kinds import Kind, event_kinds
-from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,8 @@ from torch_tb_profiler.analyses.timeline.totals import NameTotal, ranked, totals
 from torch_tb_profiler.analyses.tracks.extent import extent
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import tracks, work_tracks
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.trace import Trace
 
 
 class WindowSummary(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from torch_tb_profiler.analyses.timeline.colors import SliceColor, color_codes
 from torch_tb_profiler.analyses.timeline.grid import Grid
 from torch_tb_profiler.analyses.timeline.pyramid import Arrange, K, boxes_in, pyramid
 from torch_tb_profiler.analyses.tracks.lanes import lanes
-from torch_tb_profiler.model.families import kernel_labels
+from torch_tb_profiler.model.kernels.short_names import kernel_labels
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
 MAX_BOXES = 75_000

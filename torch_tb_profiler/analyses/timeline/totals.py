@@ -9,9 +9,9 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.positions import nested_time
-from torch_tb_profiler.model.families import family_codes
-from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, distinct_codes
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, distinct_codes
 
 Sort = Literal["total", "self", "count", "mean", "most", "name"]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import slice_mask
-from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, Bool, Trace
 
 INSTANT_PHASES = b"iIR"
 FLOW_PHASES = b"stf"

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from torch_tb_profiler.analyses.tracks.events import all_slices
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Trace
 
 
 class Extent(NamedTuple):

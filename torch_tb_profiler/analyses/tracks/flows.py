@@ -12,8 +12,9 @@ from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, of_phase
 from torch_tb_profiler.analyses.tracks.launches import launch_of, launched_in
 from torch_tb_profiler.analyses.tracks.positions import slice_at
 from torch_tb_profiler.base.markers import BACKWARD_FLOWS
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, slice_mask
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace
 
 LAUNCH = "launch"
 BACKWARD = "forward -> backward"

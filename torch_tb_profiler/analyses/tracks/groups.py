@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.tracks.census import Census
 from torch_tb_profiler.analyses.tracks.roles import Role
 from torch_tb_profiler.model.devices import device_kind, device_name, devices
 from torch_tb_profiler.model.kinds import HOST_KINDS, rows_of_kind
-from torch_tb_profiler.model.names import process_and_thread_names
+from torch_tb_profiler.model.thread_names import process_and_thread_names
 from torch_tb_profiler.model.trace import Trace
 
 

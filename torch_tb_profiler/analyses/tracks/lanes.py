@@ -18,9 +18,10 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.events import drawn
 from torch_tb_profiler.analyses.tracks.tracks import tracks_of
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.nesting import nest, nesting_order, place_on_one_axis
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
-from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace
 
 
 class Lanes(msgspec.Struct, frozen=True):

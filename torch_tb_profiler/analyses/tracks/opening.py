@@ -7,8 +7,9 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.events import all_slices
 from torch_tb_profiler.analyses.tracks.extent import Extent, extent
 from torch_tb_profiler.analyses.tracks.tracks import tracks, tracks_of
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.trace import Int32, Trace, derived
+from torch_tb_profiler.model.trace import Int32, Trace
 
 
 @derived

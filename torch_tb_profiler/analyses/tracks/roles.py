@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from torch_tb_profiler.analyses.tracks.events import INSTANT_PHASES, of_phase
 from torch_tb_profiler.base.markers import is_step
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace, name_mask
 from torch_tb_profiler.model.vendors.gaudi import thread_engines
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.census import Census, census, device_and_stream
 from torch_tb_profiler.analyses.tracks.groups import Group, Grouping
 from torch_tb_profiler.analyses.tracks.roles import Role, roles, stream_roles, thread_roles
-from torch_tb_profiler.model.names import process_and_thread_names
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.thread_names import process_and_thread_names
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 from torch_tb_profiler.model.vendors.ascend import GROUP, ascend_roles
 from torch_tb_profiler.model.vendors.gaudi import thread_engines
 

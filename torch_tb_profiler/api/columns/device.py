@@ -14,12 +14,11 @@ from torch_tb_profiler.analyses.shared.grouping import launch_times
 from torch_tb_profiler.api.columns.arrow import texts, values
 from torch_tb_profiler.api.columns.host import module_texts, step_texts
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.communication import collectives as collective_model
 from torch_tb_profiler.model.devices import device_ids, stream_ids
-from torch_tb_profiler.model.families import family_codes
-from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace

@@ -9,11 +9,11 @@ from torch_tb_profiler.analyses.modules.calls import call_tree_index
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.api.columns.arrow import letters, texts, values
+from torch_tb_profiler.model import modules as module_model
+from torch_tb_profiler.model import operators as operator_model
 from torch_tb_profiler.model import steps as step_model
-from torch_tb_profiler.model.calls import operators as operator_model
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.memory.events import memory_calls, memory_records
-from torch_tb_profiler.model.modules import modules as module_model
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
 

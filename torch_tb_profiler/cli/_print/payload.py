@@ -8,7 +8,7 @@ import json
 import sys
 from typing import Any
 
-from torch_tb_profiler.base.cells import format_cell
+from torch_tb_profiler.base.format import format_cell
 from torch_tb_profiler.cli._print.table import emphasized, format_table, terminal_width
 
 _SHORT = "short_"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, TextIO
 
-from torch_tb_profiler.base.cells import format_cell
-from torch_tb_profiler.base.text import shorten_middle
+from torch_tb_profiler.base.format import format_cell, shorten_middle
 
 LEAST_NAME = 12
 """A name shortened to less tells nothing."""

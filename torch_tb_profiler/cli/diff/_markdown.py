@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.base.units import format_duration
+from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.cli.diff._words import operator_name, said, step_rows, verdict_word
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.diff.gate import Check, describe_change

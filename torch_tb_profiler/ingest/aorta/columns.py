@@ -19,7 +19,7 @@ import numpy as np
 from torch_tb_profiler.base.markers import STEP_PREFIX
 from torch_tb_profiler.ingest.aorta.records import Record
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.iterations.ranges import ITERATION_LANE, MARKER_CATEGORY, RANGE_CATEGORY
+from torch_tb_profiler.model.iterations import ITERATION_LANE, MARKER_CATEGORY, RANGE_CATEGORY
 from torch_tb_profiler.model.trace import (
     ABSENT,
     AORTA,

@@ -28,7 +28,7 @@ def looks_like_composer(head: bytes) -> bool:
 def read_composer(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
     """As every chrome trace: what its events mean is told by their names (`model.trainer`)."""
     from torch_tb_profiler.ingest.kineto.read import read_chrome_trace
-    from torch_tb_profiler.model.trainer import COMPOSER
+    from torch_tb_profiler.model.trace import COMPOSER
 
     return replace(read_chrome_trace(stream, size=size, report=report, limit=limit), producer=COMPOSER)
 

@@ -23,7 +23,7 @@ from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, HOST_KINDS, rows_of_kind
 from torch_tb_profiler.model.ranks import RANK_METADATA_KEY, split_ranks, trace_rank
 from torch_tb_profiler.model.trace import ABSENT, Thread, Trace
-from torch_tb_profiler.model.trainer.clock import merge_offsets
+from torch_tb_profiler.model.trainer import merge_offsets
 
 Open = Callable[[], BinaryIO]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.base.median import median
+from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Bool, Int64
 
 EXACT_LIMIT_US = 2.0**43

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrow_texts import ArrowTexts, build_text_array, text_array_from_bytes
+from torch_tb_profiler.base.arrays import ArrowTexts, build_text_array, text_array_from_bytes
 from torch_tb_profiler.model.trace import NO_CODE, Int32
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.errors import TooLargeError
-from torch_tb_profiler.base.median import median
 from torch_tb_profiler.ingest.kineto.assemble import WINDOW_MARKERS
 from torch_tb_profiler.ingest.kineto.clock import absurd
 from torch_tb_profiler.ingest.kineto.columns import Block, Columns

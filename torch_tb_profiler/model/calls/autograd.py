@@ -22,10 +22,11 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import BACKWARD_FLOWS
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.nesting import nesting_order, place_on_one_axis
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask
 
 ENGINE_PREFIX = "autograd::engine::evaluate_function: "
 

@@ -1,13 +1,13 @@
 """The host's call tree: per thread, by time nesting.
 
-Order: start, longer first, file order. An event is the child of the innermost one that contains it; one
-of no length is the child of what contains its instant.
+Order: start, longer first, file order. An event is the child of the innermost one that contains it; one of
+length 0 is the child of what contains its instant.
 
     |-- aten::linear ---------------|
       |-- aten::t --|  |-- addmm --|        parent(addmm) = linear, depth 1
-                           |-- late --|     sticks out of addmm: side lane 1 of the same thread
+                           |-- late --|     outlasts addmm: side lane 1 of the same thread
 
-Overlap that does not nest goes to a side lane, where it nests only with its like.
+Events that overlap without nesting go to a side lane, where they nest only among themselves.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.calls.compiled import active_functions
-from torch_tb_profiler.model.calls.nesting import nest, nesting_order, place_on_one_axis
+from torch_tb_profiler.base.intervals import covered_time, merge
+from torch_tb_profiler.base.markers import is_profiler_frame
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.nesting import active_functions, nest, nesting_order, place_on_one_axis
 from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask
 
 
 class CallTree(msgspec.Struct, frozen=True):
     """Host slices of all threads.
 
     rows    int32[k]  their rows in the trace, ordered by thread, lane, start, longer first
-    parent  int32[n]  row of the parent, NO_CODE for roots and for all that is not in the tree
-    depth   int32[n]  0 for roots; -1 for what is not in the tree
-    lane    int32[n]  0 is the thread's own stack, 1.. are side lanes; -1 for what is not in the tree
+    parent  int32[n]  row of the parent; NO_CODE for roots and for events outside the tree
+    depth   int32[n]  0 for roots; -1 for events outside the tree
+    lane    int32[n]  0 is the thread's own stack, 1.. are side lanes; -1 for events outside the tree
     """
 
     rows: Int32
@@ -37,26 +39,26 @@ class CallTree(msgspec.Struct, frozen=True):
 
     @property
     def overlaps(self) -> int:
-        """How many events did not nest in their thread."""
+        """Return how many events don't nest in their thread."""
         return int((self.lane > 0).sum())
 
 
 @derived
 def call_tree(trace: Trace) -> CallTree:
-    """The call tree of every thread; side lanes where events overlap without nesting."""
+    """Return the call tree of every thread."""
     return build_call_tree(trace, rows_of_kind(trace, *HOST_KINDS))
 
 
 def build_call_tree(trace: Trace, rows: Int32) -> CallTree:
-    """The call tree of these slices alone: of markers such as module calls, whatever else surrounds them."""
+    """Return the call tree of these slices alone, such as module calls, ignoring all others."""
     events, count = trace.events, len(trace)
-    if in_c := active_functions():
-        return CallTree(*in_c.tree(rows, events.start, event_ends(trace), events.thread, len(trace.threads)))
+    if compiled := active_functions():
+        return CallTree(*compiled.tree(rows, events.start, event_ends(trace), events.thread, len(trace.threads)))
     parent = np.full(count, NO_CODE, np.int32)
     depth = np.full(count, -1, np.int32)
     lane = np.full(count, -1, np.int32)
     finish = event_ends(trace)
-    arranged: list[Int32] = []
+    rows_by_lane: list[Int32] = []
     side = 0
     while len(rows):
         begin, end = place_on_one_axis(events.start[rows], finish[rows], events.thread[rows])
@@ -66,20 +68,20 @@ def build_call_tree(trace: Trace, rows: Int32) -> CallTree:
         nested = rows[fits]
         parent[nested] = np.where(above[fits] >= 0, rows[above[fits]], NO_CODE)
         depth[nested], lane[nested] = level[fits], side
-        arranged.append(nested)
+        rows_by_lane.append(nested)
         rows, side = rows[~fits], side + 1
-    return CallTree(np.concatenate(arranged) if arranged else rows, parent, depth, lane)
+    return CallTree(np.concatenate(rows_by_lane) if rows_by_lane else rows, parent, depth, lane)
 
 
 @derived
 def enclosing_operators(trace: Trace) -> Int32:
-    """int32[n]: the innermost operator that contains each event of the tree, itself excluded, by nesting."""
+    """Return the row of the innermost operator around each event of the tree (not the event itself), int32[n]."""
     tree = call_tree(trace)
     operator = event_kinds(trace) == Kind.CPU_OP
-    if in_c := active_functions():
-        return in_c.enclosing(tree.rows, tree.parent, operator)
+    if compiled := active_functions():
+        return compiled.enclosing(tree.rows, tree.parent, operator)
     enclosing = np.full(len(trace), NO_CODE, np.int32)
-    # Level by level, so that the parent's answer is there before its children ask.
+    # Level by level, as a child's result depends on its parent's.
     rows = tree.rows
     order = rows[np.argsort(tree.depth[rows].astype(np.int16), kind="stable")]
     bounds = np.searchsorted(tree.depth[order], np.arange(int(tree.depth.max(initial=0)) + 2))
@@ -88,3 +90,93 @@ def enclosing_operators(trace: Trace) -> Int32:
         above = tree.parent[members]
         enclosing[members] = np.where(operator[above], above, enclosing[above])
     return enclosing
+
+
+def innermost_enclosing(
+    trace: Trace, tree: CallTree, thread: Int32 | None = None, among: Int32 | None = None
+) -> Int32:
+    """Return the row of the tree's innermost slice at each event's start, on the event's thread, int32[n].
+
+    That is never the event itself, nor a shorter slice that starts with it (which lies inside the event). Slices
+    in side lanes enclose nothing. NO_CODE if there is none.
+
+    thread  int32[n]; the thread to search for each event, instead of its own
+    among   rows to search for; by default all
+    """
+    events = trace.events
+    running_at = np.full(len(trace), NO_CODE, np.int32)
+    rows = tree.rows[tree.lane[tree.rows] == 0]
+    thread = events.thread if thread is None else thread
+    among = np.arange(len(trace), dtype=np.int32) if among is None else among
+    codes = thread[among]
+    if len(trace.threads) < 2**15:
+        codes = codes.astype(np.int16)  # radix sort, ten times faster
+    by_thread = among[np.argsort(codes, kind="stable")]
+    threads, first = np.unique(events.thread[rows], return_index=True)
+    bounds = np.append(first, len(rows))
+    low, high = np.searchsorted(thread[by_thread], [threads, threads + 1])
+    for i in range(len(threads)):
+        members = by_thread[low[i] : high[i]]
+        members = members[events.start[members] != ABSENT]
+        times, running = running_slices(trace, tree, rows[bounds[i] : bounds[i + 1]])
+        running_at[members] = running[np.searchsorted(times, events.start[members], "right")]
+    return _without_shorter(trace, tree, running_at)
+
+
+def running_slices(trace: Trace, tree: CallTree, rows: Int32) -> tuple[Int64, Int32]:
+    """Return (times, row of the slice that runs before each of them and after the last) of one thread's slices."""
+    if compiled := active_functions():
+        return compiled.changes(rows, trace.events.start, event_ends(trace), tree.parent)
+    start, end = trace.events.start[rows], event_ends(trace)[rows]
+    rows = rows[end > start]
+    depth = tree.depth[rows]
+    times = np.concatenate([event_ends(trace)[rows], trace.events.start[rows]])
+    running = np.concatenate([tree.parent[rows], rows])
+    # At one instant, ends come first, inner before outer, then begins, outer before inner.
+    turn = np.concatenate([-1 - depth, depth]).astype(np.int64)
+    turns = 2 * int(depth.max(initial=0)) + 2
+    if int(times.max(initial=0)) < 2**62 // turns:
+        order = np.argsort(times * turns + turn, kind="stable")  # one key is several times faster than two
+    else:
+        order = np.lexsort((turn, times))
+    return times[order], np.append(NO_CODE, running[order]).astype(np.int32)
+
+
+def _without_shorter(trace: Trace, tree: CallTree, running_at: Int32) -> Int32:
+    """Replace slices that start with an event but lie inside it by what encloses both."""
+    events, finish = trace.events, event_ends(trace)
+    turn = np.full(len(trace), len(tree.rows), np.int64)
+    turn[tree.rows] = np.arange(len(tree.rows))
+    rows = np.flatnonzero(running_at >= 0)
+    rows = rows[events.start[running_at[rows]] == events.start[rows]]
+    while len(rows):
+        inner = running_at[rows]
+        outside = (events.start[inner] == events.start[rows]) & (
+            (finish[rows] > finish[inner]) | (turn[rows] <= turn[inner])
+        )
+        rows = rows[outside]
+        running_at[rows] = tree.parent[running_at[rows]]
+        rows = rows[running_at[rows] >= 0]
+    return running_at
+
+
+def count_unexplained_overlaps(trace: Trace) -> int:
+    """Return how many host events don't nest in their thread, except where PyTorch's own frames cause it.
+
+    With stacks, PyTorch records its functions that begin and end an annotation: the annotation begins within the
+    one and outlasts it, and ends within the other.
+
+        |- _record_function_enter_new -|
+               |- ProfilerStep#2 ---------------------------------|
+    """
+    side = np.flatnonzero(call_tree(trace).lane > 0)
+    if len(side) == 0:
+        return 0
+    is_frame = name_mask(trace.strings, is_profiler_frame)[trace.events.name]
+    side = side[~is_frame[side]]
+    frames = np.flatnonzero(is_frame)
+    rows = np.concatenate((frames, side))
+    begin, end = place_on_one_axis(trace.events.start[rows], event_ends(trace)[rows], trace.events.thread[rows])
+    profiler_frames = merge(begin[: len(frames)], end[: len(frames)])
+    starts = begin[len(frames) :]
+    return int((covered_time(profiler_frames, starts, starts + 1) == 0).sum())

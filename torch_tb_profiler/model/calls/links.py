@@ -14,10 +14,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
-from torch_tb_profiler.model.calls.flow_links import CALL, OPERATOR, flow_sources, slices_starting_at
+from torch_tb_profiler.model.calls.links import CALL, OPERATOR, flow_sources, slices_starting_at
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 from torch_tb_profiler.model.vendors.ascend import ascend_roles
 
 

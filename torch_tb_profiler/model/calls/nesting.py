@@ -1,32 +1,68 @@
-"""Nesting of intervals by time: who contains whom, and what overlaps without nesting.
+"""Nesting of intervals by time: which interval contains which, and which overlap without nesting.
 
     |-- a ---------------|
       |-- b --|  |-- c --|        parent(b) = parent(c) = a, depth 1
-           |-- d --|              sticks out of b, in which it begins: does not fit
+           |-- d --|              begins in b but outlasts it: doesn't fit
 
 Intervals of several owners (threads, tracks) lie side by side on one axis. Order: begin, longer first, position.
-One of no length is the child of what contains its instant, and contains nothing.
+An interval of length 0 is a child of the one that contains its instant, and contains nothing.
+
+The definitions are in Python; a session may load faster functions in C (`use_compiled_functions`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
-from torch_tb_profiler.model.calls.compiled import active_functions
 from torch_tb_profiler.model.trace import Bool, Int32, Int64
 
-_ROUNDS = 5
-"""How often what seems to stick out is taken out before all is nested one by one; real traces need 1 to 4."""
+_MAX_ROUNDS = 5
+"""Rounds of removing intervals that don't fit, before nesting falls back to a loop; real traces need 1 to 4."""
+
+
+class CompiledFunctions(NamedTuple):
+    """Functions in C with the results of those in Python.
+
+    nest       `nest`
+    tree       `calltree.build_call_tree`: (rows, start, end, thread of all events, number of threads) -> (rows,
+               parent, depth, lane)
+    changes    `calltree.running_slices`: (rows of one thread that nest, start, end, parent of all events) ->
+               (times, the row that runs before each, and after the last)
+    enclosing  `calltree.enclosing_operators`: (rows, parent, whether each event is an operator) -> row of the
+               innermost operator around each event
+    """
+
+    nest: Callable[[Int64, Int64], tuple[Int64, Int64, Bool]]
+    tree: Callable[[Int32, Int64, Int64, Int32, int], tuple[Int32, Int32, Int32, Int32]]
+    changes: Callable[[Int32, Int64, Int64, Int32], tuple[Int64, Int32]]
+    enclosing: Callable[[Int32, Int32, Bool], Int32]
+
+
+_functions: CompiledFunctions | None = None
+
+
+def use_compiled_functions(functions: CompiledFunctions | None) -> None:
+    """Use these functions from now on, or those in Python if None."""
+    global _functions
+    _functions = functions
+
+
+def active_functions() -> CompiledFunctions | None:
+    """Return the functions in C that are in use, or None."""
+    return _functions
 
 
 def place_on_one_axis(start: Int64, end: Int64, owner: Int32) -> tuple[Int64, Int64]:
-    """Begins and finishes with the owners side by side, so that one sort serves all."""
+    """Return begins and ends on one axis on which the owners lie side by side, so that one sort serves all."""
     if len(start) == 0:
         return start, end
     base = int(start.min())
     span = int(end.max()) - base + 1
     if span * (int(owner.max()) + 1) > np.iinfo(np.int64).max:
-        # Absurd times would overflow; nesting depends on their order alone.
+        # Damaged times would overflow; nesting depends only on their order.
         ranks = np.unique(np.concatenate([start, end]), return_inverse=True)[1].ravel()
         start, end = np.split(ranks, 2)
         base, span = 0, len(ranks)
@@ -35,9 +71,9 @@ def place_on_one_axis(start: Int64, end: Int64, owner: Int32) -> tuple[Int64, In
 
 
 def nesting_order(begin: Int64, finish: Int64) -> Int64:
-    """int64[k]: positions ordered by begin, longer first, position."""
+    """Return positions in nesting order, int64[k]: by begin, longer first, position."""
     order = np.argsort(begin, kind="stable")
-    # One key sorts several times faster than two; only equal begins then need the finish.
+    # Sorting by one key is several times faster than by two; only equal begins need the finish.
     equal = np.diff(begin[order]) == 0
     if equal.any():
         tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
@@ -47,48 +83,47 @@ def nesting_order(begin: Int64, finish: Int64) -> Int64:
 
 
 def nest(begin: Int64, finish: Int64) -> tuple[Int64, Int64, Bool]:
-    """(parent, depth, fits) of intervals in nesting order; parents as positions, -1 for roots.
+    """Return (parent, depth, fits) of intervals in nesting order; parents as positions, -1 for roots.
 
-    `fits` is False for what sticks out of the interval it begins in; its parent and depth mean nothing.
+    `fits` is False for intervals that outlast the one they begin in; their parent and depth are undefined.
     """
-    in_c = active_functions()
-    return in_c.nest(begin, finish) if in_c else _nest(begin, finish)
+    return _functions.nest(begin, finish) if _functions else _nest(begin, finish)
 
 
 def _nest(begin: Int64, finish: Int64) -> tuple[Int64, Int64, Bool]:
     fits = np.ones(len(begin), np.bool_)
-    parent, depth = _by_sorting(begin, finish)
-    out = _seem_to_stick_out(begin, finish, parent)
-    if len(out) == 0:
+    parent, depth = _nest_by_sorting(begin, finish)
+    misfits = _apparent_misfits(begin, finish, parent)
+    if len(misfits) == 0:
         return parent, depth, fits
-    kept = np.arange(len(begin))
-    for _ in range(_ROUNDS):
-        fits[kept[out]] = False
-        kept = np.flatnonzero(fits)
-        inner = begin[kept], finish[kept]
-        parent, depth = _by_sorting(*inner)
-        out = _seem_to_stick_out(*inner, parent)
-        if len(out) == 0:
+    fitting = np.arange(len(begin))
+    for _ in range(_MAX_ROUNDS):
+        fits[fitting[misfits]] = False
+        fitting = np.flatnonzero(fits)
+        inner = begin[fitting], finish[fitting]
+        parent, depth = _nest_by_sorting(*inner)
+        misfits = _apparent_misfits(*inner, parent)
+        if len(misfits) == 0:
             break
     else:
-        return _one_by_one(begin, finish)
+        return _nest_in_loop(begin, finish)
     parents, depths = np.full(len(begin), -1, np.int64), np.zeros(len(begin), np.int64)
-    parents[kept], depths[kept] = np.where(parent >= 0, kept[parent], -1), depth
-    if not _all_stick_out(begin, finish, parents, kept, np.flatnonzero(~fits)):
-        return _one_by_one(begin, finish)
+    parents[fitting], depths[fitting] = np.where(parent >= 0, fitting[parent], -1), depth
+    if not _are_misfits(begin, finish, parents, fitting, np.flatnonzero(~fits)):
+        return _nest_in_loop(begin, finish)
     return parents, depths, fits
 
 
-def _by_sorting(begin: Int64, finish: Int64) -> tuple[Int64, Int64]:
-    """(parent, depth), right wherever intervals nest.
+def _nest_by_sorting(begin: Int64, finish: Int64) -> tuple[Int64, Int64]:
+    """Return (parent, depth), which are right wherever intervals nest.
 
-    depth = longer-than-zero intervals that began before and have not ended; the parent is the last of
-    depth - 1 before. No loop over intervals: both come from sorting.
+    The depth is the number of intervals, longer than 0, that began before and haven't ended; the parent is the
+    last one before with depth - 1. Both come from sorting, without a loop over intervals.
     """
     lasting = finish > begin
     depth: Int64 = np.cumsum(lasting)
     depth -= lasting
-    # The ends are nearly sorted: a stable sort then is ten times faster than quicksort.
+    # Ends are nearly sorted, for which a stable sort is ten times faster than quicksort.
     ended = finish[lasting]
     ended.sort(kind="stable")
     depth -= np.searchsorted(ended, begin, "right")
@@ -105,34 +140,34 @@ def _by_sorting(begin: Int64, finish: Int64) -> tuple[Int64, Int64]:
     return parent, depth
 
 
-def _seem_to_stick_out(begin: Int64, finish: Int64, parent: Int64) -> list[int]:
-    """Positions that stick out of a parent that does not. None: all intervals nest.
+def _apparent_misfits(begin: Int64, finish: Int64, parent: Int64) -> list[int]:
+    """Return positions of intervals that outlast a fitting parent; [] if all intervals nest.
 
-    A guess: what sticks out counts among what is open and thus misleads the search for the parents inside it.
+    This is a guess, as misfits count as open intervals and so mislead the search for the parents inside them.
     """
-    sticks = np.flatnonzero((parent >= 0) & (finish > finish[np.maximum(parent, 0)]))
-    around = parent[sticks]
-    overlaps = finish[around] > begin[sticks]
-    out: dict[int, None] = {}
-    for position, outer in zip(sticks[overlaps].tolist(), around[overlaps].tolist(), strict=True):
-        if outer not in out:
-            out[position] = None
-    return list(out)
+    outlasting = np.flatnonzero((parent >= 0) & (finish > finish[np.maximum(parent, 0)]))
+    around = parent[outlasting]
+    overlaps = finish[around] > begin[outlasting]
+    misfits: dict[int, None] = {}
+    for position, outer in zip(outlasting[overlaps].tolist(), around[overlaps].tolist(), strict=True):
+        if outer not in misfits:
+            misfits[position] = None
+    return list(misfits)
 
 
-def _all_stick_out(begin: Int64, finish: Int64, parent: Int64, kept: Int64, out: Int64) -> bool:
-    """True if each interval taken out sticks out of one that was kept, and so is out by definition.
+def _are_misfits(begin: Int64, finish: Int64, parent: Int64, fitting: Int64, misfits: Int64) -> bool:
+    """Return whether each of `misfits` outlasts one of `fitting`, and so doesn't fit by definition.
 
-    The intervals kept nest; then they are those that the definition keeps, by induction over the order.
+    The fitting intervals nest. By induction over the order, they are then those that fit by definition.
     """
-    around = np.append(-1, kept)[np.searchsorted(kept, out)]
-    while (climbing := (around >= 0) & (finish[around] <= begin[out])).any():
+    around = np.append(-1, fitting)[np.searchsorted(fitting, misfits)]
+    while (climbing := (around >= 0) & (finish[around] <= begin[misfits])).any():
         around[climbing] = parent[around[climbing]]
-    return bool(((around >= 0) & (finish[around] < finish[out])).all())
+    return bool(((around >= 0) & (finish[around] < finish[misfits])).all())
 
 
-def _one_by_one(begin: Int64, finish: Int64) -> tuple[Int64, Int64, Bool]:
-    """The definition itself, interval by interval: slower, and right whatever overlaps."""
+def _nest_in_loop(begin: Int64, finish: Int64) -> tuple[Int64, Int64, Bool]:
+    """Nest interval by interval, as defined: slower, but right whatever overlaps."""
     parents, depths, fits = [], [], []
     open_ends, open_positions = [int(finish.max(initial=0)) + 1], [-1]
     for position, (start, end) in enumerate(zip(begin.tolist(), finish.tolist(), strict=True)):

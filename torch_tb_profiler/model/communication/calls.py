@@ -19,12 +19,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree
-from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
 from torch_tb_profiler.model.communication.names import BACKEND, collective_in
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask
 
 
 class CollectiveCalls(msgspec.Struct, frozen=True):

@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.intervals import OwnedIntervals, merge_by_owner
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.calls import CollectiveCalls, collective_calls
 from torch_tb_profiler.model.communication.facts import groups_of, kinds_of, peers_of, sizes_of
 from torch_tb_profiler.model.communication.groups import ProcessGroup
 from torch_tb_profiler.model.communication.names import DEVICE_BACKENDS
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int8, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int8, Int32, Int64, Trace
 
 
 class Timing(IntEnum):

@@ -7,10 +7,11 @@ import re
 import numpy as np
 
 from torch_tb_profiler.base.intervals import merge
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.names import BACKEND, DEVICE_BACKENDS
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, slice_mask
-from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes, name_mask
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
 # Kernels: nccl/rccl/oneCCL/hccl/ucc device code and the custom all-reduce kernels of serving engines.

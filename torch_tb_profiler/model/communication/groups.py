@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.ranks import trace_rank
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.model.trace import Trace
 
 _ELIDED = re.compile(r"^\[\s*(\d+(?:\s*,\s*\d+)*)\s*,\s*\.\.\.\s*,\s*(\d+)\s*\]$")
 

@@ -22,9 +22,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.counters.ranges import LOST_KERNEL, CounterRanges, counter_ranges
-from torch_tb_profiler.model.tensor_cores import TC_NO, TC_YES, tensor_core_verdict
-from torch_tb_profiler.model.trace import Bool, Float64, Trace, derived
+from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_YES, tensor_core_verdict
+from torch_tb_profiler.model.trace import Bool, Float64, Trace
 
 
 class CounterVocabulary(NamedTuple):

@@ -21,11 +21,12 @@ import re
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.counters.dispatches import COUNTER_PREFIX
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, name_mask
 
 RANGE_CATEGORY = "cuda_profiler_range"
 LOST_KERNEL = "__missing__"

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_ids, devices
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived, distinct_codes
+from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, distinct_codes
 
 _CLOCK = re.compile(
     r"clocks?\.(?:current\.)?(?:sm|gr|graphics|gfx)\b|"

@@ -1,16 +1,25 @@
-"""Families: what sort of work a kernel does, by its name.
+"""Families of device work: what sort of work a kernel, copy, or memset does.
 
-Rules are tried in order; the first whose pattern is in the name decides. The function is asked, and where it is
-only a frame around what its template arguments name (`Kernel<cutlass_80_...>`, `elementwise_kernel<...>`) they
-are with it. What no rule knows is "other".
+A kernel's family follows from its name. Rules are tried in order; the first whose pattern is found decides. They
+search the function's path and, if that is only a wrapper around its template arguments (`Kernel<cutlass_80_...>`,
+`elementwise_kernel<...>`), these as well. Kernels without a matching rule are "other".
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, rows_of_kind
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, TracePair, distinct_codes
 
 FAMILIES = (
     "matrix product",
@@ -29,12 +38,15 @@ FAMILIES = (
     "other",
 )
 
-_FRAMES = re.compile(
+NO_FAMILY = -1
+"""The family of events that are no device work."""
+
+_WRAPPERS = re.compile(
     r"(?:^|::)(?:kernel\d*|device_kernel|kentry\w*|trampoline_kernel|launch_kernel\w*|enable_\w+|globalKernel|"
     r"\w*elementwise_kernel\w*|reduce_kernel|multi_tensor_apply_kernel\w*|DeviceScan\w*)$",
     re.IGNORECASE,
 )
-# What follows in the arguments of an elementwise kernel tells of memory, not of what is computed.
+# These arguments of an elementwise kernel describe memory access, not the computation.
 _ADDRESSING = re.compile(
     r"(?:at::detail::Array|std::array|(?:Trivial)?OffsetCalculator)<.*|gpu_kernel_impl\w*", re.DOTALL
 )
@@ -97,18 +109,21 @@ _MOVES = re.compile(
 
 @lru_cache(maxsize=65536)
 def family_of_name(name: str) -> str:
-    """The family of a kernel by its name alone."""
+    """Return the family of a kernel, by its name alone."""
     if fused := _TRITON.match(name):
-        return _compiled(fused[1], fused[2])
-    spelled = parse_identifiers(name)
-    text = spelled.path
-    if _FRAMES.search(spelled.path):
-        text += " " + _ADDRESSING.sub("", spelled.arguments)
+        return _inductor_family(fused[1], fused[2])
+    parts = parse_identifiers(name)
+    text = parts.path
+    if _WRAPPERS.search(parts.path):
+        text += " " + _ADDRESSING.sub("", parts.arguments)
     return next((family for family, pattern in _RULES if pattern.search(text)), "other")
 
 
-def _compiled(kind: str, operators: str) -> str:
-    """Inductor names its kernels after their structure (pointwise, reduction, template) and what they fuse."""
+def _inductor_family(kind: str, operators: str) -> str:
+    """Return the family of Inductor's kernel, named after its structure and the operators that it fuses.
+
+    kind  poi (pointwise), tem (template), or one of the reductions
+    """
     if kind == "tem":
         return (
             "attention" if "attention" in operators else "convolution" if "conv" in operators else "matrix product"
@@ -116,3 +131,42 @@ def _compiled(kind: str, operators: str) -> str:
     if kind == "poi":
         return "elementwise" if _MOVES.sub("", operators) else "copy and cast"
     return "norm" if "norm" in operators else "softmax" if "softmax" in operators else "reduction"
+
+
+@derived
+def family_codes(trace: Trace) -> npt.NDArray[np.int8]:
+    """Return the family of all device work, int8[n], as an index into FAMILIES; NO_FAMILY for other events.
+
+    Copies and memsets are memory, kernels with the metadata of a collective are communication; names decide the
+    rest.
+    """
+    kind = event_kinds(trace)
+    kernel = kind == Kind.KERNEL
+    by_name = np.full(len(trace.strings) + 1, FAMILIES.index("other"), np.int8)
+    for code in distinct_codes(trace.events.name[kernel]):
+        by_name[code] = FAMILIES.index(family_of_name(trace.strings[code]))
+    family = np.where(kernel, by_name[trace.events.name], NO_FAMILY).astype(np.int8)
+    family[communication_kernels(trace)] = FAMILIES.index("communication")
+    copies_and_memsets = [device_kind for device_kind in DEVICE_KINDS if device_kind != Kind.KERNEL]
+    family[np.isin(kind, copies_and_memsets)] = FAMILIES.index("memory")
+    return family
+
+
+def family_mask(trace: Trace, rows: Int32, family: str) -> Bool:
+    """Return which of the rows are device work of `family`, bool[k]; raise UsageError for an unknown family."""
+    if family not in FAMILIES:
+        raise UsageError(f"there is no kernel family {family!r}", hint=", ".join(FAMILIES))
+    mask: Bool = family_codes(trace)[rows] == FAMILIES.index(family)
+    return mask
+
+
+def kernel_families_of_pair(pair: TracePair) -> Mapping[str, str]:
+    """Return the family of every kernel of both sides by the kernel's name; its first launch decides."""
+    by_name: dict[str, str] = {}
+    for trace in (*pair.base, *pair.candidate):
+        rows = rows_of_kind(trace, Kind.KERNEL)
+        codes, first = np.unique(trace.events.name[rows], return_index=True)
+        numbers = family_codes(trace)[rows[first]]
+        for code, number in zip(codes.tolist(), numbers.tolist(), strict=True):
+            by_name.setdefault(trace.strings[code] if code >= 0 else "", FAMILIES[number])
+    return by_name

@@ -1,4 +1,4 @@
-"""The identifiers in the name of a kernel, as compilers of C++ write them: mangled or not.
+"""Parse the identifiers in the C++ name of a kernel, mangled or not.
 
 void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int, ...)
      |------------- path --------------------| |-------- arguments --------|
@@ -11,7 +11,7 @@ import re
 import msgspec
 
 MAX_NAME_LENGTH = 4096
-"""Characters of a name that are read: the parameters beyond say nothing more."""
+"""Characters of a name that are parsed; the parameters behind add nothing."""
 
 _CPLUSPLUS = re.compile(r"::|<|\(|^void ")
 _RETURN = re.compile(r"^(?:void|bool|__global__|static|inline|std::enable_if<.*?>::type)\s+")
@@ -20,28 +20,32 @@ _LENGTH = re.compile(r"\d{1,4}")
 
 
 class KernelIdentifiers(msgspec.Struct, frozen=True):
-    """`path` is the function with its namespaces; `arguments` are those of its templates, maybe mangled."""
+    """The parts of a kernel's name.
+
+    path       the function with its namespaces
+    arguments  those of its templates, maybe mangled
+    """
 
     path: str
     arguments: str
 
     @property
     def function(self) -> str:
-        """The function without its namespaces."""
+        """Return the function without its namespaces."""
         return self.path.rpartition("::")[2]
 
 
 def parse_identifiers(name: str) -> KernelIdentifiers:
-    """What a name consists of; a name of no C++ is its own path."""
+    """Split a kernel's name into its parts; a name that isn't C++ is its own path."""
     text = name[:MAX_NAME_LENGTH].strip()
     if text.startswith("_Z"):
-        return _mangled(text)
+        return _parse_mangled(text)
     if not _CPLUSPLUS.search(text):
         return KernelIdentifiers(text, "")
-    return _spelled(text)
+    return _parse_demangled(text)
 
 
-def _spelled(text: str) -> KernelIdentifiers:
+def _parse_demangled(text: str) -> KernelIdentifiers:
     previous = None
     while text != previous:
         previous, text = text, _RETURN.sub("", text)
@@ -68,13 +72,13 @@ def _spelled(text: str) -> KernelIdentifiers:
     return KernelIdentifiers(joined, "".join(arguments).strip()) if joined else KernelIdentifiers(text, "")
 
 
-def _mangled(text: str) -> KernelIdentifiers:
-    """An Itanium name: each identifier of the path is preceded by its length; the arguments stay as they are."""
+def _parse_mangled(text: str) -> KernelIdentifiers:
+    """Parse an Itanium name, in which the length of each identifier precedes it; arguments stay mangled."""
     path: list[str] = []
-    at = 3 if text.startswith("_ZN") else 2
-    while (match := _LENGTH.match(text, at)) is not None:
-        at = match.end() + int(match[0])
-        word = text[match.end() : at]
+    position = 3 if text.startswith("_ZN") else 2
+    while (match := _LENGTH.match(text, position)) is not None:
+        position = match.end() + int(match[0])
+        word = text[match.end() : position]
         if not word.startswith("_GLOBAL__"):
             path.append(word)
-    return KernelIdentifiers("::".join(path), text[at:]) if path else KernelIdentifiers(text, "")
+    return KernelIdentifiers("::".join(path), text[position:]) if path else KernelIdentifiers(text, "")

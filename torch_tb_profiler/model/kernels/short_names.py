@@ -1,4 +1,4 @@
-"""Short names of kernels that tell them apart: what is computed, on what type, in what tile.
+"""Short names of kernels that tell them apart: what is computed, on which type, in which tile.
 
 cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1     GEMM bf16 128x128 nn, CUTLASS sm75, align1
 vectorized_elementwise_kernel<4, FillFunctor<float>, ...>     fill fp32, vec4
@@ -10,23 +10,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+import numpy as np
+
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import KernelIdentifiers, parse_identifiers
-from torch_tb_profiler.model.kernels.spelling import (
-    alignment,
-    functor_name,
-    gpu_architecture,
-    number_type,
-    operand_layout,
-    tensile_type,
-    tile_shape,
-)
+from torch_tb_profiler.model.kinds import Kind, event_kinds, names_of_kind
+from torch_tb_profiler.model.trace import Trace, TracePair, distinct_codes
 
 MAX_SHORT_NAME_LENGTH = 48
-"""Characters of a short name."""
+"""Maximum length of a short name in characters."""
 
 _NCCL = re.compile(r"^(?:nccl|rccl)(?:Dev)?Kernel_(\w+)", re.IGNORECASE)
 _TRITON = re.compile(r"^triton_(?:poi|red|per|tem|for|mix)_fused_(\w*?)(?:_?(\d+))?$")
@@ -41,16 +37,95 @@ _VECTOR = re.compile(r"vectorized_\w*elementwise_kernel")
 _ROLE = re.compile(r"(fprop|fwd|forward)|(dgrad|bwd_?data|bwd(?!_weight))|(wgrad|wrw|bwd_weight)", re.IGNORECASE)
 _CLUTTER = re.compile(r"_?(?:cuda_)?kernel(?=$|_)|Kernel(?=$|_|[A-Z0-9])|^cunn_")
 _TOKENS = re.compile(r"[A-Za-z0-9]+")
-_TELLING = re.compile(r"(?!c10$|\d+ul?$)(?=.*[a-z])(?=.*\d).{2,12}", re.IGNORECASE)
+_DETAIL = re.compile(r"(?!c10$|\d+ul?$)(?=.*[a-z])(?=.*\d).{2,12}", re.IGNORECASE)
 _PRODUCT = re.compile(r"gemm|cudnn|conv|igemm|xmma|prop|[dw]grad_|nvjet|^bmm_|matmul", re.IGNORECASE)
-_FRAME = re.compile(r"[Kk]ernel\d*|kentry|trampoline_kernel|device_kernel|globalKernel")
+_GENERIC = re.compile(r"[Kk]ernel\d*|kentry|trampoline_kernel|device_kernel|globalKernel")
 _MANGLED_WORD = re.compile(r"\d+([A-Z][A-Za-z0-9]{4,}?)I")
+
+# Number types in order of precedence, then what names say about tiles, layouts, and functors.
+_TYPES = (
+    ("bf16", r"bfloat16|bf16"),
+    ("fp16", r"c10::half|__half|half_t|(?<![a-z])fp?16(?!\d)|(?<![a-z])half(?![a-z])"),
+    ("fp8", r"float8|fp8|e4m3|e5m2"),
+    ("fp4", r"fp4|e2m1"),
+    ("tf32", r"tf32|tfloat32"),
+    ("complex64", r"complex<float>"),
+    ("complex128", r"complex<double>"),
+    ("fp64", r"(?<![a-z_])double(?![a-z_])|(?<![a-z])fp?64(?!\d)"),
+    ("fp32", r"(?<![a-z_])float(?![a-z_])|(?<![a-z])fp?32(?!\d)"),
+    ("int64", r"(?<![a-z_ ])(?:long|int64_t)(?![a-z_])"),
+    ("int8", r"signed char|int8_t"),
+    ("uint8", r"unsigned char|uint8_t"),
+    ("bool", r"(?<![a-z_])bool(?![a-z_])"),
+    ("int32", r"(?<![a-z_])(?:int|int32_t)(?![a-z_])"),
+)
+_ANY_TYPE = re.compile("|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(_TYPES)), re.IGNORECASE)
+_TENSILE = {"BB": "bf16", "HH": "fp16", "SB": "fp32", "SS": "fp32", "F8": "fp8", "I8": "int8", "DB": "fp64"}
+_TILE = re.compile(r"(?:^|_|MT|bt|tilesize|[^a-zA-Z0-9x])(\d+x\d+(?:x\d+)?)")
+_LAYOUT = re.compile(r"_([nt]{2,3})(?=[_ ,]|$)", re.IGNORECASE)
+_ARCHITECTURE = re.compile(
+    r"(?:cutlass_|sm_?)(\d{2,3})|(volta|turing|ampere|hopper|maxwell|pascal)", re.IGNORECASE
+)
+_ALIGNMENT = re.compile(r"align\d+")
+
+_FUNCTORS = re.compile(
+    r"direct_(copy)_kernel|std::(plus|minus|multiplies|divides)\b|at::native::([A-Z][a-z]+)<|(\w+?)CUDAKernelImpl|"
+    r"(\w+?)_(?:backward_)?(?:cuda_)?kernel(?:_cuda|_impl)?(?=[<(:])|CUDAFunctor(?:OnSelf)?_(\w+)|"
+    r"launch_(\w+?)(?:_scalar)?\(|(\w+?)(?:Scalar)?Functor\b|(\w+)_functor\b|(\w+)Ops\b|(\w+)_cuda_out|(\w+)_out\b"
+)
+_WRAPPERS = frozenset(
+    """AUnary BUnary Binary Unary gpu gpu_index BinaryOpListAlpha BinaryOpScalar BinaryOpScalarList UnaryOp
+    PointwiseOpScalar PointwiseOpList BinaryOpList PointwiseOpScalarList BinaryOp PointwiseOp UnaryOpFunctor
+    ReduceOp OpaqueType Var""".split()
+)
+_WORDS = {
+    "mul": "multiply",
+    "multiplies": "multiply",
+    "div": "divide",
+    "divides": "divide",
+    "sub": "subtract",
+    "minus": "subtract",
+    "plus": "add",
+    "neg": "negate",
+    "normtwo": "2-norm",
+}
+_OPAQUE = re.compile(r"OpaqueType<(\d+)")
+
+
+@derived
+def short_kernel_names(trace: Trace) -> Mapping[str, str]:
+    """Return the short name of every kernel of a trace by its full name; all are distinct."""
+    return short_names(names_of_kind(trace, Kind.KERNEL))
+
+
+def short_kernel_names_of_pair(pair: TracePair) -> Mapping[str, str]:
+    """Return the short name of every kernel of both sides by its full name; all are distinct."""
+    traces = (*pair.base, *pair.candidate)
+    return short_names(name for trace in traces for name in names_of_kind(trace, Kind.KERNEL))
+
+
+def display_name(trace: Trace, row: int, name: str) -> str:
+    """Return the name of an event as views show it: the short one of a kernel, else `name`."""
+    return short_kernel_names(trace).get(name, name) if event_kinds(trace)[row] == Kind.KERNEL else name
+
+
+@derived
+def kernel_labels(trace: Trace) -> Mapping[int, str]:
+    """Return the short kernel name by name code, for names that no other event has.
+
+    A code alone doesn't tell a kernel from an operator with the same name.
+    """
+    kernel, name = event_kinds(trace) == Kind.KERNEL, trace.events.name
+    used_elsewhere = np.zeros(len(trace.strings) + 1, np.bool_)
+    used_elsewhere[name[~kernel]] = True
+    short = short_kernel_names(trace)
+    return {code: short[trace.strings[code]] for code in distinct_codes(name[kernel]) if not used_elsewhere[code]}
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Of every name a short one, of at most LONGEST characters and not given to another.
+    """Return a distinct short name of at most MAX_SHORT_NAME_LENGTH characters for every name.
 
-    Where several names would be called alike, each gets what only it spells, else a number in order of the names.
+    Where several names would get the same, each gets a part that only its full name has, else a number.
     """
     groups: dict[str, list[str]] = defaultdict(list)
     for name in sorted(set(names)):
@@ -71,26 +146,26 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _fit(short: str, suffix: str) -> str:
-    room = MAX_SHORT_NAME_LENGTH - len(suffix)
-    return (short if len(short) <= room else f"{short[: room - 1]}…") + suffix
+    available = MAX_SHORT_NAME_LENGTH - len(suffix)
+    return (short if len(short) <= available else f"{short[: available - 1]}…") + suffix
 
 
 def _details(names: list[str]) -> list[str]:
-    """Of each name the first token with a digit (`32x3`, `stage5`) that no other one has, "" if there is none."""
+    """Return each name's first token with a digit (`32x3`, `stage5`) that no other name has, or ""."""
     tokens = [dict.fromkeys(_TOKENS.findall(name[:4096])) for name in names]
     counts: dict[str, int] = defaultdict(int)
-    for each in tokens:
-        for token in each:
+    for tokens_of_name in tokens:
+        for token in tokens_of_name:
             counts[token] += 1
     details = []
-    for each in tokens:
-        own = [token for token in each if counts[token] == 1 and _TELLING.fullmatch(token)]
-        details.append(own[0] if own else "")
+    for tokens_of_name in tokens:
+        unique = [token for token in tokens_of_name if counts[token] == 1 and _DETAIL.fullmatch(token)]
+        details.append(unique[0] if unique else "")
     return details
 
 
 def short_name(name: str) -> str:
-    """The short name of one kernel, whatever others are called."""
+    """Return the short name of one kernel, regardless of others."""
     return _fit(_short(name), "")
 
 
@@ -99,25 +174,25 @@ def _short(name: str) -> str:
     if match := _NCCL.match(name):
         return f"NCCL {match[1].replace('_', ' ')}"
     if match := _TRITON.match(name):
-        return _triton(match[1], match[2])
+        return _triton_name(match[1], match[2])
     parts, family = parse_identifiers(name), family_of_name(name)
-    if family in ("matrix product", "convolution") and (product := _product(name, parts, family)):
+    if family in ("matrix product", "convolution") and (product := _product_name(name, parts, family)):
         return product
     if family in ("elementwise", "copy and cast", "index and embedding", "reduction", "optimizer", "random"):
-        if computed := _computed(parts):
+        if computed := _functor_based_name(parts):
             return computed
-    return _plain(parts) if parts.path != name.strip() else parts.path
+    return _function_based_name(parts) if parts.path != name.strip() else parts.path
 
 
-def _triton(fused: str, number: str | None) -> str:
+def _triton_name(fused: str, number: str | None) -> str:
     operators = list(dict.fromkeys(_FUSED.findall(fused)))
-    work = [each for each in operators if each not in _SHAPING] or operators
-    listed = ", ".join(each.strip("_").removeprefix("native_") for each in work)
+    work = [operator for operator in operators if operator not in _SHAPING] or operators
+    listed = ", ".join(operator.strip("_").removeprefix("native_") for operator in work)
     return _fit(f"Triton {listed or 'kernel'}", f" ({number})" if number else "")
 
 
-def _product(name: str, parts: KernelIdentifiers, family: str) -> str:
-    """`GEMM bf16 128x128 nn, CUTLASS sm75, align1`; "" for what is no named product of a library."""
+def _product_name(name: str, parts: KernelIdentifiers, family: str) -> str:
+    """Return a name such as `GEMM bf16 128x128 nn, CUTLASS sm75, align1`, or "" for an unknown library."""
     text = f"{parts.path} {parts.arguments}"
     if "Cijk_" in name:
         a, b = ("t" if "Alik" in name else "n"), ("n" if "Bljk" in name else "t")
@@ -128,11 +203,11 @@ def _product(name: str, parts: KernelIdentifiers, family: str) -> str:
     library = next((label for key, label in _LIBRARIES if key in text), "")
     role = _ROLE.search(text)
     direction = ("forward", "dgrad", "wgrad")[int(role.lastindex or 1) - 1] if role else ""
-    what = f"conv {direction}".strip() if family == "convolution" else "GEMM"
+    operation = f"conv {direction}".strip() if family == "convolution" else "GEMM"
     kind = number_type(text) or ("fp32" if re.search(r"_s(?:gemm|cudnn)", text) else "")
-    head = " ".join(part for part in (what, kind, size, operand_layout(text)) if part)
-    made = " ".join(part for part in (library, gpu_architecture(text)) if part)
-    return ", ".join(part for part in (head, made, alignment(text)) if part)
+    head = " ".join(part for part in (operation, kind, size, operand_layout(text)) if part)
+    built_by = " ".join(part for part in (library, gpu_architecture(text)) if part)
+    return ", ".join(part for part in (head, built_by, alignment(text)) if part)
 
 
 _LIBRARIES = (
@@ -144,12 +219,12 @@ _LIBRARIES = (
 )
 
 
-def _computed(parts: KernelIdentifiers) -> str:
-    """`multiply bf16, vec4`: what the functor of a kernel computes; "" if it names none."""
-    what = functor_name(parts.arguments)
-    if not what:
+def _functor_based_name(parts: KernelIdentifiers) -> str:
+    """Return a name such as `multiply bf16, vec4`, after the kernel's functor, or "" if it has none."""
+    operation = functor_name(parts.arguments)
+    if not operation:
         return ""
-    short = f"{what} {number_type(parts.arguments)}".strip()
+    short = f"{operation} {number_type(parts.arguments)}".strip()
     first = parts.arguments.split(",", 1)[0]
     if _VECTOR.search(parts.function) and first.isdigit():
         return f"{short}, vec{first}"
@@ -158,10 +233,10 @@ def _computed(parts: KernelIdentifiers) -> str:
     return short if "elementwise" in parts.function or "reduce_kernel" in parts.function else ""
 
 
-def _plain(parts: KernelIdentifiers) -> str:
-    """The function in words, with the first type of its arguments."""
+def _function_based_name(parts: KernelIdentifiers) -> str:
+    """Return the function's name, with the first type of its arguments."""
     function = parts.function
-    if _FRAME.fullmatch(function):  # the namespace or the first argument says more
+    if _GENERIC.fullmatch(function):  # the first argument or the namespace is more specific
         word = _MANGLED_WORD.search(parts.arguments)
         inner = parse_identifiers(parts.arguments).function if "::" in parts.arguments else ""
         function = word[1] if word else inner or parts.path.rpartition("::")[0].rpartition("::")[2] or function
@@ -169,3 +244,60 @@ def _plain(parts: KernelIdentifiers) -> str:
     function = _CLUTTER.sub("", function).strip("_") or function
     kind = number_type(parts.arguments)
     return f"{function} {kind}" if kind and kind not in function else function
+
+
+def number_type(text: str) -> str:
+    """Return the first number type in `text` (`2-byte` if only its size is given), or "" if there is none."""
+    if opaque := _OPAQUE.search(text):
+        return f"{opaque[1]}-byte"
+    match = _ANY_TYPE.search(text)
+    if match is None and "s1688" in text:
+        return "tf32"  # the instruction that takes FP32 operands on Tensor Cores
+    return _TYPES[int(str(match.lastgroup)[1:])][0] if match else ""
+
+
+def tensile_type(name: str) -> str:
+    """Return the number type in Tensile's code: `BBS` is bf16, `SB` fp32."""
+    operands = name.partition("_B")[2]  # after Cijk_Ailk
+    code = operands[operands.find("_") + 1 :].replace("_", "")[:2]
+    return _TENSILE.get(code, "bf16" if code.startswith("B") else "fp16" if code.startswith("H") else "fp32")
+
+
+def tile_shape(text: str) -> str:
+    """Return the tile of a matrix kernel, or "" if its name has none."""
+    match = _TILE.search(text)
+    return match[1] if match else ""
+
+
+def operand_layout(text: str) -> str:
+    """Return which operands are transposed (`nn`, `tn`, ...), or ""."""
+    match = _LAYOUT.search(text)
+    return match[1].lower() if match else ""
+
+
+def gpu_architecture(text: str) -> str:
+    """Return the architecture that a kernel was compiled for (`sm80`, `volta`), or ""."""
+    match = _ARCHITECTURE.search(text)
+    return "" if not match else f"sm{match[1]}" if match[1] else match[2].lower()
+
+
+def alignment(text: str) -> str:
+    """Return how many elements CUTLASS may load at once (`align1`), or ""."""
+    match = _ALIGNMENT.search(text)
+    return match[0] if match else ""
+
+
+def functor_name(arguments: str) -> str:
+    """Return what an elementwise or reduction kernel computes, by its template arguments, or ""."""
+    for match in _FUNCTORS.finditer(arguments):
+        word = next(group for group in match.groups() if group)
+        if word in _WRAPPERS:
+            continue
+        plain = word.strip("_").removeprefix("cuda_")
+        return _WORDS.get(plain.lower(), _to_words(plain))
+    return ""
+
+
+def _to_words(word: str) -> str:
+    """Return `MulScalar` as lower-case words."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", word).lower().replace("_", " ")

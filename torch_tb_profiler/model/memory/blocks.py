@@ -15,8 +15,9 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.memory.events import MemoryRecords, memory_records
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
 
 RELEASED, UNRELEASED, REPLACED, OLDER, UNKNOWN = range(5)
 BlockState = Literal["released", "unreleased", "replaced", "older", "unknown"]

@@ -19,22 +19,12 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import is_step
-from torch_tb_profiler.model.calls.calltree import build_call_tree, call_tree
-from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
-from torch_tb_profiler.model.calls.operators import operator_name_mask, operators
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.calltree import build_call_tree, call_tree, innermost_enclosing
 from torch_tb_profiler.model.devices import describe_device, device_kind, device_name
 from torch_tb_profiler.model.kinds import Kind, event_kinds, rows_of_kind
-from torch_tb_profiler.model.trace import (
-    ABSENT,
-    NO_CODE,
-    Bool,
-    Int32,
-    Int64,
-    Trace,
-    derived,
-    distinct_codes,
-    name_mask,
-)
+from torch_tb_profiler.model.operators import operator_name_mask, operators
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, distinct_codes, name_mask
 
 ALLOCATION_EVENT = "[memory]"
 OUT_OF_MEMORY_EVENT = "[OutOfMemory]"

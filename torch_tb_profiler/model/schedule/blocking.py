@@ -21,7 +21,8 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.median import median
+from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.schedule.items import (
     NEVER,
@@ -31,7 +32,7 @@ from torch_tb_profiler.model.schedule.items import (
     queue_streams,
 )
 from torch_tb_profiler.model.schedule.sync_calls import recorded_waits, waits_for_device, waits_for_stream
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, name_mask
 
 MAX_WAKE_NS = 50_000
 """Longest time from the end of a call's last source to its return that still counts as waiting, ns."""

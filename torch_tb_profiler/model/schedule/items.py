@@ -8,11 +8,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.median import median
+from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
 NEVER = -(2**60)
 """A time earlier than any of a trace, far enough from the int64 limit to add to it."""

@@ -16,9 +16,10 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.schedule.items import NEVER
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit, schedule
-from torch_tb_profiler.model.trace import Bool, Int64, Trace, derived, distinct_codes
+from torch_tb_profiler.model.trace import Bool, Int64, Trace, distinct_codes
 
 
 class ReplayTimes(msgspec.Struct, frozen=True):

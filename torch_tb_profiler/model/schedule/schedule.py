@@ -18,6 +18,7 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.schedule.blocking import BlockingCalls, WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.items import (
     NEVER,
@@ -31,7 +32,7 @@ from torch_tb_profiler.model.schedule.items import (
 from torch_tb_profiler.model.schedule.stream_waits import LATE_NS, StreamWaits, stream_waits
 from torch_tb_profiler.model.schedule.threads import HandOffs, handoffs, main_thread
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace
 
 MIN_EXPLAINED_SHARE = 0.95
 """Smallest share of explained starts with which a replay of other times is reliable."""

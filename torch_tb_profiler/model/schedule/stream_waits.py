@@ -11,6 +11,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.schedule.items import (
     NEVER,
     STREAM_WAKE_NS,
@@ -22,7 +23,7 @@ from torch_tb_profiler.model.schedule.items import (
     typical_latencies,
 )
 from torch_tb_profiler.model.schedule.sync_calls import makes_stream_wait, recorded_waits
-from torch_tb_profiler.model.trace import Bool, Int64, Trace, derived, distinct_codes
+from torch_tb_profiler.model.trace import Bool, Int64, Trace, distinct_codes
 
 LATE_NS = 20_000
 """An item that starts this much later than its known limits allow isn't explained by them, ns."""

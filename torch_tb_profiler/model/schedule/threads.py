@@ -17,12 +17,13 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import is_step
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.items import device_items
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, distinct_codes, name_mask
 
 _MIN_BURST_SHARE = 0.5
 """Smallest share of the main thread's pause that a burst must fill to be what it waits for."""

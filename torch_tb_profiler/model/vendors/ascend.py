@@ -14,8 +14,9 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.model.names import process_and_thread_names
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace, derived
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.thread_names import process_and_thread_names
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace
 
 CANN, HARDWARE, GROUP, OTHER = range(4)
 """Roles of threads: runtime calls, tasks, collectives, and slices that are shown but not counted."""

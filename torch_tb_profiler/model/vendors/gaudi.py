@@ -15,8 +15,9 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.model.names import process_and_thread_names
-from torch_tb_profiler.model.trace import NO_CODE, Trace, derived
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.thread_names import process_and_thread_names
+from torch_tb_profiler.model.trace import NO_CODE, Trace
 
 ENGINE_NAMES = ("MME", "TPC", "DMA", "NIC", "other")
 """Matrix engines, vector cores, copies, network; "other" are those that control, rotate or decode."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import describe_device, device_ids, devices
 from torch_tb_profiler.model.hardware.peaks import DeviceRates, find_peaks
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
 from torch_tb_profiler.model.work.calls import work
 
 

@@ -6,8 +6,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.intervals import merge_by_owner
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.work.cost import Cost, Unknown
 from torch_tb_profiler.model.work.measured import measured_calls
 from torch_tb_profiler.model.work.models import model_in

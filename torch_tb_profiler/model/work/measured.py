@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.counters.measures import counter_work
 from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.kinds import Kind, event_kinds
-from torch_tb_profiler.model.trace import Bool, Float64, Trace, derived
+from torch_tb_profiler.model.trace import Bool, Float64, Trace
 from torch_tb_profiler.model.work.ownership import owners
 
 

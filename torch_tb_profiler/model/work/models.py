@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from torch_tb_profiler.base.formulas import evaluate_formula
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.catalog import OperatorModel
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.cost import Cost
 from torch_tb_profiler.model.work.formulas.registry import Model, model_of
 from torch_tb_profiler.model.work.tensors import Call, Tensor

@@ -15,9 +15,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace
 from torch_tb_profiler.model.work.models import model_in
 
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators
-from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators, innermost_enclosing
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Trace
 
 
@@ -28,7 +27,7 @@ def recomputed(trace: Trace, calls: Int32) -> Bool:
     around = enclosing_operators(trace)
     is_task = np.zeros(len(trace), np.bool_)
     is_task[tasks] = True
-    within = innermost_enclosing(trace, build_call_tree(trace, tasks), asked=calls)[calls] >= 0
+    within = innermost_enclosing(trace, build_call_tree(trace, tasks), among=calls)[calls] >= 0
     at = calls.copy()
     # Up to the nearest operator with a number, which the task itself has too.
     while (climbing := (at >= 0) & (sequence[at] == ABSENT)).any():

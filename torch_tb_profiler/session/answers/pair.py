@@ -33,7 +33,7 @@ class PairAnswers:
         self._targets = targets
 
     def answer(self, view: PairView[Any, Any], request: ViewRequest) -> Answer:
-        from torch_tb_profiler.model.pair import TracePair
+        from torch_tb_profiler.model.trace import TracePair
 
         view_params = {name: text for name, text in request.params.items() if name not in OF_PAIR}
         params = parse_params(view.params, view_params)

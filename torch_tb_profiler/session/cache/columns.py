@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.cache import Cache
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.cache.entries import result_name
 from torch_tb_profiler.view import TraceView
 

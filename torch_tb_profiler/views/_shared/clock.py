@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.base.units import format_duration
+from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.views._shared.text import Text, text
 
 

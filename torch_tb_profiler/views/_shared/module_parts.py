@@ -10,7 +10,7 @@ import msgspec
 from torch_tb_profiler.analyses.modules.calls import list_module_calls
 from torch_tb_profiler.analyses.modules.flame import build_module_flame
 from torch_tb_profiler.analyses.modules.times import NEVER_CALLED
-from torch_tb_profiler.model.modules.modules import Modules
+from torch_tb_profiler.model.modules import Modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import Page, TraceView, View
 

@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.modules.times import (
     subtree_sums,
 )
 from torch_tb_profiler.analyses.roofline.speeds import Speed, class_speeds, place_speeds, untold
-from torch_tb_profiler.model.modules.modules import Modules
+from torch_tb_profiler.model.modules import Modules
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 
 MAX_DEPTH = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.views._shared.module_rows import ModuleClass, UnplacedWork
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torch_tb_profiler.analyses.roofline.tokens import Tokens
+from torch_tb_profiler.base.format import format_duration, format_number
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import format_duration, format_number
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 
 

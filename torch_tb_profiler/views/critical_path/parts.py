@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.schedule.path import PATH_CATEGORIES, path_segme
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import what_if_curves
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.model.families import short_kernel_names
+from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace

@@ -17,7 +17,8 @@ from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.schedule.path import PATH_CATEGORIES, category_group, group_by_bottleneck
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.model.trace import NO_CODE, derived
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.trace import NO_CODE
 from torch_tb_profiler.view import Member, Members, Reduction, RunView
 from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import RANK_DETAILS, compare_members

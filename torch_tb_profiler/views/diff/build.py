@@ -18,12 +18,12 @@ from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.analyses.shared.significance import CONFIDENCE, typical_interval
 from torch_tb_profiler.analyses.shared.utilization import Utilization
 from torch_tb_profiler.model.devices import device_kind, devices
-from torch_tb_profiler.model.families import kernel_families_of_pair, short_kernel_names_of_pair
+from torch_tb_profiler.model.kernels.families import kernel_families_of_pair
+from torch_tb_profiler.model.kernels.short_names import short_kernel_names_of_pair
 from torch_tb_profiler.model.memory.events import is_memory_event
-from torch_tb_profiler.model.pair import Recordings, TracePair
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import Recordings, Trace, TracePair
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import PairView, Tab
 from torch_tb_profiler.views._shared.text import reason_texts

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.base.errors import TraceError, UsageError
-from torch_tb_profiler.base.units import (
+from torch_tb_profiler.base.format import (
     format_bytes,
     format_duration,
     format_ratio,

@@ -8,8 +8,8 @@ from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.comparison import PairComparison
 from torch_tb_profiler.analyses.shared.significance import MOST_NEEDED
 from torch_tb_profiler.analyses.shared.step_means import WARM_UP
+from torch_tb_profiler.base.format import MINUS, format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import MINUS, format_duration, format_number, format_ratio
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.diff.payload import DiffBar, DiffLevel, DiffOperator, DiffSide, DiffWaterfall
 

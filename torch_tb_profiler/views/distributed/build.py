@@ -6,8 +6,9 @@ from typing import Any
 
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import waiting_by_step
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.collectives import collectives
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Members, NoParams, RunView, Tab
 from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members

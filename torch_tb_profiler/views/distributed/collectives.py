@@ -10,7 +10,7 @@ from torch_tb_profiler.analyses.distributed.collectives import (
     select_collectives,
 )
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.model.trace import derived
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.view import Members, RunView
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
 from torch_tb_profiler.views.distributed.group_names import group_label

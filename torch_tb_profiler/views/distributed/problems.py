@@ -9,8 +9,8 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison, fi
 from torch_tb_profiler.analyses.distributed.groups import expected_ranks, world_sizes
 from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import format_duration
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.members import compare_members, rank_of
 from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names, short_ranks

@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.matching import ranks_without_times
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import AverageRankStep
-from torch_tb_profiler.base.text import natural_sort_key
+from torch_tb_profiler.base.format import natural_sort_key
 from torch_tb_profiler.view import Member, Members
 from torch_tb_profiler.views._shared.job.members import compare_members, host_and_process, rank_of
 from torch_tb_profiler.views.distributed.payload.ranks import (

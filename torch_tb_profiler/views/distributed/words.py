@@ -9,8 +9,8 @@ from torch_tb_profiler.analyses.distributed.matching import CollectiveMismatch
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler, StragglerActivity
 from torch_tb_profiler.analyses.distributed.verdict import CommunicationShare, StragglerVerdict
+from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.causes import cause_sentence
 from torch_tb_profiler.views._shared.job.members import compare_members

@@ -17,8 +17,8 @@ from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
 from torch_tb_profiler.model.devices import device_kind
-from torch_tb_profiler.model.families import display_name
 from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.model.kernels.short_names import display_name
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.schedule import schedule

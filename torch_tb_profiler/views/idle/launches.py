@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.launches.sequences import common_slice, graph_ca
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.analyses.shared.device_work import chosen_work
 from torch_tb_profiler.analyses.tracks.sources import name_of
-from torch_tb_profiler.model.families import display_name
+from torch_tb_profiler.model.kernels.short_names import display_name
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView

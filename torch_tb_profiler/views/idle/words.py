@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.views._shared.causes import SPOKEN
 from torch_tb_profiler.views._shared.clock import clock_moved
 from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, parts_sentence

@@ -26,8 +26,8 @@ from torch_tb_profiler.analyses.shared.core_time import core_time
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.devices import device_kind, devices
-from torch_tb_profiler.model.families import family_codes, short_kernel_names
-from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
+from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace

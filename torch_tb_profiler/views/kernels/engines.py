@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from torch_tb_profiler.analyses.kernels.engines import EngineTimes, engine_times
-from torch_tb_profiler.base.units import format_ratio
+from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, sentences, text
 from torch_tb_profiler.views.kernels.payload import EngineRow, Engines, RecipeRow

@@ -1,6 +1,6 @@
 """The Lightning tab."""
 
-from torch_tb_profiler.model.modules.lightning import lightning_modules
+from torch_tb_profiler.model.lightning import lightning_modules
 from torch_tb_profiler.view import NoParams, Tab, TraceView
 from torch_tb_profiler.views._shared.module_parts import parts
 from torch_tb_profiler.views.lightning.build import build, unavailable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_tb_profiler.analyses.modules.times import call_order, class_times, module_times
-from torch_tb_profiler.model.modules.lightning import has_lightning_marks, lightning_hooks, lightning_modules
+from torch_tb_profiler.model.lightning import has_lightning_marks, lightning_hooks, lightning_modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.module_rows import ModuleRow, class_rows, module_rows, reasons, unplaced

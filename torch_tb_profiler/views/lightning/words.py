@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 from torch_tb_profiler.views.lightning.payload import HookRow
 

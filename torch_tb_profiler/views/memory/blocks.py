@@ -18,7 +18,7 @@ from torch_tb_profiler.analyses.memory.blocks import (
 )
 from torch_tb_profiler.analyses.shared.memory_curve import of_device
 from torch_tb_profiler.model.memory.blocks import BlockState, has_addresses
-from torch_tb_profiler.model.modules.modules import has_modules
+from torch_tb_profiler.model.modules import has_modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
 from torch_tb_profiler.views._shared.text import Text, reason_texts

@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, default_device, levels, records_in
 from torch_tb_profiler.analyses.tracks.sources import frame
 from torch_tb_profiler.model.memory.blocks import has_addresses
-from torch_tb_profiler.model.modules.modules import has_modules
+from torch_tb_profiler.model.modules import has_modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams

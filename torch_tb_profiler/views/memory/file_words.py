@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.memory.snapshot import Allocator
+from torch_tb_profiler.base.format import format_bytes, format_ratio
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import format_bytes, format_ratio
 from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.views._shared.text import Text, text
 

@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.memory.devices import DeviceMemory, has_memory
 from torch_tb_profiler.analyses.memory.growth import LEAST_STEPS
 from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
 from torch_tb_profiler.model.memory.blocks import has_addresses
-from torch_tb_profiler.model.modules.modules import has_modules
+from torch_tb_profiler.model.modules import has_modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option

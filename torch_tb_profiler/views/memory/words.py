@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch_tb_profiler.analyses.memory.devices import DeviceMemory
 from torch_tb_profiler.analyses.memory.growth import LEAST_SHARE, LEAST_STEPS, Growth, Holder
 from torch_tb_profiler.analyses.memory.live import Live
+from torch_tb_profiler.base.format import format_bytes, format_ratio
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import format_bytes, format_ratio
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text

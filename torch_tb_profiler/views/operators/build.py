@@ -21,12 +21,12 @@ from torch_tb_profiler.analyses.roofline.speeds import operator_speeds, untold
 from torch_tb_profiler.analyses.shared.call_stacks import MergedFrame, has_stacks
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.analyses.tracks.sources import frame, name_of
+from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.markers import is_user_frame
-from torch_tb_profiler.base.units import format_ratio
-from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.devices import device_kind, device_name
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
-from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.modules import modules
+from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.phases import PHASES
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace

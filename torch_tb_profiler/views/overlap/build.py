@@ -12,7 +12,8 @@ from torch_tb_profiler.analyses.overlap.job import (
     series,
 )
 from torch_tb_profiler.analyses.overlap.summary import COLLECTIVES, RankOverlap, summarize
-from torch_tb_profiler.model.trace import AORTA, Trace, derived
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.trace import AORTA, Trace
 from torch_tb_profiler.view import Member, Members, NoParams, Reduction, RunView, Tab
 from torch_tb_profiler.views._shared.job.reading import coming, still_read
 from torch_tb_profiler.views._shared.text import link

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.overlap.job import Table, dataset, mean
 from torch_tb_profiler.analyses.overlap.summary import summarize
-from torch_tb_profiler.model.pair import TracePair
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import Trace, TracePair
 from torch_tb_profiler.view import NoParams, PairView
 from torch_tb_profiler.views.overlap import words
 from torch_tb_profiler.views.overlap.payload import ComparedRow, OverlapComparison

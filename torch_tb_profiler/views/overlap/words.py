@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.overlap.job import Dataset, Difference
+from torch_tb_profiler.base.format import MINUS, format_duration, format_ratio
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import MINUS, format_duration, format_ratio
 from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, text
 from torch_tb_profiler.views.overlap.payload import RankRow
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torch_tb_profiler.analyses.overview.finding import Advice, Basis, Finding, Gain
-from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.overview.payload import Recommendation
 from torch_tb_profiler.views.overview.sentences import SENTENCES, Sentences

@@ -22,8 +22,8 @@ from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.intervals import total
 from torch_tb_profiler.model.communication.events import host_communication
 from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.families import short_kernel_names
 from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch_tb_profiler.analyses.memory.growth import growth
 from torch_tb_profiler.analyses.shared.memory_curve import default_device, levels
-from torch_tb_profiler.base.units import format_bytes
+from torch_tb_profiler.base.format import format_bytes
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Gain
-from torch_tb_profiler.base.units import format_ratio
+from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.causes import cause_sentence
 from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, parts_sentence

@@ -8,9 +8,9 @@ from typing import Any
 from torch_tb_profiler.analyses.overview.average import average_step
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown
 from torch_tb_profiler.analyses.shared.utilization import Utilization
+from torch_tb_profiler.model.calls.calltree import count_unexplained_overlaps
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
-from torch_tb_profiler.model.calls.overlaps import count_unexplained_overlaps
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.health import HealthNote, is_truncated
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
+from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.views._shared.bounds import bounded
 from torch_tb_profiler.views._shared.names import spoken_name

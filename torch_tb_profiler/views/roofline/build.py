@@ -13,11 +13,11 @@ from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.families import family_codes, short_kernel_names
 from torch_tb_profiler.model.hardware.clocks import recorded_clocks
 from torch_tb_profiler.model.health import is_truncated
-from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
+from torch_tb_profiler.model.kernels.short_names import short_kernel_names
+from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.attainable import device_peaks

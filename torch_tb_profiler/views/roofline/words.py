@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.roofline.utilization import Utilization
+from torch_tb_profiler.base.format import format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import format_duration, format_number, format_ratio
 from torch_tb_profiler.model.hardware.clocks import RecordedClock
 from torch_tb_profiler.model.hardware.peaks import DeviceRates
 from torch_tb_profiler.views._shared.names import spoken_name

@@ -18,9 +18,10 @@ from torch_tb_profiler.analyses.tracks.launches import operator_of
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.base.memo import derived, seed_derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Trace, derived, seed_derived
+from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import KeptColumns, TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words

@@ -22,7 +22,7 @@ from torch_tb_profiler.analyses.tracks.positions import depth_of
 from torch_tb_profiler.analyses.tracks.sources import Frame, name_of, stack
 from torch_tb_profiler.analyses.tracks.tracks import track_of
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.model.families import display_name
+from torch_tb_profiler.model.kernels.short_names import display_name
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import TraceView

@@ -6,8 +6,8 @@ import msgspec
 
 from torch_tb_profiler.analyses.timeline.summary import summarize
 from torch_tb_profiler.analyses.tracks.tracks import device_labels
-from torch_tb_profiler.model.families import display_name
 from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.model.kernels.short_names import display_name
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import Text

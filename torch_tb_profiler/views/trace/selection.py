@@ -9,8 +9,8 @@ from torch_tb_profiler.analyses.timeline.device_times import busy_of_tracks, dev
 from torch_tb_profiler.analyses.timeline.totals import NameTotal, Sort, by_family, family_of, ranked, totals
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
-from torch_tb_profiler.model.families import display_name
 from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.model.kernels.short_names import display_name
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
 from torch_tb_profiler.views._shared.text import Text

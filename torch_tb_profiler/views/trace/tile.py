@@ -10,7 +10,7 @@ from torch_tb_profiler.analyses.timeline.colors import SliceColor
 from torch_tb_profiler.analyses.timeline.grid import Grid
 from torch_tb_profiler.analyses.timeline.kept.tiles import restore_tiles, tile_columns
 from torch_tb_profiler.analyses.timeline.tile import Tile, tile
-from torch_tb_profiler.model.families import kernel_labels
+from torch_tb_profiler.model.kernels.short_names import kernel_labels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Int32s, KeptColumns, TraceView, UInt16s, UInt32s
 from torch_tb_profiler.views._shared.lists import parse_numbers

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.analyses.timeline.device_times import DeviceTime
 from torch_tb_profiler.analyses.timeline.summary import WindowSummary, busiest
+from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.model.kinds import Kind
 from torch_tb_profiler.model.trace import ClockKind, Trace

@@ -12,8 +12,7 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import after_share,
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total
 from torch_tb_profiler.base.markers import is_optimizer_step
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.families import family_codes
-from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
 

@@ -17,11 +17,15 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     shape_text,
 )
 from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.families import family_codes, short_kernel_names
-from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
-from torch_tb_profiler.model.kernels.spelling import alignment, gpu_architecture, number_type
-from torch_tb_profiler.model.tensor_cores import TC_YES, uses_tensor_cores
+from torch_tb_profiler.model.kernels.short_names import (
+    alignment,
+    gpu_architecture,
+    number_type,
+    short_kernel_names,
+)
+from torch_tb_profiler.model.kernels.tensor_cores import TC_YES, uses_tensor_cores
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes
 from torch_tb_profiler.model.work.calls import work
 

@@ -9,7 +9,8 @@ import numpy as np
 from torch_tb_profiler.analyses.timeline.counters import Series, all_series, first_counter
 from torch_tb_profiler.analyses.timeline.kept.texts import packed, unpacked
 from torch_tb_profiler.analyses.timeline.pyramid import Columns
-from torch_tb_profiler.model.trace import ABSENT, Int64, Trace, seed_derived
+from torch_tb_profiler.base.memo import seed_derived
+from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
 
 def counter_columns(trace: Trace) -> Columns:

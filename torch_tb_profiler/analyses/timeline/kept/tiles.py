@@ -11,8 +11,9 @@ from torch_tb_profiler.analyses.timeline.colors import classes
 from torch_tb_profiler.analyses.timeline.kept.texts import packed, unpacked
 from torch_tb_profiler.analyses.timeline.pyramid import Columns
 from torch_tb_profiler.analyses.tracks.lanes import lanes
-from torch_tb_profiler.model.families import kernel_labels
-from torch_tb_profiler.model.trace import Trace, seed_derived
+from torch_tb_profiler.base.memo import seed_derived
+from torch_tb_profiler.model.kernels.short_names import kernel_labels
+from torch_tb_profiler.model.trace import Trace
 
 
 def tile_columns(trace: Trace) -> Columns:

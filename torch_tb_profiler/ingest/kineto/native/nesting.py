@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.ingest.kineto.native.library import Library, load
-from torch_tb_profiler.model.calls.compiled import CompiledFunctions
+from torch_tb_profiler.model.calls.nesting import CompiledFunctions
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64
 
 _SLICE_BYTES = 24

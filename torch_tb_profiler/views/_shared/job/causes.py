@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch_tb_profiler.analyses.distributed.causes import StragglerCause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.job import RankSource
-from torch_tb_profiler.base.units import format_duration
+from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.views._shared.job.rank_names import rank_names
 from torch_tb_profiler.views._shared.names import spoken_frame, spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from torch_tb_profiler.analyses.distributed.steps import ExposedCommunication
-from torch_tb_profiler.base.units import format_duration
+from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 
 MOST_RANKS = 64

@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.distributed.stragglers import (
 )
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal, worker_totals
 from torch_tb_profiler.analyses.distributed.verdict import StragglerVerdict, judge_ranks
-from torch_tb_profiler.model.trace import derived
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.members import compare_members, members_costs
 

@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, straggl
 from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails, rank_details
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarize_rank
-from torch_tb_profiler.model.trace import derived
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.view import Member, Members, Reduction
 
 RANK_DETAILS = Reduction("distributed-details", RankDetails, rank_details)

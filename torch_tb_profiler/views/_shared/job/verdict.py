@@ -10,8 +10,8 @@ from torch_tb_profiler.analyses.distributed.groups import expected_ranks
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
+from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.members import compare_members
 from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, names_of, per_step, rank_names

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from torch_tb_profiler.base.text import natural_sort_key
+from torch_tb_profiler.base.format import natural_sort_key
 
 R = TypeVar("R", bound=msgspec.Struct)
 

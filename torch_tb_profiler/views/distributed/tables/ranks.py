@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.model.trace import derived
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.view import Member, Members, RunView
 from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members

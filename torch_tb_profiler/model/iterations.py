@@ -1,4 +1,4 @@
-"""Iterations and the busy times of their streams, as benchmarks that time streams with events record them."""
+"""Iterations and the busy times of their streams, recorded by benchmarks that time streams with events."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import Int32, Int64, Trace
 
 ITERATION_LANE = "iterations"
-"""The lane of the iterations themselves."""
+"""Name of the lane with the iterations."""
 
 RANGE_CATEGORY, MARKER_CATEGORY = "stream_range", "stream_marker"
-"""Categories of work between two events of a stream, and of a moment of a stream."""
+"""Categories of the work between two events of a stream, and of a point in time on a stream."""
 
 
 class Iterations(NamedTuple):
     """Columns of k iterations in order of time.
 
-    row     int32[k]  the row of the iteration
-    begins  int64[k]  ns; from here on everything belongs to it: a range may begin before the iteration
+    row     int32[k]  row of the iteration
+    begins  int64[k]  ns; the first time that belongs to it, as a range may begin before the iteration
     starts  int64[k]  ns
-    totals  int64[k]  ns, as recorded
+    totals  int64[k]  recorded duration in ns
     """
 
     row: Int32
@@ -35,7 +36,7 @@ class Iterations(NamedTuple):
 def iterations(trace: Trace) -> Iterations:
     row = rows_of_kind(trace, Kind.ANNOTATION)
     starts, totals = trace.events.start[row], trace.events.duration[row]
-    # What is laid end to end: everything up to an iteration's start that the one before it has not claimed.
+    # Iterations lie end to end: everything after the previous iteration's work belongs to this one.
     reach = np.maximum.accumulate(event_ends(trace))
     begins = np.append(np.minimum(starts[:1], 0), reach[row[1:] - 1]) if len(row) else starts
     return Iterations(row, begins, starts, totals)
@@ -43,7 +44,7 @@ def iterations(trace: Trace) -> Iterations:
 
 @derived
 def stream_ranges(trace: Trace) -> dict[str, Int32]:
-    """Of each stream, by name, the rows of its ranges in file order."""
+    """Return the rows of each stream's ranges, in file order, by name of the stream."""
     codes = {text: code for code, text in enumerate(trace.strings)}
     rows = np.flatnonzero(trace.events.category == codes.get(RANGE_CATEGORY, len(codes))).astype(np.int32)
     lane = trace.events.thread[rows]

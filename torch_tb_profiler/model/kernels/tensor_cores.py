@@ -1,4 +1,4 @@
-"""Which kernels use Tensor Cores (or AMD's matrix cores), and which operators could."""
+"""Which kernels use Tensor Cores (or AMD's matrix cores), and which operators could, by their names."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
 from torch_tb_profiler.model.kinds import Kind, event_kinds
-from torch_tb_profiler.model.trace import Bool, Trace, derived, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import Bool, Trace, distinct_codes, name_mask
 
 TC_YES, TC_NO, TC_UNKNOWN = 1, 0, -1
 
-_WHY: dict[str, int] = {
+_VERDICT_BY_REASON: dict[str, int] = {
     "the name carries the instruction": TC_YES,
     "a library that has only such kernels": TC_YES,
     "the main kernel of a fused attention": TC_YES,
@@ -26,13 +27,13 @@ _WHY: dict[str, int] = {
     "the name does not tell": TC_UNKNOWN,
     "names tell nothing on this device": TC_UNKNOWN,
 }
-"""What a verdict rests on -> the verdict."""
+"""The verdict by its reason."""
 
-# What a name says of its instruction counts more than what the kernel is for, so it is asked first.
+# The instruction in a name is stronger evidence than the purpose of the kernel, so these rules come first.
 _INSTRUCTION_RULES = tuple(
     (why, re.compile(pattern, re.IGNORECASE))
     for why, pattern in (
-        # Parts of attention and of split products that only move, convert or sum, whatever else their name says.
+        # Parts of attention and of split products that only move, convert, or sum, whatever else is in their name.
         (
             "before or after the product, not the product",
             r"combine(?!d)|convert_?d?q|dot_do_o|dotdoo|ograddoto|convertqgrad|clear_dk|bwdpreprocess|bwdpostprocess|mergestates|"
@@ -112,12 +113,12 @@ ELIGIBLE_OPERATORS = frozenset(
     ScaledDotProductFlashAttentionBackward0 ScaledDotProductEfficientAttentionBackward0
     ScaledDotProductCudnnAttentionBackward0""".split()
 )
-"""Operators that run on Tensor Cores when dtype and shape allow it."""
+"""Operators that run on Tensor Cores if dtype and shape allow it."""
 
 
 @derived
 def uses_tensor_cores(trace: Trace) -> npt.NDArray[np.int8]:
-    """int8[n]: YES, NO or UNKNOWN for kernels, NO elsewhere; inferred from the kernel's name."""
+    """Return TC_YES, TC_NO, or TC_UNKNOWN for kernels, int8[n], by their names; TC_NO for other events."""
     vendor = device_kind(trace)
     kernel = event_kinds(trace) == Kind.KERNEL
     by_name = np.full(len(trace.strings) + 1, TC_UNKNOWN, np.int8)
@@ -127,30 +128,30 @@ def uses_tensor_cores(trace: Trace) -> npt.NDArray[np.int8]:
 
 
 def tensor_core_verdict(name: str, vendor: str) -> tuple[int, str]:
-    """YES, NO or UNKNOWN for a kernel of a device of this vendor ("CUDA", "ROCm", ...), and what it rests on."""
-    why = _why(name) if vendor in ("CUDA", "ROCm") else "names tell nothing on this device"
+    """Return TC_YES, TC_NO, or TC_UNKNOWN for a kernel, and the reason; `vendor` is "CUDA", "ROCm", ..."""
+    reason = _reason(name) if vendor in ("CUDA", "ROCm") else "names tell nothing on this device"
     if vendor == "ROCm" and name in _AOTRITON:
-        why = "the main kernel of a fused attention"
-    return _WHY[why], why
+        reason = "the main kernel of a fused attention"
+    return _VERDICT_BY_REASON[reason], reason
 
 
-def _why(name: str) -> str:
-    spelled = parse_identifiers(name)
-    text = f"{spelled.path} {spelled.arguments}"
-    if why := _first(_INSTRUCTION_RULES, text):
-        return why
+def _reason(name: str) -> str:
+    parts = parse_identifiers(name)
+    text = f"{parts.path} {parts.arguments}"
+    if reason := _first_match(_INSTRUCTION_RULES, text):
+        return reason
     if family_of_name(name) not in _PRODUCTS and "triton" not in name:
         return "work without a matrix product"
-    return _first(_PRODUCT_RULES, text) or "the name does not tell"
+    return _first_match(_PRODUCT_RULES, text) or "the name does not tell"
 
 
-def _first(rules: tuple[tuple[str, re.Pattern[str]], ...], text: str) -> str | None:
+def _first_match(rules: tuple[tuple[str, re.Pattern[str]], ...], text: str) -> str | None:
     return next((why for why, pattern in rules if pattern.search(text)), None)
 
 
 @derived
 def eligible_operators(trace: Trace) -> Bool:
-    """bool[n]: operators that could use Tensor Cores, by name."""
+    """Return which events are operators that could use Tensor Cores, bool[n], by name."""
     by_name = name_mask(trace.strings, ELIGIBLE_OPERATORS.__contains__)
     eligible: Bool = (event_kinds(trace) == Kind.CPU_OP) & by_name[trace.events.name]
     return eligible

@@ -1,4 +1,7 @@
-"""Numbers for people, as the page writes them (fe/src/base/format.ts): tests/golden/numbers.json holds both."""
+"""Numbers, names, and table cells as people read them.
+
+The page formats numbers the same way (fe/src/base/format.ts); tests/golden/numbers.json holds both to it.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,25 @@ import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from math import isfinite
+from typing import Any
 
 from torch_tb_profiler.base.errors import UsageError
 
 UNKNOWN_TEXT = "–"
 MINUS = "−"
-"""The sign of what is below zero, as wide as a plus; a hyphen is a shorter line."""
+"""The minus sign, as wide as a plus; a hyphen is shorter."""
+
 _TIMES = ((1, "ns"), (10**3, "µs"), (10**6, "ms"), (10**9, "s"))
 _BYTES = ((1, "B"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"), (2**40, "TiB"))
 # A float has at most 309 digits before the point; all of them are written.
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
+_DIGITS = re.compile(r"([0-9]{1,18})")
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """`digits` significant digits, but every digit of a whole number: 0.0123, 1.23, 12.3, 1,235.
+    """Return `value` with `digits` significant digits, but all digits of its integer part: 0.0123, 1.23, 1,235.
 
-    Halves are rounded away from zero, in the shortest decimal that stands for the float, as Intl.NumberFormat
-    rounds them.
+    Halves are rounded away from zero, starting from the shortest decimal of the float, as Intl.NumberFormat does.
     """
     if not isfinite(value):
         return UNKNOWN_TEXT
@@ -41,7 +46,7 @@ def _rounded(value: Decimal, decimals: int) -> Decimal:
 
 
 def _scaled(value: float, units: Sequence[tuple[int, str]]) -> str:
-    """In the largest unit of which it is one or more once it is rounded: 999.5 µs is 1.00 ms."""
+    """Return `value` in the largest unit that makes it at least 1 after rounding: 999.5 µs is 1.00 ms."""
     scale, unit = units[0]
     for larger, name in units[1:]:
         if abs(value) / scale < larger / scale - 0.5:
@@ -51,12 +56,12 @@ def _scaled(value: float, units: Sequence[tuple[int, str]]) -> str:
 
 
 def format_duration(ns: float | None) -> str:
-    """12.3 ms; "–" where nothing is known."""
+    """Return a duration with its unit, such as "12.3 ms", or "–" for None."""
     return UNKNOWN_TEXT if ns is None else _scaled(ns, _TIMES)
 
 
 def parse_duration(text: str) -> int:
-    """ns of "1.5 ms", "20us", "3s"; UsageError without a number or a unit."""
+    """Return the ns of "1.5 ms", "20us", or "3s"; raise UsageError without a number or a unit."""
     match = re.fullmatch(r"\s*(-?[0-9.]+)\s*(ns|us|µs|ms|s)\s*", text)
     try:
         number = Decimal(match[1]) if match else None
@@ -69,7 +74,7 @@ def parse_duration(text: str) -> int:
 
 
 def format_bytes(count: float | None) -> str:
-    """8 B, 1.23 GiB; a mean may be 8.50 B; "–" where nothing is known."""
+    """Return a size with its unit, such as "8 B" or "1.23 GiB" (a mean may be "8.50 B"), or "–" for None."""
     if count is None:
         return UNKNOWN_TEXT
     return (
@@ -80,7 +85,7 @@ def format_bytes(count: float | None) -> str:
 
 
 def parse_bytes(text: str) -> int:
-    """Bytes of "1.5 GiB", "512 MB", "20 B"; UsageError without a number or a unit."""
+    """Return the bytes of "1.5 GiB", "512 MB", or "20 B"; raise UsageError without a number or a unit."""
     match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]i?)?B\s*", text)
     try:
         number = Decimal(match[1]) if match else None
@@ -96,7 +101,7 @@ def parse_bytes(text: str) -> int:
 
 
 def format_ratio(ratio: float | None) -> str:
-    """55.5%, 20%, 100%: at most one decimal, and <0.1% for the least above nothing; "–" where nothing is known."""
+    """Return a ratio in percent with at most one decimal, "<0.1%" for tiny ones, or "–" for None and NaN."""
     if ratio is None or not isfinite(ratio):
         return UNKNOWN_TEXT
     percent = 100.0 * ratio
@@ -104,3 +109,37 @@ def format_ratio(ratio: float | None) -> str:
     if tenths == 0:
         return "0%" if percent == 0 else f"{MINUS if percent < 0 else ''}<0.1%"
     return f"{tenths:,f}".removesuffix(".0").replace("-", MINUS) + "%"
+
+
+def shorten_middle(text: str, most: int) -> str:
+    """Return `text` with its middle replaced by "…" if it is longer than `most` characters."""
+    if len(text) <= most:
+        return text
+    tail = (most - 1) // 2
+    return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def replace_unprintable(text: str) -> str:
+    """Return `text` with a space for every unprintable character: names in a trace may hold terminal escapes."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def natural_sort_key(name: str) -> list[tuple[int, str]]:
+    """Return a sort key that compares the numbers in a name by value: rank, rank9, rank10."""
+    texts_and_numbers = _DIGITS.split(name)
+    return [(int(part), "") if i % 2 else (-1, part) for i, part in enumerate(texts_and_numbers)]
+
+
+def format_cell(key: str, value: Any) -> str:
+    """Return a table cell as text, in the unit that the end of its column's name says (`_ns`, `_bytes`)."""
+    name = key.rsplit(".", 1)[-1]
+    if value is None:
+        return "-"
+    if isinstance(value, bool) or isinstance(value, str):
+        return replace_unprintable(str(value))
+    if name.endswith("_bytes") or name == "bytes":
+        return format_bytes(value)
+    if (name.endswith("_ns") and key not in ("trace_start_ns", "base_ns")) or "categories." in key:
+        return format_duration(value)
+    number = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    return f"{MINUS}{number[1:]}" if number.startswith("-") else number

@@ -15,13 +15,13 @@ import re
 import numpy as np
 
 from torch_tb_profiler.base.markers import LIGHTNING_HOOK_PREFIX, LIGHTNING_MODULE_PREFIX
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import build_call_tree
-from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.model.calls.calltree import build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, slice_mask
-from torch_tb_profiler.model.modules.modules import ModulePlaces, Modules, attribute_events
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived, name_mask
+from torch_tb_profiler.model.modules import ModulePlaces, Modules, attribute_events
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, name_mask
 
 # [Owner]Class.hook as in [Strategy]SingleDeviceStrategy.training_step, or [Class].hook; some have no owner.
 _OWNER = re.compile(r"^\[(?P<owner>[^\]]*)\]\.?(?P<name>.*)$", re.DOTALL)

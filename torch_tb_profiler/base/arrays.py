@@ -1,9 +1,9 @@
-"""Many texts without a Python object for each: an Arrow array of strings as a sequence."""
+"""Helpers for numpy and Arrow arrays: a quick median, and Arrow strings as a Python sequence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def median(values: npt.NDArray[Any] | Sequence[float]) -> float:
+    """Return the median of `values` (no NaN allowed), or NaN if there are none.
+
+    np.median imports masked arrays, which takes longer (12 ms) than the medians of an Overview.
+    """
+    if len(values) == 0:
+        return float("nan")
+    half = len(values) // 2
+    if len(values) % 2:
+        return float(np.partition(values, half)[half])
+    partitioned = np.partition(values, (half - 1, half))
+    return (float(partitioned[half - 1]) + float(partitioned[half])) / 2
+
+
 class ArrowTexts(Sequence[str]):
-    """The strings of `array`, each of which becomes a Python object when it is asked for."""
+    """The strings of an Arrow array; each becomes a Python object when it is read."""
 
     def __init__(self, array: pa.Array) -> None:
         self.array = array
@@ -35,9 +49,10 @@ class ArrowTexts(Sequence[str]):
 
 
 def build_text_array(texts: Sequence[str], errors: str = "strict") -> pa.LargeStringArray:
-    """The same as an Arrow array; UnicodeEncodeError for half a surrogate pair, unless `errors` says otherwise.
+    """Return `texts` as an Arrow array.
 
-    (`pa.array` does the same, and imports pandas, where it is installed, to ask whether `texts` are its own.)
+    Raise UnicodeEncodeError for half a surrogate pair, unless `errors` says otherwise. `pa.array` would do the
+    same, but imports pandas, where it is installed, to check whether `texts` are a series.
     """
     if isinstance(texts, ArrowTexts):
         return texts.array
@@ -46,7 +61,7 @@ def build_text_array(texts: Sequence[str], errors: str = "strict") -> pa.LargeSt
 
 
 def text_array_from_bytes(lengths: npt.NDArray[np.int64], content: bytes) -> pa.LargeStringArray:
-    """Texts of so many bytes each, which lie one behind the other in `content`, valid UTF-8."""
+    """Return an Arrow array of the texts in `content` (UTF-8, no separators), given their lengths in bytes."""
     import pyarrow as pa
 
     offsets = np.zeros(len(lengths) + 1, np.int64)

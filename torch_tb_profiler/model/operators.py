@@ -14,11 +14,12 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import is_training_mark
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.kernels.tensor_cores import TC_UNKNOWN, TC_YES, eligible_operators, uses_tensor_cores
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.tensor_cores import TC_UNKNOWN, TC_YES, eligible_operators, uses_tensor_cores
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask
 
 
 class Operators(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.calls.operators import operators
+from torch_tb_profiler.model.operators import operators
 
 PICTURE = """
 host  cpu_op        outer                       0  100

@@ -19,12 +19,17 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import MODULE_PREFIX
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree, enclosing_operators
-from torch_tb_profiler.model.calls.enclosing import innermost_enclosing
+from torch_tb_profiler.model.calls.calltree import (
+    CallTree,
+    build_call_tree,
+    enclosing_operators,
+    innermost_enclosing,
+)
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Trace, name_mask
 
 HIERARCHY_KEY = "Module Hierarchy"
 

@@ -1,1 +1,0 @@
-"""What benchmarks record that time the streams of a device per iteration."""

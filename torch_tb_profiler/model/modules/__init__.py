@@ -1,1 +1,0 @@
-"""Modules of the model, and what Lightning records of them."""
