@@ -5,8 +5,14 @@
                     gemm ---|  stream     correlation 7
 
 The call is found by `correlation` (within one process), the operator by time nesting on the call's thread.
-`External id` only decides where that finds nothing, because its meaning changed twice: id of the operator,
+`External id` is used only where that finds nothing, because its meaning changed twice: id of the operator,
 then equal to the correlation, then id of the operator again.
+
+Ascend's calls and tasks share no number; there flows link them.
+
+    aten::mm    |------|                 s  async_npu        at the begin of the operator
+    CANN          |launch|               s  HostToDevice     at the begin of the call
+    stream                  |--MatMul--| f  of both          at the begin of the task
 """
 
 from __future__ import annotations
@@ -16,16 +22,18 @@ import numpy as np
 
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
-from torch_tb_profiler.model.calls.links import CALL, OPERATOR, flow_sources, slices_starting_at
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, distinct_codes
 from torch_tb_profiler.model.vendors.ascend import ascend_roles
+
+_OPERATOR_FLOW, _CALL_FLOW = "async_npu", "HostToDevice"
+"""Categories of Ascend's flows."""
 
 
 class DeviceLinks(msgspec.Struct, frozen=True):
     """Device events and what launched them.
 
-    rows      int32[k]  kernels, copies and memsets, in file order
+    rows      int32[k]  kernels, copies, and memsets, in file order
     launch    int32[k]  row of the runtime or driver call, NO_CODE if none is recorded
     operator  int32[k]  row of the innermost operator around the launch, NO_CODE if not linked
     """
@@ -37,38 +45,39 @@ class DeviceLinks(msgspec.Struct, frozen=True):
 
 @derived
 def device_launches(trace: Trace) -> tuple[Int32, Int32]:
-    """(int32[k] rows of device events, int32[k] rows of their launches, NO_CODE if none is recorded)."""
+    """Return the rows of device events and of their launches, int32[k] each; NO_CODE without a recorded launch."""
     rows = rows_of_kind(trace, *DEVICE_KINDS)
     correlation = trace.arg_int("correlation")
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     if (ascend_roles(trace) >= 0).any():
-        return rows, slices_starting_at(trace, flow_sources(trace, CALL, rows), calls)
+        return rows, _slices_starting_at(trace, _flow_sources(trace, _CALL_FLOW, rows), calls)
     return rows, _first_match(correlation[calls], calls, correlation[rows])
 
 
 @derived
 def device_links(trace: Trace) -> DeviceLinks:
-    """Launch and operator of every device event; what cannot be linked stays unlinked."""
+    """Return the launch and the operator of every device event, as far as they can be found."""
     rows, launch = device_launches(trace)
     around = enclosing_operators(trace)
     operator = np.where(launch >= 0, around[launch], NO_CODE).astype(np.int32)
     if (ascend_roles(trace) >= 0).any():
-        by_flow = slices_starting_at(trace, flow_sources(trace, OPERATOR, rows), rows_of_kind(trace, Kind.CPU_OP))
+        sources = _flow_sources(trace, _OPERATOR_FLOW, rows)
+        by_flow = _slices_starting_at(trace, sources, rows_of_kind(trace, Kind.CPU_OP))
         operator = np.where(operator >= 0, operator, by_flow)
     unlinked = operator < 0
     if unlinked.any():
-        operator[unlinked] = _by_external_id(trace, rows[unlinked])
+        operator[unlinked] = _operators_by_external_id(trace, rows[unlinked])
     return DeviceLinks(rows, launch, operator)
 
 
 def external_ids(trace: Trace) -> Int64:
-    """int64[n]: `External id` in either spelling."""
-    modern = trace.arg_int("External id")
-    return np.where(modern == ABSENT, trace.arg_int("external id"), modern)
+    """Return the `External id` of every event, int64[n], in either spelling."""
+    ids = trace.arg_int("External id")
+    return np.where(ids == ABSENT, trace.arg_int("external id"), ids)
 
 
-def _by_external_id(trace: Trace, rows: Int32) -> Int32:
-    """The operator whose external id a device event carries; an id equal to the correlation says nothing."""
+def _operators_by_external_id(trace: Trace, rows: Int32) -> Int32:
+    """Return the operators with the external ids of device events; an id equal to the correlation is ignored."""
     ids, correlation = external_ids(trace), trace.arg_int("correlation")
     wanted = np.where(ids[rows] == correlation[rows], ABSENT, ids[rows])
     wanted = np.where(wanted == 0, ABSENT, wanted)
@@ -77,12 +86,44 @@ def _by_external_id(trace: Trace, rows: Int32) -> Int32:
 
 
 def _first_match(keys: Int64, rows: Int32, wanted: Int64) -> Int32:
-    """int32[k]: for each wanted key the first row that has it, NO_CODE if none (or ABSENT)."""
-    known = keys != ABSENT
-    keys, rows = keys[known], rows[known]
+    """Return the first row with each wanted key, int32[k]; NO_CODE if there is none or the key is ABSENT."""
+    present = keys != ABSENT
+    keys, rows = keys[present], rows[present]
     if len(keys) == 0:
         return np.full(len(wanted), NO_CODE, np.int32)
     order = np.argsort(keys, kind="stable")
     keys, rows = keys[order], rows[order]
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where((keys[at] == wanted) & (wanted != ABSENT), rows[at], NO_CODE).astype(np.int32)
+    positions = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where((keys[positions] == wanted) & (wanted != ABSENT), rows[positions], NO_CODE).astype(np.int32)
+
+
+def _flow_sources(trace: Trace, category: str, rows: Int32) -> Int32:
+    """Return the row of the flow event ("s") that leads to the begin of each slice, int32[k], or NO_CODE."""
+    events = trace.events
+    source = np.full(len(rows), NO_CODE, np.int32)
+    codes = [code for code in distinct_codes(events.category) if trace.strings[code] == category]
+    if not codes:
+        return source
+    flows = np.flatnonzero((events.category == codes[0]) & (events.start != ABSENT) & (events.id != ABSENT))
+    begins, finishes = (flows[events.phase[flows] == ord(phase)] for phase in "sf")
+    begin_of = dict(zip(events.id[begins].tolist(), begins.tolist(), strict=True))
+    places = zip(events.thread[finishes].tolist(), events.start[finishes].tolist(), strict=True)
+    id_at = dict(zip(places, events.id[finishes].tolist(), strict=True))
+    for i, place in enumerate(zip(events.thread[rows].tolist(), events.start[rows].tolist(), strict=True)):
+        if (id := id_at.get(place)) is not None:
+            source[i] = begin_of.get(id, NO_CODE)
+    return source
+
+
+def _slices_starting_at(trace: Trace, flows: Int32, candidates: Int32) -> Int32:
+    """Return the shortest of `candidates` that begins with each flow event on its thread; NO_CODE for none."""
+    events = trace.events
+    longest_first = candidates[np.argsort(-events.duration[candidates], kind="stable")]
+    places = zip(events.thread[longest_first].tolist(), events.start[longest_first].tolist(), strict=True)
+    slice_at = dict(zip(places, longest_first.tolist(), strict=True))
+    wanted = zip(events.thread[flows].tolist(), events.start[flows].tolist(), strict=True)
+    slices = [
+        slice_at.get(place, NO_CODE) if flow >= 0 else NO_CODE
+        for flow, place in zip(flows.tolist(), wanted, strict=True)
+    ]
+    return np.array(slices, np.int32)
