@@ -1,4 +1,4 @@
-"""Two runs side by side in a real browser: what changed, in which part, the other way round, the link."""
+"""Two runs side by side in a real browser: what changed, in which part, with the sides swapped, and the link."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def test_a_part_opens_and_the_crumbs_lead_back(open_page: Open) -> None:
     expect(frame.locator("[data-part=part-pair]")).to_have_count(parts)
 
 
-def test_the_other_way_round(open_page: Open) -> None:
+def test_the_sides_can_be_swapped(open_page: Open) -> None:
     page, frame = open_page(table="kernels", **PAIR)
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("−200 µs")
-    frame.get_by_role("button", name="Switch sides").click()
+    frame.get_by_role("button", name="Swap sides").click()
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("+200 µs")
     crumb = frame.locator("[data-part=crumb]")
     expect(crumb).to_contain_text("a_training · w · span 1 against p_faster · w · span 1")

@@ -59,7 +59,7 @@ def test_groups_and_filters_are_in_the_address(open_page: Open) -> None:
     expect(frame.get_by_role("columnheader", name="Input shapes")).to_be_visible()
     expect(page).to_have_url(re.compile("group_by=shape"))
     choose(frame, "Phase", "backward")
-    expect(frame.locator("[data-part=table-empty]")).to_have_text("No operator passes these filters.")
+    expect(frame.locator("[data-part=table-empty]")).to_have_text("No operator matches these filters.")
     frame.get_by_role("button", name="Clear filters").click()
     expect(frame.locator("[data-part=table-body] [role=row]")).to_have_count(1)
 

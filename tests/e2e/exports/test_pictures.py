@@ -46,7 +46,7 @@ def shown(frame: FrameLocator, least: int) -> int:
         (
             {"view": "diff", "run": "p_faster", "base_run": "a_training"},
             2,
-            {"base", "candidate", "what the differences add up to"},
+            {"base", "candidate", "running sum of the differences"},
         ),
         ({"view": "idle", "run": "a_training"}, 2, set()),
         ({"view": "kernels", "run": "a_training", "select": "sgemm"}, 1, set()),

@@ -5,7 +5,7 @@ import { useTableState } from '../../state/table';
 import { Sentence } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
-import { onTimeline } from '../_shared/modules/select';
+import { timelineTarget } from '../_shared/modules/select';
 import css from './Ranks.module.css';
 
 export const GROUPINGS = [
@@ -49,7 +49,9 @@ export function PathGroups({ by, path, selectors }: Props) {
           rowKey={keyOf}
           selected={params.select}
           onSelect={row => row?.target && select({ params: { ...params, select: row.target } })}
-          onOpen={row => typeof row.event === 'number' && select(onTimeline(row.event, by !== 'operator'))}
+          onOpen={row =>
+            typeof row.event === 'number' && select(timelineTarget(row.event, by !== 'operator'))
+          }
           {...table}
           placeholder={`Filter ${by}s`}
           noun={by}

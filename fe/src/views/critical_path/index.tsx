@@ -9,7 +9,7 @@ import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
-import { onTimeline } from '../_shared/modules/select';
+import { timelineTarget } from '../_shared/modules/select';
 import { PathBar } from './PathBar';
 import { GROUPINGS, PathGroups } from './PathGroups';
 import { Ranks } from './Ranks';
@@ -67,7 +67,7 @@ export default function CriticalPathView({
           selected={chosen?.target}
           onSelect={row => select({ params: row ? { ...params, select: row.target } : {} })}
           onOpen={row =>
-            typeof row.event === 'number' && select(onTimeline(row.event, row.kind === 'module'))
+            typeof row.event === 'number' && select(timelineTarget(row.event, row.kind === 'module'))
           }
           {...table}
           placeholder={`Filter ${plural(payload.targets.length, 'target')}`}

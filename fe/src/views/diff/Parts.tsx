@@ -1,4 +1,4 @@
-// The logical timeline of both: a pair of bars per part, below them the difference and what it adds up to.
+// The logical timeline of both sides: a pair of bars per part, below them the difference and its running sum.
 import { scaleLinear } from 'd3-scale';
 import { line } from 'd3-shape';
 import type { DiffLevel, DiffPart } from '../../api/types';
@@ -6,21 +6,22 @@ import { formatDuration, timeUnit } from '../../base/format';
 import { axisFormat, roundTickValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
-import { opens, type TimeOf } from './select';
+import { hasSomethingToOpen, type TimeOf } from './select';
 import { signed } from './Verdict';
 import css from './Parts.module.css';
 
-const TALL = 150;
-const FLAT = 90;
+/** Layout in pixels. */
+const TIMES_HEIGHT = 150;
+const DELTAS_HEIGHT = 90;
 const LEFT = 44;
-const NARROWEST = 22;
+const MIN_SLOT = 22;
 const GAP = 22;
-const NAMES = 16;
+const NAMES_HEIGHT = 16;
 
 interface Props {
   level: DiffLevel;
   time: TimeOf;
-  /** What is compared with what. */
+  /** The sides, for the title of the saved picture. */
   compared: string;
   onOpen: (part: DiffPart) => void;
 }
@@ -28,31 +29,37 @@ interface Props {
 export function Parts({ level, time, compared, onOpen }: Props) {
   const { ref, width } = useWidth();
   const { parts } = level;
-  const inner = Math.max(width - LEFT, parts.length * NARROWEST);
+  const inner = Math.max(width - LEFT, parts.length * MIN_SLOT);
   const slot = inner / Math.max(parts.length, 1);
-  const of = (part: (typeof parts)[number]) => part[time];
-  const most = Math.max(...parts.flatMap(part => [of(part).base_ns ?? 0, of(part).candidate_ns ?? 0]), 1);
-  const added = parts.map(part =>
+  const changeOf = (part: (typeof parts)[number]) => part[time];
+  const longest = Math.max(
+    ...parts.flatMap(part => [changeOf(part).base_ns ?? 0, changeOf(part).candidate_ns ?? 0]),
+    1,
+  );
+  const runningSums = parts.map(part =>
     time === 'host' ? part.delta_accumulated_ns : part.delta_device_accumulated_ns,
   );
-  const deltas = parts.map(part => of(part).delta_ns);
-  const reach = [...deltas, ...added].reduce<[number, number]>(
+  const deltas = parts.map(part => changeOf(part).delta_ns);
+  const reach = [...deltas, ...runningSums].reduce<[number, number]>(
     ([low, high], value) => [Math.min(low, value ?? 0), Math.max(high, value ?? 0)],
     [0, 0],
   );
-  const y = scaleLinear([0, most], [TALL, 14]);
-  const below = scaleLinear(reach[0] < reach[1] ? reach : [0, 1], [TALL + GAP + FLAT - 6, TALL + GAP + 6]);
+  const y = scaleLinear([0, longest], [TIMES_HEIGHT, 14]);
+  const below = scaleLinear(reach[0] < reach[1] ? reach : [0, 1], [
+    TIMES_HEIGHT + GAP + DELTAS_HEIGHT - 6,
+    TIMES_HEIGHT + GAP + 6,
+  ]);
   const middle = (i: number) => LEFT + slot * (i + 0.5);
   const bar = Math.max(Math.min(slot * 0.34, 26), 3);
-  const unit = timeUnit(most);
-  const change = timeUnit(Math.max(Math.abs(reach[0]), Math.abs(reach[1])));
-  const label = axisFormat(0, most / unit.scale, 3);
-  const changed = axisFormat(reach[0] / change.scale, reach[1] / change.scale, 3);
-  const height = TALL + GAP + FLAT + NAMES;
+  const unit = timeUnit(longest);
+  const deltaUnit = timeUnit(Math.max(Math.abs(reach[0]), Math.abs(reach[1])));
+  const label = axisFormat(0, longest / unit.scale, 3);
+  const deltaLabel = axisFormat(reach[0] / deltaUnit.scale, reach[1] / deltaUnit.scale, 3);
+  const height = TIMES_HEIGHT + GAP + DELTAS_HEIGHT + NAMES_HEIGHT;
   const accumulated = line<number | null>(
     (_, i) => middle(i),
     value => below(value ?? 0),
-  ).digits(1)(added);
+  ).digits(1)(runningSums);
   return (
     <div ref={ref} className={css.chart} style={{ minHeight: height }}>
       {width > 0 && (
@@ -67,57 +74,57 @@ export function Parts({ level, time, compared, onOpen }: Props) {
             {unit.unit}
           </text>
           <Grid
-            ticks={roundTickValues(0, most, 3, unit.scale)}
+            ticks={roundTickValues(0, longest, 3, unit.scale)}
             y={y}
             left={LEFT}
             right={LEFT + inner}
             label={tick => label(tick / unit.scale)}
           />
           <Grid
-            ticks={roundTickValues(...reach, 3, change.scale)}
+            ticks={roundTickValues(...reach, 3, deltaUnit.scale)}
             y={below}
             left={LEFT}
             right={LEFT + inner}
-            label={tick => `${tick > 0 ? '+' : ''}${changed(tick / change.scale)}`}
+            label={tick => `${tick > 0 ? '+' : ''}${deltaLabel(tick / deltaUnit.scale)}`}
           />
-          <text x={LEFT + 4} y={TALL + GAP - 4} className="dim">
-            difference, and what it adds up to ({change.unit})
+          <text x={LEFT + 4} y={TIMES_HEIGHT + GAP - 4} className="dim">
+            difference and its running sum ({deltaUnit.unit})
           </text>
           {parts.map((part, i) => {
-            const own = of(part);
-            const delta = own.delta_ns ?? 0;
-            const real = own.verdict === 'slower' || own.verdict === 'faster';
-            const opening = opens(part);
-            const open = () => opening && onOpen(part);
+            const change = changeOf(part);
+            const delta = change.delta_ns ?? 0;
+            const significant = change.verdict === 'slower' || change.verdict === 'faster';
+            const canOpen = hasSomethingToOpen(part);
+            const open = () => canOpen && onOpen(part);
             return (
               <g
                 key={part.path}
-                className={`${css.pair} ${opening ? css.opens : ''}`}
+                className={`${css.pair} ${canOpen ? css.opens : ''}`}
                 data-part="part-pair"
                 data-parts={part.parts}
-                role={opening ? 'button' : 'img'}
-                tabIndex={opening ? 0 : undefined}
+                role={canOpen ? 'button' : 'img'}
+                tabIndex={canOpen ? 0 : undefined}
                 aria-label={`${part.short_name}: ${signed(delta)}`}
                 onClick={open}
                 onKeyDown={event => (event.key === 'Enter' || event.key === ' ') && open()}
               >
                 <title>
-                  {`${part.name}${part.candidate_name ? ` → ${part.candidate_name}` : ''}\n${time}: ${said(own.base_ns)} → ${said(own.candidate_ns)}${part.parts > 0 ? '\nOpen its parts' : opening ? '\nShow its first call' : ''}`}
+                  {`${part.name}${part.candidate_name ? ` → ${part.candidate_name}` : ''}\n${time}: ${timeText(change.base_ns)} → ${timeText(change.candidate_ns)}${part.parts > 0 ? '\nOpen its parts' : canOpen ? '\nShow its first call' : ''}`}
                 </title>
                 <rect x={LEFT + slot * i} y={0} width={slot} height={height} className={css.hit} />
                 <rect
                   x={middle(i) - bar - 1}
-                  y={y(own.base_ns ?? 0)}
+                  y={y(change.base_ns ?? 0)}
                   width={bar}
-                  height={Math.max(TALL - y(own.base_ns ?? 0), own.base_ns ? 1 : 0)}
+                  height={Math.max(TIMES_HEIGHT - y(change.base_ns ?? 0), change.base_ns ? 1 : 0)}
                   className={`${css.side} ${css.base}`}
                   data-legend="base"
                 />
                 <rect
                   x={middle(i) + 1}
-                  y={y(own.candidate_ns ?? 0)}
+                  y={y(change.candidate_ns ?? 0)}
                   width={bar}
-                  height={Math.max(TALL - y(own.candidate_ns ?? 0), own.candidate_ns ? 1 : 0)}
+                  height={Math.max(TIMES_HEIGHT - y(change.candidate_ns ?? 0), change.candidate_ns ? 1 : 0)}
                   className={`${css.side} ${css.candidate}`}
                   data-legend="candidate"
                 />
@@ -126,12 +133,12 @@ export function Parts({ level, time, compared, onOpen }: Props) {
                   y={Math.min(below(0), below(delta))}
                   width={bar}
                   height={Math.max(Math.abs(below(0) - below(delta)), delta ? 1 : 0)}
-                  className={`${css.delta} ${css[real ? own.verdict : 'noise'] ?? ''}`}
-                  data-legend={`difference: ${real ? own.verdict : 'not proven'}`}
+                  className={`${css.delta} ${css[significant ? change.verdict : 'noise'] ?? ''}`}
+                  data-legend={`difference: ${significant ? change.verdict : 'not significant'}`}
                 />
                 {slot > 46 && (
                   <text x={middle(i)} y={height - 3} textAnchor="middle" className="soft">
-                    {short(part.short_name, slot)}
+                    {shortLabel(part.short_name, slot)}
                   </text>
                 )}
               </g>
@@ -140,7 +147,7 @@ export function Parts({ level, time, compared, onOpen }: Props) {
           <path
             d={accumulated ?? undefined}
             className={css.added}
-            data-legend="what the differences add up to"
+            data-legend="running sum of the differences"
           />
         </svg>
       )}
@@ -148,10 +155,12 @@ export function Parts({ level, time, compared, onOpen }: Props) {
   );
 }
 
-const said = (ns: number | null): string => (ns === null ? 'not known' : formatDuration(ns));
+const timeText = (ns: number | null): string => (ns === null ? 'not recorded' : formatDuration(ns));
 
-function short(name: string, room: number): string {
-  const letters = Math.floor(room / 6.4);
+const LETTER_WIDTH = 6.4;
+
+function shortLabel(name: string, width: number): string {
+  const letters = Math.floor(width / LETTER_WIDTH);
   const last = name.replace(/^nn\.Module: /, '');
   return last.length <= letters ? last : `${last.slice(0, Math.max(letters - 1, 1))}…`;
 }

@@ -1,4 +1,4 @@
-// Names with a time on both sides, and what can be believed of the difference.
+// Rows with a time on both sides and the verdict on the difference.
 import { useMemo } from 'react';
 import { formatNumber, plural } from '../../base/format';
 import { useTableState } from '../../state/table';
@@ -22,8 +22,11 @@ interface Props {
 const STATUS: Record<string, { word: string; why: string } | undefined> = {
   added: { word: 'added', why: 'Only in the candidate.' },
   removed: { word: 'removed', why: 'Only in the base.' },
-  moved_in: { word: 'moved in', why: 'In the base, processes that were not recorded load the data.' },
-  moved_out: { word: 'moved out', why: 'In the candidate, processes that were not recorded load the data.' },
+  moved_in: { word: 'moved in', why: 'In the base, worker processes that weren’t recorded load the data.' },
+  moved_out: {
+    word: 'moved out',
+    why: 'In the candidate, worker processes that weren’t recorded load the data.',
+  },
 };
 
 export function DiffTable({ name, title, rows, before, only, empty, onOpen }: Props) {
@@ -47,18 +50,18 @@ export function DiffTable({ name, title, rows, before, only, empty, onOpen }: Pr
   );
 }
 
-const UNCOMPUTED = 'No work counts as its own, or its FLOPs are not known.';
+const NO_FLOPS = 'It owns no device work, or its FLOPs are unknown.';
 
-/** What is computed, and how fast, on both sides. */
-const WORK: Column<Row>[] = [
+/** FLOPs and FLOP/s on both sides. */
+const FLOPS_COLUMNS: Column<Row>[] = [
   {
     id: 'gflop',
     title: 'GFLOP / step',
     kind: 'number',
     width: 130,
     value: row => row.work?.candidate_flops ?? row.work?.base_flops ?? null,
-    reason: UNCOMPUTED,
-    render: row => <Both base={row.work?.base_flops} candidate={row.work?.candidate_flops} unit={1e9} />,
+    reason: NO_FLOPS,
+    render: row => <BothSides base={row.work?.base_flops} candidate={row.work?.candidate_flops} unit={1e9} />,
   },
   {
     id: 'tflops',
@@ -66,14 +69,22 @@ const WORK: Column<Row>[] = [
     kind: 'number',
     width: 130,
     value: row => row.work?.candidate_flops_per_s ?? row.work?.base_flops_per_s ?? null,
-    reason: UNCOMPUTED,
+    reason: NO_FLOPS,
     render: row => (
-      <Both base={row.work?.base_flops_per_s} candidate={row.work?.candidate_flops_per_s} unit={1e12} />
+      <BothSides base={row.work?.base_flops_per_s} candidate={row.work?.candidate_flops_per_s} unit={1e12} />
     ),
   },
 ];
 
-function Both({ base, candidate, unit }: { base?: number | null; candidate?: number | null; unit: number }) {
+function BothSides({
+  base,
+  candidate,
+  unit,
+}: {
+  base?: number | null;
+  candidate?: number | null;
+  unit: number;
+}) {
   const [old, now] = [base, candidate].map(value => (value ? formatNumber(value / unit) : '–'));
   return (
     <span>
@@ -84,9 +95,9 @@ function Both({ base, candidate, unit }: { base?: number | null; candidate?: num
 }
 
 function columnsOf(title: string, rows: Row[]): Column<Row>[] {
-  const most = rows.reduce((all, row) => Math.max(all, Math.abs(row.change.delta_ns ?? 0)), 0);
-  const unknown = 'Not known on one side.';
-  const computing = rows.some(row => row.work?.base_flops || row.work?.candidate_flops);
+  const largest = rows.reduce((all, row) => Math.max(all, Math.abs(row.change.delta_ns ?? 0)), 0);
+  const unknown = 'Not recorded on at least one side.';
+  const hasFlops = rows.some(row => row.work?.base_flops || row.work?.candidate_flops);
   return [
     {
       id: 'name',
@@ -141,7 +152,11 @@ function columnsOf(title: string, rows: Row[]): Column<Row>[] {
       value: row => row.change.delta_ns,
       reason: unknown,
       render: row => (
-        <Diverging delta={row.change.delta_ns!} most={most} significant={isSignificant(row.change)} />
+        <DivergingBar
+          delta={row.change.delta_ns!}
+          largest={largest}
+          significant={isSignificant(row.change)}
+        />
       ),
     },
     {
@@ -161,10 +176,10 @@ function columnsOf(title: string, rows: Row[]): Column<Row>[] {
       kind: 'number',
       width: 80,
       value: row => row.change.delta_ratio,
-      reason: 'The base has none.',
+      reason: 'The base has none of it.',
       render: row => <span>{percent(row.change.delta_ratio!)}</span>,
     },
-    ...(computing ? WORK : []),
+    ...(hasFlops ? FLOPS_COLUMNS : []),
     {
       id: 'q',
       title: 'FDR',
@@ -187,8 +202,16 @@ function columnsOf(title: string, rows: Row[]): Column<Row>[] {
   ];
 }
 
-function Diverging({ delta, most, significant }: { delta: number; most: number; significant: boolean }) {
-  const share = most > 0 ? (Math.abs(delta) / most) * 50 : 0;
+function DivergingBar({
+  delta,
+  largest,
+  significant,
+}: {
+  delta: number;
+  largest: number;
+  significant: boolean;
+}) {
+  const share = largest > 0 ? (Math.abs(delta) / largest) * 50 : 0;
   return (
     <span className={css.diverging}>
       <i

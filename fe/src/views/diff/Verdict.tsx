@@ -5,13 +5,9 @@ const VERDICTS = {
   slower: ['bad', '↑ slower', 'Proven, and large enough to matter.'],
   faster: ['ok', '↓ faster', 'Proven, and large enough to matter.'],
   unchanged: ['neutral', '≈ unchanged', 'Any change is too small to matter.'],
-  equal: ['neutral', '= equal', 'The very same times in all steps.'],
-  cannot_tell: [
-    'neutral',
-    '? cannot tell',
-    'These recordings prove neither a change nor that there is none.',
-  ],
-  unknown: ['neutral', 'not known', 'A side does not record it.'],
+  equal: ['neutral', '= equal', 'Exactly the same times in all steps.'],
+  cannot_tell: ['neutral', '? inconclusive', 'The recordings prove neither a change nor the absence of one.'],
+  unknown: ['neutral', 'not recorded', 'At least one side doesn’t record it.'],
 } as const;
 
 /** A verdict in a word or two. */
@@ -21,23 +17,24 @@ interface Props {
   change: Pick<DiffChange, 'verdict' | 'low_ns' | 'high_ns' | 'q'> & Partial<Pick<DiffChange, 'needed'>>;
 }
 
-/** What is proven of a difference, in a word; the interval on hover. */
+/** The verdict on a difference as a badge, with the interval on hover. */
 export function Verdict({ change }: Props) {
   const [kind, text, why] = VERDICTS[change.verdict];
   return (
-    <span className={`badge ${kind}`} title={`${why}${interval(change)}`}>
+    <span className={`badge ${kind}`} title={`${why}${intervalText(change)}`}>
       {text}
     </span>
   );
 }
 
-export function interval({ low_ns, high_ns, q, needed }: Props['change']): string {
+/** The interval of a change, what would settle it, and its false discovery rate, as sentences. */
+export function intervalText({ low_ns, high_ns, q, needed }: Props['change']): string {
   const range =
     low_ns === null || high_ns === null
       ? ''
       : ` 95% interval of a typical step: ${signed(low_ns)} to ${signed(high_ns)}.`;
   const more = needed
-    ? ` About ${plural(needed, 'step or recording', 'steps or recordings')} of each side would tell.`
+    ? ` About ${plural(needed, 'step or recording', 'steps or recordings')} per side would settle it.`
     : '';
   return `${range}${more}${q === null ? '' : ` False discovery rate ${q < 0.001 ? '< 0.001' : q.toFixed(3)}.`}`;
 }

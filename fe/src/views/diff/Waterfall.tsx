@@ -1,4 +1,4 @@
-// What makes the difference: from the step of the base, part by part, to that of the candidate.
+// From the step of the base, part by part, to that of the candidate: where the change comes from.
 import { scaleLinear } from 'd3-scale';
 import type { ReactNode } from 'react';
 import type { DiffWaterfall } from '../../api/types';
@@ -7,15 +7,15 @@ import { formatDuration, timeUnit } from '../../base/format';
 import { axisFormat, roundTickValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
-import { interval, signed, verdictText } from './Verdict';
+import { intervalText, signed, verdictText } from './Verdict';
 import css from './Waterfall.module.css';
 
 const HEIGHT = 280;
 const TOP = 26;
 const BOTTOM = 42;
 const LEFT = 44;
-/** Pixels that the longest verdict takes. */
-const WORDS = 76;
+/** Width of the longest verdict, px. */
+const VERDICT_WIDTH = 80;
 
 const PHASE: Record<string, [string, string]> = {
   data: ['Data', 'var(--c-dataloader)'],
@@ -26,7 +26,7 @@ const PHASE: Record<string, [string, string]> = {
   device: ['Device', 'var(--c-communication)'],
 };
 
-function look(by: DiffWaterfall['by'], name: string): [string, string] {
+function titleAndColor(by: DiffWaterfall['by'], name: string): [string, string] {
   return by === 'category'
     ? [CATEGORY_TITLE[name as Category] ?? name, categoryColor(name as Category)]
     : (PHASE[name] ?? [name, 'var(--c-other)']);
@@ -34,11 +34,11 @@ function look(by: DiffWaterfall['by'], name: string): [string, string] {
 
 interface Props {
   waterfall: DiffWaterfall;
-  /** What is compared with what. */
+  /** The sides, for the title of the saved picture. */
   compared: string;
-  /** Opens what a part counts. */
+  /** Open the rows that make up a bar. */
   onBar: (name: string) => void;
-  /** Opens the recording of a whole. */
+  /** Open the recording of a side. */
   onSide: (side: 'base' | 'candidate') => void;
 }
 
@@ -50,18 +50,18 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
   );
   const ends = bars.map(bar => base + bar.delta_accumulated_ns);
   const heights = [base, candidate, ...ends];
-  const [least, most] = [Math.min(...heights), Math.max(...heights)];
-  // Where the parts are small beside the steps, the axis begins below them, and says so.
-  const broken = most - least < 0.5 * most;
-  const low = broken ? Math.max(least - (most - least) * 0.6 - 0.01 * most, 0) : 0;
-  const high = most + (most - low) * 0.04 || 1;
+  const [lowest, highest] = [Math.min(...heights), Math.max(...heights)];
+  // If the parts are small compared with the steps, the axis is broken and starts just below them.
+  const broken = highest - lowest < 0.5 * highest;
+  const low = broken ? Math.max(lowest - (highest - lowest) * 0.6 - 0.01 * highest, 0) : 0;
+  const high = highest + (highest - low) * 0.04 || 1;
   const slots = bars.length + 2;
   const slot = Math.max(width - LEFT, 1) / slots;
   const column = Math.min(slot * 0.62, 64);
   const floor = HEIGHT - BOTTOM;
   const y = scaleLinear([low, high], [floor, TOP]);
   const x = (i: number) => LEFT + slot * i + (slot - column) / 2;
-  const { scale, unit } = timeUnit(most);
+  const { scale, unit } = timeUnit(highest);
   const label = axisFormat(low / scale, high / scale, 5);
   const roomy = slot > 64;
   return (
@@ -73,8 +73,8 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
           className={css.waterfall}
           data-part="waterfall"
           role="group"
-          aria-label="What makes the difference"
-          data-picture={`What makes the difference, ${unit} a step: ${compared}`}
+          aria-label="Where the change comes from"
+          data-picture={`Where the change comes from, ${unit} per step: ${compared}`}
         >
           <text x={LEFT - 8} y={12} textAnchor="end" className="dim">
             {unit}
@@ -87,7 +87,7 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
             label={tick => label(tick / scale)}
           />
           <line x1={LEFT} x2={width} y1={floor + 0.5} y2={floor + 0.5} className="axis" />
-          <Whole
+          <StepColumn
             x={x(0)}
             width={column}
             top={y(base)}
@@ -100,17 +100,17 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
           {bars.map((bar, i) => {
             const from = base + bar.delta_accumulated_ns - bar.delta_ns;
             const to = base + bar.delta_accumulated_ns;
-            const [title, color] = look(by, bar.name);
+            const [title, color] = titleAndColor(by, bar.name);
             const top = Math.min(y(from), y(to));
             const height = Math.max(Math.abs(y(from) - y(to)), 1.5);
-            // Below a bar that falls, unless the names of the columns are there.
+            // The label goes below a falling bar, unless it would overlap the column names.
             const below = bar.delta_ns <= 0 && top + height + 13 < floor - 2;
-            const real = bar.verdict === 'slower' || bar.verdict === 'faster';
+            const significant = bar.verdict === 'slower' || bar.verdict === 'faster';
             return (
-              <Opens
+              <ColumnLink
                 key={bar.name}
-                className={real || bar.verdict === 'unknown' ? '' : css.noise}
-                title={`${title}: ${signed(bar.delta_ns)}.${interval(bar)}`}
+                className={significant || bar.verdict === 'unknown' ? '' : css.noise}
+                title={`${title}: ${signed(bar.delta_ns)}.${intervalText(bar)}`}
                 onOpen={() => onBar(bar.name)}
               >
                 <rect
@@ -133,27 +133,27 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
                   x={x(i + 1) + column / 2}
                   y={below ? top + height + 13 : top - 6}
                   textAnchor="middle"
-                  className={real ? 'strong' : 'dim'}
+                  className={significant ? 'strong' : 'dim'}
                 >
-                  {roomy || real ? signed(bar.delta_ns) : ''}
+                  {roomy || significant ? signed(bar.delta_ns) : ''}
                 </text>
                 <text
                   x={x(i + 1) + column / 2}
                   y={floor + 16}
                   textAnchor="middle"
-                  className={real ? 'strong' : 'soft'}
+                  className={significant ? 'strong' : 'soft'}
                 >
                   {roomy ? title : title.slice(0, Math.max(Math.floor(slot / 7), 2))}
                 </text>
-                {slot > WORDS && (
+                {slot > VERDICT_WIDTH && (
                   <text x={x(i + 1) + column / 2} y={floor + 31} textAnchor="middle" className="dim">
                     {verdictText(bar.verdict)}
                   </text>
                 )}
-              </Opens>
+              </ColumnLink>
             );
           })}
-          <Whole
+          <StepColumn
             x={x(slots - 1)}
             width={column}
             top={y(candidate)}
@@ -169,15 +169,15 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
   );
 }
 
-interface OpensProps {
+interface ColumnLinkProps {
   title: string;
   className?: string | undefined;
   onOpen: () => void;
   children: ReactNode;
 }
 
-/** A column that opens what it counts. Its title names it: the words drawn in it may be cut. */
-function Opens({ title, className = '', onOpen, children }: OpensProps) {
+/** A column that is a link. Its title names it, because the drawn label may be cut. */
+function ColumnLink({ title, className = '', onOpen, children }: ColumnLinkProps) {
   return (
     <g
       role="link"
@@ -192,7 +192,7 @@ function Opens({ title, className = '', onOpen, children }: OpensProps) {
   );
 }
 
-interface WholeProps {
+interface StepColumnProps {
   x: number;
   width: number;
   top: number;
@@ -203,15 +203,15 @@ interface WholeProps {
   onOpen: () => void;
 }
 
-/** A step as a column; a wave at its foot says that the axis does not begin at 0. */
-function Whole({ x, width, top, floor, broken, value, title, onOpen }: WholeProps) {
+/** The step of one side as a column; a wave at its foot shows that the axis is broken. */
+function StepColumn({ x, width, top, floor, broken, value, title, onOpen }: StepColumnProps) {
   const wave = Array.from(
     { length: 5 },
     (_, i) => `${x + (width * i) / 4},${floor - 10 + (i % 2 ? -4 : 0)}`,
   ).join(' ');
   return (
-    <Opens title={`${title}: ${formatDuration(value)}`} onOpen={onOpen}>
-      <rect x={x} y={top} width={width} height={Math.max(floor - top, 1)} className={css.whole} />
+    <ColumnLink title={`${title}: ${formatDuration(value)}`} onOpen={onOpen}>
+      <rect x={x} y={top} width={width} height={Math.max(floor - top, 1)} className={css.stepColumn} />
       {broken && <polyline points={wave} className={css.wave} />}
       <text x={x + width / 2} y={top - 6} textAnchor="middle" className="strong">
         {formatDuration(value)}
@@ -219,6 +219,6 @@ function Whole({ x, width, top, floor, broken, value, title, onOpen }: WholeProp
       <text x={x + width / 2} y={floor + 16} textAnchor="middle" className="strong">
         {title}
       </text>
-    </Opens>
+    </ColumnLink>
   );
 }

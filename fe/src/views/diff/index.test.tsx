@@ -4,13 +4,13 @@ import golden from '../../../../tests/golden/payloads/diff.json';
 import { readState } from '../../base/browser/host';
 import { drawView, pick, serveGoldens } from '../../testing/view';
 import View from '.';
-import { rowsOf } from './select';
+import { barTableParams } from './select';
 
 serveGoldens(golden);
 
 const base = { run: 'base', worker: 'w', span: '1' };
 
-it('compares both sides, as a whole and by kernel', () => {
+it('compares both sides in total and by kernel', () => {
   drawView(View, golden.diff, { base });
   expect(screen.getByText(/GPU 0 busy \(any work\)/).closest('tr')!.textContent).toBe(
     'GPU 0 busy (any work)500 µs300 µs−200 µs −40%↓ faster',
@@ -23,7 +23,7 @@ it('compares both sides, as a whole and by kernel', () => {
   expect(row.textContent).toContain('−200 µs');
 });
 
-it('tells the typical step of the headline from the mean', () => {
+it('distinguishes the typical step of the headline from the mean', () => {
   const { base: before, candidate } = golden.diff;
   const payload = {
     ...golden.diff,
@@ -35,7 +35,7 @@ it('tells the typical step of the headline from the mean', () => {
   const row = (name: string) => screen.getByText(name, { selector: 'td' }).closest('tr')!.textContent;
   expect(row('Typical step, as in the headline')).toContain('1.20 ms900 µs−300 µs −25%');
   expect(row('Mean step, all steps')).toContain('1.30 ms1.00 ms−300 µs');
-  expect(row('Mean step, all steps')).not.toMatch(/faster|slower|unchanged|equal|tell/);
+  expect(row('Mean step, all steps')).not.toMatch(/faster|slower|unchanged|equal|inconclusive/);
 });
 
 it('writes the verdicts below the bars as in the tables', async () => {
@@ -44,25 +44,25 @@ it('writes the verdicts below the bars as in the tables', async () => {
     .slice(0, 2)
     .map(bar => ({ ...bar, delta_ns: bar.delta_ns || 1000, verdict: 'cannot_tell' }));
   drawView(View, { ...golden.diff, waterfalls: [{ ...first, bars }, ...others] }, { base });
-  expect((await screen.findAllByText('? cannot tell', { selector: 'text' })).length).toBe(2);
+  expect((await screen.findAllByText('? inconclusive', { selector: 'text' })).length).toBe(2);
   expect(document.body.textContent).not.toContain('cannot_tell');
 });
 
-it('draws what makes the difference, and a pair of bars per part of the step', async () => {
+it('draws where the change comes from, and a pair of bars per part of the step', async () => {
   drawView(View, golden.diff, { base });
-  expect(await screen.findByLabelText('What makes the difference')).toBeTruthy();
+  expect(await screen.findByLabelText('Where the change comes from')).toBeTruthy();
   expect(document.querySelectorAll('[data-part=part-pair]')).toHaveLength(golden.diff.level.parts.length);
 });
 
-it('sets the least change that matters', async () => {
+it('sets the smallest change that matters', async () => {
   drawView(View, golden.diff, { base });
-  const least = screen.getByRole('combobox', { name: 'Least change that matters' });
-  expect(least.textContent).toBe('2%');
-  await pick('Least change that matters', '10%');
+  const minEffect = screen.getByRole('combobox', { name: 'Smallest change that matters' });
+  expect(minEffect.textContent).toBe('2%');
+  await pick('Smallest change that matters', '10%');
   expect(decodeURIComponent(location.href)).toContain('min_effect=0.1');
 });
 
-it('adds recordings to a side, leaves them out, and takes them along when the sides are switched', async () => {
+it('adds and removes recordings of a side, and swaps them with the sides', async () => {
   const spans = ['1', '2', '3'].map(name => ({ name }));
   const answers: Record<string, unknown> = {
     runs: {
@@ -87,10 +87,10 @@ it('adds recordings to a side, leaves them out, and takes them along when the si
   fireEvent.click(await screen.findByText('add to candidate'));
   fireEvent.click((await screen.findAllByText('third', { selector: '[role=option] *' })).at(-1)!);
   expect(address()).toMatch(/profiler\.also=\[\["third",null,null\]\]/);
-  fireEvent.click(screen.getByText('Switch sides'));
+  fireEvent.click(screen.getByText('Swap sides'));
   expect(address()).toContain('base_also=[["third",null,null]]');
   expect(address()).toMatch(/profiler\.also=\[\["base","w","2"\]\]/);
-  fireEvent.click(screen.getByTitle('Leave this recording of the base out'));
+  fireEvent.click(screen.getByTitle('Remove this recording from the base'));
   expect(address()).not.toContain('base_also');
 });
 
@@ -119,7 +119,7 @@ it.each([
   ['device', true, { table: 'parts', time: 'device' }],
   ['kernel', false, { table: 'parts' }],
 ])('knows the table of the bar %s', (bar, hasDevice, table) => {
-  expect(rowsOf(bar, hasDevice)).toEqual(table);
+  expect(barTableParams(bar, hasDevice)).toEqual(table);
 });
 
 it('shows a part without parts on the timeline of the recording that has it', async () => {

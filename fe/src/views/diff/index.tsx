@@ -14,12 +14,12 @@ import { Term } from '../../widgets/Term';
 import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Parts } from './Parts';
 import {
+  barTableParams,
   familyRows,
   kernelRows,
   METRICS,
   operatorRows,
   partRows,
-  rowsOf,
   type Metric,
   type Row,
   type TimeOf,
@@ -27,7 +27,7 @@ import {
 import { Sides } from './Sides';
 import { DiffTable } from './Table';
 import { Waterfall } from './Waterfall';
-import { WholeTable } from './Whole';
+import { TotalsTable } from './Totals';
 import css from './index.module.css';
 import partsCss from './Parts.module.css';
 
@@ -43,13 +43,13 @@ const TIMES = [
   ['device', 'Device time'],
 ] as const;
 
-/** What is compared; links within the page leave it as it is. */
-const COMPARED = ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'];
+/** Parameters that select the sides; links within the page keep them. */
+const SIDE_PARAMS = ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'];
 
 const BY = { category: 'By category', phase: 'By phase' } as const;
 
-/** The further recordings change sides, too. */
-function swapped({ also, base_also, ...params }: Record<string, string>): Record<string, string> {
+/** Swap the further recordings, too. */
+function swapFurther({ also, base_also, ...params }: Record<string, string>): Record<string, string> {
   return { ...params, ...(base_also && { also: base_also }), ...(also && { base_also: also }) };
 }
 
@@ -104,7 +104,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
   );
   const open = (part: string) => put({ part });
   const onOpen = (row: Row) => {
-    // What only the base has is seen there.
+    // A row that only the base has opens there.
     const where = row.status === 'removed' && base ? base : {};
     const event = row.events?.candidate ?? (base && row.events?.base) ?? null;
     if (row.path !== undefined && (row.parts ?? 0) > 0) {
@@ -122,14 +122,14 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
   };
   const onPart = (part: DiffPart) => onOpen(partRows([part], time)[0]!);
   const below = useRef<HTMLDivElement>(null);
-  /** A bar opens the rows that it counts. */
+  /** A bar opens the rows that make it up. */
   const onBar = (name: string) => {
-    put({ sort: '', q: '', time: '', ...rowsOf(name, hasDevice) });
+    put({ sort: '', q: '', time: '', ...barTableParams(name, hasDevice) });
     below.current?.scrollIntoView({ block: 'nearest' });
   };
   const against = base ? [base.run, base.worker, `span ${base.span}`].join(' · ') : '';
   const sides = against && `base ${against}`;
-  const beside = against && `_from_${against}`;
+  const fileSuffix = against && `_from_${against}`;
   const before = (
     <>
       <Choice
@@ -159,11 +159,11 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
         crumb={`${crumb} against ${against}`}
         why={payload.explanation.map((sentence, i) => (
           <span key={i}>
-            <Sentence text={sentence} keepParams={COMPARED} />{' '}
+            <Sentence text={sentence} keepParams={SIDE_PARAMS} />{' '}
           </span>
         ))}
       >
-        <Sentence text={payload.headline} keepParams={COMPARED} />
+        <Sentence text={payload.headline} keepParams={SIDE_PARAMS} />
       </Answer>
       {base && (
         <Sides
@@ -183,18 +183,18 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           onSwap={() =>
             select({
               ...base,
-              params: swapped({ ...params, base_run: run, base_worker: worker, base_span: span }),
+              params: swapFurther({ ...params, base_run: run, base_worker: worker, base_span: span }),
             })
           }
-          least={params.min_effect ?? String(payload.min_effect)}
-          onLeast={min_effect => put({ min_effect })}
+          minEffect={params.min_effect ?? String(payload.min_effect)}
+          onMinEffect={min_effect => put({ min_effect })}
         />
       )}
       {payload.notes.length > 0 && (
         <ul className={css.notes}>
           {payload.notes.map((note, i) => (
             <li key={i}>
-              <Icon name="info" size={14} /> <Sentence text={note} keepParams={COMPARED} />
+              <Icon name="info" size={14} /> <Sentence text={note} keepParams={SIDE_PARAMS} />
             </li>
           ))}
         </ul>
@@ -204,10 +204,10 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           <Panel
             title={
               <>
-                What makes the difference <Term id="waterfall" />
+                Where the change comes from <Term id="waterfall" />
               </>
             }
-            note={`mean of ${plural(payload.base.steps.length, 'step')} against ${plural(payload.candidate.steps.length, 'step')}`}
+            note={`means of ${plural(payload.base.steps.length, 'step')} (base) and ${plural(payload.candidate.steps.length, 'step')} (candidate)`}
             actions={
               <>
                 <Choice
@@ -216,7 +216,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
                   options={payload.waterfalls.map(each => [each.by, BY[each.by]] as const)}
                   onPick={by => put({ by })}
                 />
-                <SavePicture name={`difference_by_${waterfall.by}${beside}`} />
+                <SavePicture name={`difference_by_${waterfall.by}${fileSuffix}`} />
               </>
             }
           >
@@ -228,10 +228,10 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
             />
           </Panel>
         )}
-        <Panel title="As a whole">
-          {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is reached by keyboard */}
-          <div className={css.wholeScroll} tabIndex={0} role="group" aria-label="As a whole">
-            <WholeTable payload={payload} />
+        <Panel title="Totals">
+          {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- keyboard users must reach what scrolls */}
+          <div className={css.totalsScroll} tabIndex={0} role="group" aria-label="Totals">
+            <TotalsTable payload={payload} />
           </div>
         </Panel>
       </div>
@@ -264,7 +264,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
               />
             )}
             {level && level.parts.length > 0 && (
-              <SavePicture name={`parts_of_${level.part.name || 'the_step'}_${time}${beside}`} />
+              <SavePicture name={`parts_of_${level.part.name || 'the_step'}_${time}${fileSuffix}`} />
             )}
           </>
         }
@@ -284,7 +284,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           rows={rows}
           before={before}
           only={only}
-          empty="There is nothing to compare here."
+          empty="Nothing to compare here."
           onOpen={onOpen}
         />
       </div>

@@ -1,4 +1,4 @@
-// What the Diff page picks from its payload.
+// Rows of the Diff tables, and where its bars lead.
 import type { DiffChange, DiffFamily, DiffKernel, DiffOperator, DiffPart } from '../../api/types';
 
 export type TimeOf = 'host' | 'device';
@@ -11,19 +11,19 @@ export const METRICS: readonly (readonly [Metric, string])[] = [
   ['device_total', 'Device total'],
 ];
 
-/** A row of any of the tables: a name, its calls, one time on both sides. */
+/** A row of any table: a name, its calls, and one time on both sides. */
 export interface Row {
   key: string;
   name: string;
   renamed: string | null;
-  /** What is shown instead of the names, where they are long: short names of kernels. */
+  /** Short names of kernels, shown instead of the long ones. */
   short?: { name: string; renamed: string | null };
-  /** Of kernels. */
+  /** Kernel family. */
   family?: string;
   status: DiffOperator['status'];
   calls: DiffOperator['calls'];
   change: DiffChange;
-  /** FLOPs of the calls of which they are known, and their speed. */
+  /** FLOPs and FLOP/s of the calls whose FLOPs are known. */
   work?: DiffOperator['work'];
   /** The part to open, or the events to show. */
   path?: string;
@@ -82,27 +82,27 @@ export const partRows = (rows: readonly DiffPart[], time: TimeOf): Row[] =>
 export const isSignificant = (change: DiffChange): boolean =>
   change.verdict === 'slower' || change.verdict === 'faster';
 
-/** Whether a part has something to show: parts of its own, or a first call on the timeline. */
-export const opens = (part: DiffPart): boolean =>
+/** Whether a part opens something: parts of its own, or its first call on the timeline. */
+export const hasSomethingToOpen = (part: DiffPart): boolean =>
   part.parts > 0 || part.candidate_event !== null || part.base_event !== null;
 
-/** The table with what a bar of the waterfall counts, as parameters. */
-export function rowsOf(bar: string, hasDevice: boolean): Record<string, string> {
+/** Parameters that show the table rows that make up a bar of the waterfall. */
+export function barTableParams(bar: string, hasDevice: boolean): Record<string, string> {
   if (bar === 'runtime' || bar === 'cpu_exec') {
     return { table: '' };
   }
   if (hasDevice && bar === 'kernel') {
     return { table: 'kernels' };
   }
-  const family = FAMILIES[bar];
+  const family = FAMILY_OF_BAR[bar];
   if (hasDevice && family !== undefined) {
     return { table: 'families', q: family };
   }
   return { table: 'parts', ...(bar === 'device' && { time: 'device' }) };
 }
 
-/** Families of device work by the bar that they are the time of. */
-const FAMILIES: Record<string, string | undefined> = {
+/** Family of device work by the bar that shows its time. */
+const FAMILY_OF_BAR: Record<string, string | undefined> = {
   communication: 'communication',
   memcpy: 'memory',
   memset: 'memory',

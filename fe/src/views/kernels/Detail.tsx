@@ -6,8 +6,8 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Facts } from '../_shared/rows/Facts';
-import { Ways } from '../_shared/rows/Ways';
-import { Spread } from '../_shared/durations/Spread';
+import { RowActions } from '../_shared/rows/RowActions';
+import { DurationHistogram } from '../_shared/rows/DurationHistogram';
 import { Icon } from '../../widgets/Icon';
 import { RowDetail } from '../../widgets/table/RowDetail';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
@@ -57,16 +57,20 @@ export function Detail({ row, onClose }: Props) {
         {plural(row.calls, 'launch', 'launches')} · {formatDuration(row.total_ns)} ·{' '}
         {formatDuration(row.mean_ns)} each
       </p>
-      <Ways event={instances?.longest[0]?.event ?? row.event} name={row.name} label="Copy the whole name">
+      <RowActions
+        event={instances?.longest[0]?.event ?? row.event}
+        name={row.name}
+        label="Copy the whole name"
+      >
         <Button onClick={() => select({ view: 'operators', params: { kernel: row.name } })}>
           <Icon name="table" size={14} /> Launched by
         </Button>
-      </Ways>
+      </RowActions>
       <Facts facts={facts} />
       <h3>Time per launch</h3>
       <div className={rowDetailCss.spread}>
         {instances && instances.calls > 0 && (
-          <Spread
+          <DurationHistogram
             instances={instances}
             noun="launch"
             of={row.short_name}

@@ -17,9 +17,9 @@ import { Detail } from './Detail';
 import { Engines } from './Engines';
 import { MemoryOperations } from './MemoryOperations';
 import { nounOf, onCores, rowKey, whole } from './select';
-import { Named } from '../_shared/rows/Named';
-import { useRows } from '../_shared/rows/useRows';
-import { speedColumns } from '../_shared/speed/columns';
+import { NameCell } from '../_shared/rows/NameCell';
+import { useSelectableRows } from '../_shared/rows/useSelectableRows';
+import { speedColumns } from '../_shared/speed';
 import splitCss from '../../widgets/table/Split.module.css';
 
 const GROUPS = [
@@ -46,7 +46,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   );
   const keyOf = useMemo(() => (row: KernelRow) => rowKey(row, byLaunch), [byLaunch]);
   const listed = useMemo(() => onCores(payload.rows, params.cores), [payload, params.cores]);
-  const { put, pick, chosen, close, table: rows } = useRows(listed, keyOf);
+  const { put, pick, chosen, close, table: rows } = useSelectableRows(listed, keyOf);
   const shares = useMemo(
     () => payload.rows.map(row => ({ key: keyOf(row), title: row.short_name, value: row.total_ns })),
     [payload, keyOf],
@@ -249,7 +249,7 @@ function columnsOf(payload: KernelsPayload, show: (row: KernelRow) => void): Col
       kind: 'text',
       value: row => row.name,
       width: 260,
-      render: row => <Named name={row.name} short={row.short_name} onShow={() => show(row)} />,
+      render: row => <NameCell name={row.name} short={row.short_name} onShow={() => show(row)} />,
     },
     !byFamily && {
       id: 'short_name',

@@ -5,7 +5,7 @@ import { useTableState } from '../../state/table';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { ModulesPage } from '../_shared/modules/ModulesPage';
-import { onTimeline } from '../_shared/modules/select';
+import { timelineTarget } from '../_shared/modules/select';
 import grid from '../_shared/modules/Grid.module.css';
 
 export default function LightningView({ payload, crumb }: { payload: LightningPayload; crumb: string }) {
@@ -33,7 +33,7 @@ function Hooks({ payload }: { payload: LightningPayload }) {
   const unfolded = useMemo(() => allOpen(payload.hooks), [payload.hooks]);
   const open = (row: HookRow | undefined) => {
     if (row && row.event !== null) {
-      select(onTimeline(row.event, false));
+      select(timelineTarget(row.event, false));
     }
   };
   return (

@@ -7,41 +7,41 @@ import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
 import { Picker } from '../../widgets/inputs/Picker';
-import { onTimeline } from '../_shared/modules/select';
+import { timelineTarget } from '../_shared/modules/select';
 import css from './CallTree.module.css';
 
 const PAGE = 200;
-const DEEPEST_ALONE = 40;
+const MAX_AUTO_DEPTH = 40;
 
-/** What a thread called, level by level: a level is fetched when the call around it is opened. */
+/** The calls of a thread as a tree; a level is fetched when its parent is expanded. */
 export function CallTree({ hasDevice }: { hasDevice: boolean }) {
   const { selection, select } = useSelection();
   const { thread } = selection.params;
   const top = useCalls(thread === undefined ? {} : { thread }, 1);
-  const known = top.data?.state === 'ready' ? top.data.payload : undefined;
+  const level = top.data?.state === 'ready' ? top.data.payload : undefined;
   const [hot, setHot] = useState(0);
   return (
     <Panel
       title="Call tree"
-      note="in order of time; a level is read when it is opened"
+      note="in order of time; levels load as you expand them"
       actions={
-        known && (
+        level && (
           <>
-            {known.longest !== null && (
+            {level.longest !== null && (
               <Button
                 onClick={() => setHot(hot + 1)}
-                title="Open the longest call, the longest in it, and so on"
+                title="Expand the longest call, the longest call in it, and so on"
               >
                 Hottest path
               </Button>
             )}
             <Picker
               name="Thread"
-              value={known.thread}
-              options={known.threads.map(each => ({
-                value: each.thread,
-                label: each.name,
-                detail: each.role || undefined,
+              value={level.thread}
+              options={level.threads.map(thread => ({
+                value: thread.thread,
+                label: thread.name,
+                detail: thread.role || undefined,
               }))}
               onPick={picked => select({ params: { ...selection.params, thread: picked } })}
             />
@@ -50,7 +50,7 @@ export function CallTree({ hasDevice }: { hasDevice: boolean }) {
       }
     >
       {top.error && <p className="status error">{top.error.message}</p>}
-      {known && (
+      {level && (
         <div
           className={`${css.calls} ${hasDevice ? css.withDevice : ''}`}
           role="treegrid"
@@ -71,17 +71,21 @@ export function CallTree({ hasDevice }: { hasDevice: boolean }) {
               </span>
             )}
           </div>
-          <Level key={known.thread} thread={known.thread} depth={0} hasDevice={hasDevice} hot={hot} />
+          <Level key={level.thread} thread={level.thread} depth={0} hasDevice={hasDevice} hot={hot} />
         </div>
       )}
     </Panel>
   );
 }
 
-function useCalls(of: Record<string, string>, limit: number) {
+function useCalls(selector: Record<string, string>, limit: number) {
   const { selection } = useSelection();
   const { run, worker, span } = selection;
-  return useView<CallTreeLevel>('modules/calls', { run, worker, span }, { ...of, limit: String(limit) });
+  return useView<CallTreeLevel>(
+    'modules/calls',
+    { run, worker, span },
+    { ...selector, limit: String(limit) },
+  );
 }
 
 interface LevelProps {
@@ -89,18 +93,18 @@ interface LevelProps {
   parent?: CallNode;
   depth: number;
   hasDevice: boolean;
-  /** How often the hottest path was asked for, of a level that is on it; 0 elsewhere. */
+  /** How often the hottest path was requested, for a level on it; 0 elsewhere. */
   hot: number;
 }
 
 function Level({ thread, parent, depth, hasDevice, hot }: LevelProps) {
-  const [most, setMost] = useState(PAGE);
-  const answer = useCalls(parent ? { parent: String(parent.event) } : { thread }, most);
+  const [limit, setLimit] = useState(PAGE);
+  const answer = useCalls(parent ? { parent: String(parent.event) } : { thread }, limit);
   const level = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   const indent = { paddingLeft: 20 + 14 * depth };
   const longest = hot > 0 ? (level?.longest ?? -1) : -1;
-  if (longest >= most) {
-    setMost(PAGE * Math.ceil((longest + 1) / PAGE));
+  if (longest >= limit) {
+    setLimit(PAGE * Math.ceil((longest + 1) / PAGE));
   }
   if (answer.error) {
     return (
@@ -112,12 +116,12 @@ function Level({ thread, parent, depth, hasDevice, hot }: LevelProps) {
   if (!level) {
     return (
       <p className="dim" style={indent}>
-        Reading…
+        Loading…
       </p>
     );
   }
-  // A call that is alone opens by itself: Python nests deep before anything branches.
-  const single = level.total === 1 && depth < DEEPEST_ALONE;
+  // An only child expands by itself, because Python nests deep before anything branches.
+  const single = level.total === 1 && depth < MAX_AUTO_DEPTH;
   return (
     <>
       {level.rows.map((node, i) => (
@@ -126,14 +130,14 @@ function Level({ thread, parent, depth, hasDevice, hot }: LevelProps) {
           node={node}
           thread={thread}
           depth={depth}
-          opened={single}
+          initiallyOpen={single}
           hasDevice={hasDevice}
           hot={i === longest ? hot : 0}
         />
       ))}
       {level.rows.length < level.total && (
         <p style={indent}>
-          <Button onClick={() => setMost(most + PAGE)}>
+          <Button onClick={() => setLimit(limit + PAGE)}>
             Show more: {plural(level.total - level.rows.length, 'call')} left
           </Button>
         </p>
@@ -144,20 +148,20 @@ function Level({ thread, parent, depth, hasDevice, hot }: LevelProps) {
 
 interface CallProps extends LevelProps {
   node: CallNode;
-  opened: boolean;
+  initiallyOpen: boolean;
 }
 
-function Call({ node, thread, depth, opened, hasDevice, hot }: CallProps) {
+function Call({ node, thread, depth, initiallyOpen, hasDevice, hot }: CallProps) {
   const { select } = useSelection();
-  const [open, setOpen] = useState(opened || hot > 0);
-  const [asked, setAsked] = useState(hot);
-  if (asked !== hot) {
-    setAsked(hot);
+  const [open, setOpen] = useState(initiallyOpen || hot > 0);
+  const [lastHot, setLastHot] = useState(hot);
+  if (lastHot !== hot) {
+    setLastHot(hot);
     setOpen(open || hot > 0);
   }
-  const opens = node.children > 0;
+  const hasChildren = node.children > 0;
   const row = useRef<HTMLDivElement>(null);
-  const end = opens ? 0 : hot;
+  const end = hasChildren ? 0 : hot;
   useEffect(() => {
     if (end > 0) {
       row.current?.scrollIntoView({ block: 'nearest' });
@@ -177,7 +181,7 @@ function Call({ node, thread, depth, opened, hasDevice, hot }: CallProps) {
       ];
       rows[rows.indexOf(event.currentTarget) + (event.key === 'ArrowDown' ? 1 : -1)]?.focus();
     } else if (event.key === 'Enter') {
-      select(onTimeline(node.event, node.kind === 'python'));
+      select(timelineTarget(node.event, node.kind === 'python'));
     }
   };
   return (
@@ -188,14 +192,14 @@ function Call({ node, thread, depth, opened, hasDevice, hot }: CallProps) {
         tabIndex={0}
         className={`${css.row} ${css.body} ${hot > 0 ? css.hot : ''}`}
         aria-level={depth + 1}
-        aria-expanded={opens ? open : undefined}
+        aria-expanded={hasChildren ? open : undefined}
         onKeyDown={onKeyDown}
       >
         <span role="gridcell" className="clip" style={{ paddingLeft: 14 * depth }} title={node.name}>
           <Button
             look="bare"
             className={`${css.twist} ${open ? css.open : ''}`}
-            style={opens ? undefined : { visibility: 'hidden' }}
+            style={hasChildren ? undefined : { visibility: 'hidden' }}
             tabIndex={-1}
             aria-label={open ? 'Fold' : 'Unfold'}
             onClick={() => setOpen(!open)}
@@ -208,7 +212,7 @@ function Call({ node, thread, depth, opened, hasDevice, hot }: CallProps) {
             className={`${css.name} mono`}
             tabIndex={-1}
             title={`${node.name}\nShow on timeline`}
-            onClick={() => select(onTimeline(node.event, node.kind === 'python'))}
+            onClick={() => select(timelineTarget(node.event, node.kind === 'python'))}
           >
             {node.name}
           </Button>
@@ -228,7 +232,7 @@ function Call({ node, thread, depth, opened, hasDevice, hot }: CallProps) {
           </span>
         )}
       </div>
-      {open && opens && (
+      {open && hasChildren && (
         <Level thread={thread} parent={node} depth={depth + 1} hasDevice={hasDevice} hot={hot} />
       )}
     </>

@@ -6,7 +6,7 @@ import View from '.';
 
 serveGoldens(golden);
 
-it('shows the tree of modules with the work that belongs to none', () => {
+it('shows the tree of modules with the work outside any module', () => {
   drawView(View, golden.modules);
   const tree = screen.getByRole('treegrid', { name: 'modules' });
   expect(within(tree).getByRole('row', { name: /Net_0/ }).textContent).toContain('117 µs');
@@ -18,7 +18,7 @@ it('draws the flame graph', async () => {
   expect(await screen.findByRole('tree', { name: 'Flame graph of all modules' })).toBeTruthy();
 });
 
-it('opens the call tree level by level', async () => {
+it('loads the call tree level by level', async () => {
   drawView(View, golden.modules, { params: { show: 'calls' } });
   const calls = await screen.findByRole('treegrid', { name: 'Call tree' });
   expect((await within(calls).findAllByText(/run_training_batch/)).length).toBeGreaterThan(0);
@@ -37,7 +37,7 @@ const LEVELS: Record<string, { longest: number; rows: ReturnType<typeof call>[] 
   4: { longest: 0, rows: [call(5, 'leaf', 15, 0)] },
 };
 
-it('opens the longest call, and in it the longest, down to one that calls nothing', async () => {
+it('expands the hottest path down to a call without children', async () => {
   vi.stubGlobal('fetch', (address: URL) => {
     const level = LEVELS[String(address.searchParams.get('parent'))]!;
     const payload = { ...golden['modules/calls'], ...level, total: level.rows.length };

@@ -1,4 +1,4 @@
-// All of one row: how its durations are spread, where it is called from, where to go next.
+// Details of a row: the distribution of its durations, its call stacks, and links.
 import { useMemo, useState } from 'react';
 import type { Instances, OperatorRow, OperatorsPayload, OperatorStacks } from '../../api/types';
 import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
@@ -6,12 +6,12 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { FlameGraph } from '../../widgets/charts/flame/FlameGraph';
-import { Ways } from '../_shared/rows/Ways';
-import { Spread } from '../_shared/durations/Spread';
+import { RowActions } from '../_shared/rows/RowActions';
+import { DurationHistogram } from '../_shared/rows/DurationHistogram';
 import { Icon } from '../../widgets/Icon';
 import { Select } from '../../widgets/inputs/Select';
 import { SourceFrame, SourceSettingsMenu } from '../../widgets/SourceFrame';
-import { flame } from './select';
+import { stackTree } from './select';
 import { Sentence } from '../../widgets/Sentence';
 import { RowDetail } from '../../widgets/table/RowDetail';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
@@ -27,27 +27,28 @@ const TIMES = [
   ['device', 'device time'],
 ] as const;
 
-const LISTED = 50;
+/** Most stacks that are listed. */
+const MAX_STACKS = 50;
 
 export function Detail({ row, payload, onClose }: Props) {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
-  const device = (row.device_total_ns ?? 0) > 0;
-  const [wanted, setWanted] = useState<'host' | 'device'>('host');
-  const time = device ? wanted : 'host';
+  const hasDevice = (row.device_total_ns ?? 0) > 0;
+  const [selectedTime, setSelectedTime] = useState<'host' | 'device'>('host');
+  const time = hasDevice ? selectedTime : 'host';
   const query = useMemo(() => {
     const { group_by, step, thread, phase, kernel, family } = params;
-    const given = { group_by, step, thread, phase, kernel, family, event: String(row.event), time };
+    const values = { group_by, step, thread, phase, kernel, family, event: String(row.event), time };
     return Object.fromEntries(
-      Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1])),
+      Object.entries(values).filter((entry): entry is [string, string] => Boolean(entry[1])),
     );
   }, [params, row.event, time]);
   const selectors = { run, worker, span };
-  const spread = useView<Instances>('operators/instances', selectors, query);
-  const called = useView<OperatorStacks>('operators/stacks', selectors, query);
-  const instances = spread.data?.state === 'ready' ? spread.data.payload : undefined;
-  const stacks = called.data?.state === 'ready' ? called.data.payload : undefined;
-  const tree = useMemo(() => (stacks ? flame(stacks, time) : undefined), [stacks, time]);
+  const durations = useView<Instances>('operators/instances', selectors, query);
+  const callers = useView<OperatorStacks>('operators/stacks', selectors, query);
+  const instances = durations.data?.state === 'ready' ? durations.data.payload : undefined;
+  const stacks = callers.data?.state === 'ready' ? callers.data.payload : undefined;
+  const tree = useMemo(() => (stacks ? stackTree(stacks, time) : undefined), [stacks, time]);
   const show = (event: number) => select({ view: 'trace', params: { event: String(event) } });
   return (
     <RowDetail label={`Details of ${row.name}`} title={row.name} mono onClose={onClose}>
@@ -56,25 +57,25 @@ export function Detail({ row, payload, onClose }: Props) {
         {row.device_self_ns !== null && ` · ${formatDuration(row.device_self_ns)} on the device`}
         {row.tc_self_ratio !== null && ` · ${formatRatio(row.tc_self_ratio)} Tensor Cores`}
         {!!row.tc_self_unknown &&
-          ` · ${formatRatio(row.tc_self_unknown)} not known to be on Tensor Cores or not`}
+          ` · ${formatRatio(row.tc_self_unknown)} unknown (the kernel names don’t tell)`}
       </p>
       {row.input_shape && <p className={`mono ${rowDetailCss.shape}`}>{row.input_shape}</p>}
-      <Ways event={row.event} name={row.name} label="Copy the name">
-        {device && (
+      <RowActions event={row.event} name={row.name} label="Copy the name">
+        {hasDevice && (
           <Button onClick={() => select({ view: 'kernels', params: { operator: row.name } })}>
             <Icon name="kernel" size={14} /> Its kernels
           </Button>
         )}
-      </Ways>
+      </RowActions>
       <h3>
         Time per call
-        {device && (
-          <Select label="" name="Time of the calls" value={time} options={TIMES} onChange={setWanted} />
+        {hasDevice && (
+          <Select label="" name="Time of the calls" value={time} options={TIMES} onChange={setSelectedTime} />
         )}
       </h3>
       <div className={rowDetailCss.spread}>
         {instances && instances.calls > 0 && (
-          <Spread
+          <DurationHistogram
             instances={instances}
             noun="call"
             of={row.name}
@@ -82,7 +83,7 @@ export function Detail({ row, payload, onClose }: Props) {
             onOutlier={show}
           />
         )}
-        {instances && instances.calls === 0 && <p className="dim">No call of it has {time} time.</p>}
+        {instances && instances.calls === 0 && <p className="dim">No call has {time} time.</p>}
       </div>
       <h3>
         Called from
@@ -110,7 +111,7 @@ export function Detail({ row, payload, onClose }: Props) {
         <p className="dim">{plural(stacks.bare, 'call')} without a stack.</p>
       )}
       <ol className={rowDetailCss.stacks}>
-        {stacks?.stacks.slice(0, LISTED).map(stack => (
+        {stacks?.stacks.slice(0, MAX_STACKS).map(stack => (
           <li key={stack.event}>
             <details>
               <summary>
@@ -133,8 +134,10 @@ export function Detail({ row, payload, onClose }: Props) {
           </li>
         ))}
       </ol>
-      {stacks && stacks.stacks.length > LISTED && (
-        <p className="dim">and {formatCount(stacks.stacks.length - LISTED)} more, all in the picture above</p>
+      {stacks && stacks.stacks.length > MAX_STACKS && (
+        <p className="dim">
+          and {formatCount(stacks.stacks.length - MAX_STACKS)} more, all in the flame graph above
+        </p>
       )}
       {payload.reasons.stacks && !stacks && (
         <p className="dim">

@@ -6,7 +6,7 @@ import View from '.';
 
 serveGoldens(golden);
 
-it('shows the operators, and what is known of the one that is chosen', async () => {
+it('shows the operators, and the details of the selected one', async () => {
   drawView(View, golden.operators);
   const row = within(screen.getByRole('grid')).getByRole('row', { name: /aten::mm/ });
   expect(row.textContent).toContain('1.50 ms');
@@ -16,7 +16,7 @@ it('shows the operators, and what is known of the one that is chosen', async () 
   expect(screen.getByText('median 100 µs')).toBeTruthy();
 });
 
-it('says how close an operator comes to its roof, and why that is not known', () => {
+it('shows the share of roofline, or why it is unknown', () => {
   const { speed: _, ...reasons } = golden.operators.reasons;
   const known = { flops_per_s: 2e12, bytes_per_s: 3e9, efficiency: 0.5, bound: 'memory', reason: null };
   const unknown = { flops_per_s: null, bytes_per_s: null, efficiency: null, bound: 'unknown', reason: 'why' };
@@ -32,7 +32,7 @@ it('says how close an operator comes to its roof, and why that is not known', ()
   expect(grid.queryByText('TFLOP/s')).toBeNull(); // until it is switched on
 });
 
-it('keeps the operators that launch work of a family', async () => {
+it('filters operators by the family of the work they launch', async () => {
   drawView(View, { ...golden.operators, families: ['matrix product', 'softmax'] });
   await pick('Family', 'matrix product');
   expect(decodeURIComponent(location.hash)).toContain('family=matrix product');

@@ -14,9 +14,9 @@ import { Term } from '../../widgets/Term';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
-import { hasDevice, rowKey, whole } from './select';
-import { useRows } from '../_shared/rows/useRows';
-import { speedColumns } from '../_shared/speed/columns';
+import { hasDevice, rowKey, totalsText } from './select';
+import { useSelectableRows } from '../_shared/rows/useSelectableRows';
+import { speedColumns } from '../_shared/speed';
 import splitCss from '../../widgets/table/Split.module.css';
 
 const GROUPS = [
@@ -34,7 +34,7 @@ const TOPS = [
   ['0', 'hidden'],
 ] as const;
 
-const every = (names: readonly string[]) => [
+const withAll = (names: readonly string[]) => [
   ['', 'all'] as const,
   ...names.map(name => [name, name] as const),
 ];
@@ -46,12 +46,12 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   const table = useTableState({ id: device ? 'device_self_ns' : 'host_self_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
   const pies = useMemo(() => piesOf(payload), [payload]);
-  const { put, pick, chosen, close, table: rows } = useRows(payload.rows, rowKey);
+  const { put, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, rowKey);
   const top = Number(params.top ?? '5');
   const filtered = ['step', 'thread', 'phase', 'kernel', 'family'].filter(name => params[name]);
   return (
     <div className={`${splitCss.view} fill`}>
-      <Answer crumb={crumb} why={whole(payload)}>
+      <Answer crumb={crumb} why={totalsText(payload)}>
         <Sentence text={payload.headline} />
       </Answer>
       {top > 0 && payload.rows.length > 0 && (
@@ -91,7 +91,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
                 <Select
                   label="Step"
                   value={params.step ?? ''}
-                  options={every(payload.steps)}
+                  options={withAll(payload.steps)}
                   onChange={step => put({ step })}
                 />
               )}
@@ -99,21 +99,21 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
                 <Select
                   label="Thread"
                   value={params.thread ?? ''}
-                  options={every(payload.threads)}
+                  options={withAll(payload.threads)}
                   onChange={thread => put({ thread })}
                 />
               )}
               <Select
                 label="Phase"
                 value={params.phase ?? ''}
-                options={every(payload.phases)}
+                options={withAll(payload.phases)}
                 onChange={phase => put({ phase })}
               />
               {payload.families.length > 1 && (
                 <Select
                   label="Family"
                   value={params.family ?? ''}
-                  options={every(payload.families)}
+                  options={withAll(payload.families)}
                   onChange={family => put({ family })}
                 />
               )}
@@ -137,14 +137,14 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
           }
           empty={
             filtered.length > 0 ? (
-              'No operator passes these filters.'
+              'No operator matches these filters.'
             ) : payload.reasons.input_shape ? (
               <Sentence text={payload.reasons.input_shape} />
             ) : (
-              'No operators are recorded.'
+              'No operators were recorded.'
             )
           }
-          foot={shown => sums(shown, payload)}
+          foot={shown => totalsOf(shown, payload)}
         />
         {chosen && <Detail key={rowKey(chosen)} row={chosen} payload={payload} onClose={close} />}
       </div>
@@ -152,14 +152,14 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   );
 }
 
-/** Of all operators, or of those that pass the search. */
-function sums(rows: OperatorRow[], { rows: all, totals, unlinked }: OperatorsPayload) {
-  const whole = rows.length === all.length;
-  const device = whole ? totals.device_self_ns : sum(rows, row => row.device_self_ns ?? 0);
-  const host = whole ? totals.host_self_ns : sum(rows, row => row.host_self_ns);
+/** Total times of all operators, or of those that match the search. */
+function totalsOf(rows: OperatorRow[], { rows: all, totals, unlinked }: OperatorsPayload) {
+  const isAll = rows.length === all.length;
+  const device = isAll ? totals.device_self_ns : sum(rows, row => row.device_self_ns ?? 0);
+  const host = isAll ? totals.host_self_ns : sum(rows, row => row.host_self_ns);
   return (
     <>
-      {whole && unlinked && unlinked.calls > 0 && (
+      {isAll && unlinked && unlinked.calls > 0 && (
         <span>
           not linked <Term id="unlinked" /> {formatDuration(unlinked.device_ns)} in{' '}
           {plural(unlinked.calls, 'device event')} ·{' '}
@@ -171,22 +171,26 @@ function sums(rows: OperatorRow[], { rows: all, totals, unlinked }: OperatorsPay
   );
 }
 
-interface Slices {
+interface Pie {
   title: string;
   color: string;
   shares: Share[];
 }
 
-/** Of self times: inclusive ones of operators that call each other add up to more than there is. */
-function piesOf(payload: OperatorsPayload): Slices[] {
-  const of = (value: (row: OperatorRow) => number | null) =>
+/** Pie charts of self times; total times of nested operators overlap and don’t add up. */
+function piesOf(payload: OperatorsPayload): Pie[] {
+  const sharesOf = (value: (row: OperatorRow) => number | null) =>
     payload.rows.map(row => ({
       key: rowKey(row),
       title: row.name.replace(/^aten::/, ''),
       value: value(row) ?? 0,
     }));
-  const host = { title: 'Host self', color: 'var(--c-cpu_exec)', shares: of(row => row.host_self_ns) };
-  const device = { title: 'Device self', color: 'var(--c-kernel)', shares: of(row => row.device_self_ns) };
+  const host = { title: 'Host self', color: 'var(--c-cpu_exec)', shares: sharesOf(row => row.host_self_ns) };
+  const device = {
+    title: 'Device self',
+    color: 'var(--c-kernel)',
+    shares: sharesOf(row => row.device_self_ns),
+  };
   return hasDevice(payload) ? [device, host] : [host];
 }
 
@@ -200,7 +204,7 @@ function columnsOf(payload: OperatorsPayload): Column<OperatorRow>[] {
       title: 'Input shapes',
       kind: 'code',
       value: row => row.input_shape,
-      reason: reasons.input_shape ?? 'This call recorded none.',
+      reason: reasons.input_shape ?? 'No shapes were recorded for this call.',
     },
     payload.group_by === 'signature' && {
       id: 'input_types',
@@ -222,14 +226,14 @@ function columnsOf(payload: OperatorsPayload): Column<OperatorRow>[] {
       title: 'Module',
       kind: 'text',
       value: row => row.module,
-      reason: reasons.module ?? 'It runs outside of every module.',
+      reason: reasons.module ?? 'Outside any module.',
     },
     payload.group_by === 'annotation' && {
       id: 'annotation',
       title: 'Annotation',
       kind: 'text',
       value: row => row.annotation,
-      reason: 'No annotation is around it.',
+      reason: 'Outside any annotation.',
     },
     { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
     device && {
@@ -291,7 +295,7 @@ function columnsOf(payload: OperatorsPayload): Column<OperatorRow>[] {
       kind: 'ratio',
       term: 'tc_eligible',
       value: row => row.tc_self_unknown,
-      reason: 'There is no device time.',
+      reason: 'No device time.',
       hidden: true,
     },
     device && {

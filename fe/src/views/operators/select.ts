@@ -1,26 +1,30 @@
-// How the rows of the operator table are named in the address, and its stacks as a tree.
+// Keys of the operator rows in the address, and their stacks as a tree.
 import type { OperatorRow, OperatorsPayload, OperatorStacks } from '../../api/types';
 import { formatDuration, plural } from '../../base/format';
 import type { FlameNode } from '../../widgets/charts/flame/FlameGraph';
 
-/** Distinct for every row: its name, and what else the rows are grouped by. */
+/** A unique key of a row: its name, and what else the rows are grouped by. */
 export function rowKey(row: OperatorRow): string {
-  const more = [row.input_shape, row.input_types, row.input_strides, row.module, row.annotation].filter(
-    value => value !== null && value !== undefined,
-  );
-  return [row.name, ...more].join(' | ');
+  const groupValues = [
+    row.input_shape,
+    row.input_types,
+    row.input_strides,
+    row.module,
+    row.annotation,
+  ].filter(value => value !== null && value !== undefined);
+  return [row.name, ...groupValues].join(' | ');
 }
 
 export const hasDevice = (payload: OperatorsPayload): boolean => payload.totals.device_self_ns !== null;
 
-/** How much time the rows take together. */
-export function whole({ totals }: OperatorsPayload): string {
+/** The total time of all rows. */
+export function totalsText({ totals }: OperatorsPayload): string {
   const device = totals.device_self_ns ? `, ${formatDuration(totals.device_self_ns)} on the device` : '';
   return `${formatDuration(totals.host_self_ns)} on the host${device}`;
 }
 
-/** The merged stacks as a tree; `time` chooses the width. */
-export function flame(stacks: OperatorStacks, time: 'host' | 'device'): FlameNode {
+/** The merged stacks as a tree; `time` selects the width. */
+export function stackTree(stacks: OperatorStacks, time: 'host' | 'device'): FlameNode {
   const nodes: FlameNode[] = stacks.frames.map(frame => ({
     name: shortFrame(frame.text),
     value: time === 'host' ? frame.host_ns : frame.device_ns,
@@ -40,5 +44,5 @@ export function flame(stacks: OperatorStacks, time: 'host' | 'device'): FlameNod
   return root;
 }
 
-/** A frame without the folders of its file. */
+/** A frame whose file has no folders. */
 const shortFrame = (text: string): string => text.replace(/^.*[/\\](?=[^/\\]+\(\d+\): )/, '');

@@ -4,7 +4,7 @@ import { scaleLinear, scaleLog } from 'd3-scale';
 import type { RooflinePayload, RooflineRow } from '../../api/types';
 import { formatDuration, formatNumber, formatRatio } from '../../base/format';
 import { useWidth } from '../../widgets/charts/useWidth';
-import { COLORS } from '../_shared/speed/bounds';
+import { BOUND_COLORS } from '../_shared/speed';
 import { ceilingsOf, decades, movesOf, pointsOf, rowKey } from './select';
 import css from './Chart.module.css';
 
@@ -229,7 +229,7 @@ function Dot({
       cx={cx}
       cy={cy}
       r={radius}
-      fill={COLORS[row.bound]}
+      fill={BOUND_COLORS[row.bound]}
       data-legend={`bound: ${row.bound}`}
       role="button"
       tabIndex={0}

@@ -3,7 +3,7 @@ import type { DevicePeaks, RooflineRow } from '../../api/types';
 import { formatBytes, formatDuration, formatNumber, formatRatio, plural } from '../../base/format';
 import { RowDetail } from '../../widgets/table/RowDetail';
 import { Facts } from '../_shared/rows/Facts';
-import { Ways } from '../_shared/rows/Ways';
+import { RowActions } from '../_shared/rows/RowActions';
 
 interface Props {
   row: RooflineRow;
@@ -23,7 +23,7 @@ export function Detail({ row, peaks, onClose }: Props) {
     ['Intensity', row.intensity === null ? null : `${formatNumber(row.intensity)} FLOP/byte`],
     ['Arithmetic', row.type === null ? null : `${row.type}, ${row.unit}`],
     ['At its roof', row.roof_ns === null ? null : formatDuration(row.roof_ns)],
-    ['Of the roof', row.efficiency === null ? null : formatRatio(row.efficiency)],
+    ['Share of roofline', row.efficiency === null ? null : formatRatio(row.efficiency)],
     ['The roof is that of', row.roof_ns === null ? null : sources(peaks)],
     ['Saved at the roof', row.saved_ns === null ? null : `at most ${formatDuration(row.saved_ns)}`],
     ['Bound by', row.bound],
@@ -41,7 +41,7 @@ export function Detail({ row, peaks, onClose }: Props) {
         {plural(row.calls, 'call')} · {formatDuration(row.device_ns)} ·{' '}
         {formatDuration(row.device_ns / row.calls)} each
       </p>
-      <Ways event={row.event} name={row.name} label="Copy the whole name" />
+      <RowActions event={row.event} name={row.name} label="Copy the whole name" />
       <Facts facts={facts} />
     </RowDetail>
   );

@@ -1,6 +1,6 @@
 import type { RooflinePayload, RooflineRow } from '../../api/types';
 import type { Column } from '../../widgets/table/columns';
-import { speedColumns } from '../_shared/speed/columns';
+import { speedColumns } from '../_shared/speed';
 
 const NAMES: Record<string, string> = { kernel: 'Kernel', module: 'Module', family: 'Kernel family' };
 

@@ -20,8 +20,8 @@ import { Detail } from './Detail';
 import css from './index.module.css';
 import { Peaks } from './Peaks';
 import { useKeptPeaks } from './useKeptPeaks';
-import { useRows } from '../_shared/rows/useRows';
-import { COLORS, type Bound } from '../_shared/speed/bounds';
+import { useSelectableRows } from '../_shared/rows/useSelectableRows';
+import { BOUND_COLORS, type Bound } from '../_shared/speed';
 import { rowKey } from './select';
 
 const GROUPS = [
@@ -39,7 +39,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
   const { params } = selection;
   const table = useTableState({ id: 'device_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
-  const { put, pick, chosen, close, table: rows } = useRows(payload.rows, rowKey);
+  const { put, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, rowKey);
   const device = payload.devices[0];
   const given = params.peaks ?? '';
   const give = useKeptPeaks(device, given, peaks => put({ peaks }));
@@ -74,7 +74,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
           <p className={css.legend}>
             {BOUNDS.filter(bound => payload.rows.some(row => row.bound === bound)).map(bound => (
               <span key={bound}>
-                <i style={{ background: COLORS[bound] }} /> {bound}
+                <i style={{ background: BOUND_COLORS[bound] }} /> {bound}
               </span>
             ))}
           </p>

@@ -6,11 +6,11 @@ import { useSelection } from '../../../state/selection';
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { Panel } from '../../../widgets/Panel';
-import { onTimeline } from './select';
+import { timelineTarget } from './select';
 import css from './Detail.module.css';
 
 interface Props {
-  /** "modules" or "lightning": whose part lists the calls. */
+  /** "modules" or "lightning": the tab whose part lists the calls. */
   tab: string;
   path: ModuleRow[];
   hasDevice: boolean;
@@ -19,19 +19,19 @@ interface Props {
 
 const PAGE = 50;
 
-/** One module: its figures, its calls, and links to where they can be seen. */
+/** One module: its times, its calls, and links to them. */
 export function Detail({ tab, path, hasDevice, onPlace }: Props) {
   const { selection, select } = useSelection();
-  const [most, setMost] = useState(PAGE);
+  const [limit, setLimit] = useState(PAGE);
   const row = path[path.length - 1]!;
   const { run, worker, span } = selection;
   const answer = useView<ModuleInstances>(
     `${tab}/instances`,
     { run, worker, span },
-    { place: String(row.place), limit: String(most) },
+    { place: String(row.place), limit: String(limit) },
   );
   const calls = answer.data?.state === 'ready' ? answer.data.payload : undefined;
-  const show = (event: number) => select(onTimeline(event, tab === 'modules'));
+  const show = (event: number) => select(timelineTarget(event, tab === 'modules'));
   return (
     <Panel
       className={css.detail}
@@ -64,7 +64,7 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
             onClick={() =>
               select({
                 view: 'operators',
-                params: { group_by: 'module', q: path.map(each => each.name).join(' > ') },
+                params: { group_by: 'module', q: path.map(place => place.name).join(' > ') },
               })
             }
           >
@@ -98,7 +98,9 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
       )}
       <h3>{calls ? plural(calls.total, 'call') : 'Calls'}</h3>
       {answer.error && <p className="status error">{answer.error.message}</p>}
-      {calls?.total === 0 && <p className="dim">Only its operators are recorded, not its calls.</p>}
+      {calls?.total === 0 && (
+        <p className="dim">Only the operators of this module are recorded, not its calls.</p>
+      )}
       {calls && calls.total > 0 && (
         <ul className={css.calls} aria-label="Calls, longest first">
           {calls.rows.map(call => (
@@ -121,7 +123,7 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
         </ul>
       )}
       {calls && calls.rows.length < calls.total && (
-        <Button onClick={() => setMost(most + PAGE)}>Show more of {plural(calls.total, 'call')}</Button>
+        <Button onClick={() => setLimit(limit + PAGE)}>Show more of {plural(calls.total, 'call')}</Button>
       )}
     </Panel>
   );

@@ -17,7 +17,7 @@ interface Props {
   onPlace: (place: number) => void;
 }
 
-/** The model as nested times, on the host or on the device. */
+/** The model as a flame graph of host or device time. */
 export function Flame({ tab, hasDevice, onPlace }: Props) {
   const { selection, select } = useSelection();
   const [search, setSearch] = useState<Search>({ text: '', regex: false });
@@ -26,11 +26,11 @@ export function Flame({ tab, hasDevice, onPlace }: Props) {
   const answer = useView<ModuleFlame>(`${tab}/flame`, { run, worker, span }, { time });
   const flame = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   const root = useMemo(() => (flame ? flameRoot(flame) : undefined), [flame]);
-  const wanted = useMemo(() => createMatcher(search), [search]);
+  const match = useMemo(() => createMatcher(search), [search]);
   return (
     <Panel
       title="Flame graph"
-      note="modules with their operators and backward pass; a click zooms in, another opens the module"
+      note="modules with their operators and backward pass; click to zoom in, click again to open the module"
       actions={
         <>
           <SearchBox search={search} onSearch={setSearch} placeholder="Find a module or operator" />
@@ -56,7 +56,7 @@ export function Flame({ tab, hasDevice, onPlace }: Props) {
           root={root}
           color={time === 'device' ? 'var(--c-kernel)' : 'var(--c-cpu_exec)'}
           format={formatDuration}
-          highlight={search.text ? wanted.test : undefined}
+          highlight={search.text ? match.test : undefined}
           onOpen={node => onPlace((node.data as Frame).place)}
           maxHeight={640}
         />

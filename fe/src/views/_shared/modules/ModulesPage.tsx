@@ -1,46 +1,49 @@
 import type { ReactElement } from 'react';
 import type { ModulesPayload } from '../../../api/types';
 import type { Phrase } from '../../../base/text';
+import { formatDuration, plural } from '../../../base/format';
 import { useSelection } from '../../../state/selection';
 import { Answer } from '../../../widgets/Answer';
 import { Choice } from '../../../widgets/inputs/Choice';
 import { Sentence } from '../../../widgets/Sentence';
+import { Term } from '../../../widgets/Term';
 import { Detail } from './Detail';
 import { Flame } from './Flame';
-import { Rest } from './Rest';
 import { pathTo } from './select';
 import { Tree } from './Tree';
 import grid from './Grid.module.css';
 
-/** One way to look at the trace: by its modules, or as the tab itself draws it. */
+/** A choice of what the page shows: the module table, the flame graph, or content of the tab itself. */
 export interface Show {
   name: string;
   title: string;
   content: 'tree' | 'flame' | ReactElement;
-  /** Why there is nothing to show. */
+  /** Why there is nothing to show, if so. */
   missing?: readonly Phrase[];
 }
 
 interface Props {
-  /** "modules" or "lightning": whose parts are asked. */
+  /** "modules" or "lightning": the tab whose parts are requested. */
   tab: string;
-  /** The name of the table in what is saved. */
+  /** Name of the table in saved files. */
   name: string;
   payload: ModulesPayload;
   crumb: string;
   shows: readonly Show[];
-  /** What is shown until another is chosen. */
+  /** The choice shown at first. */
   first: string;
 }
 
-/** The modules of a trace as a table and as a flame graph, beside them the one that is chosen. */
+/** The modules of a trace as a table or flame graph, with the details of the selected one. */
 export function ModulesPage({ tab, name, payload, crumb, shows, first }: Props) {
   const { selection, select } = useSelection();
   const { params } = selection;
-  const show = shows.find(each => each.name === params.show) ?? shows.find(each => each.name === first)!;
+  const show =
+    shows.find(choice => choice.name === params.show) ?? shows.find(choice => choice.name === first)!;
   const { content, missing } = show;
-  const ofModules = content === 'tree' || content === 'flame';
-  const path = ofModules && params.place !== undefined ? pathTo(payload.rows, Number(params.place)) : [];
+  const isModuleContent = content === 'tree' || content === 'flame';
+  const path =
+    isModuleContent && params.place !== undefined ? pathTo(payload.rows, Number(params.place)) : [];
   const onPlace = (place: number | undefined) => {
     const { place: _, ...others } = params;
     select({ params: place === undefined ? others : { ...others, place: String(place) } });
@@ -53,7 +56,7 @@ export function ModulesPage({ tab, name, payload, crumb, shows, first }: Props) 
       <Choice
         name="Show"
         value={show.name}
-        options={shows.map(each => [each.name, each.title] as const)}
+        options={shows.map(choice => [choice.name, choice.title] as const)}
         onPick={picked => {
           const { show: _, q: __, sort: ___, ...others } = params;
           select({ params: picked === first ? others : { ...others, show: picked } });
@@ -76,18 +79,33 @@ export function ModulesPage({ tab, name, payload, crumb, shows, first }: Props) 
               reasons={payload.reasons}
               place={path.length > 0 ? Number(params.place) : undefined}
               onPlace={onPlace}
-              foot={<Rest payload={payload} />}
+              foot={<UnplacedWork payload={payload} />}
             />
           </div>
         )}
         {!missing && content === 'flame' && (
           <Flame tab={tab} hasDevice={payload.has_device} onPlace={onPlace} />
         )}
-        {!missing && !ofModules && content}
+        {!missing && !isModuleContent && content}
         {path.length > 0 && (
           <Detail key={params.place} tab={tab} path={path} hasDevice={payload.has_device} onPlace={onPlace} />
         )}
       </div>
+    </>
+  );
+}
+
+/** Device work outside any module; without device work, why backward work isn't assigned to modules. */
+function UnplacedWork({ payload }: { payload: ModulesPayload }) {
+  if (!payload.has_device) {
+    return payload.has_backward ? null : <Sentence text={payload.reasons.backward ?? []} />;
+  }
+  const { outside, unlinked } = payload;
+  return (
+    <>
+      outside any module {formatDuration(outside.device_ns)} in {plural(outside.events, 'device event')} · not
+      linked {formatDuration(unlinked.device_ns)} in {plural(unlinked.events, 'device event')}{' '}
+      <Term id="not_linked" />
     </>
   );
 }

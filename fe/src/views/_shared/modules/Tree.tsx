@@ -6,7 +6,7 @@ import { useTableState } from '../../../state/table';
 import { DataTable } from '../../../widgets/table/DataTable';
 import { classColumns, moduleColumns, totalHost } from './columns';
 import { Choice } from '../../../widgets/inputs/Choice';
-import { onTimeline, trunk } from './select';
+import { timelineTarget, initiallyExpanded } from './select';
 import type { Phrase } from '../../../base/text';
 
 interface Props {
@@ -21,7 +21,7 @@ interface Props {
   foot?: ReactNode;
 }
 
-/** The table of modules: as the tree that the model is, or summed by class. */
+/** The table of modules, as a tree or summed by class. */
 export function Tree(props: Props) {
   const { name, rows, classes, deviceTime, hasBackward, reasons, place, onPlace, foot } = props;
   const { selection, select } = useSelection();
@@ -40,9 +40,10 @@ export function Tree(props: Props) {
     [rows, classes, deviceTime, hasBackward, reasons, grouped],
   );
   const columns = useMemo(() => moduleColumns(shape), [shape]);
-  const ofClass = useMemo(() => classColumns(shape), [shape]);
-  const unfolded = useMemo(() => trunk(rows), [rows]);
-  const open = (row: ModuleRow) => row.event !== null && select(onTimeline(row.event, name === 'modules'));
+  const byClass = useMemo(() => classColumns(shape), [shape]);
+  const expanded = useMemo(() => initiallyExpanded(rows), [rows]);
+  const open = (row: ModuleRow) =>
+    row.event !== null && select(timelineTarget(row.event, name === 'modules'));
   const before = (
     <Choice
       name="Rows"
@@ -66,7 +67,7 @@ export function Tree(props: Props) {
         noun="class"
         nounPlural="classes"
         rows={classes}
-        columns={ofClass}
+        columns={byClass}
         rowKey={row => row.name}
         placeholder={`Filter ${plural(classes.length, 'class', 'classes')}`}
         onSelect={row => onPlace(row?.place)}
@@ -82,7 +83,7 @@ export function Tree(props: Props) {
       columns={columns}
       rowKey={row => String(row.place)}
       childRows={row => row.children}
-      initiallyExpanded={unfolded}
+      initiallyExpanded={expanded}
       placeholder="Filter modules"
       selected={place === undefined ? undefined : String(place)}
       onSelect={row => onPlace(row?.place)}

@@ -1,24 +1,24 @@
 import { expect, test } from 'vitest';
 import golden from '../../../../../tests/golden/payloads/modules.json';
 import type { ModuleFlame, ModuleRow } from '../../../api/types';
-import { flameRoot, pathTo, trunk } from './select';
+import { flameRoot, pathTo, initiallyExpanded } from './select';
 
 const rows: ModuleRow[] = golden.modules.rows;
 const [net] = rows;
 const deep: ModuleRow[] = [{ ...net!, place: 8, children: [{ ...net!, place: 9, children: rows }, ...rows] }];
 
-test('the way down to a place', () => {
+test('the path to a place', () => {
   expect(pathTo(rows, 1).map(each => each.name)).toEqual(['Net_0', 'Linear_0']);
   expect(pathTo(deep, 1).map(each => each.place)).toEqual([8, 9, 0, 1]);
   expect(pathTo(rows, 7)).toEqual([]);
 });
 
-test('what is open at first', () => {
-  expect(trunk(rows)).toEqual(['0']);
-  expect(trunk(rows, 3)).toEqual(['0']);
-  expect(trunk(rows, 2)).toEqual([]);
-  expect(trunk(deep, 6)).toEqual(['8', '9', '0']);
-  expect(trunk(deep, 5)).toEqual(['8']);
+test('rows that are expanded at first', () => {
+  expect(initiallyExpanded(rows)).toEqual(['0']);
+  expect(initiallyExpanded(rows, 3)).toEqual(['0']);
+  expect(initiallyExpanded(rows, 2)).toEqual([]);
+  expect(initiallyExpanded(deep, 6)).toEqual(['8', '9', '0']);
+  expect(initiallyExpanded(deep, 5)).toEqual(['8']);
 });
 
 test('frames become a tree', () => {

@@ -1,14 +1,14 @@
-// From the module tree to what is drawn: rows by place, the flame graph. No React.
+// Rows of the module tree by place, and the flame graph as a tree of nodes. No React.
 import type { ModuleFlame, ModuleRow } from '../../../api/types';
 import type { FlameNode } from '../../../widgets/charts/flame/layout';
 
-/** The way to an event on the timeline; a Python frame is folded there unless it is asked for. */
-export const onTimeline = (event: number, python: boolean) => ({
+/** The selection that shows an event on the timeline; Python frames are folded there unless requested. */
+export const timelineTarget = (event: number, python: boolean) => ({
   view: 'trace',
   params: { event: String(event), ...(python ? { python: 'true' } : {}) },
 });
 
-/** The rows from the outermost down to this place. */
+/** The rows from the outermost module down to this place. */
 export function pathTo(rows: readonly ModuleRow[], place: number): ModuleRow[] {
   for (const row of rows) {
     if (row.place === place) {
@@ -22,12 +22,12 @@ export function pathTo(rows: readonly ModuleRow[], place: number): ModuleRow[] {
   return [];
 }
 
-/** What is open at first: from the top down until the model branches. */
-export function trunk(rows: readonly ModuleRow[], most = 30): string[] {
+/** Keys of the rows that are expanded at first: from the top down, as long as at most `maxRows` rows show. */
+export function initiallyExpanded(rows: readonly ModuleRow[], maxRows = 30): string[] {
   const keys: string[] = [];
   let level = [...rows];
   let shown = level.length;
-  while (level.length > 0 && shown + level.reduce((sum, row) => sum + row.children.length, 0) <= most) {
+  while (level.length > 0 && shown + level.reduce((sum, row) => sum + row.children.length, 0) <= maxRows) {
     keys.push(...level.filter(row => row.children.length > 0).map(row => String(row.place)));
     level = level.flatMap(row => row.children);
     shown += level.length;
@@ -37,7 +37,7 @@ export function trunk(rows: readonly ModuleRow[], most = 30): string[] {
 
 export type Frame = ModuleFlame['frames'][number];
 
-/** The frames as nodes below one; what they leave uncovered is self time. */
+/** The frames as nodes below one root; what children leave uncovered is self time. */
 export function flameRoot(flame: ModuleFlame): FlameNode {
   const nodes = flame.frames.map((frame): FlameNode => ({
     name: frame.name,
@@ -56,6 +56,6 @@ export function flameRoot(flame: ModuleFlame): FlameNode {
 
 const NOTE: Record<Frame['kind'], string> = {
   module: 'module',
-  operator: 'operators of this name, called by the module itself',
+  operator: 'operators of this name that the module calls directly',
   backward: 'backward pass of the module itself',
 };

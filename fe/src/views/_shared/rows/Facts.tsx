@@ -1,6 +1,6 @@
 import rowDetailCss from '../../../widgets/table/RowDetail.module.css';
 
-/** What is known of a row, name by name; what is not known is left out. */
+/** A list of names and values; missing values are left out. */
 export function Facts({ facts }: { facts: readonly (readonly [name: string, value: string | null])[] }) {
   return (
     <dl className={rowDetailCss.facts}>

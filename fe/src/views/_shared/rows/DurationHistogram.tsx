@@ -2,20 +2,20 @@ import type { Instances } from '../../../api/types';
 import { formatCount } from '../../../base/format';
 import { Histogram } from '../../../widgets/charts/Histogram';
 import { SavePicture } from '../../../widgets/charts/SavePicture';
-import css from './Spread.module.css';
+import css from './DurationHistogram.module.css';
 
 interface Props {
   instances: Instances;
-  /** What one of them is called. */
+  /** The word for one of them. */
   noun: string;
-  /** Whose durations they are. */
+  /** The name of what they are durations of. */
   of: string;
   color: string;
   onOutlier: (event: number) => void;
 }
 
-/** How durations are spread, and those far above the rest. */
-export function Spread({ instances, noun, of, color, onOutlier }: Props) {
+/** The distribution of durations, with the outliers far above the rest. */
+export function DurationHistogram({ instances, noun, of, color, onOutlier }: Props) {
   return (
     <figure className={css.spread}>
       <Histogram
@@ -30,7 +30,7 @@ export function Spread({ instances, noun, of, color, onOutlier }: Props) {
       />
       {instances.far_out > 0 && (
         <p className="dim">
-          {formatCount(instances.far_out)} far above the rest; a click on a mark shows the {noun} on the
+          {formatCount(instances.far_out)} far above the rest; click a mark to show the {noun} on the
           timeline.
         </p>
       )}

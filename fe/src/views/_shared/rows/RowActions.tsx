@@ -6,16 +6,16 @@ import { CopyButton } from '../../../widgets/inputs/CopyButton';
 import rowDetailCss from '../../../widgets/table/RowDetail.module.css';
 
 interface Props {
-  /** The slice that stands for the row. */
+  /** The slice to show for the row. */
   event: number;
   name: string;
   label: string;
-  /** Further ways. */
+  /** Further buttons. */
   children?: ReactNode;
 }
 
-/** Where the details of a row lead: to its slice, elsewhere, to the clipboard. */
-export function Ways({ event, name, label, children }: Props) {
+/** Buttons in the details of a row: show it on the timeline, further links, copy its name. */
+export function RowActions({ event, name, label, children }: Props) {
   const { select } = useSelection();
   return (
     <div className={rowDetailCss.actions}>

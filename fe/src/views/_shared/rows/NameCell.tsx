@@ -1,7 +1,7 @@
 import { CopyButton } from '../../../widgets/inputs/CopyButton';
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
-import css from './Named.module.css';
+import css from './NameCell.module.css';
 
 interface Props {
   name: string;
@@ -9,8 +9,8 @@ interface Props {
   onShow: () => void;
 }
 
-/** The name of a row, with the way to its slice and to the clipboard. */
-export function Named({ name, short, onShow }: Props) {
+/** The name of a row, with buttons to show its slice and to copy it. */
+export function NameCell({ name, short, onShow }: Props) {
   return (
     <span className={css.named}>
       <span className="clip" title={name}>
@@ -21,13 +21,13 @@ export function Named({ name, short, onShow }: Props) {
         title="Show the first on the timeline"
         aria-label="Show the first on the timeline"
         onClick={event => {
-          event.stopPropagation(); // the row would be chosen, too
+          event.stopPropagation(); // else the click would also select the row
           onShow();
         }}
       >
         <Icon name="timeline" size={14} />
       </Button>
-      <CopyButton label="Copy the whole name" text={() => name} />
+      <CopyButton label="Copy the full name" text={() => name} />
     </span>
   );
 }

@@ -1,11 +1,11 @@
-// What the two traces differ in as a whole: devices, memory, communication.
+// Totals of both sides: the step, devices, FLOPs, memory, communication.
 import type { DiffPayload } from '../../api/types';
 import { deviceName, formatBytes, formatDuration, formatNumber, formatRatio } from '../../base/format';
 import { percent, points, signed, signedBytes, Verdict } from './Verdict';
 import { Sentence } from '../../widgets/Sentence';
-import css from './Whole.module.css';
+import css from './Totals.module.css';
 
-export function WholeTable({ payload }: { payload: DiffPayload }) {
+export function TotalsTable({ payload }: { payload: DiffPayload }) {
   const { devices, memory, communication, reasons } = payload;
   return (
     <table className={css.table}>
@@ -20,7 +20,7 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
       </thead>
       <tbody>
         <TypicalStep payload={payload} />
-        <Time name="Mean step, all steps" change={payload.step} judged={false} />
+        <TimeRow name="Mean step, all steps" change={payload.step} judged={false} />
         {devices.flatMap(device => {
           const id = deviceName(payload.candidate.device_type, device.candidate_id ?? device.base_id ?? '');
           const shares = [
@@ -30,7 +30,7 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
             ['kernel time on Tensor Cores', device.tensor_core_ratio],
           ] as const;
           return [
-            <Time key={`${id} busy`} name={`${id} busy (any work)`} change={device.busy} />,
+            <TimeRow key={`${id} busy`} name={`${id} busy (any work)`} change={device.busy} />,
             ...shares.map(([name, share]) => (
               <tr key={`${id} ${name}`}>
                 <td>
@@ -39,24 +39,24 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
                 <td className="num">{share.base === null ? '–' : formatRatio(share.base)}</td>
                 <td className="num">{share.candidate === null ? '–' : formatRatio(share.candidate)}</td>
                 <td className="num">{share.delta_share === null ? '–' : points(share.delta_share)}</td>
-                <td className="dim" title="One figure for the whole trace">
+                <td className="dim" title="One value for the entire trace, so there’s no verdict">
                   –
                 </td>
               </tr>
             )),
           ];
         })}
-        <Work payload={payload} />
-        {memory.flatMap(each =>
+        <FlopsRows payload={payload} />
+        {memory.flatMap(row =>
           (
             [
-              ['peak allocated', each.peak_allocated],
-              ['peak reserved', each.peak_reserved],
+              ['peak allocated', row.peak_allocated],
+              ['peak reserved', row.peak_reserved],
             ] as const
           ).map(([name, size]) => (
-            <tr key={`${each.device} ${name}`}>
+            <tr key={`${row.device} ${name}`}>
               <td>
-                {each.device} {name}
+                {row.device} {name}
               </td>
               <td className="num">{size.base_bytes === null ? '–' : formatBytes(size.base_bytes)}</td>
               <td className="num">
@@ -68,7 +68,7 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
                   <span className="dim"> {percent(size.delta_ratio)}</span>
                 )}
               </td>
-              <td className="dim" title="One figure for the whole trace">
+              <td className="dim" title="One value for the entire trace, so there’s no verdict">
                 –
               </td>
             </tr>
@@ -82,14 +82,14 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
             </td>
           </tr>
         )}
-        <Time name="Communication" change={communication.total} />
-        <Time name="Exposed communication" change={communication.exposed} />
-        {communication.collectives.map(each => (
-          <Time
-            key={`${each.name}/${each.status}`}
-            name={each.short_name}
-            whole={each.name}
-            change={each.total}
+        <TimeRow name="Communication" change={communication.total} />
+        <TimeRow name="Exposed communication" change={communication.exposed} />
+        {communication.collectives.map(row => (
+          <TimeRow
+            key={`${row.name}/${row.status}`}
+            name={row.short_name}
+            fullName={row.name}
+            change={row.total}
           />
         ))}
       </tbody>
@@ -97,8 +97,8 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
   );
 }
 
-/** What matrix operators compute, how fast, and how much of all device work that is known of. */
-function Work({ payload: { work, work_coverage: coverage, reasons } }: { payload: DiffPayload }) {
+/** FLOPs and FLOP/s of matrix operators, and the share of device time with known work. */
+function FlopsRows({ payload: { work, work_coverage: coverage, reasons } }: { payload: DiffPayload }) {
   if (work.base_flops === null && work.candidate_flops === null) {
     return reasons.work === undefined ? null : (
       <tr>
@@ -121,17 +121,17 @@ function Work({ payload: { work, work_coverage: coverage, reasons } }: { payload
           <td className="num">{base === null ? '–' : formatNumber(base / unit)}</td>
           <td className="num">{candidate === null ? '–' : formatNumber(candidate / unit)}</td>
           <td className="num">{base && candidate ? percent(candidate / base - 1) : '–'}</td>
-          <td className="dim" title="The answer above says what it proves">
+          <td className="dim" title="The answer above says what this proves">
             –
           </td>
         </tr>
       ))}
       <tr>
-        <td>Device time whose work is known</td>
+        <td>Device time with known FLOPs or bytes</td>
         <td className="num">{coverage.base === null ? '–' : formatRatio(coverage.base)}</td>
         <td className="num">{coverage.candidate === null ? '–' : formatRatio(coverage.candidate)}</td>
         <td className="num">{coverage.delta_share === null ? '–' : points(coverage.delta_share)}</td>
-        <td className="dim" title="The answer above says what it proves">
+        <td className="dim" title="The answer above says what this proves">
           –
         </td>
       </tr>
@@ -139,7 +139,7 @@ function Work({ payload: { work, work_coverage: coverage, reasons } }: { payload
   );
 }
 
-/** What the headline speaks of: a typical step, without the shortest and the longest. */
+/** The typical step of the headline, without the shortest and the longest steps. */
 function TypicalStep({ payload: { step, base, candidate } }: { payload: DiffPayload }) {
   if (base.steps.length === 0 || candidate.steps.length === 0) {
     return null;
@@ -152,21 +152,21 @@ function TypicalStep({ payload: { step, base, candidate } }: { payload: DiffPayl
     delta_ns,
     delta_ratio: base.typical_ns > 0 ? delta_ns / base.typical_ns : null,
   };
-  return <Time name="Typical step, as in the headline" change={typical} />;
+  return <TimeRow name="Typical step, as in the headline" change={typical} />;
 }
 
-interface TimeProps {
+interface TimeRowProps {
   name: string;
-  whole?: string;
+  fullName?: string;
   change: DiffPayload['step'];
-  /** The verdict is about this figure. */
+  /** Whether the verdict is about this time. */
   judged?: boolean;
 }
 
-function Time({ name, whole, change, judged = true }: TimeProps) {
+function TimeRow({ name, fullName, change, judged = true }: TimeRowProps) {
   return (
     <tr>
-      <td title={whole}>{name}</td>
+      <td title={fullName}>{name}</td>
       <td className="num">{change.base_ns === null ? '–' : formatDuration(change.base_ns)}</td>
       <td className="num">{change.candidate_ns === null ? '–' : formatDuration(change.candidate_ns)}</td>
       <td className="num">

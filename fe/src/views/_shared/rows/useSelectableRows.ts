@@ -1,4 +1,4 @@
-// Rows of a table of which one may be chosen: its details stand beside the table, its slice on the timeline.
+// Table rows one of which can be selected: its details show beside the table, its slice on the timeline.
 import { useMemo } from 'react';
 import { useSelection } from '../../../state/selection';
 
@@ -7,12 +7,12 @@ interface Row {
   event: number;
 }
 
-/** `keyOf` must be the same function while it names rows the same way. */
-export function useRows<R extends Row>(rows: R[], keyOf: (row: R) => string) {
+/** `keyOf` must be the same function from render to render. */
+export function useSelectableRows<R extends Row>(rows: R[], keyOf: (row: R) => string) {
   const { selection, select } = useSelection();
   const { params } = selection;
   const keys = useMemo(() => new Map(rows.map(row => [keyOf(row), row])), [rows, keyOf]);
-  /** Changes parameters in the address; an empty one leaves it. */
+  /** Change parameters in the address; an empty value removes one. */
   const put = (change: Record<string, string>) => {
     const next = Object.entries({ ...params, ...change }).filter(([, value]) => value !== '');
     select({ params: Object.fromEntries(next) });
@@ -20,11 +20,11 @@ export function useRows<R extends Row>(rows: R[], keyOf: (row: R) => string) {
   const pick = (key: string) => put({ select: params.select === key ? '' : key });
   return {
     put,
-    /** Chooses a row by its key; again, none. */
+    /** Select a row by its key; deselect it if it is selected. */
     pick,
     chosen: params.select === undefined ? undefined : keys.get(params.select),
     close: () => put({ select: '' }),
-    /** What the table is given. */
+    /** Props of the table. */
     table: {
       rows,
       rowKey: keyOf,

@@ -1,16 +1,19 @@
-import type { ModuleClass, ModuleRow } from '../../../api/types';
-import type { Column } from '../../../widgets/table/columns';
-import { speedColumns } from '../speed/columns';
+// Columns of the module tree and of the table by class.
+import type { FamilyPart, ModuleClass, ModuleRow } from '../../../api/types';
+import { familyColor } from '../../../base/family';
+import { formatRatio } from '../../../base/format';
 import type { Phrase } from '../../../base/text';
-import { familyColumn } from './families';
+import type { Column } from '../../../widgets/table/columns';
+import { speedColumns } from '../speed';
+import css from './columns.module.css';
 
 const DEVICE = 'var(--c-kernel)';
 const HOST = 'var(--c-cpu_exec)';
 
-/** The table is wide already. */
-const HIDDEN = ['flops_per_s', 'bytes_per_s', 'bound'];
+/** Columns that are off at first, because the table is wide. */
+const HIDDEN_COLUMNS = ['flops_per_s', 'bytes_per_s', 'bound'];
 
-interface Shape {
+interface TableShape {
   device: boolean;
   backward: boolean;
   deviceTime: number;
@@ -18,8 +21,8 @@ interface Shape {
   reasons: Record<string, readonly Phrase[]>;
 }
 
-/** Columns of the module tree; those that would be empty in this trace are left out. */
-export function moduleColumns(shape: Shape): Column<ModuleRow>[] {
+/** Columns of the module tree, without those that would be empty in this trace. */
+export function moduleColumns(shape: TableShape): Column<ModuleRow>[] {
   const { device, backward, reasons } = shape;
   const columns: (Column<ModuleRow> | false)[] = [
     { id: 'name', title: 'Module', kind: 'code', value: row => row.name, width: 230 },
@@ -108,13 +111,13 @@ export function moduleColumns(shape: Shape): Column<ModuleRow>[] {
       hidden: device,
       width: 124,
     },
-    ...(reasons.speed ? [] : speedColumns<ModuleRow>(row => row.speed, { hidden: HIDDEN })),
+    ...(reasons.speed ? [] : speedColumns<ModuleRow>(row => row.speed, { hidden: HIDDEN_COLUMNS })),
   ];
   return columns.filter(column => column !== false);
 }
 
-/** Columns of the sums by class. */
-export function classColumns(shape: Shape): Column<ModuleClass>[] {
+/** Columns of the table by class. */
+export function classColumns(shape: TableShape): Column<ModuleClass>[] {
   const { device, backward, reasons } = shape;
   const columns: (Column<ModuleClass> | false)[] = [
     { id: 'name', title: 'Class', kind: 'code', value: row => row.name, width: 230 },
@@ -159,10 +162,40 @@ export function classColumns(shape: Shape): Column<ModuleClass>[] {
       hidden: device,
       width: 124,
     },
-    ...(reasons.speed ? [] : speedColumns<ModuleClass>(row => row.speed, { hidden: HIDDEN })),
+    ...(reasons.speed ? [] : speedColumns<ModuleClass>(row => row.speed, { hidden: HIDDEN_COLUMNS })),
   ];
   return columns.filter(column => column !== false);
 }
 
 export const totalHost = (rows: readonly ModuleRow[]): number =>
   rows.reduce((sum, row) => sum + row.host_total_ns, 0);
+
+/** The kernel families of a row as a bar of their shares; a filter of the table finds them by name. */
+function familyColumn<R>(familiesOf: (row: R) => readonly FamilyPart[]): Column<R> {
+  return {
+    id: 'families',
+    title: 'Kernel families',
+    kind: 'text',
+    value: row => familyText(familiesOf(row)) || null,
+    reason: 'It launched no device work.',
+    render: row => <FamilyShares families={familiesOf(row)} />,
+    width: 140,
+    grow: false,
+  };
+}
+
+function FamilyShares({ families }: { families: readonly FamilyPart[] }) {
+  return (
+    <span className={css.shares} title={familyText(families)}>
+      {families.map(({ family, device_ns }) => (
+        <i key={family} style={{ flexGrow: device_ns, background: familyColor(family) }} />
+      ))}
+    </span>
+  );
+}
+
+/** "matrix product 82%, norm 18%". */
+function familyText(families: readonly FamilyPart[]): string {
+  const total = families.reduce((sum, part) => sum + part.device_ns, 0);
+  return families.map(part => `${part.family} ${formatRatio(part.device_ns / total)}`).join(', ');
+}
