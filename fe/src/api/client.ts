@@ -1,6 +1,6 @@
 import type { ErrorInfo, Health, Runs, Selectors, ViewAnswer, Views, Workers } from './types';
 
-/** A request that the server refused, with its reason; `status` is 0 if it could not be reached. */
+/** A request that the server refused, with the reason; `status` is 0 if the server could not be reached. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -10,20 +10,20 @@ export class ApiError extends Error {
   }
 }
 
-/** What a report says of itself. */
+/** The description of a report. */
 export interface ReportInfo {
-  /** When it was made, and by which version. */
+  /** When it was created, and by which version. */
   made: string;
   version: string;
-  /** Where the traces lie, and the command that opens all of them. */
+  /** The log folder, and the command that opens all of its traces. */
   root: string;
   command: string;
-  /** What it does not hold, in words. */
+  /** Sentences that say what the report leaves out. */
   left_out: string[];
 }
 
 export interface Client {
-  /** Of a page without a server behind it: it holds its answers and knows no others. */
+  /** Set if the page is a report: it has no server, only the answers that it contains. */
   report: ReportInfo | null;
   runs(): Promise<Runs>;
   workers(run: string): Promise<Workers>;
@@ -35,12 +35,12 @@ export interface Client {
     params: Record<string, string>,
     signal?: AbortSignal,
   ): Promise<ViewAnswer<P>>;
-  /** Where a file can be downloaded from. */
+  /** Return the URL of a download. */
   address(path: string, query: object): string;
   retry(selectors: Selectors): Promise<void>;
 }
 
-/** Talks to the plugin's routes, found relative to this module, so that any path prefix works. */
+/** Return a client of the plugin's routes; they are relative to this module, so that any path prefix works. */
 export function httpClient(base: URL): Client {
   function address(path: string, query: object): URL {
     const url = new URL(path, base);
@@ -57,11 +57,11 @@ export function httpClient(base: URL): Client {
     try {
       response = await fetch(address(path, query), { method, signal });
     } catch {
-      throw unreachable(0, 'TensorBoard does not answer');
+      throw unreachable(0, 'TensorBoard is not responding');
     }
     const body: unknown = await response.json().catch(() => null);
     if (body === null) {
-      throw unreachable(response.status, `TensorBoard answered ${response.status} without a reason`);
+      throw unreachable(response.status, `TensorBoard returned status ${response.status} without a reason`);
     }
     if (!response.ok) {
       throw new ApiError(response.status, (body as { error: ErrorInfo }).error);
@@ -83,6 +83,6 @@ export function httpClient(base: URL): Client {
 }
 
 function unreachable(status: number, message: string): ApiError {
-  const hint = 'Is it still running? The page goes on by itself when it is back.';
+  const hint = 'Is it still running? The page reconnects by itself.';
   return new ApiError(status, { code: 'unreachable', message, hint, where: null, stage: null });
 }

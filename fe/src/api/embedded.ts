@@ -1,33 +1,34 @@
-// Answers that lie in the page itself: a report, which asks nobody.
+// The client of a report: all answers are embedded in the page, and there is no server.
 import { decodeBytes } from '../base/base64';
 import { ApiError, type Client, type ReportInfo } from './client';
 import type { ErrorInfo, Selectors } from './types';
 
-/** What the page of a report holds: the bodies that the routes answered when it was made. */
+/** The data of a report: the responses of the routes when the report was created. */
 export interface Report extends ReportInfo {
-  /** The traces it is about, the first one first. */
+  /** The traces in the report, in order. */
   recordings: Required<Selectors>[];
-  /** A path and its parameters, those of the trace among them, and the number of the answer. */
+  /** A path, its parameters (including those that select the trace), and the index of the answer. */
   entries: [path: string, params: Record<string, string>, answer: number][];
-  /** HTTP status, and the JSON body: gzip, then base64. */
+  /** HTTP status, and the JSON body as base64 of gzip. */
   answers: [status: number, body: string][];
 }
 
-/** Of these one answer about the whole trace stands for those about all of its windows. */
-const WINDOWED = ['view/trace/tile', 'view/trace/blame', 'view/trace/counters'];
-const WINDOW = ['begin', 'end', 'width', 'tracks'];
+/** Views whose answer for the entire trace also serves requests for a part of it. */
+const VIEWS_OF_WINDOWS = ['view/trace/tile', 'view/trace/blame', 'view/trace/counters'];
+/** The parameters of a part of the trace. */
+const WINDOW_PARAMS = ['begin', 'end', 'width', 'tracks'];
 
 export function embeddedClient(report: Report): Client {
-  const numbers = new Map(report.entries.map(([path, params, answer]) => [keyOf(path, params), answer]));
+  const answerIndex = new Map(report.entries.map(([path, params, answer]) => [keyOf(path, params), answer]));
 
-  async function answer<T>(path: string, params: Record<string, string>): Promise<T> {
-    const { worker: _, ...ofRun } = params;
-    const number = numbers.get(keyOf(path, params)) ?? numbers.get(keyOf(path, ofRun));
-    if (number === undefined) {
-      throw missing(report, params);
+  async function findAnswer<T>(path: string, params: Record<string, string>): Promise<T> {
+    const { worker: _, ...runParams } = params;
+    const index = answerIndex.get(keyOf(path, params)) ?? answerIndex.get(keyOf(path, runParams));
+    if (index === undefined) {
+      throw missingAnswer(report, params);
     }
-    const [status, packed] = report.answers[number]!;
-    const body = await unpack(packed);
+    const [status, compressed] = report.answers[index]!;
+    const body = await decompress(compressed);
     if (status >= 400) {
       throw new ApiError(status, (body as { error: ErrorInfo }).error);
     }
@@ -36,23 +37,23 @@ export function embeddedClient(report: Report): Client {
 
   return {
     report,
-    runs: () => answer('runs', {}),
-    workers: run => answer('workers', { run }),
-    health: run => answer('health', { run }),
-    views: selectors => answer('views', named(report, selectors)),
+    runs: () => findAnswer('runs', {}),
+    workers: run => findAnswer('workers', { run }),
+    health: run => findAnswer('health', { run }),
+    views: selectors => findAnswer('views', completeNames(report, selectors)),
     view: (slug, selectors, params) => {
       const path = `view/${slug}`;
-      const dropped = WINDOWED.includes(path) ? WINDOW : [];
-      const asked = Object.entries(params).filter(([name]) => !dropped.includes(name));
-      return answer(path, { ...named(report, selectors), ...Object.fromEntries(asked) });
+      const dropped = VIEWS_OF_WINDOWS.includes(path) ? WINDOW_PARAMS : [];
+      const remaining = Object.entries(params).filter(([name]) => !dropped.includes(name));
+      return findAnswer(path, { ...completeNames(report, selectors), ...Object.fromEntries(remaining) });
     },
     address: () => '',
-    retry: selectors => Promise.reject(missing(report, named(report, selectors))),
+    retry: selectors => Promise.reject(missingAnswer(report, completeNames(report, selectors))),
   };
 }
 
-/** The names of the first trace that has those which are given; what no trace has stays as it is. */
-function named(report: Report, selectors: Selectors): Record<string, string> {
+/** Return the names of the first trace that has the given names; names that no trace has stay unchanged. */
+function completeNames(report: Report, selectors: Selectors): Record<string, string> {
   const given = Object.entries(selectors).filter((entry): entry is [keyof Selectors, string] =>
     Boolean(entry[1]),
   );
@@ -66,17 +67,19 @@ function keyOf(path: string, params: Record<string, string>): string {
   return JSON.stringify([path, Object.entries(params).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
-function missing(report: Report, { run, worker, span }: Record<string, string>): ApiError {
-  const known = report.recordings.some(
+function missingAnswer(report: Report, { run, worker, span }: Record<string, string>): ApiError {
+  const included = report.recordings.some(
     each => each.run === run && each.worker === worker && each.span === span,
   );
-  const what = known ? 'this' : [run, worker, span && `span ${span}`].filter(Boolean).join(' · ');
+  const what = included
+    ? 'this selection'
+    : [run, worker, span && `span ${span}`].filter(Boolean).join(' · ');
   const message = `${what} is not part of this report`;
-  const hint = `\`${report.command}\` opens all of it.`;
+  const hint = `\`${report.command}\` opens all traces.`;
   return new ApiError(404, { code: 'not_found', message, hint, where: null, stage: null });
 }
 
-async function unpack(packed: string): Promise<unknown> {
-  const bytes = new Blob([decodeBytes(packed)]).stream().pipeThrough(new DecompressionStream('gzip'));
+async function decompress(compressed: string): Promise<unknown> {
+  const bytes = new Blob([decodeBytes(compressed)]).stream().pipeThrough(new DecompressionStream('gzip'));
   return new Response(bytes).json();
 }

@@ -1,4 +1,4 @@
-// Short names for the types that are made from the server's OpenAPI document.
+// Short names for the types that are generated from the server's OpenAPI document.
 import type { components } from './types.gen';
 
 type Schemas = components['schemas'];
@@ -120,16 +120,16 @@ export interface Ready<P> {
   run: string;
   worker: string;
   span: string;
-  /** Files of a run that are still to come into the payload. */
+  /** Files of a run that the payload does not include yet. */
   loading: number;
-  /** What a pair is compared with. */
+  /** The trace that a pair is compared with. */
   base: Required<Selectors> | null;
   payload: P;
 }
 
 export type ViewAnswer<P> = Ready<P> | Pending;
 
-/** What of the runs is looked at; a missing name means the first. */
+/** The selected trace; a missing name means the first. */
 export interface Selectors {
   run?: string;
   worker?: string;

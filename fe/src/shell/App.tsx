@@ -10,7 +10,7 @@ import {
   type Selection,
   type SelectionControl,
 } from '../state/selection';
-import { useKeptScroll } from '../state/kept';
+import { useRestoredScroll } from '../state/restored';
 import type { ThemeChoice } from '../state/theme';
 import { VIEWS, type ViewProps } from '../views';
 import GenericView from '../views/generic';
@@ -61,7 +61,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   useEffect(() => captureKeys(focusPage), []);
   const page = useRef<HTMLElement>(null);
   const isDrawn = answer.data?.state === 'ready' || answer.error !== null;
-  useKeptScroll(page, 'page', isDrawn);
+  useRestoredScroll(page, 'page', isDrawn);
 
   const queries = useQueryClient();
   const answerKey = [run, selection.worker, selection.span, answer.data?.state, answer.error?.message].join(

@@ -3,7 +3,7 @@ import { useCallback, useState } from 'react';
 import type { Selectors } from '../api/types';
 import { useClient } from './queries';
 
-/** Pages of a view's rows, each fetched once it is in sight. `params` must be the same object while it says the same. */
+/** Pages of a view's rows, each fetched once it is visible. `params` must be the same object while it is unchanged. */
 export function usePages<P>(
   slug: string,
   selectors: Selectors,
@@ -11,15 +11,15 @@ export function usePages<P>(
   size: number,
 ) {
   const client = useClient();
-  const [inSight, setPages] = useState<number[]>([]);
-  // The first page stays: it says how many rows there are, while the others come and go.
-  const pages = [0, ...inSight.filter(page => page > 0)];
-  const ask = useCallback(
+  const [visiblePages, setPages] = useState<number[]>([]);
+  // The first page is always fetched: it has the number of rows.
+  const pages = [0, ...visiblePages.filter(page => page > 0)];
+  const fetchRows = useCallback(
     async (first: number, limit?: number): Promise<P> => {
       const page = { first: String(first), ...(limit === undefined ? {} : { limit: String(limit) }) };
       const answer = await client.view<P>(slug, selectors, { ...params, ...page });
       if (answer.state !== 'ready') {
-        throw new Error('the trace is being read again');
+        throw new Error('the trace is being loaded again');
       }
       return answer.payload;
     },
@@ -28,20 +28,20 @@ export function usePages<P>(
   const answers = useQueries({
     queries: pages.map(page => ({
       queryKey: ['pages', slug, selectors, params, page],
-      queryFn: () => ask(page * size, size),
+      queryFn: () => fetchRows(page * size, size),
       staleTime: 30_000,
     })),
   });
   const byPage = new Map(pages.map((page, i) => [page, answers[i]?.data]));
   return {
-    /** Also says what concerns all rows. */
+    /** It also has what concerns all rows. */
     first: answers[0]?.data,
     page: (index: number): P | undefined => byPage.get(index),
     setPages: useCallback(
       (next: number[]) => setPages(now => (String(now) === String(next) ? now : next)),
       [],
     ),
-    ask,
+    fetchRows,
     error: answers.find(answer => answer.error)?.error ?? null,
   };
 }

@@ -70,12 +70,12 @@ export function useViews(selectors: Selectors) {
   });
 }
 
-/** How a view's payload is asked for: again while its file is read, until it is there or has failed. */
+/** The query for a view's payload, repeated while its file is loading until it is ready or has failed. */
 const viewQuery = <P>(client: Client, slug: string, selectors: Selectors, params: Record<string, string>) =>
   queryOptions({
     queryKey: ['view', slug, selectors, params],
     queryFn: () => client.view<P>(slug, selectors, params),
-    // While the same view of the same trace is asked with other parameters, what is drawn stays.
+    // While the same view of the same trace is requested with other parameters, the drawing stays.
     placeholderData: (last, query) =>
       JSON.stringify(query?.queryKey.slice(1, 3)) === JSON.stringify([slug, selectors]) ? last : undefined,
     refetchInterval: query => {
@@ -100,30 +100,30 @@ export function useView<P>(
   return useQuery({ ...viewQuery<P>(client, slug, selectors, params), enabled });
 }
 
-/** A view of several traces; the payloads are there when all are. */
-export function useEach<P>(
+/** A view of several traces; `payloads` is set when all of them are ready. */
+export function useViewOfEach<P>(
   slug: string,
-  asked: readonly (readonly [Selectors, Record<string, string>])[],
+  requests: readonly (readonly [Selectors, Record<string, string>])[],
   enabled = true,
-): Each<P> {
+): CombinedAnswers<P> {
   const client = useClient();
   return useQueries({
-    queries: asked.map(([selectors, params]) => ({
+    queries: requests.map(([selectors, params]) => ({
       ...viewQuery<P>(client, slug, selectors, params),
       enabled,
     })),
-    combine: together<P>,
+    combine: combineAnswers<P>,
   });
 }
 
-interface Each<P> {
+interface CombinedAnswers<P> {
   payloads: P[] | undefined;
-  /** Whether they answer what was asked before. */
+  /** Whether they are the answers to the previous parameters. */
   placeholder: boolean;
   error: Error | null;
 }
 
-function together<P>(answers: readonly UseQueryResult<ViewAnswer<P>>[]): Each<P> {
+function combineAnswers<P>(answers: readonly UseQueryResult<ViewAnswer<P>>[]): CombinedAnswers<P> {
   const payloads = answers.flatMap(({ data }) => (data?.state === 'ready' ? [data.payload] : []));
   return {
     payloads: payloads.length === answers.length ? payloads : undefined,
@@ -132,7 +132,7 @@ function together<P>(answers: readonly UseQueryResult<ViewAnswer<P>>[]): Each<P>
   };
 }
 
-/** A view is about to be opened: asks for its first answer. */
+/** Return a function that prefetches the first answer of a view that is about to be opened. */
 export function usePrefetch(selectors: Selectors) {
   const client = useClient();
   const queries = useQueryClient();

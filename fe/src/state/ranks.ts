@@ -1,4 +1,4 @@
-/** Workers whose timelines are shown as one, in the address; names may hold anything. */
+/** Workers whose timelines are merged, as they are stored in the address; names may contain any character. */
 export const readRanks = (params: Record<string, string>): string[] =>
   (params.ranks ?? '').split(',').filter(Boolean).map(decodeURIComponent);
 

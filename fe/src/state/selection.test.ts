@@ -7,7 +7,7 @@ import { fromSelection, nextSelection, toSelection, useSelectionState } from './
 describe('selection', () => {
   const now = toSelection({ view: 'overview', run: 'a', worker: 'w', span: '2', step: '5' });
 
-  it('survives the way through the address', () => {
+  it('is stored in the address and read from it', () => {
     expect(toSelection(fromSelection(now))).toEqual(now);
   });
 
@@ -29,7 +29,7 @@ describe('the selection of the page', () => {
   });
   afterEach(cleanup);
 
-  it('takes no event, track or time of a trace for one of another', () => {
+  it('drops events, tracks and times of a trace when another is selected', () => {
     const now = { view: 'trace', run: 'a', span: '1', params: { event: '4', at: '0-9', color: 'family' } };
     expect(nextSelection(now, { span: '2' }).params).toEqual({ color: 'family' });
     expect(nextSelection(now, { span: '1' }).params).toEqual(now.params);
@@ -45,7 +45,7 @@ describe('the selection of the page', () => {
     expect(push).toHaveBeenCalledTimes(1);
   });
 
-  it('writes once even where the address does not take it', () => {
+  it('writes once even if the address cannot be changed', () => {
     const page = open();
     push.mockImplementationOnce(() => {}).mockImplementationOnce(() => {});
     act(() => page.current.select({ span: '1' }));
@@ -53,7 +53,7 @@ describe('the selection of the page', () => {
     expect(push).toHaveBeenCalledTimes(2);
   });
 
-  it('shows a view of the same trace as it was left, unless a link says how', () => {
+  it('restores the last parameters of a view of the same trace, unless a link sets them', () => {
     const page = open();
     act(() => page.current.select({ view: 'trace', params: { at: '1-2' } }));
     act(() => page.current.select({ params: { at: '3-4' } }, true));
@@ -78,12 +78,12 @@ describe('the selection of the page', () => {
     expect(page.current.selection.params).toEqual({ at: '1-2' });
   });
 
-  it('builds each of two changes in a row on the one before', () => {
+  it('applies two changes in a row one after the other', () => {
     const page = open();
     act(() => {
       page.current.select({ worker: 'w' });
       page.current.select({ span: '2' });
-      expect(readState()).toEqual({ run: 'a', worker: 'w', span: '2', view: 'overview' }); // not only once drawn
+      expect(readState()).toEqual({ run: 'a', worker: 'w', span: '2', view: 'overview' }); // before anything is drawn
     });
     expect(page.current.selection).toMatchObject({ run: 'a', worker: 'w', span: '2' });
     expect(push).toHaveBeenCalledTimes(2);

@@ -11,15 +11,17 @@ interface Search {
   regex: boolean;
 }
 
-/** The sorting and the search of a view's table, kept in the address; without `initial` rows stay as they come. */
+/** The sorting and search of a view's table, stored in the address; without `initial` rows are not sorted. */
 export function useTableState(initial?: Sort) {
   const { selection, select } = useSelection();
   const { params } = selection;
-  const written = params.sort ?? (initial ? `${initial.descending ? '-' : ''}${initial.id}` : 'none');
+  const sortParam = params.sort ?? (initial ? `${initial.descending ? '-' : ''}${initial.id}` : 'none');
   const sort = useMemo<Sort | undefined>(
     () =>
-      written === 'none' ? undefined : { id: written.replace(/^-/, ''), descending: written.startsWith('-') },
-    [written],
+      sortParam === 'none'
+        ? undefined
+        : { id: sortParam.replace(/^-/, ''), descending: sortParam.startsWith('-') },
+    [sortParam],
   );
   const text = params.q ?? '';
   const regex = params.re === '1';

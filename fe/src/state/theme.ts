@@ -6,14 +6,14 @@ export type ThemeChoice = 'host' | 'light' | 'dark';
 
 const NEXT: Record<ThemeChoice, ThemeChoice> = { host: 'light', light: 'dark', dark: 'host' };
 
-function stored(): ThemeChoice {
-  const kept = storedText('theme');
-  return kept === 'light' || kept === 'dark' ? kept : 'host';
+function storedChoice(): ThemeChoice {
+  const choice = storedText('theme');
+  return choice === 'light' || choice === 'dark' ? choice : 'host';
 }
 
-/** Light or dark: as TensorBoard is, unless chosen otherwise. */
+/** The color scheme: that of TensorBoard unless the user chose one. */
 export function useTheme() {
-  const [choice, setChoice] = useState(stored);
+  const [choice, setChoice] = useState(storedChoice);
   const [hostDark, setHostDark] = useState(hostIsDark);
   useEffect(() => onHostTheme(() => setHostDark(hostIsDark())), []);
   const cycle = useCallback(() => {

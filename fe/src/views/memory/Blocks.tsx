@@ -63,7 +63,7 @@ export function Blocks(props: Props) {
       total={pages.first?.total}
       page={index => pages.page(index)?.rows}
       onPages={pages.setPages}
-      fetchAll={async () => (await pages.ask(0)).rows}
+      fetchAll={async () => (await pages.fetchRows(0)).rows}
       sort={{ id: by, descending }}
       onSort={next => props.onSort(`${next.descending ? '-' : ''}${next.id}`)}
       unsortable={UNSORTED}

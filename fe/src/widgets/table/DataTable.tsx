@@ -26,7 +26,7 @@ import {
 } from 'react';
 import { readSetting, writeSetting } from '../../base/browser/settings';
 import { formatCount, plural } from '../../base/format';
-import { useKept, useKeptScroll } from '../../state/kept';
+import { useRestoredState, useRestoredScroll } from '../../state/restored';
 import { Icon } from '../Icon';
 import { Button } from '../inputs/Button';
 import { CellContent, gridLayout, isText, ROW_HEIGHT, saveCsv, type Column } from './columns';
@@ -88,12 +88,12 @@ interface Props<R> {
 export function DataTable<R extends object>(props: Props<R>) {
   const { name, rows, columns, rowKey, sort, onSort, search, onSearch, selected, onSelect, onOpen } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  useKeptScroll(scroller, name);
+  useRestoredScroll(scroller, name);
   const [visibility, setVisibility] = useState<ColumnVisibilityState>(() => ({
     ...Object.fromEntries(columns.filter(column => column.hidden).map(column => [column.id, false])),
     ...(readSetting(`columns.${name}`) as ColumnVisibilityState | undefined),
   }));
-  const [expanded, setExpanded] = useKept<ExpandedState>(`rows of ${name}`, () =>
+  const [expanded, setExpanded] = useRestoredState<ExpandedState>(`rows of ${name}`, () =>
     Object.fromEntries((props.initiallyExpanded ?? []).map(key => [key, true])),
   );
   const definitions = useMemo(() => columns.map(column => toColumnDef(column)), [columns]);

@@ -3,7 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react';
 import { Button } from '../inputs/Button';
 import { plural } from '../../base/format';
-import { useKeptScroll } from '../../state/kept';
+import { useRestoredScroll } from '../../state/restored';
 import { Icon } from '../Icon';
 import { CellContent, gridLayout, isText, ROW_HEIGHT, saveCsv, type Column } from './columns';
 import { SearchBox } from './SearchBox';
@@ -64,7 +64,7 @@ export function PagedTable<R>(props: Props<R>) {
     }
   }, [order]);
   // Nothing can be scrolled until the number of rows is known.
-  useKeptScroll(scroller, name, total !== undefined);
+  useRestoredScroll(scroller, name, total !== undefined);
 
   const rowAt = (index: number): R | undefined =>
     page(Math.floor(index / ROWS_PER_PAGE))?.[index % ROWS_PER_PAGE];

@@ -64,7 +64,7 @@ function Paged<R extends object>(props: Props<R>) {
       total={pages.first?.total}
       page={index => pages.page(index)?.rows}
       onPages={pages.setPages}
-      fetchAll={async () => (await pages.ask(0)).rows}
+      fetchAll={async () => (await pages.fetchRows(0)).rows}
       sort={sort}
       onSort={onSort}
       unsortable={props.unsorted}

@@ -1,7 +1,7 @@
 // What the search of a timeline finds: how many, which is next, what to light in the window and in the strip.
 import { useMemo, useState } from 'react';
 import type { TraceHits, TracePayload, TraceSearch } from '../../../api/types';
-import { useEach } from '../../../state/queries';
+import { useViewOfEach } from '../../../state/queries';
 import type { Span } from '../../../timeline/tiles/store';
 import { MAP_WIDTH, range } from '../answers';
 import type { TraceState } from '../state';
@@ -22,7 +22,7 @@ export function useFound(
   const [track, setTrack] = useState(-1);
   const wanted = { query, regex: String(regex), python: String(payload.python) };
   const stand = { at: at ?? shown.begin, event: event ?? -1, track };
-  const answers = useEach<TraceSearch>(
+  const answers = useViewOfEach<TraceSearch>(
     'trace/search',
     traces.map(({ selectors }, index) => {
       const from = standIn(stand, index, traces);
@@ -31,19 +31,19 @@ export function useFound(
     }),
     query !== '',
   );
-  const hits = ({ begin, end }: Span, width: number): Parameters<typeof useEach>[1] =>
+  const hits = ({ begin, end }: Span, width: number): Parameters<typeof useViewOfEach>[1] =>
     traces.map(({ selectors, shift }) => [
       selectors,
       { ...wanted, ...range(begin - shift, end - shift), width: String(width) },
     ]);
   // What lies beside the window comes into sight before it rests.
   const around = shown.end - shown.begin;
-  const near = useEach<TraceHits>(
+  const near = useViewOfEach<TraceHits>(
     'trace/hits',
     hits({ begin: shown.begin - around, end: shown.end + around }, 3 * WINDOW),
     query !== '',
   );
-  const all = useEach<TraceHits>(
+  const all = useViewOfEach<TraceHits>(
     'trace/hits',
     hits({ begin: payload.begin_ns, end: payload.end_ns }, MAP_WIDTH),
     query !== '',

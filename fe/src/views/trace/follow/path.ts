@@ -1,7 +1,7 @@
 // The critical path on the timeline: what it lights, and the walk along it.
 import { useMemo, useRef } from 'react';
 import type { TracePath } from '../../../api/types';
-import { useEach } from '../../../state/queries';
+import { useViewOfEach } from '../../../state/queries';
 import type { Lit } from '../../../timeline/contract';
 import { mergedId } from '../../../timeline/tiles/merge';
 import type { Span } from '../../../timeline/tiles/store';
@@ -87,7 +87,7 @@ export function usePaths(
   wanted: boolean,
 ): { paths: Paths | undefined; error: string | null } {
   const around = shown.end - shown.begin;
-  const answer = useEach<TracePath>(
+  const answer = useViewOfEach<TracePath>(
     'trace/path',
     members.map(({ selectors, shift }) => [
       selectors,

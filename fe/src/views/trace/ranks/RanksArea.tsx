@@ -1,7 +1,7 @@
 // What happens in the selected window on each rank, by name: what differs most between them comes first.
 import { useMemo, type ReactNode } from 'react';
 import type { Selectors, TraceSelection } from '../../../api/types';
-import { useEach } from '../../../state/queries';
+import { useViewOfEach } from '../../../state/queries';
 import { mergedId } from '../../../timeline/tiles/merge';
 import type { Span } from '../../../timeline/tiles/store';
 import { Sentence } from '../../../widgets/Sentence';
@@ -38,7 +38,7 @@ const spread = ({ totals }: Row): number => Math.max(...totals) - Math.min(...to
 const selectorsOf = (run: string, { worker, span }: Aligned): Selectors => ({ run, worker, span });
 
 export function RanksArea({ run, members, area, sums, choice, time, ...ways }: Props) {
-  const answer = useEach<TraceSelection>(
+  const answer = useViewOfEach<TraceSelection>(
     'trace/selection',
     members.map(member => [
       selectorsOf(run, member),

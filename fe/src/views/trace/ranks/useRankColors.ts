@@ -1,7 +1,7 @@
 // What the colors of several ranks stand for: one color for what is the same on all of them.
 import { useMemo } from 'react';
 import type { TraceColors } from '../../../api/types';
-import { useEach } from '../../../state/queries';
+import { useViewOfEach } from '../../../state/queries';
 import type { ColorBy } from '../../../timeline/draw/colors';
 import { asTheyAre, mergeColors, type Recolored } from '../../../timeline/tiles/merge';
 import type { Aligned } from './source';
@@ -9,7 +9,7 @@ import type { Aligned } from './source';
 /** Until the legends are here, slices have the colors of their classes. */
 export function useRankColors(run: string, members: readonly Aligned[], wanted: ColorBy) {
   const asked = wanted !== 'class' && wanted !== 'name';
-  const { payloads } = useEach<TraceColors>(
+  const { payloads } = useViewOfEach<TraceColors>(
     'trace/colors',
     members.map(({ worker, span }) => [{ run, worker, span }, { by: wanted }]),
     asked,

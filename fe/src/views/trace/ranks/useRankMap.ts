@@ -1,7 +1,7 @@
 // The strip of several ranks: a few of the busiest tracks of each.
 import { useMemo } from 'react';
 import type { TracePayload, TraceTile } from '../../../api/types';
-import { useEach } from '../../../state/queries';
+import { useViewOfEach } from '../../../state/queries';
 import { mergedId, mergeTiles } from '../../../timeline/tiles/merge';
 import { decodeTile } from '../../../timeline/tiles/tile';
 import { MAP_WIDTH, range } from '../answers';
@@ -25,7 +25,7 @@ export function useRankMap(
     [members, count, aside],
   );
   const { begin_ns: begin, end_ns: end } = merged;
-  const { payloads } = useEach<TraceTile>(
+  const { payloads } = useViewOfEach<TraceTile>(
     'trace/tile',
     members.map(({ worker, span, shift }, i) => [
       { run, worker, span },
