@@ -162,10 +162,10 @@ def test_each_label_of_the_page_with_one_of_the_words_is_known() -> None:
     assert labels == set(SCREEN)
 
 
-def test_the_glossary_tells_utilization_from_busy() -> None:
+def test_the_glossary_distinguishes_utilization_from_busy() -> None:
     glossary = (ROOT / "fe" / "src" / "base" / "glossary.ts").read_text(encoding="utf-8")
     (entry,) = re.findall(r"^  utilization: \{(.*?)^  \},", glossary, re.MULTILINE | re.DOTALL)
-    assert "at least one kernel runs" in entry and "busy" in entry and "any work of the device" in entry
+    assert "at least one kernel runs" in entry and "Busy time" in entry and "any device work" in entry
 
 
 def test_the_documentation_says_of_each_utilization_what_it_counts() -> None:

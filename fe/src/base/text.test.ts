@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { codeToWrite, shorten, shortenDistinct } from './text';
 
-test('what can be written is told from the names of what is missing', () => {
+test('code to write is found, but not names of missing things', () => {
   const marks =
     'no mark (`[pl][profile]`) is recorded: train with `Trainer(profiler=PyTorchProfiler(record=True))`';
   expect(codeToWrite(marks)).toEqual(['Trainer(profiler=PyTorchProfiler(record=True))']);
@@ -17,13 +17,13 @@ test('what can be written is told from the names of what is missing', () => {
   expect(codeToWrite('a backtick ` alone, `a=1`')).toEqual([]);
 });
 
-test('a name is cut in the middle, so that its end is seen', () => {
+test('a name is cut in the middle, so that its end stays visible', () => {
   expect(shorten('abcdefgh', 8)).toBe('abcdefgh');
   expect(shorten('abcdefgh', 5)).toBe('ab…gh');
   expect(shorten('abcdefgh', 2)).toBe('a…');
 });
 
-test('names that a cut would leave alike are cut up to where they differ', () => {
+test('names that would look the same keep the part where they differ', () => {
   const names = ['tnt', 'ntt', 'nnt'].map(layout => `GEMM 256×128 ${layout}, nvjet sm90`);
   expect(shortenDistinct(names, 28)).toEqual(names);
   expect(shortenDistinct([...names, 'foreach fused adam'], 14)).toEqual([

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { axisFormat, formatOffset, roundStep, ticks, formatTimeOfDay } from './ticks';
 
-test('ticks are round, apart, and counted from the origin', () => {
+test('ticks are round, spaced, and relative to the origin', () => {
   const window = { begin: 1_234_567, end: 9_876_543 };
   const step = roundStep(window, 900, 140);
   expect([1, 2, 5]).toContain(step / 10 ** Math.floor(Math.log10(step)));
@@ -24,14 +24,14 @@ test('ticks keep their distance at every zoom', () => {
   }
 });
 
-test('neighboring ticks differ in writing at every zoom', () => {
+test('labels of neighboring ticks differ at every zoom', () => {
   for (const span of [100, 5_000, 40_000_000, 3_600_000_000_000]) {
     const marks = ticks({ begin: 1e9, end: 1e9 + span }, 1200, 0);
     expect(new Set(marks.map(tick => tick.label)).size).toBe(marks.length);
   }
 });
 
-test('times say what they are, before the origin too', () => {
+test('times have units, also before the origin', () => {
   expect(formatOffset(0, 1000)).toBe('0');
   expect(formatOffset(1_500_000, 100_000)).toBe('1.5 ms');
   expect(formatOffset(-2_000, 1_000)).toBe('−2 µs');

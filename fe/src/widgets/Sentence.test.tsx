@@ -7,13 +7,14 @@ import { Sentence, TextWithCode } from './Sentence';
 
 afterEach(cleanup);
 
-function opened(link: string, selection: Partial<Selection>, keep?: string[]): unknown {
+/** Return the selection after a click on a link. */
+function clickLink(link: string, selection: Partial<Selection>, keepParams?: string[]): unknown {
   const select = vi.fn();
   const shown = { view: 'diff', params: {}, ...selection };
   render(
     <MantineProvider>
       <SelectionContext value={{ selection: shown, select }}>
-        <Sentence text={[{ text: 'see ' }, { text: 'this', link }]} keepParams={keep} />
+        <Sentence text={[{ text: 'see ' }, { text: 'this', link }]} keepParams={keepParams} />
       </SelectionContext>
     </MantineProvider>,
   );
@@ -22,7 +23,7 @@ function opened(link: string, selection: Partial<Selection>, keep?: string[]): u
 }
 
 it('opens the view and the trace that the link names', () => {
-  expect(opened('operators?search=a+b&run=r', {})).toEqual({
+  expect(clickLink('operators?search=a+b&run=r', {})).toEqual({
     view: 'operators',
     params: { search: 'a b' },
     run: 'r',
@@ -31,14 +32,17 @@ it('opens the view and the trace that the link names', () => {
 
 it('keeps named parameters within the view, and no others', () => {
   const params = { base_run: 'a', q: 'old', part: '3' };
-  expect(opened('diff?q=new', { params }, ['base_run'])).toEqual({
+  expect(clickLink('diff?q=new', { params }, ['base_run'])).toEqual({
     view: 'diff',
     params: { base_run: 'a', q: 'new' },
   });
 });
 
 it('keeps no parameters in another view', () => {
-  expect(opened('trace', { params: { base_run: 'a' } }, ['base_run'])).toEqual({ view: 'trace', params: {} });
+  expect(clickLink('trace', { params: { base_run: 'a' } }, ['base_run'])).toEqual({
+    view: 'trace',
+    params: {},
+  });
 });
 
 it('draws text between backticks as code, and an unpaired backtick as it is', () => {

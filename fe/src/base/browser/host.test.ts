@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { formatHash, parseHash } from './host';
 
 describe('state in the address', () => {
-  it('survives the way there and back, whatever the names hold', () => {
+  it('survives a round trip, whatever characters names contain', () => {
     const state = { view: 'overview', run: 'a b/ü&p.x=1#', worker: 'host_1.2' };
     expect(parseHash(formatHash(state))).toEqual(state);
   });
 
-  it('leaves the parts of other plugins and damaged ones alone', () => {
+  it('ignores the parameters of other plugins and malformed ones', () => {
     expect(parseHash('#scalars&p.other.run=x&p.pytorch_profiler.run=%E0%A4%A')).toEqual({});
   });
 });

@@ -11,7 +11,7 @@ test('the longest mapped prefix decides', () => {
   expect(mapPath('/else/x.py', mapping)).toBe('/else/x.py');
 });
 
-test('a link leads into an editor and nowhere else', () => {
+test('a link opens an editor and nothing else', () => {
   expect(editorLink('vscode://file/{path}:{line}', '/a b/x.py', 3)).toBe('vscode://file//a%20b/x.py:3');
   expect(editorLink('javascript:alert(1)//{path}', '/x.py', 3)).toBeNull();
   expect(editorLink('https://example.org/{path}', '/x.py', 3)).toBeNull();

@@ -70,7 +70,8 @@ const CUT_OFF = ['truncated', 'gzip_damaged'];
 /** The share of the average step in which the device waits; null where it is not known, or of several devices, which wait apart. */
 export function idleShare({ average, devices, health }: Overview): number | null {
   const whole = !health.some(({ kind }) => CUT_OFF.includes(kind));
-  const known = whole && average && DEVICE_CATEGORIES.every(category => average.categories[category] !== null);
+  const known =
+    whole && average && DEVICE_CATEGORIES.every(category => average.categories[category] !== null);
   if (!known || average.duration_ns <= 0 || devices.length !== 1) {
     return null;
   }

@@ -52,7 +52,7 @@ it.each([
   ['Escape', []],
 ])('in the open list of a select, %s and Enter pick %j', async (key, picked) => {
   const onChange = vi.fn();
-  const ranks = [0, 1, 2, 3].map(at => [String(at), `rank ${at}`] as const);
+  const ranks = [0, 1, 2, 3].map(i => [String(i), `rank ${i}`] as const);
   draw(<Select label="Rank" value="1" options={ranks} onChange={onChange} />);
   const select = screen.getByRole('combobox', { name: 'Rank' });
   fireEvent.click(select);
@@ -64,7 +64,7 @@ it.each([
 
 it('a select of many options has a search field', async () => {
   const onChange = vi.fn();
-  const steps = Array.from({ length: 20 }, (_, at) => [String(at), `step ${at}`] as const);
+  const steps = Array.from({ length: 20 }, (_, i) => [String(i), `step ${i}`] as const);
   draw(<Select label="Step" value="0" options={steps} onChange={onChange} />);
   fireEvent.click(screen.getByRole('combobox', { name: 'Step' }));
   fireEvent.change(await screen.findByPlaceholderText('Find: step'), { target: { value: 'step 17' } });

@@ -16,11 +16,11 @@ interface Props {
 }
 
 /** The panel beside a table with the details of the selected row. */
-export function RowDetail({ label, title, fullName: whole, mono = false, onClose, children }: Props) {
+export function RowDetail({ label, title, fullName, mono = false, onClose, children }: Props) {
   return (
     <aside className={css.detail} data-part="row-detail" aria-label={label}>
       <header>
-        <h2 className={mono ? 'mono' : undefined} title={whole}>
+        <h2 className={mono ? 'mono' : undefined} title={fullName}>
           {title}
         </h2>
         <Button look="quiet" title="Close (Escape)" onClick={onClose}>
