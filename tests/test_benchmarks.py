@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.contestants import kept, tensorboard_start
+from benchmarks.contestants import cached_tabs as kept
+from benchmarks.contestants import tensorboard_start
 from benchmarks.grow import read_recording, write_grown
 from tests.support.traces import document, read_bytes
 from torch_tb_profiler.model.calls.calltree import call_tree

@@ -10,7 +10,7 @@ import pytest
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.ingest.registry import file_format
 from torch_tb_profiler.view import FileParams, FileView, Page, RunView, TraceView, parse_params
-from torch_tb_profiler.views import KEPT, all_tabs, all_views, find_view
+from torch_tb_profiler.views import CACHED_VIEWS, all_tabs, all_views, find_view
 
 
 class Params(Page, frozen=True, kw_only=True):
@@ -61,9 +61,9 @@ def test_every_view_keeps_its_contract(view: TraceView | RunView | FileView) -> 
     if isinstance(view, FileView):
         assert issubclass(view.params, FileParams)
         assert file_format(view.format).kind == view.format
-    kept = isinstance(view, TraceView) and view.kept != "never"
-    assert (view.slug in KEPT) == kept, "what is kept is known without importing the view"
-    if isinstance(view, TraceView) and kept:
+    cached = isinstance(view, TraceView) and view.cached != "never"
+    assert (view.slug in CACHED_VIEWS) == cached, "CACHED_VIEWS must list exactly the cached views"
+    if isinstance(view, TraceView) and cached:
         view.params()  # it is built without a parameter
 
 

@@ -1,14 +1,14 @@
-"""The contract of a view: what it answers, over what, with which parameters.
+"""The contract of a view: its input, its parameters, and its payload.
 
-A view turns its matter into a JSON-safe payload; it never touches a file or a request. There are five kinds:
+A view turns its input into a JSON-safe payload; it never touches a file or a request. There are five kinds:
 
     TraceView   one trace: a (run, worker, span)
-    RunView     all workers of a (run, span), each reduced to something small where its trace was parsed
-    RankView    one of these workers beside the others
+    RunView     all workers of a (run, span), each reduced to something small when its trace was loaded
+    RankView    one of these workers next to the others
     PairView    two sides of one or several traces: a candidate and the base it is compared with
-    FileView    a file beside the traces of a run (a memory snapshot)
+    FileView    a file next to the traces of a run (a memory snapshot)
 
-A tab is the view that opens it and the views it asks for later (its parts).
+A tab consists of the view that opens it and the views that it requests later (its parts).
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ class NoParams(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """`limit` rows from number `first` on; all of them by default."""
+    """A page of `limit` rows from row `first` on; all rows by default."""
 
     first: Annotated[int, msgspec.Meta(ge=0)] = 0
     limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
     @property
     def rows(self) -> slice:
-        """Where the page lies among all rows."""
+        """The slice of all rows that is on the page."""
         return slice(self.first, None if self.limit is None else self.first + self.limit)
 
 
 class FileParams(msgspec.Struct, frozen=True):
-    """`file`: number in the listing of the run's files."""
+    """`file` is a number in the listing of the run's files."""
 
     file: int = 0
 
 
 BASE = ("base_run", "base_worker", "base_span")
-"""Parameters of every pair: what `run`, `worker` and `span` (the candidate) are compared with."""
+"""Parameters of every pair: the base that `run`, `worker` and `span` (the candidate) are compared with."""
 
 ALSO, BASE_ALSO = "also", "base_also"
 """Parameters of every pair: further recordings of the candidate and of the base, JSON lists of
@@ -77,16 +77,16 @@ OF_PAIR = (*BASE, BASE_ALSO, ALSO)
 
 
 def _no_details() -> NoReturn:
-    raise LookupError("nothing more is known of this member")
+    raise LookupError("this member has no details")
 
 
 @dataclass(frozen=True)
 class Member(Generic[S]):
-    """One worker of a run at the chosen span, and what its trace was reduced to.
+    """One worker of a run at the selected span, with the reduction of its trace.
 
-    state   of its file; only a `ready` one may have a result
-    reason  why there is no result: the file's error, what the trace lacks, that the span does not exist
-    details  opens what the reduction's `details` make of its trace, if they are ready
+    state    of its file; only a `ready` one may have a result
+    reason   why there is no result: the file's error, what the trace lacks, or that the span doesn't exist
+    details  loads the result of the reduction's `details` for its trace
     """
 
     worker: str
@@ -99,8 +99,8 @@ class Member(Generic[S]):
 
 
 class Members(tuple[Member[S], ...]):
-    """The members of a run. The same object comes again until one of them changes, so that what is derived
-    from all of them (`model.trace.derived`) is computed once."""
+    """The members of a run. Requests share one object until a member changes, so that what is derived from all of
+    them (`model.trace.derived`) is computed once."""
 
     _memo: Memo
 
@@ -112,12 +112,12 @@ class Members(tuple[Member[S], ...]):
 
 @dataclass(frozen=True)
 class Reduction(Generic[S]):
-    """What a trace contributes to the views of its run.
+    """The small result of a trace that the views of its run are built from.
 
     slug     the tab that it belongs to
     type     JSON-safe values; the bytes of bulk columns as `bytes`, or as `memoryview`, which are not copied
-    reduce   the result of one trace, computed where the trace was parsed
-    details  what a view takes of few members: kept apart, and opened when it is asked for (`Member.details`)
+    reduce   computes the result of one trace when the trace is loaded
+    details  what a view needs of few members: cached separately, and loaded on demand (`Member.details`)
     """
 
     slug: str
@@ -126,21 +126,22 @@ class Reduction(Generic[S]):
     details: Reduction[Any] | None = None
 
     @property
-    def kept_as(self) -> str:
-        """Its name in the cache, which is that of no view's answer."""
+    def cache_name(self) -> str:
+        """Its name in the cache, which differs from the names of all views' answers."""
         return f"{self.slug}-reduced"
 
 
 @dataclass(frozen=True)
 class _View(Generic[P, R]):
-    """
+    """What all views have in common.
+
     slug     the word in the route, the command line and the docs; "<tab>/<part>" of a part
-    title    for people
+    title    the name on screen
     params   its fields are the query parameters, its defaults the defaults
     payload  JSON-safe values in base units (ns, bytes, ratios 0..1)
-    rows     the field of the payload that stands for it where one table is asked for (CSV, a data frame);
-             where it has none of this name, its first list
-    answers  what it answers, in a sentence; the first one of its payload where that says so
+    rows     the field of the payload that is exported as a table (CSV, a data frame); if it has no such field,
+             its first list
+    answers  a sentence that describes its answer; by default the first sentence of its payload's docstring
     """
 
     slug: str
@@ -157,11 +158,11 @@ class _View(Generic[P, R]):
 
 
 @dataclass(frozen=True)
-class KeptColumns:
-    """Tables derived from a trace that a server keeps with a large one and maps into memory.
+class CachedColumns:
+    """Tables derived from a trace that a server caches with a large trace and maps into memory.
 
-    of       their columns by name
-    restore  has the trace answer these tables from such columns
+    of       returns the columns of the tables by name
+    restore  has the trace use such columns for these tables
     """
 
     of: Callable[[Trace], Mapping[str, npt.NDArray[Any]]]
@@ -172,31 +173,31 @@ class KeptColumns:
 class TraceView(_View[P, R]):
     """A view of one trace.
 
-    kept    whether the answer without parameters stays in the cache with the trace: once it has been asked for
-            (or a server has made it ahead), or from the start, made where the trace is parsed
-    is_all  of a view that answers the first part of what its tab's view answers: whether an answer is all of that
-    first   of a view that is asked with parameters: those that the page asks a trace with before anybody has done
-            anything, whose answers a server makes ahead and keeps
-    columns of such a view: what its other answers take, kept with them
-    filters of a view that opens with a kept answer: parameters that rest on tables of their own, so that the first
-            answer with them takes longest; a server derives these tables behind the tab
+    cached   when the answer without parameters is cached: never, on the first request (or when a server
+             prefetches it), or when the trace is loaded
+    is_all   for a view that answers the first part of its tab's view: returns True if its payload is complete
+    first    for a view that is requested with parameters: returns those that the page requests first, whose
+             answers a server prefetches
+    columns  for such a view: the tables that its other answers need, cached with the first answers
+    filters  for a view with a cached answer: parameters that need tables of their own, so that the first answer
+             with them takes longest; a server derives these tables after the tab was opened
     """
 
     build: Callable[[Trace, P], R]
-    kept: Literal["never", "asked", "parsed"] = "never"
+    cached: Literal["never", "on_request", "on_load"] = "never"
     is_all: Callable[[R], bool] | None = field(default=None, kw_only=True)
     first: Callable[[Trace], tuple[P, ...]] | None = field(default=None, kw_only=True)
-    columns: KeptColumns | None = field(default=None, kw_only=True)
+    columns: CachedColumns | None = field(default=None, kw_only=True)
     filters: tuple[P, ...] = field(default=(), kw_only=True)
 
     def answered_by(self, payload: R) -> tuple[str, ...]:
-        """Slugs of the views that a payload is the answer of."""
+        """Return the slugs of the views that a payload answers."""
         return (self.slug, self.tab) if self.is_all is not None and self.is_all(payload) else (self.slug,)
 
 
 @dataclass(frozen=True)
 class RunView(_View[P, R], Generic[P, R, S]):
-    """A view of all workers of a run, from what `reduction` makes of each of their traces."""
+    """A view of all workers of a run, built from the reduction of each trace."""
 
     build: Callable[[Members[S], P], R]
     reduction: Reduction[S]
@@ -204,18 +205,18 @@ class RunView(_View[P, R], Generic[P, R, S]):
 
 @dataclass(frozen=True)
 class RankView(_View[P, R], Generic[P, R, S]):
-    """A view of one worker of a run beside the others.
+    """A view of one worker of a run next to the others.
 
-    build      gets what `alone` answers of the worker's trace, the worker's name, and all members
-    alone      a view with the same parameters and payload
-    most       of a run with more members, files that nobody has asked for are read only for who waits for the
-               whole answer; until then `build` gets them as `waiting`
+    build        gets the payload of `alone` for the worker's trace, the worker's name, and all members
+    alone        a view with the same parameters and payload
+    max_members  in a larger run, files that were not requested are loaded only if the request waits; otherwise
+                 `build` gets them as `waiting`
     """
 
     build: Callable[[R, str, Members[S], P], R]
     alone: TraceView[Any, R]
     reduction: Reduction[S]
-    most: int
+    max_members: int
 
 
 @dataclass(frozen=True)
@@ -227,9 +228,9 @@ class PairView(_View[P, R]):
 
 @dataclass(frozen=True)
 class FileView(_View[P, R], Generic[P, R, F]):
-    """A view of a file beside the traces, as its importer parsed it; `params` are `FileParams`.
+    """A view of a file next to the traces, as its importer parsed it; `params` are `FileParams`.
 
-    format  the `kind` of an `ingest.formats.FileFormat`, whose `parse` gives what `build` takes
+    format  the `kind` of an `ingest.formats.FileFormat`, whose `parse` returns the input of `build`
     """
 
     build: Callable[[F, P], R]
@@ -250,7 +251,7 @@ def _available(_: Trace) -> str | None:
 
 
 Section = Literal["", "Where the time goes", "Resources", "Compare"]
-"""The headings of the navigation, in its order; "" stands above them all."""
+"""The headings of the navigation, in order; tabs under "" come first, without a heading."""
 
 
 _RECORDS: dict[ClockKind, str] = {
@@ -263,13 +264,13 @@ _RECORDS: dict[ClockKind, str] = {
 
 @dataclass(frozen=True)
 class Tab:
-    """A place in the navigation.
+    """A tab in the navigation.
 
-    section      the heading of the navigation that it stands under
-    view         what opens it
-    unavailable  the reason why a trace has nothing to show here and what to set in the profiler, or None
-    clocks       of the traces that it can show
-    parts        what the tab asks for once it is open (the stacks of one operator, a tile of the timeline)
+    section      the heading of the navigation that it is under
+    view         the view that opens it
+    unavailable  returns why a trace has nothing to show here and which profiler option would record it, or None
+    clocks       the kinds of clocks of traces that it can show
+    parts        views that the tab requests once it is open (the stacks of one operator, a tile of the timeline)
     """
 
     section: Section
@@ -283,22 +284,22 @@ class Tab:
         return self.view.slug
 
     def reason(self, trace: Trace) -> str | None:
-        """Why a trace has nothing to show here, or None."""
+        """Return why a trace has nothing to show here, or None."""
         if trace.clock not in self.clocks:
-            return f"{trace.producer} recorded {_RECORDS[trace.clock]}, which say nothing about this"
+            return f"{trace.producer} recorded only {_RECORDS[trace.clock]}, so this view has no data"
         return self.unavailable(trace)
 
     @property
-    def made_when_parsed(self) -> tuple[TraceView[Any, Any], ...]:
-        """Its views whose answers are made where a trace is parsed."""
+    def views_built_on_load(self) -> tuple[TraceView[Any, Any], ...]:
+        """The tab's views whose answers are built when a trace is loaded."""
         views = (self.view, *self.parts)
-        return tuple(view for view in views if isinstance(view, TraceView) and view.kept == "parsed")
+        return tuple(view for view in views if isinstance(view, TraceView) and view.cached == "on_load")
 
 
 def parse_params(params: type[P], given: Mapping[str, str]) -> P:
-    """Text parameters (query string, --param) to a value of `params`.
+    """Convert text parameters (query string, --param) to a value of `params`.
 
-    UsageError names an unknown parameter, a missing one or a value that cannot be read, and lists the options.
+    Raises UsageError for an unknown or missing parameter or an invalid value, with the valid options.
     """
     known = {field.name: field for field in fields(params)}
     values: dict[str, Any] = {}
@@ -326,5 +327,5 @@ def _parse_value(field: FieldInfo, text: str) -> Any:
 
 
 def options_of(kind: Any) -> list[str]:
-    """The values of a parameter that takes one of some texts; [] of every other."""
+    """Return the valid values of a parameter that is one of several texts; [] for any other."""
     return [option for option in get_args(kind) if isinstance(option, str)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.cli._command import OK, PATH, Command, add_format, add_selection, selection
 from torch_tb_profiler.cli._session import open_session, wait_for_answer
-from torch_tb_profiler.views import KEPT, SLUGS, find_view
+from torch_tb_profiler.views import CACHED_VIEWS, SLUGS, find_view
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -36,7 +36,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     if options.slug is None:
         sys.stdout.write(listing())
         return OK
-    if options.slug not in KEPT:
+    if options.slug not in CACHED_VIEWS:
         find_view(options.slug)  # a word that is no view is told before a file is read
     if options.path is None:
         raise UsageError("PATH is missing", hint=f"torch-tb-profiler view {options.slug} PATH")

@@ -130,7 +130,7 @@ def prefetched_views() -> tuple[str, ...]:
     The view that opens a tab comes before the tab's other views.
     """
     views = (view for view in all_views() if isinstance(view, TraceView))
-    return tuple(view.slug for view in views if view.kept == "asked" or view.first is not None)
+    return tuple(view.slug for view in views if view.cached == "on_request" or view.first is not None)
 
 
 def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_dir: str, cache_bytes: int) -> None:
@@ -305,7 +305,7 @@ def analyze(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, byte
             if reason is not None:
                 unavailable[tab.slug] = reason
                 continue
-            for view in tab.made_when_parsed:
+            for view in tab.views_built_on_load:
                 payload = view.build(part, view.params())
                 answer = encode_json(payload)
                 results.update((result_name(slug, number), answer) for slug in view.answered_by(payload))
@@ -313,7 +313,7 @@ def analyze(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, byte
             if isinstance(tab.view, RunView):
                 for reduction in (tab.view.reduction, tab.view.reduction.details):
                     if reduction is not None:
-                        reduced[result_name(reduction.kept_as, number)] = pack(reduction.reduce(part))
+                        reduced[result_name(reduction.cache_name, number)] = pack(reduction.reduce(part))
     summary = FileSummary(
         len(trace),
         trace_rank(trace),

@@ -30,7 +30,7 @@ SLUGS: tuple[str, ...] = (
 )
 """The folders of all tabs, in the order of the navigation."""
 
-KEPT = frozenset(
+CACHED_VIEWS = frozenset(
     (
         "overview",
         "overview/preview",
@@ -45,7 +45,7 @@ KEPT = frozenset(
         "memory",
     )
 )
-"""Views whose answers are kept with a trace (`view.TraceView.kept`): a kept one needs no import of them."""
+"""Views whose answers are cached (`view.TraceView.cached`); a cached answer is returned without importing them."""
 
 
 def all_tabs() -> tuple[Tab, ...]:

@@ -197,7 +197,7 @@ TAB = Tab(
         NoParams,
         ModulesPayload,
         build,
-        kept="asked",
+        cached="on_request",
         answers="Modules as a tree: how often they ran, how long on the host and the device.",
     ),
     unavailable,

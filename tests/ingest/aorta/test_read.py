@@ -144,5 +144,5 @@ def test_only_what_iterations_answer_is_available(session: Session) -> None:
     assert reasons is not None
     assert "trace" not in reasons
     assert (
-        reasons["overview"] == "AORTA recorded busy times of streams per iteration, which say nothing about this"
+        reasons["overview"] == "AORTA recorded only busy times of streams per iteration, so this view has no data"
     )

@@ -166,9 +166,9 @@ def test_a_summary_of_other_views_is_out_of_date(folder: Path, monkeypatch: pyte
         assert last not in (session.unavailable(session.find(None, None, None)) or {})
 
 
-@pytest.mark.parametrize(("asked", "built"), [("never", 4), ("asked", 1), ("parsed", 1)])
+@pytest.mark.parametrize(("cached", "built"), [("never", 4), ("on_request", 1), ("on_load", 1)])
 def test_an_answer_is_built_once_and_cached(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, asked: Literal["never", "asked", "parsed"], built: int
+    folder: Path, monkeypatch: pytest.MonkeyPatch, cached: Literal["never", "on_request", "on_load"], built: int
 ) -> None:
     traces = []
 
@@ -176,7 +176,7 @@ def test_an_answer_is_built_once_and_cached(
         traces.append(len(trace))
         return HealthOnly()
 
-    part = TraceView("counted/part", "Counted", NoParams, HealthOnly, build, kept=asked)
+    part = TraceView("counted/part", "Counted", NoParams, HealthOnly, build, cached=cached)
     add_tab(monkeypatch, Tab("", TraceView("counted", "Tab", NoParams, HealthOnly, build), parts=(part,)))
     for _ in range(2):
         with Session([Root(str(folder))], caching_settings()) as session:

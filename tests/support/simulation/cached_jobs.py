@@ -27,7 +27,7 @@ def cache_job(folder: Path, cache: Cache, ranks: int) -> None:
         (folder.parent / path).write_bytes(b"{}")
         key = entry_key(FileId(place.uri(path), place.entry(path).identity))
         summary = FileSummary(1000, member.rank, (), 1, {}, (), NameSketch((), ()))
-        reductions = {RANK_SUMMARIES.kept_as: member.result, RANK_DETAILS.kept_as: member.details()}
+        reductions = {RANK_SUMMARIES.cache_name: member.result, RANK_DETAILS.cache_name: member.details()}
         if member.rank == 0:
             assert cache.save_trace(key, read_bytes(training(1)))
         for name, value in reductions.items():

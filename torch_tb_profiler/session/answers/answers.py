@@ -11,7 +11,7 @@ from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.log import LogFolders
 from torch_tb_profiler.session.targets import RequestedNames, Targets
 from torch_tb_profiler.storage import FileId
-from torch_tb_profiler.views import KEPT, views_of
+from torch_tb_profiler.views import CACHED_VIEWS, views_of
 
 if TYPE_CHECKING:
     from torch_tb_profiler.session.answers.build import AnswerBuilder
@@ -32,7 +32,7 @@ class Answers:
 
     def answer(self, slug: str, request: ViewRequest) -> Answer:
         """See `Session.view`."""
-        if slug in KEPT and not request.params:
+        if slug in CACHED_VIEWS and not request.params:
             cached = cached_answer(self._files, self._targets, slug, request.names)
             if cached is not None:
                 if self._files.prefetches:

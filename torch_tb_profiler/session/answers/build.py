@@ -82,7 +82,7 @@ class TraceAnswers:
         """
         id_ = target.file.id
         check_available(view, self._files.summary(id_), target)
-        cacheable = view.kept != "never" and params == view.params()
+        cacheable = view.cached != "never" and params == view.params()
         if cacheable:
             cached = self._files.result(id_, view.slug, target.part)
             if cached is not None:
@@ -100,7 +100,7 @@ class TraceAnswers:
         if view.columns is not None:
             self._files.restore_columns(id_, target.part, view, trace)
         payload = encode_json(view.build(trace, params))
-        if cacheable and view.kept == "asked":
+        if cacheable and view.cached == "on_request":
             self._files.cache_answer(id_, view.slug, target.part, payload)
         self._files.prefetch_answers(id_, target.part)
         return state, payload

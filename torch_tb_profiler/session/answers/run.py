@@ -62,7 +62,7 @@ class RunAnswers:
             self._targets.wait_until_complete([each.file for each in self._spans(run, span)], request.timeout)
             run = self._targets.run(request.names.run)
         spans = self._spans(run, span)
-        all_files = request.wait or isinstance(view, RunView) or len(spans) <= view.most
+        all_files = request.wait or isinstance(view, RunView) or len(spans) <= view.max_members
         if all_files:
             self._request_files(spans, request)
         else:
@@ -182,7 +182,7 @@ class RunAnswers:
         self, reduction: Reduction[Any], file: FileId, part: int | None, mapped: bool = False
     ) -> object | None:
         """Return the reduction of a trace, from the cache or computed again; None while the trace is loading."""
-        content = self._files.reduced(file, reduction.kept_as, part, mapped)
+        content = self._files.reduced(file, reduction.cache_name, part, mapped)
         if content is not None:
             try:
                 result: object = unpack(content, reduction.type)

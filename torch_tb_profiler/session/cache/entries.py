@@ -135,7 +135,7 @@ def fetch_results(cache: Cache, key: str, summary: FileSummary) -> None:
         for tab in views.all_tabs():
             if tab.slug in summary.unavailable:
                 continue
-            for view in tab.made_when_parsed:
+            for view in tab.views_built_on_load:
                 cache.fetch_json(key, result_name(view.slug, part))
             if isinstance(tab.view, RunView):
-                cache.fetch_reduced(key, result_name(tab.view.reduction.kept_as, part))
+                cache.fetch_reduced(key, result_name(tab.view.reduction.cache_name, part))

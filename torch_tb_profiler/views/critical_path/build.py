@@ -162,7 +162,7 @@ TAB = Tab(
         CriticalPathParams,
         CriticalPathPayload,
         build,
-        kept="asked",
+        cached="on_request",
         rows="targets",
     ),
     unavailable,

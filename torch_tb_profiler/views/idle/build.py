@@ -214,7 +214,7 @@ def unavailable(trace: Trace) -> str | None:
     return missing_device_work_reason(trace)
 
 
-_ALONE = TraceView("idle", "Idle time", IdleParams, IdlePayload, build, kept="asked", rows="causes")
+_ALONE = TraceView("idle", "Idle time", IdleParams, IdlePayload, build, cached="on_request", rows="causes")
 
 TAB = Tab(
     "Where the time goes",

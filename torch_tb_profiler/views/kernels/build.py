@@ -188,7 +188,7 @@ TAB = Tab(
         KernelsParams,
         KernelsPayload,
         build,
-        kept="asked",
+        cached="on_request",
         answers="Kernels, copies and memsets: how often they ran, how long, and what limits them.",
     ),
     unavailable,

@@ -8,7 +8,7 @@ from torch_tb_profiler.views.lightning.payload import LightningPayload
 
 TAB = Tab(
     "Where the time goes",
-    TraceView("lightning", "Lightning", NoParams, LightningPayload, build, kept="asked"),
+    TraceView("lightning", "Lightning", NoParams, LightningPayload, build, cached="on_request"),
     unavailable,
     parts("lightning", lightning_modules),
 )

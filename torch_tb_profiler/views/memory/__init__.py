@@ -13,7 +13,7 @@ from torch_tb_profiler.views.memory.timeline import TIMELINE
 
 TAB = Tab(
     "Resources",
-    TraceView("memory", "Memory", NoParams, MemoryPayload, build, kept="asked"),
+    TraceView("memory", "Memory", NoParams, MemoryPayload, build, cached="on_request"),
     unavailable,
     (CURVE, LIVE, EVENTS, OPERATORS, SNAPSHOT, TIMELINE),
 )

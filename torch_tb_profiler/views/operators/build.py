@@ -278,7 +278,7 @@ TAB = Tab(
         OperatorsParams,
         OperatorsPayload,
         build,
-        kept="asked",
+        cached="on_request",
         filters=(OperatorsParams(phase="backward"), OperatorsParams("module")),
         answers="Operators by name, shape or module: how often they ran, how long on the host and the device.",
     ),

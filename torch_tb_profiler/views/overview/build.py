@@ -186,7 +186,7 @@ _ALONE = TraceView(
     NoParams,
     Overview,
     build,
-    kept="asked",
+    cached="on_request",
     rows="steps",
     answers="How the time of a step is spent, what bounds it, and what to do first.",
 )
@@ -202,7 +202,7 @@ TAB = Tab(
             NoParams,
             Overview,
             build_preview,
-            kept="parsed",
+            cached="on_load",
             rows="steps",
             is_all=lambda overview: not overview.preview,
             answers="The overview without what takes long: no schedule replayed, no work of operators modeled.",

@@ -205,6 +205,6 @@ def unavailable(trace: Trace) -> str | None:
 
 TAB = Tab(
     "Where the time goes",
-    TraceView("roofline", "Roofline", RooflineParams, RooflinePayload, build, kept="asked"),
+    TraceView("roofline", "Roofline", RooflineParams, RooflinePayload, build, cached="on_request"),
     unavailable,
 )

@@ -24,7 +24,7 @@ TAB = Tab(
         TraceParams,
         TracePayload,
         build,
-        kept="asked",
+        cached="on_request",
         rows="tracks",
         answers="What there is to draw: tracks, steps, counters.",
     ),

@@ -22,7 +22,7 @@ from torch_tb_profiler.base.memo import derived, seed_derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
-from torch_tb_profiler.view import KeptColumns, TraceView
+from torch_tb_profiler.view import CachedColumns, TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
 from torch_tb_profiler.views.trace.event import TraceRef, ref
@@ -206,7 +206,7 @@ PARTS = (
         build_blame,
         answers="What the time of a device goes to in a window, as slices.",
         first=_first,
-        columns=KeptColumns(lambda trace: to_columns(trace, device_time_lanes, blame_tracks(trace)), _restore),
+        columns=CachedColumns(lambda trace: to_columns(trace, device_time_lanes, blame_tracks(trace)), _restore),
     ),
     TraceView("trace/moment", "A moment of a device", MomentParams, TraceMoment, build_moment),
 )

@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.timeline.kept.counters import counter_columns as
 from torch_tb_profiler.analyses.timeline.kept.counters import restore_counters
 from torch_tb_profiler.analyses.timeline.samples import counter_columns
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import Float64s, Int32s, KeptColumns, TraceView
+from torch_tb_profiler.view import CachedColumns, Float64s, Int32s, TraceView
 from torch_tb_profiler.views.trace.params import (
     TILE_BUCKETS,
     Time,
@@ -82,6 +82,6 @@ PARTS = (
         TraceCounters,
         build_counters,
         first=lambda trace: tuple(CounterParams(*window, TILE_BUCKETS) for window in first_tiles(trace)),
-        columns=KeptColumns(kept_columns, restore_counters),
+        columns=CachedColumns(kept_columns, restore_counters),
     ),
 )

@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.timeline.kept.tiles import restore_tiles, tile_c
 from torch_tb_profiler.analyses.timeline.tile import Tile, tile
 from torch_tb_profiler.model.kernels.short_names import kernel_labels
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import Int32s, KeptColumns, TraceView, UInt16s, UInt32s
+from torch_tb_profiler.view import CachedColumns, Int32s, TraceView, UInt16s, UInt32s
 from torch_tb_profiler.views._shared.lists import parse_numbers
 from torch_tb_profiler.views.trace.params import (
     TILE_BUCKETS,
@@ -138,7 +138,7 @@ PARTS = (
         build_tile,
         answers="The slices of a window, by lane.",
         first=lambda trace: tuple(TileParams(*window, TILE_BUCKETS) for window in first_tiles(trace)),
-        columns=KeptColumns(tile_columns, restore_tiles),
+        columns=CachedColumns(tile_columns, restore_tiles),
     ),
     TraceView("trace/names", "Timeline names", NamesParams, TraceNames, build_names),
 )
