@@ -53,18 +53,14 @@ def test_set_operations_agree_with_sets(a: list[tuple[int, int]], b: list[tuple[
 
 
 @given(SPANS, SPANS)
-def test_covered_counts_each_window_by_itself(
-    spans: list[tuple[int, int]], windows: list[tuple[int, int]]
-) -> None:
+def test_covered_time_of_overlapping_windows(spans: list[tuple[int, int]], windows: list[tuple[int, int]]) -> None:
     pairs = np.array(windows, np.int64).reshape(-1, 2)
     found = covered_time(make(spans), pairs[:, 0], pairs[:, 1])
     assert found.tolist() == [len(as_set(spans) & as_set([window])) for window in windows]
 
 
 @given(SPANS, st.lists(st.integers(0, 40), min_size=1, max_size=12))
-def test_what_is_covered_between_times_is_that_of_their_windows(
-    spans: list[tuple[int, int]], times: list[int]
-) -> None:
+def test_covered_time_between_equals_that_of_the_windows(spans: list[tuple[int, int]], times: list[int]) -> None:
     ascending = np.array(sorted(times), np.int64)
     found = covered_time_between(make(spans), ascending)
     assert found.tolist() == covered_time(make(spans), ascending[:-1], ascending[1:]).tolist()

@@ -25,14 +25,14 @@ PLAIN = (
 
 
 @pytest.mark.parametrize("name", [*LOADERS, *OPTIMIZERS, *PLAIN, "ProfilerStep#12"])
-def test_names(name: str) -> None:
+def test_names_are_recognized(name: str) -> None:
     assert is_data_loading(name) == (name in LOADERS)
     assert is_optimizer(name) == (name in OPTIMIZERS)
     assert is_step(name) == (name == "ProfilerStep#12")
     assert is_training_mark(name) == (name not in PLAIN)
 
 
-def test_the_number_of_a_step() -> None:
+def test_step_number_strips_the_prefix() -> None:
     assert step_number("ProfilerStep#12") == "12"
 
 

@@ -24,7 +24,7 @@ def test_one_mark_is_enough(mark: str, marked: bool) -> None:
     )  # its copy on the device
 
 
-def test_what_runs_outside_of_all_hooks_belongs_to_none() -> None:
+def test_events_outside_of_hooks_belong_to_none() -> None:
     """Also where the last event of the file belongs to one."""
     trace = draw("""
     host  cpu_op           before                                   0  10

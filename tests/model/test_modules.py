@@ -80,7 +80,7 @@ def test_other_threads_have_no_part_in_a_call() -> None:
     assert owners(trace) == {"nn.Module: Net_0": "Net_0"}
 
 
-def test_what_an_overlap_puts_aside_still_has_its_module() -> None:
+def test_slices_in_side_lanes_have_their_module() -> None:
     """`record_function` begins inside a Python frame and outlasts it."""
     trace = draw("""
     host  python_function  nn.Module:~Net_0    0  100
@@ -197,7 +197,7 @@ def scripted(name: str, start: float, hierarchy: str) -> dict[str, Any]:
     }
 
 
-def test_scripted_models_spell_their_modules() -> None:
+def test_modules_of_scripted_models_come_from_the_hierarchy() -> None:
     trace = draw(
         """
     host  cuda_runtime  cudaLaunchKernel  2  1  correlation=1
@@ -217,7 +217,7 @@ def test_scripted_models_spell_their_modules() -> None:
     }
 
 
-def test_optimized_graphs_have_lost_the_name_of_the_model_and_functions_are_none() -> None:
+def test_optimized_graphs_take_the_name_of_the_model_and_functions_are_no_modules() -> None:
     trace = draw(
         "",
         scripted("forward", 0, "TOP(Net)::forward."),

@@ -17,7 +17,7 @@ gpu0  kernel        triton_poi_fused_1        130   13  correlation=3 stream=7
 """
 
 
-def test_kernels_that_use_tensor_cores_and_that_do_not_tell_are_told_apart() -> None:
+def test_time_on_tensor_cores_and_of_unknown_kernels_is_separate() -> None:
     found = operators(draw(PICTURE))
     assert found.cores_self.tolist() == [0, 11_000]
     assert found.cores_total.tolist() == [11_000, 11_000]

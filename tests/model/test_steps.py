@@ -39,7 +39,7 @@ def launching(*counts: tuple[int, int]) -> Trace:
         (((3, 1),), [True]),
     ],
 )
-def test_a_last_step_whose_launches_lack_their_kernels_is_incomplete(
+def test_a_last_step_without_the_kernels_of_its_launches_is_incomplete(
     counts: tuple[tuple[int, int], ...], complete: list[bool]
 ) -> None:
     assert steps(launching(*counts)).complete.tolist() == complete
@@ -60,7 +60,7 @@ def test_calls_that_launch_no_kernel_make_no_step_incomplete() -> None:
     assert steps(trace).complete.tolist() == [True, True]
 
 
-def test_a_step_inside_a_step_is_the_same_one() -> None:
+def test_a_step_inside_a_step_is_ignored() -> None:
     """Two profilers mark one loop on one thread: the outer marks count, also where the inner begin with them."""
     trace = draw("""
     host   user_annotation  ProfilerStep#1    0  100
@@ -151,14 +151,14 @@ def test_work_without_a_launch_delays_the_first_step_only_if_it_was_launched_bef
         (f"host cpu_op long 20 {13 * DAY_US}", (13 * DAY_US + 20) * 1000),
     ],
 )
-def test_the_whole_trace_as_one_step_ends_where_times_can_be_true(absurd: str, end: int) -> None:
+def test_the_trace_as_one_step_ends_at_the_last_plausible_time(absurd: str, end: int) -> None:
     found = steps(draw(f"host cpu_op first 0 10\nhost cpu_op last 20 10\n{absurd}"))
     assert (found.names, found.recorded) == (("all",), False)
     assert (found.starts.tolist(), found.ends.tolist()) == ([0], [end])
     assert found.host_ends.tolist() == [end]
 
 
-def test_markers_of_other_phases_are_no_part_of_the_whole() -> None:
+def test_events_of_other_phases_do_not_extend_the_trace_as_one_step() -> None:
     """Instants, names and counters have no extent, and the profiler's own span reaches beyond what it recorded."""
     instant = {"ph": "i", "name": "mark", "pid": 1, "tid": 1, "ts": 90, "s": "t"}
     assert steps(draw("host cpu_op a 0 10\nhost Trace span 0 500", instant)).ends.tolist() == [10_000]

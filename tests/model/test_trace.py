@@ -12,7 +12,7 @@ from torch_tb_profiler.base.memo import derived, seed_derived
 from torch_tb_profiler.model.trace import NO_CODE, Trace, name_mask
 
 
-def test_requests_at_the_same_time_compute_a_derived_table_once() -> None:
+def test_concurrent_requests_compute_a_derived_table_once() -> None:
     calls: list[int] = []
     together = threading.Barrier(4)
 
@@ -53,7 +53,7 @@ def test_a_table_is_derived_while_another_one_is() -> None:
         assert first.result() == 1
 
 
-def test_what_is_known_is_not_derived() -> None:
+def test_a_seeded_table_is_not_derived_again() -> None:
     @derived
     def table(trace: Trace, number: int) -> int:
         return number
@@ -65,7 +65,7 @@ def test_what_is_known_is_not_derived() -> None:
     assert [table(trace, number) for number in (1, 2, 3)] == [1, 20, 3], "what was derived already stays"
 
 
-def test_a_trace_travels_without_what_was_derived_from_it() -> None:
+def test_a_pickled_trace_has_no_derived_tables() -> None:
     @derived
     def table(trace: Trace) -> object:
         return threading.Lock()  # nothing that could travel
@@ -77,7 +77,7 @@ def test_a_trace_travels_without_what_was_derived_from_it() -> None:
     assert copy.strings == trace.strings
 
 
-def test_a_derived_table_is_kept_per_combination_of_its_arguments() -> None:
+def test_derived_tables_are_cached_by_their_arguments() -> None:
     calls: list[tuple[str, bool]] = []
 
     @derived
@@ -95,7 +95,7 @@ def test_a_derived_table_is_kept_per_combination_of_its_arguments() -> None:
     assert len(calls) == 4
 
 
-def test_what_is_left_to_its_default_is_the_same_table_as_what_is_given_with_it() -> None:
+def test_a_default_argument_and_the_same_value_share_one_table() -> None:
     calls: list[tuple[int, int | None, str]] = []
 
     @derived
@@ -129,7 +129,7 @@ def test_requests_for_one_combination_compute_it_once() -> None:
     assert sorted(calls) == [1, 2]
 
 
-def test_a_mask_of_names_asks_only_for_those_that_are_told() -> None:
+def test_a_name_mask_tests_only_the_given_codes() -> None:
     asked: list[str] = []
 
     def is_step(text: str) -> str:

@@ -57,7 +57,7 @@ def test_a_trainer_that_records_no_loader_leaves_it_unknown() -> None:
     assert advice(read(events)) == ()
 
 
-def test_beside_torch_everything_but_its_own_waits_is_as_torch_says() -> None:
+def test_beside_pytorch_events_the_trainer_adds_only_its_waits() -> None:
     operators = [torch("aten::mm", 65, 10), torch("aten::add", 80, 4)]
     with_trainer = breakdown(read([*cycle([Batch(60, work=40)]), *operators]))
     assert with_trainer.times["cpu_exec"].tolist() == [14_000]
@@ -65,7 +65,7 @@ def test_beside_torch_everything_but_its_own_waits_is_as_torch_says() -> None:
     assert with_trainer.unknown == {}
 
 
-def test_phases_are_what_the_trainer_marks() -> None:
+def test_phases_come_from_the_marks_of_the_trainer() -> None:
     trace = read(
         [*cycle([Batch(60, 20, 15, 40)]), torch("aten::a", 62, 3), torch("aten::b", 85, 3), torch("c", 5, 9)]
     )
@@ -82,7 +82,7 @@ def test_advice_says_how_many_times_the_batch_loading_takes() -> None:
     assert found.gain is not None and found.gain.ns == pytest.approx(1000 * (60 + 10 + 33) / 3)
 
 
-def test_where_loading_is_hidden_nothing_is_advised() -> None:
+def test_overlapped_loading_gives_no_advice() -> None:
     assert advice(read(cycle([Batch(load=1, work=99)] * 4))) == ()
 
 
@@ -107,7 +107,7 @@ def values(trace: Trace) -> dict[str, tuple[str, list[float]]]:
     return {each.name: (each.unit, each.values.tolist()) for each in all_series(trace)}
 
 
-def test_samples_of_the_machine_have_their_scales_back() -> None:
+def test_machine_samples_are_rescaled() -> None:
     gib = 2**30
     trace = machine(
         samples("cpu", "cpu_percent", 12.5, 100.0),
@@ -123,7 +123,7 @@ def test_samples_of_the_machine_have_their_scales_back() -> None:
     }
 
 
-def test_what_counts_since_boot_is_a_rate() -> None:
+def test_counters_since_boot_become_rates() -> None:
     mib = 2**20
     trace = machine(
         samples("network/eth0/kb_recv", "kb_recv", *((7 * mib + n * mib) / 2**3 for n in (0, 1, 3))),
@@ -139,12 +139,12 @@ def test_what_counts_since_boot_is_a_rate() -> None:
     }
 
 
-def test_a_count_that_falls_began_again_from_zero() -> None:
+def test_a_falling_counter_has_restarted_from_zero() -> None:
     trace = machine(samples("disk/sda/write_bytes", "field_name", 900.0, 50.0))
     assert values(trace) == {"Disk sda: write": ("bytes/s", [100.0])}
 
 
-def test_memory_in_a_scale_that_is_not_known_stays_as_it_is() -> None:
+def test_memory_in_an_unknown_scale_is_unchanged() -> None:
     assert values(machine(samples("memory/virtual", "used_gb", 3.0, 4.0))) == {
         "memory/virtual · used_gb": ("", [3.0, 4.0])
     }

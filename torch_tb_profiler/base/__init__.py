@@ -1,1 +1,1 @@
-"""What every layer may use: errors, units, settings, the interval engine, rules about names."""
+"""What every layer may import: errors, formats, settings, the interval engine, rules about names."""

@@ -1,25 +1,25 @@
 """The errors that this package raises on purpose.
 
     ProfilerError
-    |-- UsageError            the caller asked for something that does not exist or makes no sense
-    |   |-- NotFoundError     ... an unknown run, worker, span or view
-    |   `-- UndecidedError    ... less than is needed to know what is meant
+    |-- UsageError            the request names something that doesn't exist or makes no sense
+    |   |-- NotFoundError     ... an unknown run, worker, span, or view
+    |   `-- UndecidedError    ... the request is ambiguous
     |-- StorageError          a file or folder cannot be listed or read
-    |   `-- MissingExtraError ... because an optional package is not installed
-    |-- TraceError            a file was read, but it is not a usable trace
+    |   `-- MissingExtraError ... because an optional package isn't installed
+    |-- TraceError            a file was read, but it isn't a usable trace
     |   `-- TooLargeError     ... because it is larger than the limit
     |-- WorkerDiedError       the process that was parsing a file was killed
-    |   `-- ShutdownError     because nobody waits for it any more
-    `-- ClusterError          the cluster that parses files cannot be reached or used
+    |   `-- ShutdownError     ... because the server shuts down
+    `-- ClusterError          the cluster that parses files can't be reached or used
 
-Errors carry data (`where`, `hint`) and a neutral message; surfaces map them to a status or an exit code.
+Errors have a message and data (`where`, `hint`); surfaces map them to an HTTP status or an exit code.
 """
 
 from __future__ import annotations
 
 
 class ProfilerError(Exception):
-    """Base of all errors: what happened, where, and what the user can do about it."""
+    """The base of all errors: what happened, where, and what the user can do about it."""
 
     code = "internal"
 
@@ -30,7 +30,7 @@ class ProfilerError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Exceptions with keyword-only arguments cannot be unpickled when they return from a worker process.
+        # Pickle can't rebuild exceptions with keyword-only arguments, which worker processes return.
         return _rebuild, (type(self), self.message, self.where, self.hint)
 
 

@@ -1,4 +1,4 @@
-"""Formulas that a user writes for the work of an operator: arithmetic of the sizes that a call recorded.
+"""Formulas for the work of an operator, written by users: arithmetic on the sizes that a call recorded.
 
 2 * dims[0][0] * dims[0][1] * dims[1][1]      bytes[0] + bytes[1] + 4 * elements[0]
 """
@@ -19,7 +19,7 @@ FORMULA_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "prod": lambda sizes: math.prod(sizes),
 }
 MAX_FORMULA_LENGTH = 1000
-"""Characters of a formula."""
+"""Maximum length of a formula in characters."""
 
 _OPERATIONS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -30,27 +30,27 @@ _OPERATIONS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Mod: operator.mod,
     ast.USub: operator.neg,
 }
-_MOST = 1e30
-"""Of a formula; more is damage."""
+_MAX_VALUE = 1e30
+"""Upper bound of a formula's value; more indicates damaged sizes."""
 
 
 @lru_cache(maxsize=256)
 def parse_formula(text: str) -> ast.expr:
-    """ValueError, with what is wrong, if the text is no formula."""
+    """Parse a formula; raise ValueError with the reason if it isn't one."""
     if len(text) > MAX_FORMULA_LENGTH:
-        raise ValueError(f"a formula of {len(text)} characters is too long ({MAX_FORMULA_LENGTH} at most)")
+        raise ValueError(f"the formula has {len(text):,} characters; the limit is {MAX_FORMULA_LENGTH:,}")
     try:
         expression = ast.parse(text.strip(), mode="eval").body
         _check(expression)
     except SyntaxError as error:
-        raise ValueError(f"{text!r} is no formula: {error.msg}") from error
+        raise ValueError(f"{text!r} is not a formula: {error.msg}") from error
     except (RecursionError, MemoryError) as error:
-        raise ValueError("a formula is nested too deep") from error
+        raise ValueError("the formula is nested too deeply") from error
     return expression
 
 
 def _check(node: ast.expr) -> None:
-    """ValueError unless it is made of numbers, the names, their parts, operations and functions."""
+    """Raise ValueError unless the node consists of numbers, names, their items, operations, and functions."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         return
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
@@ -67,23 +67,23 @@ def _check(node: ast.expr) -> None:
         and node.func.id in FORMULA_FUNCTIONS
         and not node.keywords
     ):
-        for each in node.args:
-            _check(each)
+        for argument in node.args:
+            _check(argument)
     elif not isinstance(node, ast.Name) or node.id not in FORMULA_NAMES:
         allowed = f"numbers, + - * / // %, {', '.join(FORMULA_NAMES)}, {', '.join(FORMULA_FUNCTIONS)}"
-        raise ValueError(f"{ast.unparse(node)!r} cannot stand in a formula ({allowed})")
+        raise ValueError(f"{ast.unparse(node)!r} isn't allowed in a formula (allowed: {allowed})")
 
 
 def evaluate_formula(text: str, names: Mapping[str, Any]) -> float:
-    """The number that a formula gives, 0 or more. ValueError, with the reason, where it has none.
+    """Return the value of a formula, at least 0; raise ValueError with the reason if it has none.
 
-    names  each of NAMES -> a list; of numbers, or of lists of numbers
+    names  a list of numbers, or of lists of numbers, for each of FORMULA_NAMES
     """
     try:
         value = float(_value(parse_formula(text), names))
     except (IndexError, TypeError, ValueError, ArithmeticError) as error:
         raise ValueError(f"the formula {text!r} has no value for its inputs: {error}") from error
-    if not 0 <= value < _MOST:
+    if not 0 <= value < _MAX_VALUE:
         raise ValueError(f"the formula {text!r} gives {value:g} for its inputs")
     return value
 
@@ -101,12 +101,12 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
         case ast.BinOp():
             return _bounded(_OPERATIONS[type(node.op)](_value(node.left, names), _value(node.right, names)))
         case ast.Call(func=ast.Name(id=name)):
-            return _bounded(FORMULA_FUNCTIONS[name](*(_value(each, names) for each in node.args)))
+            return _bounded(FORMULA_FUNCTIONS[name](*(_value(argument, names) for argument in node.args)))
     raise TypeError(ast.unparse(node))
 
 
 def _bounded(value: Any) -> Any:
-    """Numbers alone, and none that grows without end."""
-    if not isinstance(value, (int, float)) or not abs(value) < _MOST:
-        raise ValueError("what it computes is no number of this size")
+    """Return `value` if it is a number of reasonable size; raise ValueError otherwise."""
+    if not isinstance(value, (int, float)) or not abs(value) < _MAX_VALUE:
+        raise ValueError(f"an intermediate result is no number below {_MAX_VALUE:g}")
     return value

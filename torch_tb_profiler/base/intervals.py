@@ -1,8 +1,8 @@
-"""The one interval engine: every total of time in every view comes from here.
+"""The interval engine: every total of time in every view comes from here.
 
-A set of intervals is a pair of int64 arrays `(starts, ends)`, ends exclusive. *Merged* means sorted,
-disjoint and without empty intervals; functions that need merged input say so. All arithmetic is on
-integers, so sums are exact to the nanosecond.
+A set of intervals is a pair of int64 arrays `(starts, ends)`, ends exclusive. *Merged* means sorted, disjoint, and
+without empty intervals; functions that need merged input say so. All arithmetic is on integers, so sums are exact
+to the nanosecond.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Int64 = npt.NDArray[np.int64]
 
 
 class Intervals(NamedTuple):
-    """Merged, sorted, disjoint, non-empty intervals; `starts[i] < ends[i] < starts[i + 1]`."""
+    """Merged intervals: `starts[i] < ends[i] < starts[i + 1]`."""
 
     starts: Int64
     ends: Int64
@@ -26,16 +26,16 @@ NO_INTERVALS = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def merge(starts: Int64, ends: Int64) -> Intervals:
-    """Union of arbitrary intervals; those with end <= start cover nothing and vanish."""
-    keep = ends > starts
-    if not keep.all():
-        starts, ends = starts[keep], ends[keep]
+    """Return the union of arbitrary intervals; those with end <= start cover nothing."""
+    nonempty = ends > starts
+    if not nonempty.all():
+        starts, ends = starts[nonempty], ends[nonempty]
     if len(starts) == 0:
         return NO_INTERVALS
     order = np.argsort(starts, kind="stable")
     starts, ends = starts[order], ends[order]
     reach = np.maximum.accumulate(ends)
-    # A new interval begins where the start lies beyond everything before it.
+    # A merged interval begins where a start lies beyond all ends before it.
     first = np.empty(len(starts), np.bool_)
     first[0] = True
     np.greater(starts[1:], reach[:-1], out=first[1:])
@@ -45,7 +45,7 @@ def merge(starts: Int64, ends: Int64) -> Intervals:
 
 
 def union(*sets: Intervals) -> Intervals:
-    """Union of merged sets."""
+    """Return the union of merged sets."""
     return merge(
         np.concatenate([s.starts for s in sets]) if sets else NO_INTERVALS.starts,
         np.concatenate([s.ends for s in sets]) if sets else NO_INTERVALS.ends,
@@ -53,12 +53,12 @@ def union(*sets: Intervals) -> Intervals:
 
 
 def total(merged: Intervals) -> int:
-    """Covered length in ns."""
+    """Return the covered length in ns."""
     return int((merged.ends - merged.starts).sum())
 
 
 def intersect(a: Intervals, b: Intervals) -> Intervals:
-    """Time covered by both merged sets."""
+    """Return the time covered by both merged sets."""
     if len(a.starts) == 0 or len(b.starts) == 0:
         return NO_INTERVALS
     # Interval i of `a` meets intervals lo[i]..hi[i]-1 of `b`.
@@ -74,7 +74,7 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
 
 
 def subtract(a: Intervals, b: Intervals) -> Intervals:
-    """Time covered by merged `a` and not by merged `b`."""
+    """Return the time covered by merged `a` and not by merged `b`."""
     if len(a.starts) == 0 or len(b.starts) == 0:
         return a
     return intersect(a, _complement(b, int(a.starts[0]), int(a.ends[-1])))
@@ -83,84 +83,84 @@ def subtract(a: Intervals, b: Intervals) -> Intervals:
 def _complement(merged: Intervals, begin: int, end: int) -> Intervals:
     starts = np.concatenate(([begin], merged.ends))
     ends = np.concatenate((merged.starts, [end]))
-    keep = ends > starts
-    return Intervals(starts[keep], ends[keep])
+    nonempty = ends > starts
+    return Intervals(starts[nonempty], ends[nonempty])
 
 
 def covered_time_between(merged: Intervals, times: Int64) -> Int64:
-    """int64[k - 1]: how much of each stretch from one time to the next the merged set covers, in ns.
+    """Return the ns that a merged set covers between consecutive times, int64[k - 1].
 
     The k >= 1 times ascend; they may repeat.
     """
-    # Where each interval begins among the times, rather than where each time lies: there are fewer intervals.
+    # Intervals are searched among times, not times among intervals, because there are fewer intervals.
     first = np.searchsorted(times, merged.starts, "left")
-    begun = np.cumsum(np.bincount(first, minlength=len(times) + 1))[: len(times)]
-    return np.diff(_covered_before(merged, times, begun))
+    started = np.cumsum(np.bincount(first, minlength=len(times) + 1))[: len(times)]
+    return np.diff(_covered_before(merged, times, started))
 
 
 def covered_time(merged: Intervals, begins: Int64, ends: Int64) -> Int64:
-    """int64[k]: how much of each window [begins[i], ends[i]) the merged set covers, in ns.
+    """Return the ns that a merged set covers in each window [begins[i], ends[i]), int64[k].
 
-    Windows may overlap and come in any order; one with end <= begin covers 0.
+    Windows may overlap and come in any order; in one with end <= begin, 0 ns are covered.
     """
     return covered_time_before(merged, np.maximum(begins, ends)) - covered_time_before(merged, begins)
 
 
 def covered_time_before(merged: Intervals, times: Int64) -> Int64:
-    """int64[k]: how much of the time before each of these the merged set covers, in ns."""
+    """Return the ns that a merged set covers before each time, int64[k]."""
     return _covered_before(merged, times, np.searchsorted(merged.starts, times, "right"))
 
 
-def _covered_before(merged: Intervals, times: Int64, begun: Int64) -> Int64:
-    """int64[k]: covered length in (-inf, time), where so many intervals have begun at each time."""
+def _covered_before(merged: Intervals, times: Int64, started: Int64) -> Int64:
+    """Return the ns covered in (-inf, time), int64[k], given how many intervals have started at each time."""
     if len(merged.starts) == 0:
         return np.zeros(len(times), np.int64)
     lengths = merged.ends - merged.starts
     prefix = np.concatenate(([0], np.cumsum(lengths)))
-    before = prefix[begun]
-    # The last interval that began may reach beyond the time.
-    over = np.where(begun > 0, merged.ends[begun - 1] - times, 0)
-    return before - np.maximum(over, 0)
+    before = prefix[started]
+    # The last interval that started may end after the time.
+    excess = np.where(started > 0, merged.ends[started - 1] - times, 0)
+    return before - np.maximum(excess, 0)
 
 
 class OwnedIntervals(NamedTuple):
-    """Intervals of several owners: those of each owner merged, owners ascending."""
+    """Intervals of several owners, merged for each owner; owners ascend."""
 
     owner: Int64
     starts: Int64
     ends: Int64
 
     def totals(self, count: int) -> Int64:
-        """int64[count]: covered length of each owner in ns."""
+        """Return the covered ns of the owners 0 to count - 1, int64[count]."""
         sums = np.zeros(count, np.int64)
         np.add.at(sums, self.owner, self.ends - self.starts)
         return sums
 
 
 def merge_by_owner(owner: npt.NDArray[np.integer[Any]], starts: Int64, ends: Int64) -> OwnedIntervals:
-    """Union of the intervals of each owner (a number >= 0) by itself."""
-    keep = ends > starts
-    if not keep.any():
+    """Return the union of the intervals of each owner (a number >= 0)."""
+    nonempty = ends > starts
+    if not nonempty.any():
         return OwnedIntervals(NO_INTERVALS.starts, *NO_INTERVALS)
-    whose: Int64 = owner[keep].astype(np.int64)
-    starts, ends = starts[keep], ends[keep]
-    low, high, owners = int(starts.min()), int(ends.max()), int(whose.max()) + 1
+    owner = owner[nonempty].astype(np.int64)
+    starts, ends = starts[nonempty], ends[nonempty]
+    low, high, owners = int(starts.min()), int(ends.max()), int(owner.max()) + 1
     if owners * (high - low + 1) < 2**63:
-        # On one line, a stretch for each owner: nearly always in order already.
-        line = whose * (high - low + 1) - low
-        place = line + starts
+        # Place the owners side by side on one axis; the intervals are then nearly always in order.
+        offset = owner * (high - low + 1) - low
+        place = offset + starts
         if not (place[1:] >= place[:-1]).all():
             order = np.argsort(place, kind="stable")
-            whose, starts, ends, line = whose[order], starts[order], ends[order], line[order]
-        reach = np.maximum.accumulate(line + ends) - line
+            owner, starts, ends, offset = owner[order], starts[order], ends[order], offset[order]
+        reach = np.maximum.accumulate(offset + ends) - offset
     else:
-        order = np.lexsort((starts, whose))
-        whose, starts, ends = whose[order], starts[order], ends[order]
-        # Ranks of the ends instead of the ends themselves, so that no number is too large.
+        order = np.lexsort((starts, owner))
+        owner, starts, ends = owner[order], starts[order], ends[order]
+        # The ends themselves could overflow, so use their ranks.
         values, place = np.unique(ends, return_inverse=True)
-        reach = values[np.maximum.accumulate(place.reshape(-1) + whose * len(values)) - whose * len(values)]
+        reach = values[np.maximum.accumulate(place.reshape(-1) + owner * len(values)) - owner * len(values)]
     first = np.ones(len(starts), np.bool_)
-    first[1:] = (whose[1:] != whose[:-1]) | (starts[1:] > reach[:-1])
+    first[1:] = (owner[1:] != owner[:-1]) | (starts[1:] > reach[:-1])
     begin = np.flatnonzero(first)
     last = np.append(begin[1:], len(starts)) - 1
-    return OwnedIntervals(whose[begin], starts[begin], reach[last])
+    return OwnedIntervals(owner[begin], starts[begin], reach[last])

@@ -1,4 +1,4 @@
-"""Settings as rows: name, environment variable, default, meaning. The flags are generated from them."""
+"""Settings with their environment variables, defaults, and descriptions; the CLI's flags come from them."""
 
 from __future__ import annotations
 
@@ -9,76 +9,76 @@ from dataclasses import dataclass, field, fields
 from torch_tb_profiler.base.errors import UsageError
 
 
-def _row(default: object, variable: str, meaning: str) -> object:
+def _setting(default: object, variable: str, meaning: str) -> object:
     return field(default=default, metadata={"variable": variable, "meaning": meaning})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user can set; `from_environment` reads the variables, surfaces override with flags."""
+    """The user's settings: `from_environment` reads the variables, and surfaces override them with flags."""
 
-    cache_dir: str = _row(  # type: ignore[assignment]
+    cache_dir: str = _setting(  # type: ignore[assignment]
         "",
         "TORCH_PROFILER_CACHE_DIR",
         "Folder of the columnar cache, or a URL that several servers and workers share. "
-        "Empty: the platform's user cache folder.",
+        "By default, the user's cache folder on this platform.",
     )
-    cache_bytes: int = _row(  # type: ignore[assignment]
+    cache_bytes: int = _setting(  # type: ignore[assignment]
         20 * 2**30,
         "TORCH_PROFILER_CACHE_BYTES",
-        "How large the cache may grow; the least recently used entries are removed first. 0 turns it off.",
+        "Maximum size of the cache; the least recently used entries are removed first. 0 turns it off.",
     )
-    executor: str = _row(  # type: ignore[assignment]
+    executor: str = _setting(  # type: ignore[assignment]
         "processes:2",
         "TORCH_PROFILER_EXECUTOR",
         "Where large files are parsed: `serial`, `processes:N`, or a Dask cluster, `dask://scheduler:port`.",
     )
-    memory_bytes: int = _row(  # type: ignore[assignment]
+    memory_bytes: int = _setting(  # type: ignore[assignment]
         4 * 2**30,
         "TORCH_PROFILER_MEMORY_BYTES",
-        "How much memory open traces may use in the server; beyond it, the least recently used are closed, and "
+        "Maximum memory of open traces in the server. Beyond it, the least recently used traces are closed and "
         "reopened from the cache when needed.",
     )
-    trace_bytes: int = _row(  # type: ignore[assignment]
+    trace_bytes: int = _setting(  # type: ignore[assignment]
         4 * 2**30,
         "TORCH_PROFILER_TRACE_BYTES",
-        "How much JSON one file may hold, uncompressed. Reading takes up to 2.5 times as much memory; a worker "
+        "Maximum uncompressed size of a trace file. Reading it takes up to 2.5 times as much memory; a worker "
         "process may use three times as much.",
     )
-    poll_seconds: float = _row(  # type: ignore[assignment]
+    poll_seconds: float = _setting(  # type: ignore[assignment]
         5.0,
         "TORCH_PROFILER_POLL_SECONDS",
-        "How often the log folder is listed for new runs.",
+        "Interval at which the log folder is searched for new runs.",
     )
-    small_file_bytes: int = _row(  # type: ignore[assignment]
+    small_file_bytes: int = _setting(  # type: ignore[assignment]
         16 * 2**20,
         "TORCH_PROFILER_SMALL_FILE_BYTES",
-        "Files whose JSON is estimated to be smaller are parsed in the server, without a worker process.",
+        "Files with a smaller estimated uncompressed size are parsed in the server, without a worker process.",
     )
-    devices: str = _row(  # type: ignore[assignment]
+    devices: str = _setting(  # type: ignore[assignment]
         "",
         "TORCH_PROFILER_DEVICES",
-        "TOML file with peak rates of devices, and formulas of the work of operators, beside those that are known "
-        "or in their place. It is read once, at the start.",
+        "TOML file with peak rates of devices and FLOP formulas of operators, which extend or replace the "
+        "built-in ones. It is read once, at the start.",
     )
-    log_level: str = _row(  # type: ignore[assignment]
+    log_level: str = _setting(  # type: ignore[assignment]
         "INFO", "TORCH_PROFILER_LOG_LEVEL", "Level of the log messages on stderr."
     )
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Settings:
-        """Defaults overridden by environment variables; UsageError names a value that cannot be read."""
+        """Return the defaults overridden by environment variables; raise UsageError for an invalid value."""
         values: dict[str, object] = {}
-        for row in fields(cls):
-            text = environ.get(row.metadata["variable"])
+        for setting in fields(cls):
+            text = environ.get(setting.metadata["variable"])
             if text is None:
                 continue
-            kind: type[str] | type[int] | type[float] = type(row.default)  # type: ignore[assignment]
+            kind: type[str] | type[int] | type[float] = type(setting.default)  # type: ignore[assignment]
             try:
-                values[row.name] = kind(text)
+                values[setting.name] = kind(text)
             except ValueError as error:
                 raise UsageError(
-                    f"{row.metadata['variable']}={text!r} is not a valid {kind.__name__}",
-                    hint=row.metadata["meaning"],
+                    f"{setting.metadata['variable']}={text!r} is not a valid {kind.__name__}",
+                    hint=setting.metadata["meaning"],
                 ) from error
         return cls(**values)  # type: ignore[arg-type]

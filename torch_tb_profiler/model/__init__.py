@@ -1,1 +1,1 @@
-"""The trace as typed columns, and the tables derived from it by pure functions."""
+"""A trace as typed columns, and the tables that pure functions derive from it."""

@@ -1,11 +1,11 @@
-"""What Lightning's profiler marks: hooks (`[pl][profile]`) and modules (`[pl][module]`).
+"""Hooks (`[pl][profile]`) and modules (`[pl][module]`) marked by Lightning's profiler.
 
     [pl][profile][Strategy]SingleDeviceStrategy.training_step      hook training_step of a Strategy
       [pl][module]torch.nn.modules.container.Sequential: net       module net
         [pl][module]torch.nn.modules.conv.Conv2d: net.0            module net.0, inside net
 
-The marks are annotations today and were operators once; the category does not matter, but the copies of them on
-a device's timeline are left out.
+The marks are annotations in new files and operators in old ones; both count. Their copies on a device's timeline
+are ignored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OWNER = re.compile(r"^\[(?P<owner>[^\]]*)\]\.?(?P<name>.*)$", re.DOTALL)
 
 
 def _marks(trace: Trace, prefix: str) -> Int32:
-    """int32[k]: rows of the host's slices whose name begins so."""
+    """Return the rows of the host slices whose name begins with `prefix`, int32[k]."""
     named = name_mask(trace.strings, lambda text: text.startswith(prefix))
     if not named.any():
         return np.empty(0, np.int32)
@@ -38,18 +38,21 @@ def _marks(trace: Trace, prefix: str) -> Int32:
 
 
 def has_lightning_marks(trace: Trace) -> bool:
-    """True if Lightning's profiler marked a hook or a module."""
+    """Return whether Lightning's profiler marked a hook or a module."""
     return len(_marks(trace, LIGHTNING_HOOK_PREFIX)) > 0 or len(_marks(trace, LIGHTNING_MODULE_PREFIX)) > 0
 
 
 @derived
 def lightning_modules(trace: Trace) -> Modules:
-    """Places by their dotted names; one without a recorded parent (a list is never called) goes to the next up."""
+    """Return modules as places by their dotted names.
+
+    A parent that isn't recorded (a list is never called) is skipped.
+    """
     places = ModulePlaces()
     rows = _marks(trace, LIGHTNING_MODULE_PREFIX)
-    texts = {int(code): _spelled(trace.strings[code]) for code in np.unique(trace.events.name[rows])}
+    texts = {int(code): _class_and_name(trace.strings[code]) for code in np.unique(trace.events.name[rows])}
     by_name: dict[str, int] = {}
-    # Shorter names first, so that a place is met after those around it.
+    # Shorter names come first, so that a place follows those around it.
     for kind, name in sorted(texts.values(), key=lambda text: (text[1].count("."), text[1])):
         by_name.setdefault(name, places.inside(_parent(name, by_name), name, kind))
     code = np.full(len(trace), NO_CODE, np.int32)
@@ -57,8 +60,8 @@ def lightning_modules(trace: Trace) -> Modules:
     return attribute_events(trace, build_call_tree(trace, rows), code, places)
 
 
-def _spelled(text: str) -> tuple[str, str]:
-    """(class, dotted name) of a module's mark."""
+def _class_and_name(text: str) -> tuple[str, str]:
+    """Return (class, dotted name) of a module's mark."""
     kind, colon, name = text.removeprefix(LIGHTNING_MODULE_PREFIX).partition(": ")
     return (kind, name) if colon else ("", kind)
 
@@ -73,9 +76,9 @@ def _parent(name: str, known: dict[str, int]) -> int:
 
 @derived
 def lightning_hooks(trace: Trace) -> Modules:
-    """Hooks as places: the path of hooks down to each, its owner as the class.
+    """Return hooks as places: the path of hooks down to each, with its owner as the class.
 
-    Backward work is that of the hook that waits for it, on whatever thread the engine runs.
+    Backward work belongs to the hook that waits for it, whatever thread it runs on.
     """
     places = ModulePlaces()
     forest = build_call_tree(trace, _marks(trace, LIGHTNING_HOOK_PREFIX))
@@ -86,9 +89,10 @@ def lightning_hooks(trace: Trace) -> Modules:
         match = _OWNER.match(text)
         owner, name = (match["owner"], match["name"]) if match else ("", text)
         code[row] = places.inside(int(code[above]) if above != NO_CODE else NO_CODE, name, owner)
-    own = innermost_enclosing(trace, forest)
-    hook_code = np.where((code < 0) & (own >= 0), code[own], code)
-    _follow_launches(trace, hook_code, code, innermost_enclosing(trace, forest, _threads(trace, forest.rows)))
+    within = innermost_enclosing(trace, forest)
+    hook_code = np.where((code < 0) & (within >= 0), code[within], code)
+    waiting = innermost_enclosing(trace, forest, _waiting_threads(trace, forest.rows))
+    _follow_launches(trace, hook_code, code, waiting)
     return Modules(
         names=tuple(places.names),
         classes=tuple(places.classes),
@@ -99,12 +103,12 @@ def lightning_hooks(trace: Trace) -> Modules:
         nesting=forest,
         code=hook_code,
         backward=np.zeros(len(trace), np.bool_),
-        within=own,
+        within=within,
     )
 
 
-def _threads(trace: Trace, hooks: Int32) -> Int32:
-    """int32[n]: the thread of every event, for those of the autograd engine the thread with the most hooks."""
+def _waiting_threads(trace: Trace, hooks: Int32) -> Int32:
+    """Return the thread of every event, int32[n]; for the autograd engine's, the thread with the most hooks."""
     thread: Int32 = trace.events.thread.copy()
     if len(hooks):
         engine = np.unique(thread[backward_tasks(trace).rows])
@@ -113,7 +117,7 @@ def _threads(trace: Trace, hooks: Int32) -> Int32:
 
 
 def _follow_launches(trace: Trace, hook_code: Int32, code: Int32, waiting: Int32) -> None:
-    """Device events belong to the hook that ran, or waited, when they were launched."""
+    """Set the hook of device events, in place, to the one that ran or waited when they were launched."""
     links = device_links(trace)
     source = np.where(links.launch >= 0, links.launch, links.operator)
     hook = np.where(source >= 0, waiting[source], NO_CODE)

@@ -1,14 +1,14 @@
-"""Which `nn.Module` each event belongs to.
+"""The `nn.Module` that each event belongs to.
 
     Net_0 --------------------------------|       module call: a Python frame "nn.Module: Net_0"
       Linear_0 -----------|                       a call inside it: the place Net_0 / Linear_0
         aten::linear ---|                         belongs to Linear_0
-          cudaLaunch |                            Linear_0, and so does the kernel that it launches
-    evaluate_function: AddmmBackward0 ----|       backward of Linear_0: there ran its forward operator
+          cudaLaunch |                            so does this, and the kernel that it launches
+    evaluate_function: AddmmBackward0 ----|       backward of Linear_0, where its forward operator ran
 
-A place in the model is the path of calls down to one instance (name and `Python module id`). An event belongs
-to the innermost module call, or backward task, that runs on its thread where it starts. Traces of scripted
-models have no such frames; their operators carry the path as text (`Module Hierarchy`).
+A place in the model is the path of calls down to one instance (name and `Python module id`). An event belongs to
+the innermost module call, or backward task, that runs on its thread when it starts. Traces of scripted models have
+no such frames; their operators have the path as text (`Module Hierarchy`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Trace, n
 
 HIERARCHY_KEY = "Module Hierarchy"
 
-# Frames of today's traces number the instances of a class: Linear_75.
+# New traces number the instances of a class: Linear_75.
 _INSTANCE = re.compile(r"_\d+$")
 
 # One step of a hierarchy: attribute(Class)::method. SELF is another method of the same module.
@@ -41,18 +41,18 @@ _STEP = re.compile(r"([^.()]+)\(([^()]*)\)::[^.]*")
 
 
 class Modules(msgspec.Struct, frozen=True):
-    """The m places of a model and what belongs to each; NO_CODE is none of them.
+    """The m places of a model and the events that belong to each; NO_CODE stands for no place.
 
-    names     of each place, without "nn.Module: "; of a `Module Hierarchy` "attribute (Class)"
+    names     name of each place, without "nn.Module: "; from a `Module Hierarchy`, "attribute (Class)"
     classes   class of each place
-    ids       `Python module id` of each place, ABSENT where the trace gives none
+    ids       `Python module id` of each place, ABSENT where not recorded
     parent    int32[m]  the place around it, NO_CODE for the outermost; always smaller than its own code
     calls     int32[k]  rows of the module calls, by thread and time; none in traces of scripted models
-    tasks     int32[j]  rows of the backward operators that belong to a place, likewise
-    nesting   calls and tasks, nested among themselves
-    code      int32[n]  the place that each event belongs to, device events by their launch; of a call, its own
-    backward  bool[n]   the event is part of the backward pass of its place
-    within    int32[n]  row of the innermost call or task around each event, NO_CODE if none
+    tasks     int32[j]  rows of the backward operators that belong to a place, in the same order
+    nesting   call tree of calls and tasks
+    code      int32[n]  the place that each event belongs to; a call to its own, device events to that of their
+    launch backward  bool[n]   whether the event is part of the backward pass of its place within    int32[n]  row
+    of the innermost call or task around each event, NO_CODE if none
     """
 
     names: tuple[str, ...]
@@ -67,7 +67,7 @@ class Modules(msgspec.Struct, frozen=True):
     within: Int32
 
     def path(self, code: int) -> tuple[str, ...]:
-        """Names from the outermost module down to this place."""
+        """Return the names from the outermost module down to this place."""
         names: list[str] = []
         while code != NO_CODE:
             names.append(self.names[code])
@@ -77,7 +77,7 @@ class Modules(msgspec.Struct, frozen=True):
 
 @derived
 def module_calls(trace: Trace) -> Int32:
-    """int32[k]: rows of the Python frames that are calls of modules, in file order."""
+    """Return the rows of the Python frames that are module calls, int32[k], in file order."""
     rows = rows_of_kind(trace, Kind.PYTHON)
     named = name_mask(trace.strings, lambda text: text.startswith(MODULE_PREFIX))
     numbered = trace.arg_int("Python module id") != ABSENT
@@ -86,14 +86,14 @@ def module_calls(trace: Trace) -> Int32:
 
 
 def has_modules(trace: Trace) -> bool:
-    """True if `modules` would find a place; known without attributing every event."""
+    """Return whether `modules` would find a place, without attributing every event."""
     _, hierarchies = trace.arg_codes(HIERARCHY_KEY)
     return len(module_calls(trace)) > 0 or any(_hierarchy_place(text, ModulePlaces()) >= 0 for text in hierarchies)
 
 
 @derived
 def modules(trace: Trace) -> Modules:
-    """The module of every event, forward and backward."""
+    """Return the module of every event, forward and backward."""
     places = ModulePlaces()
     forest = build_call_tree(trace, module_calls(trace))
     in_backward = innermost_enclosing(trace, build_call_tree(trace, backward_tasks(trace).rows)) >= 0
@@ -101,7 +101,7 @@ def modules(trace: Trace) -> Modules:
 
 
 class ModulePlaces:
-    """Numbers places as they are met: the one around a place before it."""
+    """A numbering of places; the place around another one has the smaller number."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -112,7 +112,7 @@ class ModulePlaces:
         self._first: dict[tuple[str, int], int] = {}
 
     def inside(self, parent: int, name: str, kind: str, number: int = int(ABSENT)) -> int:
-        """The place of an instance inside another place (NO_CODE: outermost)."""
+        """Return the place of an instance inside another place (NO_CODE: outermost)."""
         key = (parent, kind, name, number)
         if key not in self._codes:
             self._codes[key] = len(self.names)
@@ -124,25 +124,25 @@ class ModulePlaces:
         return self._codes[key]
 
     def anywhere(self, name: str, kind: str, number: int) -> int:
-        """The first place of an instance; an outermost one if it was not met before."""
-        known = self._first.get((name, number))
-        return self.inside(NO_CODE, name, kind, number) if known is None else known
+        """Return the first place of an instance; if there is none yet, a new outermost one."""
+        first = self._first.get((name, number))
+        return self.inside(NO_CODE, name, kind, number) if first is None else first
 
 
 def attribute_events(trace: Trace, forest: CallTree, code: Int32, places: ModulePlaces) -> Modules:
-    """All events to places, given the module calls (nested) and their places, int32[n]."""
+    """Attribute all events to places, given the tree of module calls and their places, int32[n]."""
     within = innermost_enclosing(trace, forest)
     plain = code < 0
     code = np.where(plain & (within >= 0), code[within], code)
     _read_hierarchy(trace, code, places)
     tasks = backward_tasks(trace)
     backward = np.zeros(len(trace), np.bool_)
-    left = tasks.forward >= 0
-    # Forward operators have their place now, so have the tasks that differentiate them, and then those of them.
-    while (resolved := left & (code[tasks.forward] >= 0)).any():
+    unresolved = tasks.forward >= 0
+    # A task has the place of its forward operator, which may lie in a task (second derivatives): hence a loop.
+    while (resolved := unresolved & (code[tasks.forward] >= 0)).any():
         rows = tasks.rows[resolved]
         code[rows], backward[rows], plain[rows] = code[tasks.forward[resolved]], True, False
-        left &= ~resolved
+        unresolved &= ~resolved
         forest = build_call_tree(trace, np.sort(np.concatenate([forest.rows, rows])))
         within = innermost_enclosing(trace, forest)
         inside = plain & (within >= 0)
@@ -164,10 +164,10 @@ def attribute_events(trace: Trace, forest: CallTree, code: Int32, places: Module
 
 
 def _call_places(trace: Trace, forest: CallTree, in_backward: Bool, places: ModulePlaces) -> Int32:
-    """int32[n]: the place of every module call.
+    """Return the place of every module call, int32[n].
 
-    Backward may call modules once more to compute activations again (checkpointing). Such a call has no caller
-    among the modules; it goes to the place of its instance in the forward pass.
+    The backward pass may call modules again to recompute activations (checkpointing). Such a call has no calling
+    module and belongs to the place of its instance in the forward pass.
     """
     code = np.full(len(trace), NO_CODE, np.int32)
     again = np.zeros(len(trace), np.bool_)
@@ -194,12 +194,12 @@ def _call_places(trace: Trace, forest: CallTree, in_backward: Bool, places: Modu
 
 
 def _read_hierarchy(trace: Trace, code: Int32, places: ModulePlaces) -> None:
-    """Give events without a module call around them the place that `Module Hierarchy` spells."""
+    """Set the place of events outside module calls, in place, from their `Module Hierarchy`."""
     texts, dictionary = trace.arg_codes(HIERARCHY_KEY)
     if not any(dictionary):
         return
     models = {kind for text in dictionary for attribute, kind in _STEP.findall(text) if attribute == "TOP"} - {""}
-    # An optimized graph has lost the name of its model.
+    # An optimized graph lacks the name of its model.
     model = next(iter(models)) if len(models) == 1 else ""
     of_text = np.array([_hierarchy_place(text, places, model) for text in dictionary] + [NO_CODE], np.int32)
     code[:] = np.where(code < 0, of_text[texts], code)
@@ -208,7 +208,7 @@ def _read_hierarchy(trace: Trace, code: Int32, places: ModulePlaces) -> None:
 
 
 def _hierarchy_place(text: str, places: ModulePlaces, model: str = "") -> int:
-    """The place that a text spells, NO_CODE for a plain function (`TOP()::defaults.`)."""
+    """Return the place that a hierarchy describes, NO_CODE for a plain function (`TOP()::defaults.`)."""
     steps = [step for step in _STEP.findall(text) if step[0] != "SELF"]
     place = NO_CODE
     for attribute, kind in steps if len(steps) > 1 or (steps and steps[0][1]) else ():
@@ -221,7 +221,7 @@ def _hierarchy_place(text: str, places: ModulePlaces, model: str = "") -> int:
 
 
 def _follow_launches(trace: Trace, code: Int32, backward: Bool) -> None:
-    """Device events belong to what launched them, else to their operator."""
+    """Set the place of device events, in place, to that of their launch, else of their operator."""
     links = device_links(trace)
     launch, operator = links.launch, links.operator
     placed = (launch >= 0) & (code[launch] >= 0)

@@ -1,11 +1,11 @@
-"""Operators: which host slices are operators, what time is their own, what device work is theirs.
+"""Operators: their total and self time on the host, and the device work that they launch.
 
     aten::linear ------------------------|   total 40; self 40 - 30 = 10
       aten::addmm ---------------------|     total 30; self 30 - 8 = 22
         cudaLaunchKernel ------|             launches gemm: device self of addmm, device total of both
 
-A nested duplicate is folded: an operator whose only nested operator has its own name counts as one call with
-what that one does and launches (as the autograd profiler's tables do).
+An operator whose only nested operator has the same name is merged with it into one call, as in the tables of the
+autograd profiler.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, na
 
 
 class Operators(msgspec.Struct, frozen=True):
-    """Calls of operators, nested duplicates folded. Columns of length k unless said otherwise; times in ns.
+    """Calls of operators, without nested duplicates. Columns have length k unless noted; times in ns.
 
     rows                     int32  rows of the calls, in file order
     host_total, host_self    int64  self = total - nested operators - runtime and driver calls; frames and
                                     annotations inside do not reduce it
     device_total, device_self  int64  durations of the device work launched inside; self: not in a nested operator
-    cores_total, cores_self  int64  the part of these that runs on Tensor Cores
-    tc_unknown_total, tc_unknown_self  int64  the part whose kernels do not tell
-    eligible                 bool   the operator, or one nested in it, could run on Tensor Cores, or did
+    cores_total, cores_self  int64  the share of these on Tensor Cores
+    tc_unknown_total, tc_unknown_self  int64  the share of kernels whose names don't show their use of Tensor Cores
+    eligible                 bool   whether the operator, or one nested in it, could run on Tensor Cores, or did
     parent                   int32  position of the operator around each, NO_CODE for none
     owner                    int32[n]  for every row of the trace: position in `rows` of the innermost operator
-                                    that is, or is around, the event; of device work the operator that launched
+                                    that is, or is around, the event; for device work, the operator that launched
                                     it; NO_CODE for none
     """
 
@@ -54,71 +54,71 @@ class Operators(msgspec.Struct, frozen=True):
 
 @derived
 def operators(trace: Trace) -> Operators:
-    """Every call of an operator with its times."""
+    """Return every call of an operator with its times."""
     tree, around = call_tree(trace), enclosing_operators(trace)
     nodes = tree.rows[event_kinds(trace)[tree.rows] == Kind.CPU_OP]
     nodes = nodes[np.argsort(tree.depth[nodes].astype(np.int32), kind="stable")]
-    node_owner = _folded(trace, nodes, around)
-    counted = nodes[(node_owner[nodes] == nodes) & operator_name_mask(trace)[trace.events.name[nodes]]]
-    rows = np.sort(counted)
+    node_owner = _merged_into(trace, nodes, around)
+    calls = nodes[(node_owner[nodes] == nodes) & operator_name_mask(trace)[trace.events.name[nodes]]]
+    rows = np.sort(calls)
     position = np.full(len(trace) + 1, NO_CODE, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)
     owner = _owners(trace, around, node_owner, position)
 
     length = event_ends(trace) - trace.events.start
     host_total = length[rows]
-    spent = np.zeros(len(rows) + 1, np.int64)
+    nested_time = np.zeros(len(rows) + 1, np.int64)
     children = nodes[node_owner[nodes] == nodes]
-    _add(spent, _outer(owner, around, children), length[children])
-    calls = _outermost_calls(trace, tree.parent)
-    _add(spent, owner[calls], length[calls])
+    _add(nested_time, _outer(owner, around, children), length[children])
+    api_calls = _outermost_calls(trace, tree.parent)
+    _add(nested_time, owner[api_calls], length[api_calls])
 
     work = device_links(trace).rows
     uses = uses_tensor_cores(trace)[work]
-    own, parents = owner[work], _outer(owner, around, rows)
-    selves = [
-        _sums(len(rows), own[which], length[work][which])
+    launched_by, parents = owner[work], _outer(owner, around, rows)
+    self_times = [
+        _sums(len(rows), launched_by[which], length[work][which])
         for which in (uses == uses, uses == TC_YES, uses == TC_UNKNOWN)
     ]
-    nested = _nested(parents, tree.depth[rows])
-    totals = [_with_nested(values, nested) for values in selves]
-    eligible = eligible_operators(trace)[rows] | (selves[1] > 0)
+    levels = _nesting_levels(parents, tree.depth[rows])
+    totals = [_sum_levels(values, levels) for values in self_times]
+    eligible = eligible_operators(trace)[rows] | (self_times[1] > 0)
     return Operators(
         rows=rows,
         host_total=host_total,
-        host_self=host_total - spent[:-1],
+        host_self=host_total - nested_time[:-1],
         device_total=totals[0],
-        device_self=selves[0],
+        device_self=self_times[0],
         cores_total=totals[1],
-        cores_self=selves[1],
+        cores_self=self_times[1],
         tc_unknown_total=totals[2],
-        tc_unknown_self=selves[2],
-        eligible=_with_nested(eligible.astype(np.int64), nested) > 0,
+        tc_unknown_self=self_times[2],
+        eligible=_sum_levels(eligible.astype(np.int64), levels) > 0,
         parent=parents,
         owner=owner,
     )
 
 
 def sum_with_nested(trace: Trace, values: Int64) -> Int64:
-    """int64[k]: each operator's value and those of all operators inside it; `values` in order of the operators."""
+    """Return the sum of `values` (one per operator) over each operator and those inside it, int64[k]."""
     calls = operators(trace)
-    return _with_nested(values, _nested(calls.parent, call_tree(trace).depth[calls.rows]))
+    return _sum_levels(values, _nesting_levels(calls.parent, call_tree(trace).depth[calls.rows]))
 
 
 def operator_name_mask(trace: Trace) -> Bool:
-    """bool[strings + 1]: names of operators; old traces have steps, loaders and wrappers in their category."""
+    """Return which names are of operators, bool[strings + 1]; old traces file training marks under them."""
     return ~name_mask(trace.strings, is_training_mark)
 
 
-def _folded(trace: Trace, nodes: Int32, around: Int32) -> Int32:
-    """int32[n + 1]: for each node the one it is folded into (itself usually); nodes ordered by depth."""
+def _merged_into(trace: Trace, nodes: Int32, around: Int32) -> Int32:
+    """Return the node that each node is merged into (usually itself), int32[n + 1]; nodes ordered by depth."""
     above, names = around[nodes], trace.events.name
     children = np.bincount(above[above >= 0], minlength=len(trace))
     duplicate = (above >= 0) & (names[above] == names[nodes]) & (children[above] == 1)
     owner = np.full(len(trace) + 1, NO_CODE, np.int32)
     owner[nodes] = nodes
     for row, outer in zip(nodes[duplicate].tolist(), above[duplicate].tolist(), strict=True):
-        owner[row] = owner[outer]  # outer ones come first, so chains resolve
+        owner[row] = owner[outer]  # outer nodes come first, so chains resolve
     return owner
 
 
@@ -132,14 +132,14 @@ def _owners(trace: Trace, around: Int32, node_owner: Int32, position: Int32) -> 
 
 
 def _outer(owner: Int32, around: Int32, rows: Int32) -> Int32:
-    """The operator around these nodes, by position."""
+    """Return the positions of the operators around these nodes."""
     above = around[rows]
     outer: Int32 = np.where(above >= 0, owner[above], NO_CODE).astype(np.int32)
     return outer
 
 
 def _outermost_calls(trace: Trace, parent: Int32) -> Int32:
-    """Runtime and driver calls that are not inside another."""
+    """Return the rows of runtime and driver calls that aren't inside another."""
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     above = parent[calls]
     inside = (above >= 0) & np.isin(event_kinds(trace)[above], (Kind.RUNTIME, Kind.DRIVER))
@@ -148,8 +148,8 @@ def _outermost_calls(trace: Trace, parent: Int32) -> Int32:
 
 
 def _add(sums: Int64, where: Int32, values: Int64) -> None:
-    known = where >= 0
-    np.add.at(sums, where[known], values[known])
+    valid = where >= 0
+    np.add.at(sums, where[valid], values[valid])
 
 
 def _sums(count: int, where: Int32, values: Int64) -> Int64:
@@ -158,25 +158,23 @@ def _sums(count: int, where: Int32, values: Int64) -> Int64:
     return sums
 
 
-_Nested = list[tuple[Int64, Int32]]
-"""Operators in others, deepest first: (positions, those of the operators around them), depth by depth."""
+_NestingLevels = list[tuple[Int64, Int32]]
+"""Nested operators by depth, deepest first: (their positions, those of the operators around them)."""
 
 
-def _nested(parents: Int32, depth: Int32) -> _Nested:
-    """`depth` of each operator."""
+def _nesting_levels(parents: Int32, depth: Int32) -> _NestingLevels:
     inside = np.flatnonzero(parents >= 0)
     level = depth[inside]
-    most = int(level.max(initial=0))
-    # numpy sorts sixteen bits by radix.
-    order = inside[np.argsort((most - level).astype(np.int16 if most < 2**15 else np.int32), kind="stable")]
+    deepest = int(level.max(initial=0))
+    # numpy sorts 16-bit integers by radix.
+    order = inside[np.argsort((deepest - level).astype(np.int16 if deepest < 2**15 else np.int32), kind="stable")]
     bounds = np.append(np.flatnonzero(np.diff(depth[order], prepend=-1)), len(order))
     parts = (order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True))
     return [(members, parents[members]) for members in parts]
 
 
-def _with_nested(values: Int64, nested: _Nested) -> Int64:
-    """Each operator's value and those of all operators inside it."""
+def _sum_levels(values: Int64, levels: _NestingLevels) -> Int64:
     totals: Int64 = values.copy()
-    for members, outer in nested:
+    for members, outer in levels:
         np.add.at(totals, outer, totals[members])
     return totals

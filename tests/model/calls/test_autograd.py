@@ -26,7 +26,7 @@ def flow(phase: str, tid: int, ts: float, category: str) -> dict[str, object]:
     return {"ph": phase, "cat": category, "name": category, "id": 3, "pid": 1, "tid": tid, "ts": ts}
 
 
-def test_by_flow_in_both_spellings() -> None:
+def test_flows_link_in_both_spellings() -> None:
     for category in ("fwdbwd", "forward_backward"):
         trace = draw(PICTURE, flow("s", 1, 0, category), flow("f", 2, 100, category))
         assert pairs(trace) == [("aten::linear", "AddmmBackward0")]
@@ -39,11 +39,11 @@ def test_a_flow_pairs_any_operator_of_the_trace() -> None:
     assert pairs(trace) == [("aten::addmm", "AddmmBackward0")]
 
 
-def test_a_flow_end_alone_is_no_pair() -> None:
+def test_a_flow_end_alone_links_nothing() -> None:
     assert pairs(draw(PICTURE.replace("Sequence number", "x"), flow("f", 2, 100, "fwdbwd"))) == []
 
 
-def test_by_sequence_number_where_there_are_no_flows() -> None:
+def test_sequence_numbers_link_where_there_are_no_flows() -> None:
     assert pairs(draw(PICTURE)) == [("aten::addmm", "AddmmBackward0")]
 
 
@@ -67,7 +67,7 @@ def tasks(trace: Trace) -> dict[int, str | None]:
     }
 
 
-def test_what_adds_a_gradient_follows_the_task_before_it_on_its_own_thread() -> None:
+def test_gradient_accumulation_belongs_to_the_task_before_it_on_its_thread() -> None:
     """Each device has a thread of the engine: what another one did before says nothing."""
     trace = draw(f"""
     host   cpu_op  aten::addmm                                    0  30  Sequence number=7

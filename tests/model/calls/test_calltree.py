@@ -1,13 +1,27 @@
+"""Call trees by time nesting, what encloses an event, and overlaps that don't nest."""
+
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import draw, read
+from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.model.calls import nesting
-from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
+from torch_tb_profiler.model.calls.calltree import (
+    call_tree,
+    count_unexplained_overlaps,
+    enclosing_operators,
+    running_slices,
+)
 from torch_tb_profiler.model.trace import Trace
+
+ENTER = "<built-in~method~_record_function_enter_new~of~object>"
+EXIT = "torch/autograd/profiler.py(932):~__exit__"
+FAST = "<built-in~method~__exit__~of~torch._C._profiler.RecordFunctionFast~object>"
 
 
 def parents(trace: Trace) -> dict[str, str | None]:
@@ -65,7 +79,7 @@ def test_same_start_or_end_the_longer_is_the_parent() -> None:
     assert parents(trace) == {"long": None, "short": "long", "tail": "long"}
 
 
-def test_an_event_of_no_length_is_the_child_of_what_contains_its_instant() -> None:
+def test_an_event_of_length_0_is_the_child_of_what_contains_its_instant() -> None:
     trace = draw(
         """
         host  cpu_op  a      0  10
@@ -92,7 +106,7 @@ def test_overlap_goes_to_a_side_lane_and_is_counted() -> None:
     assert tree.overlaps == 2
 
 
-def test_annotations_of_the_device_have_no_place_on_the_host() -> None:
+def test_device_annotations_are_not_in_the_host_tree() -> None:
     trace = draw(
         """
         host  cpu_op               a       0 50
@@ -102,7 +116,7 @@ def test_annotations_of_the_device_have_no_place_on_the_host() -> None:
     assert list(parents(trace)) == ["a"]
 
 
-def test_the_enclosing_operator_skips_what_is_no_operator() -> None:
+def test_the_enclosing_operator_skips_other_slices() -> None:
     trace = draw(
         """
         host  cpu_op           op     0 100
@@ -150,7 +164,7 @@ def naive(events: list[tuple[int, int, int]]) -> tuple[dict[int, int | None], di
     st.booleans(),
     st.sampled_from([0, 2, 6]),
 )
-def test_the_tree_is_the_definition(events: list[tuple[int, int, int]], absurd: bool, rounds: int) -> None:
+def test_the_tree_equals_its_definition(events: list[tuple[int, int, int]], absurd: bool, rounds: int) -> None:
     if absurd:  # times of which several threads' worth do not fit 64 bits
         events = [*events, (3, 2**52, 5)]
     trace = read(
@@ -165,3 +179,50 @@ def test_the_tree_is_the_definition(events: list[tuple[int, int, int]], absurd: 
     wanted_parent, wanted_lane = naive(events)
     assert {i: None if p < 0 else p for i, p in enumerate(tree.parent.tolist())} == wanted_parent
     assert dict(enumerate(tree.lane.tolist())) == wanted_lane
+
+
+@pytest.mark.parametrize("since_ns", [0, 2**61])
+def test_at_one_instant_slices_end_from_the_inside_out_before_others_begin(since_ns: int) -> None:
+    trace = draw("""
+    host  cpu_op  outer   0  30
+    host  cpu_op  inner   0  10
+    host  cpu_op  next   10  20
+    """)
+    later = replace(trace.events, start=trace.events.start + since_ns)
+    trace = replace(trace, events=later, _memo=Memo())
+    tree = call_tree(trace)
+    times, running = running_slices(trace, tree, tree.rows)
+    outer, inner, following, nothing = 0, 1, 2, -1
+    assert [time - since_ns for time in times.tolist()] == [0, 0, 10_000, 10_000, 30_000, 30_000]
+    assert running.tolist() == [nothing, outer, inner, outer, following, outer, nothing]
+
+
+@pytest.mark.parametrize("leaving", [EXIT, FAST])
+def test_profiler_functions_that_begin_and_end_an_annotation_are_no_overlap(leaving: str) -> None:
+    trace = draw(f"""
+        host python_function {ENTER} 0 10
+        host user_annotation ProfilerStep#2 5 100
+        host python_function {leaving} 100 10
+    """)
+    assert call_tree(trace).overlaps == 1 and count_unexplained_overlaps(trace) == 0
+
+
+def test_other_overlaps_are_counted() -> None:
+    trace = draw(f"""
+        host python_function {ENTER} 0 10
+        host user_annotation ProfilerStep#2 5 100
+        host cpu_op aten::mm 20 20
+        host cpu_op aten::add 30 20
+        host2 user_annotation other 5 100
+        host2 cpu_op aten::mul 0 10
+    """)
+    assert call_tree(trace).overlaps == 3 and count_unexplained_overlaps(trace) == 2
+
+
+def test_a_profiler_function_on_another_thread_explains_nothing() -> None:
+    trace = draw(f"""
+        host2 python_function {ENTER} 0 10
+        host cpu_op aten::mm 0 10
+        host user_annotation ProfilerStep#2 5 100
+    """)
+    assert count_unexplained_overlaps(trace) == 1

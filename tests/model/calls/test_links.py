@@ -15,7 +15,7 @@ def launched_by(trace: Trace) -> dict[str, tuple[str | None, str | None]]:
     }
 
 
-def test_by_correlation_and_nesting_whatever_the_external_id_means() -> None:
+def test_links_follow_correlation_and_nesting_whatever_the_external_id_means() -> None:
     for ids in ("External id=1", "External id=7", ""):  # the operator's id; the correlation; none
         trace = draw(
             f"""
@@ -28,7 +28,7 @@ def test_by_correlation_and_nesting_whatever_the_external_id_means() -> None:
         assert launched_by(trace) == {"gemm": ("launch", "aten::mm")}
 
 
-def test_driver_launches_link_as_well() -> None:
+def test_driver_launches_are_linked() -> None:
     trace = draw(
         """
         host  cpu_op       triton_op  0 50
@@ -52,7 +52,7 @@ def test_a_graph_launch_owns_all_its_kernels() -> None:
     assert set(launched_by(trace).values()) == {("cudaGraphLaunch", "graph")}
 
 
-def test_unlinked_work_is_kept_as_such() -> None:
+def test_work_without_a_launch_stays_unlinked() -> None:
     trace = draw(
         """
         host  cpu_op  op      0 50  External id=4
@@ -63,7 +63,7 @@ def test_unlinked_work_is_kept_as_such() -> None:
     assert launched_by(trace) == {"before": (None, None), "by_id": (None, "op")}
 
 
-def test_an_external_id_of_zero_is_no_id() -> None:
+def test_an_external_id_of_zero_is_ignored() -> None:
     """Profilers write 0 where they know none: the operator that has it by chance launched nothing."""
     trace = draw(
         """
@@ -74,7 +74,7 @@ def test_an_external_id_of_zero_is_no_id() -> None:
     assert launched_by(trace) == {"lost": (None, None)}
 
 
-def test_an_external_id_equal_to_the_correlation_says_nothing() -> None:
+def test_an_external_id_equal_to_the_correlation_is_ignored() -> None:
     """In the files of one generation it is the correlation once more, so that it hits some operator by chance."""
     trace = draw(
         """
@@ -85,7 +85,7 @@ def test_an_external_id_equal_to_the_correlation_says_nothing() -> None:
     assert launched_by(trace) == {"lost": (None, None)}
 
 
-def test_the_old_spelling_of_the_external_id_counts_where_the_new_one_is_missing() -> None:
+def test_the_old_spelling_of_the_external_id_is_a_fallback() -> None:
     trace = draw(
         """
         host  cpu_op  old    0 50  external id=4
@@ -97,7 +97,7 @@ def test_the_old_spelling_of_the_external_id_counts_where_the_new_one_is_missing
     assert launched_by(trace) == {"a": (None, "old"), "b": (None, "new")}
 
 
-def test_the_first_of_several_with_one_number_counts() -> None:
+def test_of_several_calls_with_one_correlation_the_first_is_the_launch() -> None:
     trace = draw(
         """
         host  cpu_op        early   0 20

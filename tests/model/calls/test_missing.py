@@ -62,7 +62,7 @@ def reason(trace: Trace, slug: str) -> str | None:
 
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("name", BLIND)
-def test_without_kernels_nothing_is_concluded_of_devices(name: str, format_: str, tmp_path: Path) -> None:
+def test_without_kernels_the_device_times_are_unknown(name: str, format_: str, tmp_path: Path) -> None:
     run, why = BLIND[name]
     trace = read_bytes(FORMATS[format_](run, tmp_path))
     overview = ask(trace, "overview")
@@ -93,7 +93,7 @@ def test_without_kernels_nothing_is_concluded_of_devices(name: str, format_: str
     assert compare(TracePair((trace,), (trace,)), 0.01).devices == ()
 
 
-def test_without_copies_a_device_waits_for_at_most_what_it_seems_to(tmp_path: Path) -> None:
+def test_without_copies_the_idle_time_is_an_upper_bound(tmp_path: Path) -> None:
     """The GPU copies for 100,003 ns of a step, before its first kernel; nothing else runs there."""
     whole, lacking = read_bytes(rocprof_json(RUN)), read_bytes(rocprof_json(replace(RUN, copies=[])))
     why = f"copies were made but not recorded; {COPIES}"
@@ -111,13 +111,13 @@ def test_without_copies_a_device_waits_for_at_most_what_it_seems_to(tmp_path: Pa
 
 
 @pytest.mark.parametrize("calls", [[], MARKERS])
-def test_kernels_alone_do_not_tell_that_nothing_was_copied(calls: list[object]) -> None:
+def test_with_kernels_alone_copies_are_unknown(calls: list[object]) -> None:
     trace = read_bytes(rocprof_json(Run(calls=[*calls], dispatches=RUN.dispatches)))  # type: ignore[list-item]
     why = f"no copies were recorded, nor calls that would show whether any were made; {COPIES}"
     assert words(ask(trace, "overview")["reasons"]["memcpy"]) == why
 
 
-def test_a_busy_device_without_its_copies_is_so_at_least() -> None:
+def test_without_copies_the_busy_time_is_a_lower_bound() -> None:
     trace = draw("""
     host  user_annotation  ProfilerStep#1    0  100
     host  cuda_runtime     cudaMemcpyAsync   0    0.5
@@ -128,7 +128,7 @@ def test_a_busy_device_without_its_copies_is_so_at_least() -> None:
     assert "The GPU is busy for at least 98% of the step" in words(ask(trace, "idle")["headline"])
 
 
-def test_what_nobody_asked_for_is_not_missing() -> None:
+def test_work_that_no_call_asked_for_is_not_missing() -> None:
     whole = read_bytes(rocprof_json(RUN))
     assert (missing_kernels_reason(whole), missing_copies_reason(whole)) == (None, None)
     copying = [call for call in RUN.calls if call.name != "hipLaunchKernel"]

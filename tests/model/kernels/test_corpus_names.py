@@ -65,7 +65,7 @@ def test_no_two_kernels_of_a_trace_share_a_short_name(corpus: Path) -> None:
         assert all(len(each) <= MAX_SHORT_NAME_LENGTH for each in short.values())
 
 
-def test_little_device_time_is_of_no_family(corpus: Path) -> None:
+def test_little_device_time_has_no_family(corpus: Path) -> None:
     whole: defaultdict[str, int] = defaultdict(int)
     other: defaultdict[str, int] = defaultdict(int)
     for name, trace in real_traces.whole_files(corpus):

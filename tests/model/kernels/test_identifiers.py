@@ -23,14 +23,14 @@ from torch_tb_profiler.model.kernels.identifiers import MAX_NAME_LENGTH, KernelI
         ("<lambda>", "<lambda>", ""),
     ],
 )
-def test_a_name_is_a_path_and_arguments(name: str, path: str, arguments: str) -> None:
+def test_names_are_split_into_path_and_arguments(name: str, path: str, arguments: str) -> None:
     assert parse_identifiers(name) == KernelIdentifiers(path, arguments)
 
 
 @pytest.mark.parametrize(
     "name", ["_Z", "_ZN", "_ZN99999short", "_ZN9999", "void ", "f<<<<", ">>>>(", "<" * 10_000]
 )
-def test_a_broken_name_is_still_read(name: str) -> None:
+def test_broken_names_are_parsed(name: str) -> None:
     assert isinstance(parse_identifiers(name).path, str)
 
 

@@ -49,11 +49,11 @@ LAMBDA = "(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda(f
         ("", ""),
     ],
 )
-def test_a_short_name_says_what_is_computed_on_what(name: str, short: str) -> None:
+def test_short_names_have_the_operation_and_type(name: str, short: str) -> None:
     assert short_name(name) == short
 
 
-def test_names_that_would_be_alike_get_what_only_they_spell() -> None:
+def test_similar_names_get_a_part_that_is_unique_to_them() -> None:
     tiles = [f"cutlass_80_tensorop_s1688gemm_128x128_{stage}_nn_align4" for stage in ("32x3", "32x5")]
     assert list(short_names(tiles).values()) == [
         "GEMM tf32 128x128 nn, CUTLASS sm80, align4, 32x3",

@@ -1,1 +1,1 @@
-"""Host calls: how they nest, which operators they are, what they launch."""
+"""Host calls: how they nest, what they launch, and which of them run the backward pass."""

@@ -1,17 +1,17 @@
-"""Which backward operator belongs to which forward operator.
+"""The backward pass: which backward operator belongs to which forward operator.
 
-Profilers draw a flow from one to the other (`fwdbwd`, in old files `forward_backward`). Where a file has none,
-the pair shares a `Sequence number`: the forward operator runs on the thread that the backward operator names
-as its `Fwd thread id`.
+A flow leads from the forward to the backward operator (`fwdbwd`, in old files `forward_backward`). In files
+without flows, both have the same `Sequence number`, and the backward operator has a `Fwd thread id`.
 
-Around the backward operator runs the engine's own (`evaluate_function`), which also sums gradients and runs hooks;
-what adds a gradient to its parameter (`AccumulateGrad`) follows the task that computed it:
+The backward operator runs inside one of the autograd engine (`evaluate_function`), which also sums gradients and
+runs hooks. The operator that adds a gradient to its parameter (`AccumulateGrad`) follows the task that computed
+it:
 
     evaluate_function: AddmmBackward0 ---------|  evaluate_function: AccumulateGrad --|
       AddmmBackward0 <- flow from aten::addmm                 same forward operator
 
-Files of 2020 and 2021 have neither the engine's operators nor links: there the names tell, `AddmmBackward`,
-`aten::cudnn_convolution_backward_weight`.
+Files of 2020 and 2021 have neither the engine's operators nor links. Backward operators are then found by name,
+such as `AddmmBackward` or `aten::cudnn_convolution_backward_weight`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BY_NAME = re.compile(r"\w*Backward\d*|\w+::\w*_backward(?:_\w+)?")
 
 
 class BackwardLinks(msgspec.Struct, frozen=True):
-    """Pairs of operators: rows of the forward and of the backward one, int32[k] each."""
+    """Pairs of operators: rows of the forward and the backward operators, int32[k] each."""
 
     forward: Int32
     backward: Int32
@@ -44,16 +44,16 @@ class BackwardLinks(msgspec.Struct, frozen=True):
 
 @derived
 def backward_links(trace: Trace) -> BackwardLinks:
-    """Forward and backward operators that belong together, by flow, else by sequence number."""
-    by_flow = _by_flow(trace)
-    return by_flow if len(by_flow.forward) else _by_sequence_number(trace)
+    """Return the pairs of forward and backward operators, by flows, else by sequence numbers."""
+    by_flow = _links_by_flow(trace)
+    return by_flow if len(by_flow.forward) else _links_by_sequence_number(trace)
 
 
 class BackwardTasks(msgspec.Struct, frozen=True):
-    """What the backward pass is made of, by thread and start.
+    """The tasks of the backward pass, by thread and start.
 
-    rows     int32[k]  the engine's operators; where there are none, the linked backward operators, and those
-                       that are called backward and lie in none of these
+    rows     int32[k]  the engine's operators, or else the linked backward operators; and operators outside these
+                       whose names say that they are backward
     forward  int32[k]  row of the forward operator that each differentiates, NO_CODE if not linked
     """
 
@@ -63,7 +63,7 @@ class BackwardTasks(msgspec.Struct, frozen=True):
 
 @derived
 def backward_tasks(trace: Trace) -> BackwardTasks:
-    """Every task of the backward pass and the forward operator that it belongs to."""
+    """Return every task of the backward pass with the forward operator that it differentiates."""
     links = backward_links(trace)
     names = trace.events.name
     operators = rows_of_kind(trace, Kind.CPU_OP)
@@ -79,23 +79,23 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     tasks = np.unique(np.concatenate([engine, linked, accumulate]))
     rows = np.concatenate([tasks, _outermost_by_name(trace, operators, tasks)])
     rows = rows[np.lexsort((trace.events.start[rows], trace.events.thread[rows]))]
-    sums = np.isin(rows, accumulate)
-    before = np.maximum.accumulate(np.where(sums, -1, np.arange(len(rows))))
-    follows = sums & (before >= 0) & (trace.events.thread[rows[before]] == trace.events.thread[rows])
+    accumulates = np.isin(rows, accumulate)
+    before = np.maximum.accumulate(np.where(accumulates, -1, np.arange(len(rows))))
+    follows = accumulates & (before >= 0) & (trace.events.thread[rows[before]] == trace.events.thread[rows])
     return BackwardTasks(rows, np.where(follows, forward[rows[before]], forward[rows]).astype(np.int32))
 
 
 def _outermost_by_name(trace: Trace, operators: Int32, tasks: Int32) -> Int32:
-    """Operators that are called backward and neither are nor lie in a task, nor in another one called so."""
-    called = name_mask(trace.strings, lambda text: _BY_NAME.fullmatch(text) is not None)
-    named = operators[called[trace.events.name[operators]]]
+    """Return the outermost operators that are backward by name and neither are nor lie in one of `tasks`."""
+    is_backward_name = name_mask(trace.strings, lambda text: _BY_NAME.fullmatch(text) is not None)
+    named = operators[is_backward_name[trace.events.name[operators]]]
     named = named[~np.isin(named, tasks)]
     around = enclosing_operators(trace)[named]
     return named[_engine_around(trace, around, np.concatenate([tasks, named])) < 0]
 
 
 def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
-    """int32[k]: the innermost engine operator that is, or is around, each of these operators; NO_CODE if none."""
+    """Return the innermost engine operator that is, or is around, each operator, int32[k]; NO_CODE if none."""
     is_engine = np.zeros(len(trace), np.bool_)
     is_engine[engine] = True
     around = enclosing_operators(trace)
@@ -105,7 +105,7 @@ def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
     return surrounding
 
 
-def _by_flow(trace: Trace) -> BackwardLinks:
+def _links_by_flow(trace: Trace) -> BackwardLinks:
     events = trace.events
     codes = [code for code, text in enumerate(trace.strings) if text in BACKWARD_FLOWS]
     flow = np.isin(events.category, np.array(codes, np.int32)) & (events.start != ABSENT) & (events.id != ABSENT)
@@ -115,16 +115,16 @@ def _by_flow(trace: Trace) -> BackwardLinks:
     )
     order = np.argsort(events.id[begins], kind="stable")
     begins = begins[order]
-    at = np.searchsorted(events.id[begins], events.id[finishes])
-    paired = at < len(begins)
-    paired[paired] = events.id[begins[at[paired]]] == events.id[finishes[paired]]
-    forward, backward = np.split(_operators_at(trace, np.append(begins[at[paired]], finishes[paired])), 2)
+    position = np.searchsorted(events.id[begins], events.id[finishes])
+    paired = position < len(begins)
+    paired[paired] = events.id[begins[position[paired]]] == events.id[finishes[paired]]
+    forward, backward = np.split(_operators_at(trace, np.append(begins[position[paired]], finishes[paired])), 2)
     both = (forward >= 0) & (backward >= 0)
     return BackwardLinks(forward[both], backward[both])
 
 
 def _operators_at(trace: Trace, flows: Int64) -> Int32:
-    """The operators that begin where flow events stand, on their threads; the innermost if several do."""
+    """Return the innermost operator that begins at each flow event on its thread, int32[k]; NO_CODE if none."""
     operators = rows_of_kind(trace, Kind.CPU_OP)
     count = len(operators)
     if count == 0:
@@ -133,25 +133,25 @@ def _operators_at(trace: Trace, flows: Int64) -> Int32:
     start, thread = trace.events.start[rows], trace.events.thread[rows]
     finish = np.append(event_ends(trace)[operators], start[count:])
     begin, end = place_on_one_axis(start, finish, thread)
-    # Longer first: of those that begin together, the last is the innermost.
+    # In nesting order, the last of those that begin together is the innermost.
     order = nesting_order(begin[:count], end[:count])
     begins, wanted = begin[order], begin[count:]
-    at = np.searchsorted(begins, wanted, "right") - 1
-    same = (at >= 0) & (begins[at] == wanted)
-    return np.where(same, operators[order[at]], NO_CODE).astype(np.int32)
+    position = np.searchsorted(begins, wanted, "right") - 1
+    same = (position >= 0) & (begins[position] == wanted)
+    return np.where(same, operators[order[position]], NO_CODE).astype(np.int32)
 
 
-def _by_sequence_number(trace: Trace) -> BackwardLinks:
+def _links_by_sequence_number(trace: Trace) -> BackwardLinks:
     sequence = trace.arg_int("Sequence number")
-    origin = trace.arg_int("Fwd thread id")
+    forward_thread = trace.arg_int("Fwd thread id")
     operators = rows_of_kind(trace, Kind.CPU_OP)
     operators = operators[(sequence[operators] != ABSENT) & (sequence[operators] >= 0)]
-    is_backward = (origin[operators] != ABSENT) & (origin[operators] != 0)
+    is_backward = (forward_thread[operators] != ABSENT) & (forward_thread[operators] != 0)
     forward, backward = operators[~is_backward], operators[is_backward]
-    # The last forward operator with a number is the innermost: the one that autograd recorded.
+    # The last forward operator with a number is the innermost, which is the one that autograd recorded.
     order = np.argsort(sequence[forward], kind="stable")
     forward = forward[order]
-    at = np.searchsorted(sequence[forward], sequence[backward], "right") - 1
-    paired = at >= 0
-    paired[paired] = sequence[forward[at[paired]]] == sequence[backward[paired]]
-    return BackwardLinks(forward[at[paired]].astype(np.int32), backward[paired].astype(np.int32))
+    position = np.searchsorted(sequence[forward], sequence[backward], "right") - 1
+    paired = position >= 0
+    paired[paired] = sequence[forward[position[paired]]] == sequence[backward[paired]]
+    return BackwardLinks(forward[position[paired]].astype(np.int32), backward[paired].astype(np.int32))

@@ -93,7 +93,7 @@ VERDICTS = {"YES": TC_YES, "NO": TC_NO, "UNKNOWN": TC_UNKNOWN}
 @pytest.mark.parametrize(
     ("answer", "vendor", "kernel"), [line.split(None, 2) for line in NAMES.strip().splitlines()]
 )
-def test_the_name_of_a_kernel_tells(vendor: str, kernel: str, answer: str) -> None:
+def test_the_verdict_follows_from_the_name_of_a_kernel(vendor: str, kernel: str, answer: str) -> None:
     assert tensor_core_verdict(kernel, vendor)[0] == VERDICTS[answer]
 
 
@@ -103,5 +103,5 @@ def test_a_trace_has_the_verdicts_of_its_names() -> None:
     assert uses("ROCm", "Cijk_Ailk_Bljk_HHS_BH_MT64x64x32_MI16x16x16x1_SN") == TC_YES
 
 
-def test_copies_use_none() -> None:
+def test_copies_use_no_tensor_cores() -> None:
     assert uses("CUDA", "Memcpy~s16816", "gpu_memcpy") == TC_NO

@@ -1,4 +1,4 @@
-"""What metadata says of processes and threads."""
+"""Names and order of processes and threads."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tests.support.traces import draw
 from torch_tb_profiler.model.thread_names import process_and_thread_names
 
 
-def metadata(what: str, **args: Any) -> dict[str, Any]:
-    return {"ph": "M", "name": what, "pid": 1, "tid": 1, "ts": 0, "args": args}
+def metadata(name: str, **args: Any) -> dict[str, Any]:
+    return {"ph": "M", "name": name, "pid": 1, "tid": 1, "ts": 0, "args": args}
 
 
-def test_a_sort_index_is_that_of_the_thread_or_process_it_is_given_for() -> None:
-    found = process_and_thread_names(
+def test_sort_indices_belong_to_their_thread_or_process() -> None:
+    names = process_and_thread_names(
         draw(
             "host cpu_op a 0 1",
             metadata("process_sort_index", sort_index=4),
@@ -21,11 +21,11 @@ def test_a_sort_index_is_that_of_the_thread_or_process_it_is_given_for() -> None
             metadata("process_labels", sort_index=9),
         )
     )
-    assert (found.process_order, found.thread_order) == ({1: 4}, {0: 7})
+    assert (names.process_order, names.thread_order) == ({1: 4}, {0: 7})
 
 
 def test_without_an_index_there_is_no_order() -> None:
-    found = process_and_thread_names(
+    names = process_and_thread_names(
         draw("host cpu_op a 0 1", metadata("thread_sort_index"), metadata("process_sort_index"))
     )
-    assert (found.process_order, found.thread_order) == ({}, {})
+    assert (names.process_order, names.thread_order) == ({}, {})

@@ -1,0 +1,27 @@
+"""Our median equals numpy's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from torch_tb_profiler.base.arrays import median
+
+
+@pytest.mark.parametrize("count", range(1, 12))
+def test_the_median_is_that_of_numpy(count: int) -> None:
+    numbers = np.random.default_rng(count).integers(-(2**62), 2**62, count)
+    for values in (numbers, numbers / 3, np.sort(numbers)[::-1]):
+        assert median(values) == np.median(values)
+    assert median(numbers.tolist()) == np.median(numbers)
+
+
+def test_the_median_of_nothing_is_nan() -> None:
+    assert math.isnan(median([]))
+
+
+def test_the_input_is_not_reordered() -> None:
+    values = np.array([3, 1, 2])
+    assert median(values) == 2 and values.tolist() == [3, 1, 2]

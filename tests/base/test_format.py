@@ -1,0 +1,84 @@
+"""Numbers, durations, sizes, and names as people read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.base.format import (
+    format_bytes,
+    format_duration,
+    format_number,
+    format_ratio,
+    natural_sort_key,
+    parse_duration,
+    replace_unprintable,
+    shorten_middle,
+)
+
+# The table that the page follows too: fe/src/base/format.test.ts.
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "numbers.json").read_text(encoding="utf-8"))
+FORMATS: dict[str, Callable[[Any], str]] = {
+    "number": format_number,
+    "duration": format_duration,
+    "bytes": format_bytes,
+    "ratio": format_ratio,
+    "count": "{:,}".format,
+}
+
+
+@pytest.mark.parametrize("row", GOLDEN, ids=lambda row: f"{row['kind']} {row['value']}")
+def test_numbers_are_written_as_the_page_writes_them(row: dict[str, Any]) -> None:
+    assert FORMATS[row["kind"]](row["value"]) == row["text"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_nan_and_infinity_are_shown_as_unknown(value: float) -> None:
+    assert (format_number(value), format_ratio(value)) == ("–", "–")
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"), [("1.5ms", 1_500_000), (" 20 us", 20_000), ("-3ns", -3), ("2s", 2 * 10**9), ("7µs", 7000)]
+)
+def test_durations_are_parsed_with_their_unit(text: str, ns: int) -> None:
+    assert parse_duration(text) == ns
+
+
+@pytest.mark.parametrize("text", ["", "5", "ms", "1.2.3s", "1h", "1e3s", "-s"])
+def test_invalid_durations_raise_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="not a valid duration"):
+        parse_duration(text)
+
+
+def test_a_long_name_loses_its_middle() -> None:
+    assert shorten_middle("abcdefghij", 10) == "abcdefghij"
+    assert shorten_middle("abcdefghijk", 10) == "abcde…hijk"
+    assert shorten_middle("abcdef", 1) == "…"
+
+
+def test_unprintable_characters_become_spaces() -> None:
+    assert replace_unprintable("a\x1b[2J\nb\u202ec é") == "a [2J b c é"
+
+
+def test_numbers_in_names_sort_by_value() -> None:
+    names = ["rank", "rank2", "rank9", "rank10", "rank10_b", "rank010_c", "worker"]
+    assert sorted(set(names), key=natural_sort_key) == names
+
+
+def test_long_numbers_sort_and_superscripts_are_text() -> None:
+    assert natural_sort_key("a" + "1" * 40) < natural_sort_key("a" + "1" * 39 + "2")
+    assert natural_sort_key("m²") == [(-1, "m²")]
+
+
+@given(st.lists(st.text(max_size=20), unique=True))
+def test_distinct_names_have_distinct_keys(names: list[str]) -> None:
+    keys = [natural_sort_key(name) for name in sorted(names, key=natural_sort_key)]
+    assert all(first < second for first, second in pairwise(keys))
