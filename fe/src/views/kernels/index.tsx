@@ -17,7 +17,7 @@ import { Detail } from './Detail';
 import { Engines } from './Engines';
 import { MemoryOperations } from './MemoryOperations';
 import { nounOf, onCores, rowKey, whole } from './select';
-import { NameCell } from '../_shared/rows/NameCell';
+import { NameCell } from './NameCell';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { speedColumns } from '../_shared/speed';
 import splitCss from '../../widgets/table/Split.module.css';

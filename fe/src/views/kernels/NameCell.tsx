@@ -1,6 +1,6 @@
-import { CopyButton } from '../../../widgets/inputs/CopyButton';
-import { Button } from '../../../widgets/inputs/Button';
-import { Icon } from '../../../widgets/Icon';
+import { CopyButton } from '../../widgets/inputs/CopyButton';
+import { Button } from '../../widgets/inputs/Button';
+import { Icon } from '../../widgets/Icon';
 import css from './NameCell.module.css';
 
 interface Props {
