@@ -78,7 +78,7 @@ def test_a_file_replaced_while_it_is_read_is_never_half_old_half_new(tmp_path: P
             os.replace(new, file)
             swapped.append(progress)
 
-    with pytest.raises(StorageError, match="changed while it was read"):
+    with pytest.raises(StorageError, match="changed while it was being read"):
         jobs.load_file(jobs.LoadRequest(str(log), entry.path, entry.size, listed, 0), cache, replace_once)
     assert swapped
     assert cache.load_trace(entry_key(listed)) is None
