@@ -91,4 +91,4 @@ def test_shares_refer_to_a_step_or_the_trace(steps: int, recorded: bool, base: s
 
 
 def test_times_refer_to_a_step_or_the_trace() -> None:
-    assert (per_step(True), per_step(False)) == ("per step", "in the trace")
+    assert (per_step(True), per_step(False)) == ("per step", "in the recording")

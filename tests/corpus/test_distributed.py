@@ -126,7 +126,7 @@ def test_the_rank_that_sits_in_an_annotation_is_named_in_words(job: Load) -> Non
     shares = {row.rank: row.exposed_ns / row.duration_ns for row in payload.averages if row.rank is not None}
     assert all(0.8 < shares[rank] < 0.95 for rank in (0, 1, 3)) and shares[2] < 0.05
     text = sentences(payload)
-    assert text.startswith("Rank 2 keeps the others waiting")
+    assert text.startswith("Rank 2 is a straggler")
     assert "Ranks 0, 1 and 3 spend 84.7% of each step in exposed communication" in text
     assert "most of it in nccl:all_to_all" in text
     assert "rank 2's host spends 1.00 s per step in # running sparse arch" in text
@@ -158,9 +158,12 @@ def test_a_file_cut_off_loses_only_its_own_times(job: Load, corpus: Path) -> Non
 def test_the_verdict_of_two_ranks_that_share_their_parameters(job: Load) -> None:
     """Rank 1 costs more than 2% of a step, but three steps cannot tell that from chance."""
     payload = view(job("gen_fsdp_dev"))
-    assert (payload.verdict.kind, plain(payload.verdict.text)) == ("balanced", "No rank stands out.")
+    assert (payload.verdict.kind, plain(payload.verdict.text)) == (
+        "balanced",
+        "The ranks are balanced; no straggler.",
+    )
     assert plain(payload.explanation).startswith(
-        "Rank 1 costs the other 1.64 ms per step, which 3 steps cannot tell from chance."
+        "Rank 1 costs the other rank 1.64 ms per step, but 3 steps aren't enough to rule out chance."
     )
 
 

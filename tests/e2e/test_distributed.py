@@ -28,7 +28,7 @@ def in_address(name: str) -> re.Pattern[str]:
 @pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark"), (2500, "light")])
 def test_the_late_rank_is_named_with_what_it_did(open_page: Open, width: int, theme: str) -> None:
     _, frame = open_page(width=width, theme=theme, **JOB)
-    expect(frame.locator("h1")).to_contain_text("Rank 4 keeps the others waiting")
+    expect(frame.locator("h1")).to_contain_text("Rank 4 is a straggler")
     expect(frame.locator("[data-part=answer]")).to_contain_text(CULPRIT)
     expect(frame.locator("[data-part=straggler-row][aria-current]")).to_contain_text("rank 4")
     expect(frame.locator("[data-part=while-row]").first).to_contain_text(CULPRIT)
@@ -136,7 +136,7 @@ def test_ranks_lie_on_one_timeline_with_their_collectives_joined(open_page: Open
     page.mouse.move(box["x"] + box["width"] * 0.5, place["y"] + place["height"] / 2)
     expect(frame.locator("[data-part=event-details] h2, [data-part=event-tip]").first).to_be_visible()
     frame.get_by_role("button", name="The job").click()
-    expect(frame.locator("h1")).to_contain_text("Rank 4 keeps the others waiting")
+    expect(frame.locator("h1")).to_contain_text("Rank 4 is a straggler")
 
 
 def test_ranks_on_one_timeline_have_the_tools_of_one(open_page: Open) -> None:
@@ -195,7 +195,7 @@ def test_of_a_large_job_the_late_rank_is_seen_on_the_map_and_beside_the_others(
     open_page: Open, width: int, theme: str
 ) -> None:
     _, frame = open_page(width=width, theme=theme, **LARGE)
-    expect(frame.locator("h1")).to_contain_text("Rank 101 keeps the others waiting")
+    expect(frame.locator("h1")).to_contain_text("Rank 101 is a straggler")
     expect(frame.get_by_role("figure", name="Late by rank and step")).to_be_visible()
     expect(frame.locator("[data-part=spread]")).to_have_count(5)
     expect(frame.locator("[data-part=found-rank]")).to_contain_text("Costs the others")
@@ -278,7 +278,7 @@ def test_ten_thousand_ranks_open_as_eight_do(new_page: NewPage, ten_thousand: st
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(f"{ten_thousand}/#pytorch_profiler&p.pytorch_profiler.view=distributed")
     frame = page.frame_locator("iframe")
-    expect(frame.locator("h1")).to_contain_text("Rank 5 keeps the others waiting")
+    expect(frame.locator("h1")).to_contain_text("Rank 5 is a straggler")
     expect(frame.get_by_role("figure", name="Late by rank and step")).to_be_visible()
     expect(frame.locator("[data-part=marked-column]")).to_be_visible()
     expect(frame.locator("[data-part=spread]")).to_have_count(5)
@@ -313,7 +313,7 @@ def test_no_interaction_with_ten_thousand_ranks_asks_for_or_draws_more_than_is_i
         count: int = frame.locator("html").evaluate("e => e.querySelectorAll('*').length")
         return count
 
-    expect(frame.locator("h1")).to_contain_text("Rank 5 keeps the others waiting")
+    expect(frame.locator("h1")).to_contain_text("Rank 5 is a straggler")
     expect(frame.locator("[data-part=found-rank]")).to_be_visible()
     expect(names).to_contain_text(re.compile(r"\d"))
     expect(tables.locator("[role=row]").nth(1)).to_be_visible()

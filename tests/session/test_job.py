@@ -74,7 +74,7 @@ def test_a_thousand_ranks_are_answered_from_the_cache(tmp_path: Path, monkeypatc
             ask(session, f"distributed/{part}", **page) for part in ("ranks", "steps", "operations", "groups")
         ]
         shown = ask(session, "distributed/map")
-    assert plain_text(payload["headline"]).startswith("Rank 5 keeps the others waiting")
+    assert plain_text(payload["headline"]).startswith("Rank 5 is a straggler")
     assert payload["rank_count"] == payload["read_count"] == 1000 and len(payload["stragglers"]) == 100
     assert [table["total"] for table in tables] == [1000, 3000, 2000, 133]
     assert len(shown["columns"]) == 256 and sum(column["ranks"] for column in shown["columns"]) == 1000

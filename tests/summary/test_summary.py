@@ -68,7 +68,7 @@ def test_of_a_hundred_ranks_it_is_the_job(tmp_path: Path) -> None:
     found, job = run.summary(), run.distributed().data
     assert (found.workers, found.read) == (ranks, ranks)
     assert found.communication is not None and found.devices is not None and found.step is not None
-    assert found.headline[0].startswith(f"Rank {late} keeps the others waiting")
+    assert found.headline[0].startswith(f"Rank {late} is a straggler")
     assert found.bound_worker == f"rank{late}" == found.communication.late_worker
     assert found.communication.late_cost_ns == job.verdict.cost_ns == pytest.approx(5e6, rel=0.02)
     assert found.devices.devices == ranks and found.devices.least_worker == f"rank{late}"

@@ -28,7 +28,7 @@ def test_every_sentence_is_the_one_that_was_read(corpus: Path) -> None:
 
 ELSEWHERE = {
     r"^overview recommendations\.text ": "what a rule measures; *Show it* opens the rows",
-    r"^overview explanation .* tokens went through": "the time of iterations is in Roofline",
+    r"^overview explanation .* The model processes": "the time of iterations is in Roofline",
     r"^memory (?:devices\.)?headline .* holds ": "who holds the peak is what `memory/live` answers at its instant",
     r"^memory (?:devices\.)?headline .* from before the trace": "what `memory/live` has outside of the trace",
     r"^critical_path explanation .* Halving all kernels": "the curve at half the kernels, a part of its own",

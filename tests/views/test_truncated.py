@@ -36,8 +36,8 @@ def headline(content: bytes, slug: str) -> str:
 
 @pytest.mark.parametrize("slug", ["overview", "trace", "idle", "critical_path", "roofline"])
 def test_a_cut_off_file_gets_no_verdict(slug: str) -> None:
-    assert headline(WHOLE[:-25], slug).startswith("The file is cut off")
-    assert not headline(WHOLE, slug).startswith("The file is cut off")
+    assert headline(WHOLE[:-25], slug).startswith("The file is truncated")
+    assert not headline(WHOLE, slug).startswith("The file is truncated")
 
 
 def test_a_window_of_a_cut_off_file_names_what_is_left_and_no_share() -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 from torch_tb_profiler.api.opened import Opened
 from torch_tb_profiler.api.result import Result
 from torch_tb_profiler.view import View
-from torch_tb_profiler.views._shared.instances import Instances
+from torch_tb_profiler.views._shared.call_payloads import CallDistribution
 from torch_tb_profiler.views._shared.module_parts import ModuleFlame, ModuleInstances
 from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathPayload,
@@ -110,7 +110,7 @@ class _Operators:
         kernel: str = "",
         family: str = "",
         time: Literal["host", "device"] = "host",
-    ) -> Result[Instances]:
+    ) -> Result[CallDistribution]:
         """Durations."""
 
 class _Kernels:
@@ -139,7 +139,7 @@ class _Kernels:
         stream: int | None = None,
         operator: str = "",
         family: str = "",
-    ) -> Result[Instances]:
+    ) -> Result[CallDistribution]:
         """Durations."""
 
 class _Trace:

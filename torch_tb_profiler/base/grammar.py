@@ -3,7 +3,7 @@
 f"{plural(count, 'copy')} {agree(count, 'is', 'are')} pageable"      1 copy is pageable; 1,200 copies are pageable
 f"{with_article('NPU')} with {with_article('user annotation')}"      an NPU with a user annotation
 f"idle for 68% of {share_base(steps, recorded)}"                     of an average step, of the step, of the trace
-f"costs 41 ms {per_step(recorded)}"                                  per step, in the trace
+f"costs 41 ms {per_step(recorded)}"                                  per step, in the recording
 """
 
 from __future__ import annotations
@@ -68,5 +68,5 @@ def share_base(steps: int, recorded: bool) -> str:
 
 
 def per_step(recorded: bool) -> str:
-    """Return what times refer to: "per step", or "in the trace" where no steps are recorded."""
-    return "per step" if recorded else "in the trace"
+    """Return what times refer to: "per step", or "in the recording" where no steps are recorded."""
+    return "per step" if recorded else "in the recording"

@@ -13,23 +13,25 @@ from torch_tb_profiler.analyses.modules.calls import call_tree_index, find_longe
 from torch_tb_profiler.analyses.modules.times import call_order, class_times, module_times
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.calltree import call_tree
+from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.modules import has_modules, modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import NoParams, Page, Tab, TraceView
-from torch_tb_profiler.views._shared.module_parts import parts
-from torch_tb_profiler.views._shared.module_rows import (
+from torch_tb_profiler.views._shared.module_parts import module_views
+from torch_tb_profiler.views._shared.modules import (
     ModuleClass,
     ModuleRow,
     UnplacedWork,
-    class_rows,
-    module_rows,
-    reasons,
-    unplaced,
+    build_class_rows,
+    build_module_rows,
+    build_unplaced_work,
+    missing_reasons,
+    modules_details,
+    modules_headline,
 )
-from torch_tb_profiler.views._shared.module_words import modules_details, modules_headline
-from torch_tb_profiler.views._shared.text import Text, reason_texts
+from torch_tb_profiler.views._shared.text import Text, device_noun, reason_texts
 
 
 class ModulesPayload(msgspec.Struct, frozen=True):
@@ -110,20 +112,21 @@ def build(trace: Trace, _: NoParams) -> ModulesPayload:
     """Build the module tree of one trace."""
     model = modules(trace)
     times, order = module_times(trace, model), call_order(trace, model)
-    classes = class_rows(trace, model, class_times(model, times, order))
-    outside, unlinked = unplaced(times.outside), unplaced(times.unlinked)
+    classes = build_class_rows(trace, model, class_times(model, times, order))
+    outside, unlinked = build_unplaced_work(times.outside), build_unplaced_work(times.unlinked)
     has_device, has_backward = times.device_time > 0, len(model.tasks) > 0
+    device = device_noun(device_kind(trace)) if has_device else None
     return ModulesPayload(
-        headline=modules_headline("modules", classes, has_device),
-        details=modules_details(classes, has_backward, times.device_time, outside, unlinked),
-        rows=module_rows(trace, model, times, order),
+        headline=modules_headline("modules", classes, device),
+        details=modules_details(classes, has_backward, device, times.device_time, outside, unlinked),
+        rows=build_module_rows(trace, model, times, order),
         classes=classes,
         device_ns=times.device_time,
         outside=outside,
         unlinked=unlinked,
         has_device=has_device,
         has_backward=has_backward,
-        reasons=reason_texts(reasons(trace, model, times)),
+        reasons=reason_texts(missing_reasons(trace, model, times)),
     )
 
 
@@ -202,7 +205,7 @@ TAB = Tab(
     ),
     unavailable,
     (
-        *parts("modules", modules),
+        *module_views("modules", modules),
         TraceView("modules/calls", "Call tree", CallTreeParams, CallTreeLevel, build_calls),
     ),
 )

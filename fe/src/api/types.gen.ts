@@ -855,7 +855,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['Instances'];
+              payload: components['schemas']['CallDistribution'];
             };
           };
         };
@@ -1010,7 +1010,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['Instances'];
+              payload: components['schemas']['CallDistribution'];
             };
           };
         };
@@ -5775,7 +5775,7 @@ export interface components {
     };
     /**
      * TensorCoreTime
-     * @description All kernel time: on Tensor (matrix) cores, off them, and of kernels whose names do not tell.
+     * @description Kernel time on Tensor (matrix) cores, off them, and of kernels whose names don't say.
      */
     TensorCoreTime: {
       used_ns: number;
@@ -5848,10 +5848,11 @@ export interface components {
     };
     /**
      * CommunicationParts
-     * @description What the communication of the average step that nothing hides is spent on; mean ns.
+     * @description What the exposed communication of an average step is spent on, mean ns; the three sum to all of it.
      *
-     *     transfer_ns  data moves; waiting_ns: waiting for other ranks, at least; uncompared_ns: the rest, of operations
-     *                  that no other rank recorded alike. They sum to the communication
+     *     transfer_ns    data moves
+     *     waiting_ns     the rank waits for other ranks, at least
+     *     uncompared_ns  the rest: collectives that no other rank recorded alike
      */
     CommunicationParts: {
       transfer_ns: number;
@@ -6012,29 +6013,29 @@ export interface components {
       device_ns: number;
     };
     /**
-     * Instances
-     * @description Durations in ns: a histogram, its median and 95th percentile, what lies far out, the longest, the first.
+     * CallDistribution
+     * @description How the durations of one row's calls are distributed, in ns.
      *
      *     edges     of the bins, one more than `counts`; outliers lie in the last bin
      *     outliers  more than three interquartile ranges above the third quartile, longest first, at most 20
-     *     far_out   how many there are of these
+     *     far_out   number of all such calls
      */
-    Instances: {
+    CallDistribution: {
       calls: number;
       edges: number[];
       counts: number[];
       median_ns: number | null;
       p95_ns: number | null;
-      outliers: components['schemas']['Instance'][];
+      outliers: components['schemas']['CallInstance'][];
       far_out: number;
-      longest: components['schemas']['Instance'][];
-      first: components['schemas']['Instance'] | null;
+      longest: components['schemas']['CallInstance'][];
+      first: components['schemas']['CallInstance'] | null;
     };
     /**
-     * Instance
+     * CallInstance
      * @description One call; `event` is its row in the trace, which leads to the timeline.
      */
-    Instance: {
+    CallInstance: {
       event: number;
       start_ns: number | null;
       duration_ns: number;
@@ -7461,7 +7462,7 @@ export interface components {
     };
     /**
      * ModuleFlame
-     * @description Frames, each after the one around it; `total_ns` is the sum of the outermost.
+     * @description The flame graph: frames, each after the one around it. `total_ns` is the sum of the outermost.
      */
     ModuleFlame: {
       time: string;
@@ -7492,7 +7493,7 @@ export interface components {
     };
     /**
      * ModuleInstances
-     * @description Calls of one place; `path`: names from the outermost module down to it.
+     * @description One page of the calls of a module; `path` has the names from the outermost module down to it.
      */
     ModuleInstances: {
       path: string[];
@@ -7501,7 +7502,7 @@ export interface components {
     };
     /**
      * ModuleCall
-     * @description One call of a module; `recomputed` if backward made it, to compute activations again.
+     * @description One call of a module; `recomputed` if backward called it to recompute activations.
      */
     ModuleCall: {
       event: number;

@@ -18,8 +18,7 @@ from torch_tb_profiler.analyses.distributed.matching import MATCH_METHODS, match
 from torch_tb_profiler.analyses.distributed.totals import group_totals
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.model.trace import NO_CODE
-from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import compare_members
+from torch_tb_profiler.views._shared.job.members import compare_members, judge_members
 from torch_tb_profiler.views.distributed.problems import problems
 
 RANKS = 160

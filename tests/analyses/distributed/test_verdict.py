@@ -16,8 +16,7 @@ from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, straggl
 from torch_tb_profiler.analyses.distributed.stragglers import RankTime, StragglerActivity
 from torch_tb_profiler.analyses.distributed.verdict import _longest_working
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import compare_members
+from torch_tb_profiler.views._shared.job.members import compare_members, judge_members
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ def test_work_goes_on_after_the_host_has_launched_it() -> None:
 def test_the_overview_and_the_roofline_say_it() -> None:
     trace = draw(SERVING)
     said = (
-        "133 tokens went through the model in 1 ms: 133,000 tokens/s (128 of prompts, 5 to generate, by the names "
+        "The model processes 133,000 tokens/s: 133 tokens in 1 ms (128 of prompts, 5 generated, by the names "
         "of 2 iterations)."
     )
     assert said in plain(overview(trace, NoParams()).explanation).replace("1.00 ms", "1 ms")

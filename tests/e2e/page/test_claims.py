@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 def test_of_a_file_that_is_cut_off_no_verdict_is_given(open_page: Open) -> None:
     _, frame = open_page(run="b_damaged", worker="rank1")
-    expect(frame.locator("h1")).to_contain_text("The file is cut off")
+    expect(frame.locator("h1")).to_contain_text("The file is truncated")
     expect(frame.locator("h1")).not_to_contain_text("waits")
     expect(frame.locator("[data-part=advice]")).to_contain_text("Nothing is advised: the file is cut off")
 
@@ -150,7 +150,7 @@ def test_before_most_ranks_are_read_no_verdict_is_final(open_page: Open) -> None
     frame.get_by_role("button", name="Distributed", exact=True).click()
     expect(frame.locator("h1")).to_contain_text("Of the 4 ranks read so far, none stands out.")
     page.unroute(address)
-    expect(frame.locator("h1")).to_contain_text("Rank 4 keeps the others waiting")
+    expect(frame.locator("h1")).to_contain_text("Rank 4 is a straggler")
 
 
 def test_a_span_is_compared_with_the_one_before_and_a_run_with_the_one_most_alike(open_page: Open) -> None:

@@ -40,7 +40,7 @@ def test_a_row_of_a_kernel_is_one_click_from_its_slice(open_page: Open) -> None:
 
 def test_of_160_ranks_the_late_one_and_its_cause_are_seen_without_a_click(open_page: Open) -> None:
     _, frame = open_page(view="distributed", run="u_ranks")
-    expect(frame.locator("h1").filter(has_text="Rank 101 keeps the others waiting")).to_be_in_viewport()
+    expect(frame.locator("h1").filter(has_text="Rank 101 is a straggler")).to_be_in_viewport()
     expect(frame.locator("[data-part=answer]").get_by_role("button", name=CULPRIT)).to_be_in_viewport()
 
 

@@ -49,7 +49,7 @@ def test_groups_that_are_not_recorded_correct_no_clock() -> None:
     assert {rank.clock.method for rank in payload.ranks if rank.clock} == {"reference", "base_time"}
     assert {row.last for row in payload.stragglers} == {0}  # nothing is known of the error of their clocks
     assert payload.verdict.kind == "unknown"
-    assert plain(payload.headline).startswith("Which ranks communicate with each other is not recorded")
+    assert plain(payload.headline).startswith("The traces don't record which ranks communicate")
     assert "ranks" in payload.reasons
 
 

@@ -35,7 +35,7 @@ DELAYS = {
     "host": (Delay("host", 0, us=5000), "in prepare_batch"),
     "data_loading": (Delay("loading", 0, us=5000), "in enumerate(DataLoader)"),
     "more_work": (Delay("work", 0, us=5000), "in extra_expert"),
-    "slower_device": (Delay("device", 0, factor=1.3), "× as long, a slower device"),
+    "slower_device": (Delay("device", 0, factor=1.3), "has a slower device: the same kernels take"),
 }
 
 
@@ -63,7 +63,7 @@ def test_the_late_rank_its_cause_and_its_cost(job: str, cause: str) -> None:
     assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
     assert evidence in sentences(payload)
     if cause == "slower_device":
-        ratio = float(sentences(payload).partition("takes ")[2].partition(" ×")[0])
+        ratio = float(sentences(payload).partition("kernels take ")[2].partition(" ×")[0])
         assert ratio == pytest.approx(1.3, abs=0.02)
     others = [row for row in payload.stragglers if row.rank != JOBS[job][1]]
     assert max(row.cost_ns for row in others) < 50 * simulation.cost_us()
@@ -102,8 +102,8 @@ def test_a_python_frame_is_the_cause_and_the_operator_in_it_is_said() -> None:
     payload = view(simulation)
     assert (payload.verdict.rank, payload.verdict.cause) == (5, "host")
     assert sentences(payload).endswith(
-        "Meanwhile rank 5's host spends 6.00 ms per step in prepare_batch (train.py:42); the median rank's spends "
-        "less. By operator, most of the difference is aten::sort."
+        "Before it arrives, rank 5's host spends 6.00 ms per step in prepare_batch (train.py:42); the median "
+        "rank's spends less. By operator, most of the difference is aten::sort."
     )
     evidence = f"distributed?table=collectives&collective={payload.meanwhile[0].latest}"
     assert Phrase("prepare_batch (train.py:42)", evidence) in payload.explanation
@@ -157,7 +157,7 @@ def test_two_ranks_late_at_once_cost_together_what_neither_costs_alone() -> None
     delays = [Delay("host", 2, us=5000), Delay("host", 9, us=5000)]
     simulation = Simulation(ddp(16), delays=delays, jitter=0.02)
     payload = view(simulation)
-    assert sentences(payload).startswith("Ranks 2 and 9 keep the others waiting, ")
+    assert sentences(payload).startswith("Ranks 2 and 9 are stragglers: ")
     assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
 
 
@@ -167,7 +167,7 @@ def test_the_ranks_of_a_slow_host_are_one() -> None:
     simulation = Simulation(ddp(8), delays=delays, jitter=0.01, per_host=4)
     payload = view(simulation)
     assert (payload.verdict.host, payload.verdict.cause) == ("node1", "slower_device")
-    assert sentences(payload).startswith("Ranks 4, 5, 6 and 7 of node1 keep the others waiting, ")
+    assert sentences(payload).startswith("Ranks 4, 5, 6 and 7 of node1 are stragglers: ")
     assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
 
 
@@ -199,7 +199,7 @@ def test_a_late_rank_without_a_trace_is_said_not_to_be_here() -> None:
     here = [0, 1, 2, 3, 4, 6, 7]
     payload = build(simulation.run().members(only=here), NoParams())
     assert (payload.verdict.kind, payload.verdict.rank) == ("unknown", None)
-    assert plain(payload.headline).startswith("The late rank is not here: all ranks that are wait for one")
+    assert plain(payload.headline).startswith("The straggler's trace is missing: all ranks found here wait for it")
     least = float(plain(payload.headline).partition("at least ")[2].partition(" ms")[0])
     assert least == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
 
@@ -216,8 +216,8 @@ def test_with_two_of_many_ranks_nobody_is_named_for_the_whole_job() -> None:
     payload = build(simulation.run().members(only=[0, 1]), NoParams())
     assert (payload.verdict.kind, payload.verdict.rank) == ("unknown", None)
     assert sentences(payload).startswith(
-        "Only 2 of 128 ranks are here: which rank keeps the job waiting cannot be told. "
-        "Of those that are here, rank 1 costs the others most: "
+        "Only 2 of 128 ranks were found, too few to name a straggler. "
+        "Of the ranks that were found, rank 1 costs the others most: "
     )
 
 

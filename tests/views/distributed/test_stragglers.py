@@ -25,7 +25,7 @@ def test_the_planted_straggler_is_named(ranks: int, program: tuple[Op, ...]) -> 
     culprit = ranks // 2
     payload = view(Job(ranks, program, straggler=culprit))
     assert (payload.verdict.kind, payload.verdict.rank) == ("straggler", culprit)
-    assert f"Rank {culprit} keeps" in sentences(payload)
+    assert f"Rank {culprit} is a straggler" in sentences(payload)
     assert f"host spends 5.00 ms per step in {CULPRIT}; the " in sentences(payload)
     assert payload.verdict.cause == "host"
     if program[0].name != "send":  # a pipeline's first stages work in the meantime

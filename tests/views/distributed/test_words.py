@@ -16,9 +16,8 @@ from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.view import Member, Members, NoParams
-from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names
-from torch_tb_profiler.views._shared.names import worker_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, plain
+from torch_tb_profiler.views._shared.job.wording import RANKS_TABLE, rank_names
+from torch_tb_profiler.views._shared.text import Phrase, Text, plain, worker_name
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import Distributed
 
@@ -42,8 +41,8 @@ def test_the_headline_names_the_straggler_with_its_cost_and_opens_both() -> None
     payload = view(Job(4, ddp(4), straggler=2))
     row = payload.stragglers[0]
     assert plain(payload.headline) == (
-        f"Rank 2 keeps the others waiting: it arrives last in {row.last} of {row.collectives} collectives, "
-        f"which costs {format_duration(row.cost_ns)} per step."
+        f"Rank 2 is a straggler: it arrives last at {row.last} of {row.collectives} collectives "
+        f"and costs every other rank {format_duration(row.cost_ns)} per step."
     )
     assert (payload.verdict.text, payload.verdict.cost_ns) == (payload.headline, row.cost_ns)
     assert links(payload.headline) == {
@@ -53,7 +52,7 @@ def test_the_headline_names_the_straggler_with_its_cost_and_opens_both() -> None
 
 
 def test_with_one_other_rank_it_is_the_other() -> None:
-    assert plain(view(Job(2, ddp(2), straggler=1)).headline).startswith("Rank 1 keeps the other waiting")
+    assert plain(view(Job(2, ddp(2), straggler=1)).headline).startswith("Rank 1 is a straggler")
 
 
 def test_where_no_step_is_recorded_the_cost_is_that_of_the_recording() -> None:
@@ -70,7 +69,7 @@ def test_where_no_step_is_recorded_the_cost_is_that_of_the_recording() -> None:
 
 def test_ranks_alike_do_not_stand_out_and_the_largest_delay_is_named() -> None:
     payload = view(Job(8, ddp(8)))
-    assert plain(payload.headline) == "No rank stands out."
+    assert plain(payload.headline) == "The ranks are balanced; no straggler."
     row = payload.stragglers[0]
     assert plain(payload.explanation).startswith(
         f"Rank {row.rank} costs the others most: {format_duration(row.cost_ns)} per step, less than 2% of a step."
@@ -78,7 +77,7 @@ def test_ranks_alike_do_not_stand_out_and_the_largest_delay_is_named() -> None:
     two = view(Job(2, ddp(2)))
     cost = format_duration(two.stragglers[0].cost_ns)
     assert plain(two.explanation).startswith(
-        f"Rank {two.stragglers[0].rank} costs the other {cost} per step, less than 2% of a step."
+        f"Rank {two.stragglers[0].rank} costs the other rank {cost} per step, less than 2% of a step."
     )
 
 
@@ -87,15 +86,15 @@ def test_without_any_delay_none_is_attributed() -> None:
     payload = view(Job(2, ddp(2, 1), steps=1, joins_late_us={1: 8_000.0}, jitter_us=0.0))
     assert payload.stragglers[0].delay_ns == 0
     assert payload.stragglers[0].cost_ns == 0
-    assert plain(payload.headline) == "No rank stands out."
-    assert plain(payload.explanation).startswith("No delay is attributed to any of them.")
+    assert plain(payload.headline) == "The ranks are balanced; no straggler."
+    assert plain(payload.explanation).startswith("No delay is attributed to any rank.")
 
 
 def test_arrivals_within_the_error_of_the_clocks_are_attributed_to_nobody() -> None:
     """Both ranks arrive at the same time."""
     payload = view(Job(2, ddp(2, 1), jitter_us=0.0))
     assert [(row.last, row.collectives) for row in payload.stragglers] == [(0, 0), (0, 0)]
-    assert plain(payload.headline) == "No rank stands out."
+    assert plain(payload.headline) == "The ranks are balanced; no straggler."
     assert payload.reasons["late_rank"]
 
 
@@ -104,7 +103,9 @@ def test_arrivals_within_the_error_of_the_clocks_are_attributed_to_nobody() -> N
 
 def test_a_rank_alone_is_named() -> None:
     payload = of(Job(4, ddp(4)).members(only=[1]))
-    assert plain(payload.headline) == "Only rank 1 is here: without the other ranks, waiting cannot be attributed."
+    assert (
+        plain(payload.headline) == "Only rank 1 was found. Add the other ranks' traces to see who waits for whom."
+    )
     assert links(payload.headline) == {"rank 1": "trace?worker=host0_1001"}
     assert payload.explanation == ()
 
@@ -119,14 +120,14 @@ def test_while_ranks_are_read_nothing_is_claimed() -> None:
         assert plain(payload.headline) == "Reading the ranks."
         assert plain(payload.explanation) == "Waiting can be attributed once two of them are read."
     compared = of([*others[:2], lose(others[2], "loading")])
-    assert plain(compared.headline) == "Of the 2 ranks read so far, none stands out."
+    assert plain(compared.headline) == "Of the 2 ranks read so far, none is a straggler."
 
 
 def test_while_ranks_are_read_a_late_rank_is_late_among_those_read() -> None:
     members = Job(4, ddp(4), straggler=2).members()
     whole, partly = of(members), of([*members[:3], lose(members[3], "loading")])
-    assert plain(whole.headline).startswith("Rank 2 keeps the others waiting: ")
-    assert plain(partly.headline).startswith("Of the 3 ranks read so far, rank 2 keeps the others waiting: ")
+    assert plain(whole.headline).startswith("Rank 2 is a straggler: ")
+    assert plain(partly.headline).startswith("Of the 3 ranks read so far, rank 2 is a straggler: ")
     assert links(partly.headline)["rank 2"] == "trace?worker=host0_1002"
 
 
@@ -152,7 +153,7 @@ def test_without_any_rank_there_is_none_to_compare() -> None:
 def test_messages_without_sender_and_receiver_cannot_be_attributed() -> None:
     payload = view(Job(4, pipeline(4), metadata=False, straggler=2))
     assert plain(payload.headline) == (
-        "No collective could be compared between the ranks, so waiting cannot be attributed."
+        "No collective could be matched between the ranks, so waiting can't be attributed."
     )
 
 
@@ -173,7 +174,7 @@ def test_a_group_without_listed_ranks_shares_ends_that_agree() -> None:
     payload = of(members)
     assert [rank.clock.method for rank in payload.ranks if rank.clock] == ["reference", *2 * ["collective_ends"]]
     assert payload.verdict.rank == 1
-    assert plain(payload.headline).endswith("which costs 5.00 ms per step.")
+    assert plain(payload.headline).endswith(" and costs every other rank 5.00 ms per step.")
 
 
 # ---- explanation ----------------------------------------------------------------------------------------
@@ -209,7 +210,7 @@ def test_the_cause_opens_the_collective_where_the_rank_was_latest(ranks: int) ->
     payload = view(Job(ranks, ddp(ranks), straggler=1))
     other = "the other rank" if ranks == 2 else "the median rank"
     assert plain(payload.explanation).endswith(
-        f"Meanwhile rank 1's host spends 5.00 ms per step in {CULPRIT}; {other}'s spends less."
+        f"Before it arrives, rank 1's host spends 5.00 ms per step in {CULPRIT}; {other}'s spends less."
     )
     latest = payload.meanwhile[0].latest
     assert links(payload.explanation)[CULPRIT] == f"distributed?table=collectives&collective={latest}"
@@ -220,7 +221,7 @@ def test_without_a_name_the_category_is_the_cause() -> None:
     payload = view(Job(4, ddp(4), straggler=1, slow_kernel=True))
     assert "device spends" in plain(payload.explanation)
     hidden = without_names(Job(4, ddp(4), straggler=1, slow_kernel=True))
-    assert "Meanwhile rank 1 spends" in plain(hidden.explanation)
+    assert "Before it arrives, rank 1 spends" in plain(hidden.explanation)
     assert "in kernels; the median rank spends" in plain(hidden.explanation)
 
 

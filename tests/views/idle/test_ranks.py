@@ -107,7 +107,7 @@ def test_two_late_ranks_share_the_waiting_by_who_comes_last() -> None:
 
 def test_what_cannot_be_known_is_null_with_its_reason() -> None:
     job = Simulation(ddp(8), delays=[LATE], jitter=0.02).run()
-    assert "Only rank 0 is here" in plain(reason(answer(job, 0, only=[0])))
+    assert "Only rank 0 was found" in plain(reason(answer(job, 0, only=[0])))
     stream = build(job.trace(0), ALL).streams[0].stream
     assert "of one stream" in plain(reason(answer(job, 0, IdleParams(stream=stream))))
     own = build(job.trace(0), ALL)
@@ -121,7 +121,7 @@ def test_while_other_ranks_are_read_or_are_too_many_the_file_speaks_alone(monkey
     own = build(job.trace(0), ALL)
     members = Members([first, *(dataclasses.replace(each, state="loading", result=None) for each in others)])
     assert beside(own, first.worker, members, ALL) == own
-    monkeypatch.setattr(ranks, "MOST_RANKS", 3)
+    monkeypatch.setattr(ranks, "MAX_RANKS_READ", 3)
     payload = beside(own, first.worker, members, ALL)
     assert payload == replace(own, beside=payload.beside)
-    assert "3 of the 4 ranks are not read" in plain(payload.beside)
+    assert "3 of the 4 ranks weren't read" in plain(payload.beside)

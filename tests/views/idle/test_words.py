@@ -33,7 +33,7 @@ def waiting(meanwhile: str, busy: float = 25) -> str:
         ("host cpu_op enumerate(DataLoader)#_It.__next__ 25 73", "data loading"),
         ("host cpu_op aten::mm 25 73", "operators on the host"),
         ("host cuda_runtime cudaMalloc 25 73", "the allocator"),
-        ("", "host code that is not recorded"),
+        ("", "unrecorded host code"),
     ],
 )
 def test_the_headline_names_the_cause_with_most_of_the_wait(meanwhile: str, cause: str) -> None:
@@ -126,7 +126,7 @@ def test_one_step_has_no_time_per_step() -> None:
 
 def test_a_device_that_has_nothing_left_to_do_has_not_caught_up() -> None:
     headline, explanation = said(waiting("") + "host cpu_op aten::mm 126 800")
-    assert headline.endswith("for nothing: no work follows.")
+    assert headline.endswith("for no further work.")
     assert "caught up" not in explanation
 
 

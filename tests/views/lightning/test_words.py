@@ -30,6 +30,6 @@ def test_hooks_that_took_no_time() -> None:
 
 def test_without_hooks_the_headline_is_about_the_modules() -> None:
     payload = build(draw("host user_annotation [pl][module]torch.nn.ReLU:~act 0 10"), NoParams())
-    assert plain(payload.headline) == "ReLU takes 100% of the host time of all modules."
+    assert plain(payload.headline) == "ReLU is the top module: 100% of the host time of all modules."
     assert payload.headline[0].link == "lightning?place=0"
     assert payload.details == ()

@@ -9,7 +9,7 @@ from tests.support.traces import draw
 from tests.support.views import ask
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.modules import modules
-from torch_tb_profiler.views._shared.module_rows import MAX_DEPTH
+from torch_tb_profiler.views._shared.modules import MAX_DEPTH
 from torch_tb_profiler.views.modules import unavailable
 
 

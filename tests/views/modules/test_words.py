@@ -5,8 +5,7 @@ import pytest
 from tests.support.recordings import TRAINING
 from tests.support.traces import draw
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views._shared.module_rows import ModuleClass, UnplacedWork
-from torch_tb_profiler.views._shared.module_words import modules_details, modules_headline
+from torch_tb_profiler.views._shared.modules import ModuleClass, UnplacedWork, modules_details, modules_headline
 from torch_tb_profiler.views._shared.text import Text, plain
 from torch_tb_profiler.views.modules import ModulesPayload, build
 
@@ -38,11 +37,11 @@ def module_class(name: str, **given: int) -> ModuleClass:
 
 def test_the_class_with_the_most_device_time_and_where_the_rest_is() -> None:
     payload = payload_of(TRAINING)
-    assert plain(payload.headline) == "Linear takes 94% of the device time of all modules."
+    assert plain(payload.headline) == "Linear is the top module: 94% of the GPU time of all modules."
     assert links(payload.headline) == {"Linear": "modules?place=1"}
     assert plain(payload.details) == (
-        "Forward 57.0 µs, backward 60.0 µs. Of all device time, 2.5% was launched outside of any module and "
-        "1.6% is not linked to a launch."
+        "Forward takes 57.0 µs, backward 60.0 µs. 2.5% of GPU time was launched outside any module and "
+        "1.6% of GPU time has no recorded launch."
     )
 
 
@@ -52,7 +51,7 @@ def test_without_a_device_it_is_about_the_host() -> None:
     host  python_function  nn.Module:~Linear_0 10   80
     host  cpu_op           aten::addmm         20   40
     """)
-    assert plain(payload.headline) == "Linear takes 80% of the host time of all modules."
+    assert plain(payload.headline) == "Linear is the top module: 80% of the host time of all modules."
     assert payload.details == ()
 
 
@@ -61,31 +60,31 @@ def test_several_modules_of_a_class_lead_to_the_table_by_class() -> None:
         module_class("Net", host_exclusive_ns=10),
         module_class("torch.nn.Linear", modules=1200, host_exclusive_ns=20, backward_host_self_ns=10, place=7),
     ]
-    said = modules_headline("lightning", rows, has_device=False)
-    assert plain(said) == "The 1,200 Linear modules take 75% of the host time of all modules."
+    said = modules_headline("lightning", rows, None)
+    assert plain(said) == "The 1,200 Linear modules make up 75% of the host time of all modules."
     assert links(said) == {"1,200 Linear modules": "lightning?group_by=class&place=7"}
 
 
 @pytest.mark.parametrize(
-    ("has_device", "said"),
-    [(True, "No device work was launched inside a module."), (False, "No time was recorded in modules.")],
+    ("device", "said"),
+    [("NPU", "No NPU work was launched inside a module."), (None, "No time was recorded in modules.")],
 )
-def test_modules_without_time(has_device: bool, said: str) -> None:
-    assert plain(modules_headline("modules", [module_class("Net")], has_device)) == said
-    assert plain(modules_headline("modules", [], has_device)) == said
+def test_modules_without_time(device: str | None, said: str) -> None:
+    assert plain(modules_headline("modules", [module_class("Net")], device)) == said
+    assert plain(modules_headline("modules", [], device)) == said
 
 
 def test_host_time_does_not_count_where_there_is_a_device() -> None:
     rows = [module_class("Host", host_exclusive_ns=90), module_class("Device", device_self_ns=1)]
-    assert plain(modules_headline("modules", rows, has_device=True)).startswith("Device takes 100%")
+    assert plain(modules_headline("modules", rows, "GPU")).startswith("Device is the top module: 100%")
 
 
 @pytest.mark.parametrize(
     ("device_ns", "outside", "unlinked", "said"),
     [
-        (0, 0, 0, "Forward 3.00 µs, backward 4.00 µs."),
-        (100, 0, 0, "Forward 1.00 µs, backward 2.00 µs. All device work was launched in modules."),
-        (100, 0, 5, "Forward 1.00 µs, backward 2.00 µs. Of all device time, 5% is not linked to a launch."),
+        (0, 0, 0, "Forward takes 3.00 µs, backward 4.00 µs."),
+        (100, 0, 0, "Forward takes 1.00 µs, backward 2.00 µs. All GPU work was launched in modules."),
+        (100, 0, 5, "Forward takes 1.00 µs, backward 2.00 µs. 5% of GPU time has no recorded launch."),
     ],
 )
 def test_forward_and_backward_are_those_of_the_device_if_there_is_one(
@@ -100,9 +99,9 @@ def test_forward_and_backward_are_those_of_the_device_if_there_is_one(
             backward_host_self_ns=4000,
         )
     ]
-    details = modules_details(rows, True, device_ns, UnplacedWork(1, outside), UnplacedWork(1, unlinked))
+    details = modules_details(rows, True, "GPU", device_ns, UnplacedWork(1, outside), UnplacedWork(1, unlinked))
     assert plain(details) == said
 
 
 def test_without_backward_there_is_no_split() -> None:
-    assert modules_details([module_class("Net", host_exclusive_ns=5)], False, 0, NOTHING, NOTHING) == ()
+    assert modules_details([module_class("Net", host_exclusive_ns=5)], False, None, 0, NOTHING, NOTHING) == ()

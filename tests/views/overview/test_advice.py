@@ -94,8 +94,8 @@ WAITING = "\n".join(
 def test_a_wait_under_a_frame_is_its_headline_and_its_advice() -> None:
     payload = build(draw(WAITING), NoParams())
     assert (
-        "most of it in a.py(3): load. The host bounds 100% of the step. First recommendation: Take host code"
-        in plain(payload.headline)
+        "most of it in a.py(3): load. 100% of the step's critical path is host code. "
+        "First recommendation: Take host code" in plain(payload.headline)
     )
     assert [each.id for each in payload.recommendations] == ["host_code"]
     assert payload.no_advice == ()
@@ -110,6 +110,6 @@ def test_no_headline_names_a_frame_that_covers_less_than_half() -> None:
 def test_a_file_that_is_cut_off_gets_no_verdict() -> None:
     content = document([event(line) for line in WAITING.splitlines()])
     payload = build(read_bytes(content[: content.rindex(b"}, {")]), NoParams())
-    assert plain(payload.headline).startswith("The file is cut off")
+    assert plain(payload.headline).startswith("The file is truncated")
     assert payload.recommendations == []
     assert plain(payload.no_advice).startswith("Nothing is advised: the file is cut off")

@@ -103,15 +103,15 @@ def test_in_a_balanced_job_nobody_is_late_and_the_step_is_spent_as_the_file_says
     own, payload = both(Simulation(ddp(8, overlap=False), jitter=0.02).run(), 0)
     assert payload.headline == own.headline
     assert payload.recommendations == own.recommendations == []
-    assert plain(payload.beside).startswith("Of 1.36 ms of communication that nothing hides, 159 µs is waiting")
-    assert plain(payload.beside).endswith("and 1.20 ms transfer. No rank stands out.")
+    assert plain(payload.beside).startswith("Of 1.36 ms of exposed communication, 159 µs is spent waiting")
+    assert plain(payload.beside).endswith("and 1.20 ms transferring data. The ranks are balanced; no straggler.")
 
 
 def test_a_file_without_the_others_says_what_it_says_alone_and_why() -> None:
     job = Simulation(ddp(8), delays=[LATE], jitter=0.02).run()
     own, payload = both(job, 0, only=[0])
     assert payload == replace(own, beside=payload.beside)
-    assert plain(payload.beside).startswith("Only rank 0 is here")
+    assert plain(payload.beside).startswith("Only rank 0 was found")
 
 
 def test_while_other_ranks_are_read_a_file_says_what_it_says_alone() -> None:
@@ -127,15 +127,15 @@ def test_a_rank_of_a_job_too_large_to_read_is_said_not_to_be_compared(monkeypatc
     first, second, *others = job.members()
     unread = [dataclasses.replace(each, state="waiting", result=None) for each in others]
     own = alone(job, 0)
-    monkeypatch.setattr(ranks, "MOST_RANKS", 3)
+    monkeypatch.setattr(ranks, "MAX_RANKS_READ", 3)
     payload = beside(own, first.worker, Members([first, second, *unread]), NoParams())
     assert payload == replace(own, beside=payload.beside)
     assert plain(payload.beside) == (
-        "This rank is not compared with the others: 2 of the 4 ranks are not read for this page. "
-        "Distributed reads and compares them all."
+        "2 of the 4 ranks weren't read for this page, so this rank isn't compared with the others. "
+        "Distributed compares them all."
     )
     # All of them are read already: they are compared, however many they are.
-    assert "Rank 2 keeps the others waiting" in plain(beside(own, first.worker, job.members(), NoParams()).beside)
+    assert "Rank 2 is a straggler" in plain(beside(own, first.worker, job.members(), NoParams()).beside)
 
 
 def test_advice_on_communication_gains_no_waiting() -> None:
@@ -211,7 +211,7 @@ def test_of_communication_on_the_host_nobody_says_that_nothing_runs_meanwhile() 
     members = Members([ready_member(f"rank{number}", number, draw(picture)) for number in range(2)])
     own = build(draw(picture), NoParams())
     payload = beside(own, "rank0", members, NoParams())
-    assert plain(payload.beside).startswith("Of 500 µs of communication, none is waiting for other ranks")
+    assert plain(payload.beside).startswith("Of 500 µs of communication, none is spent waiting for other ranks")
     for each in (own, payload):
         (talk,) = (one for one in each.recommendations if one.id == "communication")
         assert plain(talk.text) == (

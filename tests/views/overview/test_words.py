@@ -118,9 +118,9 @@ def test_the_first_recommendation_follows() -> None:
 def test_what_bounds_the_step_is_what_the_critical_path_says() -> None:
     times = {"host": 30, "device": 10, "communication": 60, "latency": 0}
     said = bound(times, "the average step")
-    assert plain(said) == "Communication bounds 60% of the step."
-    assert Phrase("60% of the step", "critical_path") in said
-    assert plain(bound(times, "the trace")) == "Communication bounds 60% of the trace."
+    assert plain(said) == "60% of the step's critical path is communication."
+    assert Phrase("60% of the step's critical path", "critical_path") in said
+    assert plain(bound(times, "the trace")) == "60% of the trace's critical path is communication."
     assert bound(dict.fromkeys(times, 0), "the trace") == bound(None, "the trace") == ()
 
 
@@ -130,11 +130,11 @@ def test_what_bounds_the_step_is_what_the_critical_path_says() -> None:
         (
             0,
             0.63,
-            "The host bounds 100% of the step; on the recorded critical path nothing waits for communication.",
+            "100% of the step's critical path is host code, and none of it is communication.",
         ),
-        (0, 0.001, "The host bounds 100% of the step."),
-        (50, 0.63, "The host bounds 66.7% of the step, communication 33.3%."),
-        (200, 0.63, "Communication bounds 66.7% of the step."),
+        (0, 0.001, "100% of the step's critical path is host code."),
+        (50, 0.63, "66.7% of the step's critical path is host code, 33.3% communication."),
+        (200, 0.63, "66.7% of the step's critical path is communication."),
     ],
 )
 def test_a_bound_does_not_contradict_communication_that_nothing_hides(
@@ -157,9 +157,9 @@ def test_the_host_that_waits_for_communication_is_told_from_the_one_that_does_no
     free, blocked = (plain(build(draw(COLLECTIVE + more), NoParams()).spent) for more in ("", WAIT))
     assert free == (
         "90% of the step is communication that no computation hides. "
-        "The host bounds 100% of the step; on the recorded critical path nothing waits for communication."
+        "100% of the step's critical path is host code, and none of it is communication."
     )
-    assert "Communication bounds" in blocked and "nothing waits" not in blocked
+    assert "critical path is communication" in blocked and "none of it" not in blocked
 
 
 def test_communication_of_the_host_is_time_of_the_host_on_the_path() -> None:
@@ -168,7 +168,7 @@ def test_communication_of_the_host_is_time_of_the_host_on_the_path() -> None:
     payload = build(draw(kernel + gloo), NoParams())
     assert payload.average is not None and payload.average.categories.communication == 700_000
     assert "is communication that no computation hides" in plain(payload.spent)
-    assert plain(payload.spent).endswith("The host bounds 100% of the step.")
+    assert plain(payload.spent).endswith("100% of the step's critical path is host code.")
 
 
 def test_gains_say_where_they_come_from() -> None:

@@ -1,4 +1,4 @@
-"""What a tab of modules asks for once it is open: the flame graph, and the calls of one module."""
+"""Views that a tab of modules opens later: the flame graph, and the calls of one module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch_tb_profiler.view import Page, TraceView, View
 
 
 class FlameParams(msgspec.Struct, frozen=True):
-    """`time`: "host" or "device"."""
+    """Parameters of the flame graph; `time` is what its widths show."""
 
     time: Literal["host", "device"] = "host"
 
@@ -43,7 +43,7 @@ class ModuleFrame(msgspec.Struct, frozen=True):
 
 
 class ModuleFlame(msgspec.Struct, frozen=True):
-    """Frames, each after the one around it; `total_ns` is the sum of the outermost."""
+    """The flame graph: frames, each after the one around it. `total_ns` is the sum of the outermost."""
 
     time: str
     total_ns: int
@@ -51,13 +51,13 @@ class ModuleFlame(msgspec.Struct, frozen=True):
 
 
 class InstancesParams(Page, frozen=True):
-    """`place` of a module; `limit` calls from `first` on, all by default. Longest calls come first."""
+    """Parameters of one module's calls: its `place`, and which page of them (all by default), longest first."""
 
     place: int
 
 
 class ModuleCall(msgspec.Struct, frozen=True):
-    """One call of a module; `recomputed` if backward made it, to compute activations again."""
+    """One call of a module; `recomputed` if backward called it to recompute activations."""
 
     event: int
     thread: str
@@ -68,7 +68,7 @@ class ModuleCall(msgspec.Struct, frozen=True):
 
 
 class ModuleInstances(msgspec.Struct, frozen=True):
-    """Calls of one place; `path`: names from the outermost module down to it."""
+    """One page of the calls of a module; `path` has the names from the outermost module down to it."""
 
     path: list[str]
     total: int
@@ -76,12 +76,18 @@ class ModuleInstances(msgspec.Struct, frozen=True):
 
 
 def build_flame(model: Modules, trace: Trace, params: FlameParams) -> ModuleFlame:
-    """The flame graph of the model."""
+    """Build the flame graph of the model."""
     flame = build_module_flame(trace, model, params.time)
     columns = (flame.parent, flame.value, flame.place, flame.event, flame.first)
     frames = [
         ModuleFrame(
-            name, kind, _known(parent), value, place, _known(event), None if first == NEVER_CALLED else first
+            name,
+            kind,
+            _none_if_missing(parent),
+            value,
+            place,
+            _none_if_missing(event),
+            None if first == NEVER_CALLED else first,
         )
         for name, kind, parent, value, place, event, first in zip(
             flame.names, flame.kinds, *(column.tolist() for column in columns), strict=True
@@ -91,7 +97,7 @@ def build_flame(model: Modules, trace: Trace, params: FlameParams) -> ModuleFlam
 
 
 def build_instances(model: Modules, trace: Trace, params: InstancesParams) -> ModuleInstances:
-    """The calls of one module; NotFoundError for an unknown one."""
+    """Build the page of one module's calls. Raises NotFoundError for an unknown place."""
     total, page = list_module_calls(trace, model, params.place, params.rows)
     rows = [
         ModuleCall(
@@ -107,12 +113,12 @@ def build_instances(model: Modules, trace: Trace, params: InstancesParams) -> Mo
     return ModuleInstances(list(model.path(params.place)), total, rows)
 
 
-def _known(value: int) -> int | None:
+def _none_if_missing(value: int) -> int | None:
     return None if value == NO_CODE else value
 
 
-def parts(tab: str, source: Callable[[Trace], Modules]) -> tuple[View, ...]:
-    """The parts of a tab that shows these places."""
+def module_views(tab: str, source: Callable[[Trace], Modules]) -> tuple[View, ...]:
+    """Return the views of one tab; `source` gives the modules of a trace that the tab shows."""
     return (
         TraceView(
             f"{tab}/flame",
@@ -120,7 +126,7 @@ def parts(tab: str, source: Callable[[Trace], Modules]) -> tuple[View, ...]:
             FlameParams,
             ModuleFlame,
             lambda trace, params: build_flame(source(trace), trace, params),
-            answers="Modules as a flame graph.",
+            answers="The modules as a flame graph.",
         ),
         TraceView(
             f"{tab}/instances",
@@ -128,6 +134,6 @@ def parts(tab: str, source: Callable[[Trace], Modules]) -> tuple[View, ...]:
             InstancesParams,
             ModuleInstances,
             lambda trace, params: build_instances(source(trace), trace, params),
-            answers="The calls of one module, one by one.",
+            answers="The calls of one module, longest first.",
         ),
     )

@@ -28,7 +28,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.text import Text, reason_texts
-from torch_tb_profiler.views._shared.truncated import truncated
+from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.parts import PARTS, target_row
 from torch_tb_profiler.views.critical_path.payload import (
@@ -50,7 +50,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
     graph, recorded = schedule(trace), steps(trace).recorded
     path, targets, cut_off = _path(trace), _targets(trace), is_truncated(trace.health)
     return CriticalPathPayload(
-        headline=truncated() if cut_off else _headline(trace, path, targets),
+        headline=truncation_sentence() if cut_off else _headline(trace, path, targets),
         explanation=() if cut_off else words.explanation(path, targets, graph.explained_share, recorded),
         limits=words.limits(graph.clock_shift_ns),
         path=path,

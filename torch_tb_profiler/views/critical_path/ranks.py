@@ -20,10 +20,8 @@ from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import NO_CODE
 from torch_tb_profiler.view import Member, Members, Reduction, RunView
-from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import RANK_DETAILS, compare_members
-from torch_tb_profiler.views._shared.job.reading import coming
-from torch_tb_profiler.views._shared.job.verdict import headline
+from torch_tb_profiler.views._shared.job.members import RANK_DETAILS, compare_members, count_unread, judge_members
+from torch_tb_profiler.views._shared.job.wording import verdict_headline
 from torch_tb_profiler.views._shared.text import link, reason_texts
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.payload import (
@@ -48,8 +46,8 @@ def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
     suspect = verdict.suspect if verdict.kind == "straggler" else None
     duration = sum(segment.end - segment.begin for segment in path.segments) / max(path.steps, 1)
     return JobPathPayload(
-        headline=() if coming(summaries) else words.job_headline(ranks, duration),
-        explanation=headline(summaries, verdict),
+        headline=() if count_unread(summaries) else words.job_headline(ranks, duration),
+        explanation=verdict_headline(summaries, verdict),
         duration_ns=duration,
         steps=path.steps,
         ranks=ranks,
@@ -125,8 +123,8 @@ def _stay(comparison: RankComparison, path: RankPath, segment: PathSegment) -> J
 
 def _reasons(members: Members[RankSummary], path: JobPath) -> Mapping[str, str]:
     reasons = {}
-    if coming(members):
-        reasons["ranks"] = f"{plural(coming(members), 'trace')} still to be read"
+    if count_unread(members):
+        reasons["ranks"] = f"{plural(count_unread(members), 'trace')} still to be read"
     if path.segments and not path.crosses_ranks:
         reasons["stays"] = (
             "no collective of a device is recorded in the steps: where one rank waits for another is not in the "

@@ -8,10 +8,8 @@ from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, recording_option
-from torch_tb_profiler.views._shared.bounds import bounded
-from torch_tb_profiler.views._shared.clock import clock_moved
-from torch_tb_profiler.views._shared.names import spoken_name, worker_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, shorten_name, text, worker_name
+from torch_tb_profiler.views._shared.wording import clock_shift_sentence
 from torch_tb_profiler.views.critical_path.payload import PathSummary, RankOnPath, TargetRow
 
 CATEGORIES = {
@@ -38,6 +36,13 @@ CATEGORIES = {
     "wake_up": "Wake-up after a wait",
     "hand_off": "Hand-off between threads",
     "before_recording": "Before the recording",
+}
+
+_SUBJECTS = {
+    "host": "The host",
+    "device": "Device work",
+    "communication": "Communication",
+    "latency": "Latency between host and device",
 }
 
 _ALONE = {
@@ -84,7 +89,7 @@ _LIMITS = text(
 
 def limits(clock_shift_ns: int) -> Text:
     """What no what-if knows, and how the clocks were brought together."""
-    return sentences(_LIMITS, clock_moved(clock_shift_ns))
+    return sentences(_LIMITS, clock_shift_sentence(clock_shift_ns))
 
 
 def title(kind: str, name: str, kernels: Mapping[str, str]) -> str:
@@ -105,7 +110,7 @@ def headline(path: PathSummary, times: Mapping[str, float], targets: Sequence[Ta
     whole = "the step" if recorded else "the trace"
     if path.duration_ns <= 0:
         return text("No time passes in {whole}.", whole=whole)
-    bound, said = bounded(times, whole, _LIT)
+    bound, said = _bound_clause(times, whole)
     half = next((row.step_ns[2] for row in targets if row.target == bound and row.step_ns), None)
     if half is None:
         return text("{said}.", said=said)
@@ -119,6 +124,13 @@ def headline(path: PathSummary, times: Mapping[str, float], targets: Sequence[Ta
         then=format_duration(half),
         now=now,
     )
+
+
+def _bound_clause(times: Mapping[str, float], base: str) -> tuple[str, Text]:
+    """Return the largest part of the path and a clause: "The host bounds 92% of the step"."""
+    bound = max(times, key=lambda part: times[part])
+    share = Phrase(f"{format_ratio(times[bound] / sum(times.values()))} of {base}", _LIT)
+    return bound, text("{subject} bounds {share}", subject=_SUBJECTS[bound], share=share)
 
 
 def host_headline(path: PathSummary, targets: Sequence[TargetRow], recorded: bool) -> Text | None:
@@ -209,7 +221,7 @@ def _is_range(row: TargetRow) -> bool:
 
 
 def _subject(row: TargetRow) -> Phrase:
-    subject = spoken_name(row.title)
+    subject = shorten_name(row.title)
     python = "true" if row.kind == "module" else None  # a module is a Python frame, folded until asked for
     return Phrase(subject, None if row.event is None else link("trace", event=row.event, python=python))
 

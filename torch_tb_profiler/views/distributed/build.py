@@ -10,10 +10,13 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Members, NoParams, RunView, Tab
-from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
-from torch_tb_profiler.views._shared.job.reading import coming
-from torch_tb_profiler.views._shared.job.verdict import headline
+from torch_tb_profiler.views._shared.job.members import (
+    RANK_SUMMARIES,
+    compare_members,
+    count_unread,
+    judge_members,
+)
+from torch_tb_profiler.views._shared.job.wording import verdict_headline
 from torch_tb_profiler.views.distributed import columns, operations, ranks, scale, words
 from torch_tb_profiler.views.distributed import stragglers as late_ranks
 from torch_tb_profiler.views.distributed.collective import COLLECTIVE
@@ -44,14 +47,14 @@ def build(members: Members[RankSummary], params: NoParams) -> Distributed:
 def _build(members: Members[RankSummary]) -> Distributed:
     comparison, judged = compare_members(members), judge_members(members)
     verdict, before = judged.verdict, judged.before
-    sentence, whole = headline(members, verdict), len(members) <= MOST_RANKS
+    sentence, whole = verdict_headline(members, verdict), len(members) <= MOST_RANKS
     return Distributed(
         headline=sentence,
         explanation=words.explanation(members, verdict),
         verdict=late_ranks.verdict(comparison, verdict, sentence),
         problems=problems(members),
         rank_count=len(members),
-        read_count=len(members) - coming(members),
+        read_count=len(members) - count_unread(members),
         steps=list(comparison.job.steps[:MOST_STEPS]),
         spreads=scale.spreads(members),
         group_families=scale.group_families(members),

@@ -24,8 +24,7 @@ from torch_tb_profiler.analyses.distributed.steps import (
 from torch_tb_profiler.analyses.distributed.totals import GroupTotal, group_totals
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import compare_members
+from torch_tb_profiler.views._shared.job.members import compare_members, judge_members
 
 
 @derived

@@ -8,9 +8,8 @@ from torch_tb_profiler.analyses.distributed import collectives as connections
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.view import Members, RunView
-from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
-from torch_tb_profiler.views._shared.lists import parse_texts
+from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members, judge_members
+from torch_tb_profiler.views._shared.params import parse_texts
 from torch_tb_profiler.views.distributed import timeline_words
 from torch_tb_profiler.views.distributed.payload.connections import (
     AlignedRank,

@@ -12,11 +12,9 @@ from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.job.members import compare_members, rank_of
-from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names, short_ranks
-from torch_tb_profiler.views._shared.job.reading import coming, still_read
-from torch_tb_profiler.views._shared.names import worker_name
-from torch_tb_profiler.views._shared.text import Phrase, link, text
+from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, member_rank, progress_phrase
+from torch_tb_profiler.views._shared.job.wording import RANKS_TABLE, rank_names, shorten_ranks
+from torch_tb_profiler.views._shared.text import Phrase, link, text, worker_name
 from torch_tb_profiler.views.distributed.payload.job import Problem
 from torch_tb_profiler.views.distributed.reasons import options
 
@@ -64,11 +62,11 @@ def _bounded(problems: Sequence[Problem]) -> Iterator[Problem]:
 
 
 def _of_members(members: Members[RankSummary]) -> Iterator[Problem]:
-    loading, duplicates = still_read(members), compare_members(members).duplicates
+    loading, duplicates = progress_phrase(members), compare_members(members).duplicates
     if loading:
         yield Problem("loading", loading, None, None)
     for member in members:
-        rank, name = rank_of(member), _name(rank_of(member), member.worker, "Rank")
+        rank, name = member_rank(member), _name(member_rank(member), member.worker, "Rank")
         if member.state == "failed":
             words = text(
                 "{name} is missing: {reason}", name=name, reason=member.reason or "its trace cannot be read"
@@ -102,9 +100,9 @@ def _of_ranks(members: Members[RankSummary]) -> Iterator[Problem]:
         )
         yield Problem("world_size", words, None, None)
     expected = expected_ranks(comparison)
-    absent = expected - {rank_of(member) for member in members}
-    if absent and not coming(members) and any(source.rank is not None for source in comparison.sources):
-        spelled = short_ranks(sorted(absent)).replace(",", ", ")
+    absent = expected - {member_rank(member) for member in members}
+    if absent and not count_unread(members) and any(source.rank is not None for source in comparison.sources):
+        spelled = shorten_ranks(sorted(absent)).replace(",", ", ")
         words = text(
             "No trace of {rank} {absent} is here ({count} of {all})",
             rank="rank" if len(absent) == 1 else "ranks", absent=Phrase(spelled, RANKS_TABLE),

@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import AverageRankStep
 from torch_tb_profiler.base.format import natural_sort_key
 from torch_tb_profiler.view import Member, Members
-from torch_tb_profiler.views._shared.job.members import compare_members, host_and_process, rank_of
+from torch_tb_profiler.views._shared.job.members import compare_members, member_rank, split_worker_name
 from torch_tb_profiler.views.distributed.payload.ranks import (
     AverageTimes,
     Clock,
@@ -45,7 +45,7 @@ def _rank(comparison: RankComparison, member: Member[RankSummary]) -> Rank:
         reason = f"{comparison.duplicates[member.worker]} has the same rank and is compared in its place"
     return Rank(
         worker=member.worker,
-        rank=rank_of(member),
+        rank=member_rank(member),
         span=member.span,
         state=member.state,
         reason=reason,
@@ -63,7 +63,7 @@ def nodes(comparison: RankComparison) -> list[Node]:
     """Workers that are named `<host>_<process>` by host; every other is a host of its own."""
     processes: dict[str, list[Process]] = {}
     for source in comparison.sources:
-        host, process = host_and_process(source.worker)
+        host, process = split_worker_name(source.worker)
         devices = [
             DeviceEntry(each.id, each.kind, each.name, each.memory_bytes, each.compute_capability)
             for each in source.summary.devices

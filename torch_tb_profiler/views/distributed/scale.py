@@ -13,8 +13,7 @@ from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.totals import GroupTotal
 from torch_tb_profiler.analyses.distributed.verdict import StragglerVerdict
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import compare_members
+from torch_tb_profiler.views._shared.job.members import compare_members, judge_members
 from torch_tb_profiler.views.distributed import columns
 from torch_tb_profiler.views.distributed.group_names import spelled_ranks
 from torch_tb_profiler.views.distributed.payload.scale import GroupFamily, LateHost, Spread

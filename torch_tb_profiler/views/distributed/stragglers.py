@@ -9,10 +9,9 @@ from torch_tb_profiler.analyses.distributed import verdict as verdicts
 from torch_tb_profiler.analyses.distributed.causes import StragglerCause, find_work_cause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.heat_map import lateness_by_step
-from torch_tb_profiler.views._shared.job.causes import because, held_up_by
-from torch_tb_profiler.views._shared.job.judgment import EXPLAINED
-from torch_tb_profiler.views._shared.names import spoken_frame
-from torch_tb_profiler.views._shared.text import Text
+from torch_tb_profiler.views._shared.job.members import MAX_EXPLAINED_RANKS
+from torch_tb_profiler.views._shared.job.wording import cause_cell, held_up_cell
+from torch_tb_profiler.views._shared.text import Text, shorten_frame
 from torch_tb_profiler.views.distributed.payload.job import Verdict
 from torch_tb_profiler.views.distributed.payload.stragglers import HeatMap, Meanwhile, RankTime, Straggler
 from torch_tb_profiler.views.distributed.words import meanwhile_summary
@@ -62,7 +61,7 @@ def _straggler(comparison: RankComparison, row: delays.Straggler, cause: Straggl
         waiting_ns=row.waiting,
         waiting_per_step_ns=row.waiting_per_step,
         cause="held_up" if by else cause.kind if cause else None,
-        why=held_up_by(by) if by else because(comparison, cause) if cause else (),
+        why=held_up_cell(by) if by else cause_cell(cause) if cause else (),
         held_up_by=by.worker if by else None,
     )
 
@@ -89,10 +88,10 @@ def meanwhile(comparison: RankComparison, rows: Sequence[delays.StragglerActivit
             median_window_ns=row.median_busy,
             categories=_times(row.categories, {}),
             host=_times(row.host, {}),
-            frames=[RankTime(each.name, spoken_frame(each.name), each.time, each.median) for each in row.frames],
+            frames=[RankTime(each.name, shorten_frame(each.name), each.time, each.median) for each in row.frames],
             kernels=_times(row.kernels, row.short_names),
         )
-        for row in rows[:EXPLAINED]
+        for row in rows[:MAX_EXPLAINED_RANKS]
     ]
 
 

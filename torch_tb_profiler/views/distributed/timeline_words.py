@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.base.grammar import plural
-from torch_tb_profiler.views._shared.job.rank_names import rank_names
+from torch_tb_profiler.views._shared.job.wording import rank_names
 from torch_tb_profiler.views._shared.text import Text, sentences, text
 
 

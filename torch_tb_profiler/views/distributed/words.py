@@ -12,15 +12,15 @@ from torch_tb_profiler.analyses.distributed.verdict import CommunicationShare, S
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.job.causes import cause_sentence
-from torch_tb_profiler.views._shared.job.members import compare_members
-from torch_tb_profiler.views._shared.job.rank_names import (
-    MOST_NAMES,
-    names_of,
-    per_step,
+from torch_tb_profiler.views._shared.job.members import compare_members, count_unread
+from torch_tb_profiler.views._shared.job.wording import (
+    MAX_NAMED_RANKS,
+    cause_sentence,
+    costliest_rank_sentence,
+    member_names,
+    rank_differences_sentence,
+    time_base,
 )
-from torch_tb_profiler.views._shared.job.reading import coming
-from torch_tb_profiler.views._shared.job.verdict import differences, most_costly
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 
 
@@ -28,16 +28,18 @@ def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Tex
     """What the delay and the communication cost, and why the rank is late; may be empty."""
     comparison = compare_members(members)
     if verdict.kind == "unknown":
-        if coming(members) and verdict.reason in ("empty", "alone"):
+        if count_unread(members) and verdict.reason in ("empty", "alone"):
             return text("Waiting can be attributed once two of them are read.")
-        if coming(members):
+        if count_unread(members):
             count = f"{len(comparison.sources):,}"
             return text("The {count} ranks read so far do not tell who keeps the others waiting.", count=count)
-        return most_costly(comparison, verdict.costliest) if verdict.reason in ("few", "absent") else ()
+        return (
+            costliest_rank_sentence(comparison, verdict.costliest) if verdict.reason in ("few", "absent") else ()
+        )
     return sentences(
-        differences(comparison, verdict) if verdict.kind == "balanced" else (),
+        rank_differences_sentence(comparison, verdict) if verdict.kind == "balanced" else (),
         _communicating(comparison, verdict.communication, verdict.ranks) if verdict.communication else (),
-        cause_sentence(comparison, verdict.cause, per_step(comparison)) if verdict.cause else (),
+        cause_sentence(comparison, verdict.cause, time_base(comparison)) if verdict.cause else (),
     )
 
 
@@ -47,8 +49,8 @@ def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Tex
 def _communicating(comparison: RankComparison, spent: CommunicationShare, stragglers: Sequence[Straggler]) -> Text:
     """How much of a step the (other) ranks communicate without computing, and in which collective."""
     count = len(spent.members)
-    if count <= MOST_NAMES:
-        names = names_of(comparison, spent.members)
+    if count <= MAX_NAMED_RANKS:
+        names = member_names(comparison, spent.members)
     else:
         names = text("The {other}{count} ranks", other="other " if stragglers else "", count=f"{count:,}")
     largest: Text = ()
@@ -65,7 +67,7 @@ def _communicating(comparison: RankComparison, spent: CommunicationShare, stragg
 
 def _whole(comparison: RankComparison) -> str:
     """What the share is of: one step is not called each."""
-    if per_step(comparison) != "per step":
+    if time_base(comparison) != "per step":
         return "the recording"
     alone = all(len(source.summary.steps.complete_names()) == 1 for source in comparison.sources)
     return "the step" if alone else "each step"

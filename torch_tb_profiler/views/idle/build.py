@@ -26,10 +26,10 @@ from torch_tb_profiler.model.steps import has_host_events, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason
 from torch_tb_profiler.view import RankView, Tab, TraceView
-from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS
+from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.text import Text, reason_texts
-from torch_tb_profiler.views._shared.truncated import truncated
+from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.idle.launches import LAUNCH_PARTS
 from torch_tb_profiler.views.idle.parts import PARTS
 from torch_tb_profiler.views.idle.payload import (
@@ -91,7 +91,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         reasons=reason_texts(_reasons(trace)),
     )
     if is_truncated(trace.health):
-        return structs.replace(payload, headline=truncated())
+        return structs.replace(payload, headline=truncation_sentence())
     words = {"headline": headline(payload, device_kind(trace)), "explanation": explanation(payload)}
     return structs.replace(payload, **words)
 
@@ -231,7 +231,7 @@ TAB = Tab(
             beside,
             _ALONE,
             RANK_SUMMARIES,
-            MOST_RANKS,
+            MAX_RANKS_READ,
             rows="causes",
             answers="Idle time of a rank beside the others of its job: which ranks its communication waits for.",
         ),

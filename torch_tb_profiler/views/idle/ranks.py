@@ -11,11 +11,9 @@ from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import ExposedCommunication, ExposedSteps, exposed_steps
 from torch_tb_profiler.model.trace import Int64
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS, communication_parts, not_read
-from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import compare_members
-from torch_tb_profiler.views._shared.job.reading import coming
-from torch_tb_profiler.views._shared.job.verdict import headline
+from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ, communication_parts, unread_ranks_sentence
+from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, judge_members
+from torch_tb_profiler.views._shared.job.wording import verdict_headline
 from torch_tb_profiler.views._shared.text import Text, text
 from torch_tb_profiler.views.idle import words
 from torch_tb_profiler.views.idle.payload import AwaitedRank, IdleParams, IdlePayload, IdleStep
@@ -26,9 +24,9 @@ def build(alone: IdlePayload, worker: str, members: Members[RankSummary], params
 
     While other ranks are read, and where they cannot tell, the answer is that of the file alone, with the reason.
     """
-    if len(members) > MOST_RANKS and coming(members):
-        return replace(alone, beside=not_read(len(members), coming(members)))
-    if coming(members):
+    if len(members) > MAX_RANKS_READ and count_unread(members):
+        return replace(alone, beside=unread_ranks_sentence(len(members), count_unread(members)))
+    if count_unread(members):
         return alone
     if params.stream is not None:
         return _unknown(alone, text(words.ONE_STREAM))
@@ -37,7 +35,7 @@ def build(alone: IdlePayload, worker: str, members: Members[RankSummary], params
     comparison, verdict = compare_members(members), judge_members(members).verdict
     position = comparison.positions.get(worker)
     if verdict.kind == "unknown" or position is None:
-        return _unknown(alone, headline(members, verdict))
+        return _unknown(alone, verdict_headline(members, verdict))
     exposed = exposed_steps(comparison, position)
     if exposed is None:
         return _unknown(alone, text(words.NOT_COMPARED))

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.base.format import format_duration, format_ratio
-from torch_tb_profiler.views._shared.causes import SPOKEN
-from torch_tb_profiler.views._shared.clock import clock_moved
-from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, parts_sentence
-from torch_tb_profiler.views._shared.names import spoken_name, worker_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, plain, sentences, text
+from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, communication_sentence
+from torch_tb_profiler.views._shared.text import (
+    Phrase,
+    Text,
+    join_phrases,
+    link,
+    plain,
+    sentences,
+    shorten_name,
+    text,
+    worker_name,
+)
+from torch_tb_profiler.views._shared.wording import CAUSE_TEXTS, clock_shift_sentence
 from torch_tb_profiler.views.idle.payload import AwaitedRank, IdlePayload, IdleRow
 
 WAITING = text(
@@ -70,7 +78,7 @@ def headline(payload: IdlePayload, kind: str) -> Text:
             f"{most}{format_ratio(share)} of {whole}", _evidence(payload, max(payload.causes, key=_length))
         ),
         portion=_fraction(time / payload.idle_ns),
-        cause=Phrase(SPOKEN[cause], _evidence(payload, longest)),
+        cause=Phrase(CAUSE_TEXTS[cause], _evidence(payload, longest)),
     )
 
 
@@ -97,7 +105,7 @@ def explanation(payload: IdlePayload) -> Text:
         following = text(
             "{rank}{cause}, {time}{per}.",
             rank="It waits most for " if busy else "Next: ",
-            cause=Phrase(SPOKEN[cause], _evidence(payload, longest)),
+            cause=Phrase(CAUSE_TEXTS[cause], _evidence(payload, longest)),
             time=format_duration(time / payload.counted),
             per=" a step" if payload.steps_recorded and payload.counted > 1 else "",
         )
@@ -118,7 +126,7 @@ def _emptied(payload: IdlePayload, most: str) -> Text:
     share = format_ratio(emptied / payload.idle_ns)
     if not calls:
         return text("Before {share} of the wait, a call had emptied the queue.", share=share)
-    call = spoken_name(max(calls, key=lambda name: calls[name]))
+    call = shorten_name(max(calls, key=lambda name: calls[name]))
     if len(calls) == 1:
         return text("Before {share} of the wait, {call} had emptied the queue.", share=share, call=call)
     return text("Before {share} of the wait, a call had emptied the queue, mostly {call}.", share=share, call=call)
@@ -147,7 +155,7 @@ def limits(explained: float | None, clock_shift_ns: int, alone: bool = True) -> 
     )
     return sentences(
         () if explained is None else schedule,
-        clock_moved(clock_shift_ns),
+        clock_shift_sentence(clock_shift_ns),
         text("Waiting for other ranks: {reason}.", reason=WAITING) if alone else (),
     )
 
@@ -164,7 +172,7 @@ def beside(parts: CommunicationParts, waits: Sequence[AwaitedRank]) -> Text:
         )
         for each in named
     ]
-    return parts_sentence(parts, text(" ({whom})", whom=join_phrases(whom)) if whom else ())
+    return communication_sentence(parts, text(" ({whom})", whom=join_phrases(whom)) if whom else ())
 
 
 def by_cause(rows: Sequence[IdleRow]) -> dict[str, tuple[int, IdleRow]]:

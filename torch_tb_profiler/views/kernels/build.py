@@ -33,8 +33,12 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason, recording_option
 from torch_tb_profiler.view import Tab, TraceView
-from torch_tb_profiler.views._shared.instances import Instances, instances
-from torch_tb_profiler.views._shared.tensor_cores import cores_name, tensor_core_time
+from torch_tb_profiler.views._shared.call_payloads import (
+    CallDistribution,
+    build_call_distribution,
+    build_tensor_core_time,
+    tensor_cores_name,
+)
 from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.kernels.engines import engines_of
 from torch_tb_profiler.views.kernels.payload import (
@@ -55,10 +59,12 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
     table = kernel_table(trace, params.group_by, kept)
     rows = sorted(_rows(trace, table, params.group_by), key=lambda row: row.total_ns, reverse=True)
     time = core_time(trace, table.rows)
-    cores = tensor_core_time(time)
+    cores = build_tensor_core_time(time)
     recorded = steps(trace)
     return KernelsPayload(
-        headline=headline(rows, time.total, cores, params, cores_name(trace), missing_kernels_reason(trace)),
+        headline=headline(
+            rows, time.total, cores, params, tensor_cores_name(trace), missing_kernels_reason(trace)
+        ),
         rows=rows,
         memory_operations=_memory_operations(trace, kept),
         families=[
@@ -165,10 +171,10 @@ def _reasons(trace: Trace, rows: list[KernelRow], group_by: GroupBy) -> dict[str
     return reasons
 
 
-def build_instances(trace: Trace, params: KernelRowParams) -> Instances:
+def build_instances(trace: Trace, params: KernelRowParams) -> CallDistribution:
     """How long the launches of a row take; NotFoundError if the event is not in the tables."""
     rows = launches_beside(trace, params.group_by, _filter(params), params.event)
-    return instances(trace, rows, durations(trace, rows))
+    return build_call_distribution(trace, rows, durations(trace, rows))
 
 
 def unavailable(trace: Trace) -> str | None:
@@ -197,7 +203,7 @@ TAB = Tab(
             "kernels/instances",
             "Durations",
             KernelRowParams,
-            Instances,
+            CallDistribution,
             build_instances,
             rows="longest",
             answers="How long the launches of a kernel take: median, tail, outliers.",

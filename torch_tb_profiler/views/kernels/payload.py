@@ -9,7 +9,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.kernels.table import GroupBy
 from torch_tb_profiler.analyses.roofline.speeds import Speed
-from torch_tb_profiler.views._shared.tensor_cores import TensorCoreTime
+from torch_tb_profiler.views._shared.call_payloads import TensorCoreTime
 from torch_tb_profiler.views._shared.text import Text
 
 

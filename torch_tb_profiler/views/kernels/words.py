@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.base.format import format_ratio
-from torch_tb_profiler.views._shared.tensor_cores import TensorCoreTime
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, set_params, text
+from torch_tb_profiler.views._shared.call_payloads import TensorCoreTime
+from torch_tb_profiler.views._shared.params import set_params
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams
 
 

@@ -2,7 +2,7 @@
 
 from torch_tb_profiler.model.lightning import lightning_modules
 from torch_tb_profiler.view import NoParams, Tab, TraceView
-from torch_tb_profiler.views._shared.module_parts import parts
+from torch_tb_profiler.views._shared.module_parts import module_views
 from torch_tb_profiler.views.lightning.build import build, unavailable
 from torch_tb_profiler.views.lightning.payload import LightningPayload
 
@@ -10,7 +10,7 @@ TAB = Tab(
     "Where the time goes",
     TraceView("lightning", "Lightning", NoParams, LightningPayload, build, cached="on_request"),
     unavailable,
-    parts("lightning", lightning_modules),
+    module_views("lightning", lightning_modules),
 )
 
 __all__ = ["TAB"]

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from torch_tb_profiler.analyses.modules.times import call_order, class_times, module_times
+from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.lightning import has_lightning_marks, lightning_hooks, lightning_modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views._shared.module_rows import ModuleRow, class_rows, module_rows, reasons, unplaced
-from torch_tb_profiler.views._shared.module_words import modules_details, modules_headline
-from torch_tb_profiler.views._shared.text import reason_texts
+from torch_tb_profiler.views._shared.modules import (
+    ModuleRow,
+    build_class_rows,
+    build_module_rows,
+    build_unplaced_work,
+    missing_reasons,
+    modules_details,
+    modules_headline,
+)
+from torch_tb_profiler.views._shared.text import device_noun, reason_texts
 from torch_tb_profiler.views.lightning.payload import HookRow, LightningPayload
 from torch_tb_profiler.views.lightning.words import hooks_details, hooks_headline
 
@@ -17,22 +25,23 @@ def build(trace: Trace, _: NoParams) -> LightningPayload:
     """Hooks and modules of one trace."""
     model = lightning_modules(trace)
     times, order = module_times(trace, model), call_order(trace, model)
-    classes = class_rows(trace, model, class_times(model, times, order))
-    outside, unlinked = unplaced(times.outside), unplaced(times.unlinked)
+    classes = build_class_rows(trace, model, class_times(model, times, order))
+    outside, unlinked = build_unplaced_work(times.outside), build_unplaced_work(times.unlinked)
     has_device, has_backward = times.device_time > 0, len(model.tasks) > 0
+    device = device_noun(device_kind(trace)) if has_device else None
     hooks = _hooks(trace)
-    missing = reasons(trace, model, times) if model.names else {}
+    missing = missing_reasons(trace, model, times) if model.names else {}
     if not model.names:
         missing["rows"] = "no `[pl][module]` is recorded (`PyTorchProfiler(record_module_names=True)`)"
     if not hooks:
         missing["hooks"] = "no `[pl][profile]` is recorded (`Trainer(profiler=PyTorchProfiler(...))`)"
     return LightningPayload(
-        headline=hooks_headline(hooks) if hooks else modules_headline("lightning", classes, has_device),
+        headline=hooks_headline(hooks) if hooks else modules_headline("lightning", classes, device),
         details=hooks_details(hooks)
         if hooks
-        else modules_details(classes, has_backward, times.device_time, outside, unlinked),
+        else modules_details(classes, has_backward, device, times.device_time, outside, unlinked),
         hooks=hooks,
-        rows=module_rows(trace, model, times, order),
+        rows=build_module_rows(trace, model, times, order),
         classes=classes,
         device_ns=times.device_time,
         outside=outside,
@@ -45,7 +54,9 @@ def build(trace: Trace, _: NoParams) -> LightningPayload:
 
 def _hooks(trace: Trace) -> list[HookRow]:
     hooks = lightning_hooks(trace)
-    return [_hook(row) for row in module_rows(trace, hooks, module_times(trace, hooks), call_order(trace, hooks))]
+    return [
+        _hook(row) for row in build_module_rows(trace, hooks, module_times(trace, hooks), call_order(trace, hooks))
+    ]
 
 
 def _hook(row: ModuleRow) -> HookRow:

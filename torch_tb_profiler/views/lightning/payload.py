@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from torch_tb_profiler.views._shared.module_rows import ModuleClass, ModuleRow, UnplacedWork
+from torch_tb_profiler.views._shared.modules import ModuleClass, ModuleRow, UnplacedWork
 from torch_tb_profiler.views._shared.text import Text
 
 

@@ -32,18 +32,13 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
 from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason, recording_option
 from torch_tb_profiler.view import Tab, TraceView
-from torch_tb_profiler.views._shared.instances import Instances, instances
-from torch_tb_profiler.views._shared.tensor_cores import cores_name
-from torch_tb_profiler.views._shared.text import (
-    Phrase,
-    Text,
-    join_phrases,
-    link,
-    reason_texts,
-    sentences,
-    set_params,
-    text,
+from torch_tb_profiler.views._shared.call_payloads import (
+    CallDistribution,
+    build_call_distribution,
+    tensor_cores_name,
 )
+from torch_tb_profiler.views._shared.params import set_params
+from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, reason_texts, sentences, text
 from torch_tb_profiler.views.operators.payload import (
     OperatorRow,
     OperatorRowParams,
@@ -77,7 +72,7 @@ def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
     unlinked = unlinked_device_work(trace, filters)
     recorded = steps(trace)
     return OperatorsPayload(
-        headline=headline(rows, totals, params, device_kind(trace), cores_name(trace)),
+        headline=headline(rows, totals, params, device_kind(trace), tensor_cores_name(trace)),
         rows=rows,
         unlinked=UnlinkedWork(unlinked.calls, unlinked.device_ns) if has_device else None,
         totals=totals,
@@ -254,13 +249,13 @@ def _stack_frame(merged: MergedFrame) -> StackFrame:
     )
 
 
-def build_instances(trace: Trace, params: OperatorRowParams) -> Instances:
+def build_instances(trace: Trace, params: OperatorRowParams) -> CallDistribution:
     """Build the distribution of durations of a row; by device time, of calls that launched device work."""
     table, calls = operators(trace), _calls_of_row(trace, params)
     if params.time == "device":
         calls = calls[table.device_total[calls] > 0]
-        return instances(trace, table.rows[calls], table.device_total[calls])
-    return instances(trace, table.rows[calls], table.host_total[calls])
+        return build_call_distribution(trace, table.rows[calls], table.device_total[calls])
+    return build_call_distribution(trace, table.rows[calls], table.host_total[calls])
 
 
 def unavailable(trace: Trace) -> str | None:
@@ -289,7 +284,7 @@ TAB = Tab(
             "operators/instances",
             "Durations",
             OperatorRowParams,
-            Instances,
+            CallDistribution,
             build_instances,
             rows="longest",
             answers="How long the calls of an operator take: median, tail, outliers.",

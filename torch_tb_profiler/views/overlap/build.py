@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.overlap.summary import COLLECTIVES, RankOverlap,
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import AORTA, Trace
 from torch_tb_profiler.view import Member, Members, NoParams, Reduction, RunView, Tab
-from torch_tb_profiler.views._shared.job.reading import coming, still_read
+from torch_tb_profiler.views._shared.job.members import count_unread, progress_phrase
 from torch_tb_profiler.views._shared.text import link
 from torch_tb_profiler.views.overlap import words
 from torch_tb_profiler.views.overlap.compare import COMPARE
@@ -56,10 +56,14 @@ def build(members: Members[RankOverlap], params: OverlapParams) -> OverlapPayloa
     worst = max(rows, key=lambda row: row.exposed_ns or 0.0, default=None)
     return OverlapPayload(
         headline=words.headline(
-            mean(tables, "total"), exposed, collectives, None if worst is None else worst.link, not coming(members)
+            mean(tables, "total"),
+            exposed,
+            collectives,
+            None if worst is None else worst.link,
+            not count_unread(members),
         ),
         details=words.details(rows, summary, _share(hidden, exposed)),
-        reading=still_read(members),
+        reading=progress_phrase(members),
         ranks=rows,
         workers=list(by_worker),
         steps=[f"{begin}" if begin == end else f"{begin}–{end}" for begin, end in maps["total"].steps],

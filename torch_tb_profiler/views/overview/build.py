@@ -28,11 +28,10 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
-from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS
+from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, reason_texts, sentences
-from torch_tb_profiler.views._shared.token_words import tokens_sentence
-from torch_tb_profiler.views._shared.truncated import truncated
+from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.overview import words
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.hardware import hardware_use
@@ -48,6 +47,7 @@ from torch_tb_profiler.views.overview.recorded import (
     step_list,
     unknown,
 )
+from torch_tb_profiler.views.overview.words import throughput_sentence
 
 
 def build(trace: Trace, params: NoParams) -> Overview:
@@ -102,7 +102,7 @@ def _measured(trace: Trace) -> Overview:
                 words.explanation(listed, average, reasons, is_truncated(trace.health)),
                 configured.recorded.get("host", False),
             ),
-            tokens_sentence(tokens(trace)),
+            throughput_sentence(tokens(trace)),
         ),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
@@ -135,7 +135,7 @@ def _spent(
 ) -> Text:
     """`bounds`: ns of the path by what bounds the step; None where that is not known."""
     if is_truncated(trace.health):
-        return truncated()
+        return truncation_sentence()
     waiting = total(idle(trace))
     submitted = total(device_late(trace)) / waiting if waiting else 0.0
     spent = words.spent(
@@ -215,7 +215,7 @@ TAB = Tab(
             beside,
             _ALONE,
             RANK_SUMMARIES,
-            MOST_RANKS,
+            MAX_RANKS_READ,
             rows="steps",
             answers="The overview of a rank beside the others of its job: what it waits for, and who is late.",
         ),

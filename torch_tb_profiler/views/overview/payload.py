@@ -8,8 +8,8 @@ import msgspec
 
 from torch_tb_profiler.analyses.overview.finding import Basis
 from torch_tb_profiler.model.health import HealthNote
+from torch_tb_profiler.views._shared.call_payloads import TensorCoreTime
 from torch_tb_profiler.views._shared.job.exposed import CommunicationParts
-from torch_tb_profiler.views._shared.tensor_cores import TensorCoreTime
 from torch_tb_profiler.views._shared.text import Text
 
 

@@ -7,11 +7,9 @@ from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, Strag
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Gain
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.job.causes import cause_sentence
-from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, parts_sentence
+from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, communication_sentence
 from torch_tb_profiler.views._shared.job.members import compare_members
-from torch_tb_profiler.views._shared.job.rank_names import per_step, rank_names
-from torch_tb_profiler.views._shared.job.verdict import headline
+from torch_tb_profiler.views._shared.job.wording import cause_sentence, rank_names, time_base, verdict_headline
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, plain, sentences, text
 from torch_tb_profiler.views.overview.advice import gain_words
 from torch_tb_profiler.views.overview.payload import Average, Recommendation
@@ -32,8 +30,8 @@ def parts(
 ) -> Text:
     """What communication is spent on, `by_kernels` that which nothing hides, and whether a rank stands out."""
     if waiting.transfer_ns + waiting.waiting_ns + waiting.uncompared_ns <= 0:
-        return headline(members, verdict)
-    return sentences(parts_sentence(waiting, hidden=not by_kernels), headline(members, verdict))
+        return verdict_headline(members, verdict)
+    return sentences(communication_sentence(waiting, overlaps=not by_kernels), verdict_headline(members, verdict))
 
 
 def straggler(
@@ -41,7 +39,7 @@ def straggler(
 ) -> Recommendation:
     """To find out why the ranks that keep the others waiting are late; `position`: the rank that is looked at."""
     comparison, late = compare_members(members), [row.member for row in verdict.ranks]
-    cause = cause_sentence(comparison, verdict.cause, per_step(comparison)) if verdict.cause else ()
+    cause = cause_sentence(comparison, verdict.cause, time_base(comparison)) if verdict.cause else ()
     cost = verdict.suspect.cost if verdict.suspect is not None else 0.0
     gain_share = cost / average.duration_ns if average.duration_ns else 0.0
     others = rank_names([comparison.sources[member] for member in sorted(late)], capital=False)
@@ -51,7 +49,7 @@ def straggler(
         id="straggler",
         case="",
         title=text(title, names=names),
-        text=sentences(headline(members, verdict), cause),
+        text=sentences(verdict_headline(members, verdict), cause),
         gain=gain_words(Gain(cost, cost, "ranks"), gain_share),
         gain_ns=cost,
         gain_share=gain_share,

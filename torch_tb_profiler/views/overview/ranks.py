@@ -12,15 +12,13 @@ from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Find
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.job.exposed import (
-    MOST_RANKS,
+    MAX_RANKS_READ,
     CommunicationParts,
     communication_parts,
-    not_read,
+    unread_ranks_sentence,
 )
-from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import compare_members
-from torch_tb_profiler.views._shared.job.reading import coming
-from torch_tb_profiler.views._shared.job.verdict import headline
+from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, judge_members
+from torch_tb_profiler.views._shared.job.wording import verdict_headline
 from torch_tb_profiler.views.overview import rank_words, words
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.payload import Average, Overview, Recommendation
@@ -33,14 +31,14 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
     In its own file, waiting for a late rank looks like slow communication. While other ranks are read, and where
     they cannot tell who is late, the answer is that of the file alone; `beside` says why.
     """
-    if len(members) > MOST_RANKS and coming(members):
-        return replace(alone, beside=not_read(len(members), coming(members)))
-    if coming(members) or is_truncated(alone.health) or alone.average is None:
+    if len(members) > MAX_RANKS_READ and count_unread(members):
+        return replace(alone, beside=unread_ranks_sentence(len(members), count_unread(members)))
+    if count_unread(members) or is_truncated(alone.health) or alone.average is None:
         return alone
     comparison, verdict = compare_members(members), judge_members(members).verdict
     position = comparison.positions.get(worker)
     if verdict.kind == "unknown" or position is None:
-        return replace(alone, beside=headline(members, verdict))
+        return replace(alone, beside=verdict_headline(members, verdict))
     average, whole = alone.average, words.whole_of(alone.average, alone.steps_recorded)
     exposed = exposed_communication(comparison, position)
     waiting = communication_parts(average.categories.communication or 0.0, exposed)

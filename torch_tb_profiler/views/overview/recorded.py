@@ -17,7 +17,7 @@ from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
-from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
+from torch_tb_profiler.views._shared.call_payloads import build_tensor_core_time
 from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.overview.payload import Average, Categories, Configuration, Device, Step
 
@@ -78,7 +78,7 @@ def device(entry: Utilization) -> Device:
         sm_efficiency=entry.sm_efficiency,
         achieved_occupancy=entry.achieved_occupancy,
         tensor_core_ratio=entry.tensor_core_ratio,
-        tensor_cores=tensor_core_time(entry.cores),
+        tensor_cores=build_tensor_core_time(entry.cores),
         reasons=reason_texts(reasons),
     )
 

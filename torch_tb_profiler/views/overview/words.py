@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
-from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.analyses.roofline.tokens import Tokens
+from torch_tb_profiler.base.format import format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
-from torch_tb_profiler.views._shared.bounds import bounded
-from torch_tb_profiler.views._shared.names import spoken_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, sentences, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, sentences, shorten_name, text
 from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Recommendation, Step
 
 CATEGORIES = Categories.__struct_fields__
@@ -30,6 +29,13 @@ CATEGORY_NAMES = {
 }
 
 _EVIDENCE = {"kernel": link("kernels"), "cpu_exec": link("operators"), "runtime": link("operators")}
+
+_PATH_TEXTS = {
+    "host": "host code",
+    "device": "device work",
+    "communication": "communication",
+    "latency": "latency between host and device",
+}
 
 EXPOSED = 0.25
 """Communication above this share of the step, and not below all other waiting, is what the headline is about."""
@@ -65,6 +71,17 @@ def headline(spent: Text, recommendations: Sequence[Recommendation], waiting: Te
     return sentences(spent, waiting, first)
 
 
+def bound_sentence(times: Mapping[str, float], base: str, evidence: str) -> tuple[str, Text]:
+    """Return the largest part of the critical path and a clause: "92% of the step's critical path is host code".
+
+    times     ns of the path by `analyses.schedule.categories.BOUNDS`; their sum is positive
+    base      "the step" or "the trace"; evidence: what a click on the share opens
+    """
+    bound = max(times, key=lambda part: times[part])
+    share = Phrase(f"{format_ratio(times[bound] / sum(times.values()))} of {base}'s critical path", evidence)
+    return bound, text("{share} is {part}", share=share, part=_PATH_TEXTS[bound])
+
+
 def bound(times: Mapping[str, float] | None, whole: str, exposed: float = 0.0) -> Text:
     """What bounds a step, as the Critical path says it; empty where no schedule explains the trace.
 
@@ -74,12 +91,12 @@ def bound(times: Mapping[str, float] | None, whole: str, exposed: float = 0.0) -
     if times is None or (total := sum(times.values())) <= 0:
         return ()
     whole = "the trace" if whole == "the trace" else "the step"
-    part, said = bounded(times, whole, link("critical_path"))
+    part, said = bound_sentence(times, whole, link("critical_path"))
     if part == "communication" or exposed < _LEAST_EXPOSED:
         return text("{said}.", said=said)
     if times["communication"] == 0:
-        return text("{said}; on the recorded critical path nothing waits for communication.", said=said)
-    return text("{said}, communication {share}.", said=said, share=format_ratio(times["communication"] / total))
+        return text("{said}, and none of it is communication.", said=said)
+    return text("{said}, {share} communication.", said=said, share=format_ratio(times["communication"] / total))
 
 
 def gains(recommendations: Sequence[Recommendation], explained: float | None, reason: str | None) -> Text:
@@ -183,7 +200,7 @@ def spent(
 
 def largest(name: str, event: int, share: float) -> Text:
     """The kernel with the most time, in the words of Kernels; it opens its longest launch on the timeline."""
-    kernel = Phrase(spoken_name(name), link("trace", event=event))
+    kernel = Phrase(shorten_name(name), link("trace", event=event))
     return text("{kernel} takes {share} of the kernel time.", kernel=kernel, share=format_ratio(share))
 
 
@@ -308,3 +325,19 @@ def _outliers(complete: Sequence[Step], average: Average) -> Text:
 
 def _range(least: float, most: float) -> str:
     return f"{format_duration(least)} to {format_duration(most)}"
+
+
+def throughput_sentence(tokens: Tokens | None) -> Text:
+    """Say how many tokens per second the model processes; empty where the trace doesn't record tokens."""
+    if tokens is None:
+        return ()
+    return text(
+        "The model processes {rate} tokens/s: {tokens} in {duration} ({prompt} of prompts, {generated} generated, "
+        "by the names of {iterations}).",
+        tokens=plural(tokens.prompt + tokens.generating, "token"),
+        duration=format_duration(tokens.duration_ns),
+        rate=format_number(tokens.per_second),
+        prompt=f"{tokens.prompt:,}",
+        generated=f"{tokens.generating:,}",
+        iterations=Phrase(plural(tokens.iterations, "iteration"), link("trace", event=tokens.event)),
+    )

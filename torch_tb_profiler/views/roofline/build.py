@@ -23,7 +23,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.attainable import device_peaks
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.text import reason_texts
-from torch_tb_profiler.views._shared.truncated import truncated
+from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.roofline.counters import hardware_counters
 from torch_tb_profiler.views.roofline.payload import (
     DevicePeaks,
@@ -55,7 +55,9 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
     shown = _fitting(rows)
     recorded = steps(trace)
     return RooflinePayload(
-        headline=truncated() if is_truncated(trace.health) else headline(rows, used, peaks, counters, params),
+        headline=truncation_sentence()
+        if is_truncated(trace.health)
+        else headline(rows, used, peaks, counters, params),
         rows=rows[:shown],
         others=_others(rows[shown:]),
         group_by=params.group_by,

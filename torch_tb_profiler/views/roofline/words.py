@@ -9,8 +9,8 @@ from torch_tb_profiler.base.format import format_duration, format_number, format
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.hardware.clocks import RecordedClock
 from torch_tb_profiler.model.hardware.peaks import DeviceRates
-from torch_tb_profiler.views._shared.names import spoken_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, set_params, text
+from torch_tb_profiler.views._shared.params import set_params
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, shorten_name, text
 from torch_tb_profiler.views.roofline.payload import Counters, DevicePeaks, RooflineParams, RooflineRow
 
 
@@ -45,7 +45,7 @@ def _counted(counters: Counters) -> Text:
     flops = sum(row.flops or 0.0 for row in measured)
     most = max(measured, key=lambda row: row.flops or 0.0)
     share = format_ratio((most.flops or 0.0) / flops) if flops else ""
-    name = Phrase(spoken_name(most.short_name), link("trace", event=most.event))
+    name = Phrase(shorten_name(most.short_name), link("trace", event=most.event))
     return text(
         "Hardware counters tell {flops} GFLOP of {kernels}{of}{most}.",
         flops=format_number(flops / 1e9),
@@ -114,7 +114,7 @@ def _saving(rows: Sequence[RooflineRow], params: RooflineParams) -> Text:
     best = max(rows, key=lambda row: row.saved_ns or 0.0, default=None)
     if best is None or not best.saved_ns:
         return ()
-    name = spoken_name(best.short_name.removeprefix("aten::"))
+    name = shorten_name(best.short_name.removeprefix("aten::"))
     return text(
         "At its roof, {name} would take {then}, not {busy}.",
         name=Phrase(name, link("roofline", **set_params(params), select=row_key(best))),

@@ -17,7 +17,7 @@ from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import COMPOSER, PYTORCH, Trace
-from torch_tb_profiler.views._shared.truncated import truncated
+from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.trace import words
 from torch_tb_profiler.views.trace.blame import blame_tracks
 from torch_tb_profiler.views.trace.payload import (
@@ -40,7 +40,7 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
         groups.append(TraceGroup("counters", "Counters", "", None))
     counts = _counts(trace, layout, whole.outside)
     return TracePayload(
-        headline=truncated()
+        headline=truncation_sentence()
         if is_truncated(trace.health)
         else words.headline(recorded_device_times(trace), device_labels(trace), counts, whole.begin, whole.end),
         trace_start_ns=trace.trace_start_ns,

@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.timeline.counters import all_series, counter_id
 from torch_tb_profiler.analyses.tracks.extent import extent
 from torch_tb_profiler.analyses.tracks.opening import opening
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.views._shared.lists import parse_numbers
+from torch_tb_profiler.views._shared.params import parse_numbers
 
 MAX_WIDTH = 8192
 

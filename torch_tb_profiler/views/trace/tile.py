@@ -13,7 +13,7 @@ from torch_tb_profiler.analyses.timeline.tile import Tile, tile
 from torch_tb_profiler.model.kernels.short_names import kernel_labels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import CachedColumns, Int32s, TraceView, UInt16s, UInt32s
-from torch_tb_profiler.views._shared.lists import parse_numbers
+from torch_tb_profiler.views._shared.params import parse_numbers
 from torch_tb_profiler.views.trace.params import (
     TILE_BUCKETS,
     Time,

@@ -12,9 +12,8 @@ from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.model.kinds import Kind
 from torch_tb_profiler.model.trace import ClockKind, Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
-from torch_tb_profiler.views._shared.causes import SPOKEN
-from torch_tb_profiler.views._shared.names import spoken_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, shorten_name, text
+from torch_tb_profiler.views._shared.wording import CAUSE_TEXTS
 from torch_tb_profiler.views.trace.payload import TraceCounts
 
 NO_TIME = "no event of this trace has a time (`ts`), so nothing can be placed on a timeline"
@@ -88,7 +87,7 @@ def cut_window(summary: WindowSummary, top_name: str, begin: int, end: int) -> T
 
 
 def _named(name: str) -> str:
-    return spoken_name(name) or "a slice without a name"
+    return shorten_name(name) or "a slice without a name"
 
 
 def window_detail(summary: WindowSummary, length: int, cut_off: bool = False) -> Text:
@@ -238,14 +237,14 @@ def search(query: str, regex: bool, hits: int, tracks: int) -> Text:
         template = (
             "No slice or instant matches “{query}”." if regex else "No slice or instant has “{query}” in its name."
         )
-        return text(template, query=spoken_name(query))
+        return text(template, query=shorten_name(query))
     amount = f"{hits:,} slices and instants" if hits > 1 else "1 slice or instant"
     return text(
         "{amount} on {tracks} {match} “{query}”.",
         amount=amount,
         tracks=plural(tracks, "track"),
         match="match" if hits > 1 else "matches",
-        query=spoken_name(query),
+        query=shorten_name(query),
     )
 
 
@@ -254,7 +253,7 @@ def works(device: str, name: str | None, time: int) -> Text:
     return text(
         "{device} runs {name} for {time}.",
         device=device,
-        name=spoken_name(name or "an item without a name"),
+        name=shorten_name(name or "an item without a name"),
         time=format_duration(time),
     )
 
@@ -262,7 +261,7 @@ def works(device: str, name: str | None, time: int) -> Text:
 def waits(device: str, cause: str, time: int, gap: int) -> Text:
     """What a device waits for in a part of a gap."""
     said = text(
-        "{device} waits {time} for {cause}", device=device, time=format_duration(time), cause=SPOKEN[cause]
+        "{device} waits {time} for {cause}", device=device, time=format_duration(time), cause=CAUSE_TEXTS[cause]
     )
     return (
         text("{said}, all of this gap.", said=said)
@@ -275,7 +274,7 @@ def emptied(call: str | None, event: int | None) -> Text:
     """What had emptied the queue before a gap, None if no call had."""
     if call is None:
         return text("No call had emptied the queue before: the device caught up with the host.")
-    return text("{call} had emptied the queue.", call=Phrase(spoken_name(call), link("trace", event=event)))
+    return text("{call} had emptied the queue.", call=Phrase(shorten_name(call), link("trace", event=event)))
 
 
 def idle_row(cause: str, subject: str | None, device: int) -> Text:

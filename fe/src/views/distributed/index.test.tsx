@@ -9,7 +9,7 @@ serveGoldens(golden);
 
 it('names the rank that the others wait for, and what it did', () => {
   drawView(View, golden.distributed);
-  expect(screen.getByRole('heading', { level: 1 }).textContent).toContain('Rank 1 keeps the others waiting');
+  expect(screen.getByRole('heading', { level: 1 }).textContent).toContain('Rank 1 is a straggler');
   const straggler = document.querySelector('[data-part=straggler-row][aria-current]')!;
   expect(straggler.textContent).toContain('rank 1100%5.00 ms');
   expect(document.querySelector('[data-part=while-row]')!.textContent).toContain('prepare_batch');

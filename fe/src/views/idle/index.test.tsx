@@ -26,7 +26,7 @@ it('parts exposed communication by the rank that it waits for, once the others a
   const job = golden['idle/ranks'];
   const alone = { ...job, beside: [], communication: null, waits_for: [] };
   drawView(View, alone);
-  expect(await screen.findByText(/of communication that nothing hides/)).toBeTruthy();
+  expect(await screen.findByText(/of exposed communication/)).toBeTruthy();
   const late = job.waits_for[0]!;
   const parts = communication(job as unknown as IdlePayload, job.counted);
   expect(parts[0]!.slice(1, 3)).toEqual(['Exposed transfer', job.communication.transfer_ns]);

@@ -1,6 +1,6 @@
 // All of one row of device work: how it is launched, how its durations are spread, who launches it.
 import { useMemo } from 'react';
-import type { Instances, KernelRow } from '../../api/types';
+import type { CallDistribution, KernelRow } from '../../api/types';
 import { formatBytes, formatCount, formatDuration, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -27,7 +27,7 @@ export function Detail({ row, onClose }: Props) {
       Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1])),
     );
   }, [params, row.event]);
-  const spread = useView<Instances>('kernels/instances', { run, worker, span }, query);
+  const spread = useView<CallDistribution>('kernels/instances', { run, worker, span }, query);
   const instances = spread.data?.state === 'ready' ? spread.data.payload : undefined;
   const show = (event: number) => select({ view: 'trace', params: { event: String(event) } });
   const facts: [string, string][] = [

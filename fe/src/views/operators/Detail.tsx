@@ -1,6 +1,6 @@
 // Details of a row: the distribution of its durations, its call stacks, and links.
 import { useMemo, useState } from 'react';
-import type { Instances, OperatorRow, OperatorsPayload, OperatorStacks } from '../../api/types';
+import type { CallDistribution, OperatorRow, OperatorsPayload, OperatorStacks } from '../../api/types';
 import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -44,7 +44,7 @@ export function Detail({ row, payload, onClose }: Props) {
     );
   }, [params, row.event, time]);
   const selectors = { run, worker, span };
-  const durations = useView<Instances>('operators/instances', selectors, query);
+  const durations = useView<CallDistribution>('operators/instances', selectors, query);
   const callers = useView<OperatorStacks>('operators/stacks', selectors, query);
   const instances = durations.data?.state === 'ready' ? durations.data.payload : undefined;
   const stacks = callers.data?.state === 'ready' ? callers.data.payload : undefined;

@@ -1,1 +1,1 @@
-"""The ranks of a job, compared: for every view that speaks of them."""
+"""The ranks of a job compared, for every view that speaks of them."""

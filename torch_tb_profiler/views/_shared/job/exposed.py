@@ -1,4 +1,4 @@
-"""What a rank's exposed communication is spent on, as the files of the other ranks tell."""
+"""What a rank's exposed communication is spent on, from the files of the other ranks."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from torch_tb_profiler.analyses.distributed.steps import ExposedCommunication
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 
-MOST_RANKS = 64
-"""The files of the others are read for a larger job in Distributed only: the other pages are one rank's."""
+MAX_RANKS_READ = 64
+"""Largest job whose other ranks are read for a page about one rank; only Distributed reads larger ones."""
 
 _ROUNDING_NS = 1e-3
-"""Means of whole ns over fewer than 1,000 steps are no finer: what is left below it is an error of arithmetic."""
+"""Remainders below this many ns are rounding errors: means of whole ns over up to 1,000 steps are no finer."""
 
 _EVIDENCE = link("distributed")
 
 
 class CommunicationParts(msgspec.Struct, frozen=True):
-    """What the communication of the average step that nothing hides is spent on; mean ns.
+    """What the exposed communication of an average step is spent on, mean ns; the three sum to all of it.
 
-    transfer_ns  data moves; waiting_ns: waiting for other ranks, at least; uncompared_ns: the rest, of operations
-                 that no other rank recorded alike. They sum to the communication
+    transfer_ns    data moves
+    waiting_ns     the rank waits for other ranks, at least
+    uncompared_ns  the rest: collectives that no other rank recorded alike
     """
 
     transfer_ns: float
@@ -29,43 +30,46 @@ class CommunicationParts(msgspec.Struct, frozen=True):
     uncompared_ns: float
 
 
-def communication_parts(whole: float, exposed: ExposedCommunication | None) -> CommunicationParts:
-    """`whole`: mean ns per step; no more is known than that."""
-    waiting = min(exposed.waiting, whole) if exposed else 0.0
-    transfer = min(exposed.transfer, whole - waiting) if exposed else 0.0
-    rest = whole - waiting - transfer
+def communication_parts(total: float, exposed: ExposedCommunication | None) -> CommunicationParts:
+    """Split `total`, the mean ns per step of exposed communication; all of it is uncompared without `exposed`."""
+    waiting = min(exposed.waiting, total) if exposed else 0.0
+    transfer = min(exposed.transfer, total - waiting) if exposed else 0.0
+    rest = total - waiting - transfer
     return CommunicationParts(transfer, waiting, rest if rest > _ROUNDING_NS else 0.0)
 
 
-def not_read(ranks: int, coming: int) -> Text:
-    """Of a job so large that its files are not read for a page of one rank."""
+def unread_ranks_sentence(ranks: int, unread: int) -> Text:
+    """Say that the job is too large to read all its ranks for a page about one."""
     return text(
-        "This rank is not compared with the others: {coming} of the {ranks} ranks are not read for this page. "
-        "{distributed} reads and compares them all.",
-        coming=f"{coming:,}",
+        "{unread} of the {ranks} ranks weren't read for this page, so this rank isn't compared with the others. "
+        "{distributed} compares them all.",
+        unread=f"{unread:,}",
         ranks=f"{ranks:,}",
         distributed=Phrase("Distributed", _EVIDENCE),
     )
 
 
-def parts_sentence(parts: CommunicationParts, whom: Text = (), *, hidden: bool = False) -> Text:
-    """Of communication that is not 0; `whom`: for which ranks it waits; `hidden`: operators of the host may run
-    during it, as all communication of the host counts."""
-    whole = parts.transfer_ns + parts.waiting_ns + parts.uncompared_ns
+def communication_sentence(parts: CommunicationParts, awaited: Text = (), *, overlaps: bool = False) -> Text:
+    """Say how communication, which is not 0, splits into waiting and transfer.
+
+    awaited   in parentheses, which ranks it waits for
+    overlaps  the host communicates: its operators may run at the same time, so it isn't called exposed
+    """
+    total = parts.transfer_ns + parts.waiting_ns + parts.uncompared_ns
     return text(
-        "Of {whole} of communication{alone}, {waiting} is waiting for other ranks{whom} and "
-        "{transfer} transfer{rest}.",
-        whole=format_duration(whole),
-        alone="" if hidden else " that nothing hides",
+        "Of {total} of {exposed}communication, {waiting} is spent waiting for other ranks{awaited} and {transfer} "
+        "transferring data{rest}.",
+        total=format_duration(total),
+        exposed="" if overlaps else "exposed ",
         waiting=Phrase(format_duration(parts.waiting_ns) if parts.waiting_ns else "none", _EVIDENCE),
-        whom=whom,
+        awaited=awaited,
         transfer=format_duration(parts.transfer_ns),
-        rest=_rest(parts.uncompared_ns, whole),
+        rest=_uncompared(parts.uncompared_ns, total),
     )
 
 
-def _rest(uncompared_ns: float, whole: float) -> str:
-    """The part that is neither, if it is not only rounding."""
-    if uncompared_ns < 0.01 * whole:
+def _uncompared(uncompared_ns: float, total: float) -> str:
+    """Return the remaining part, if it is more than rounding."""
+    if uncompared_ns < 0.01 * total:
         return ""
-    return f"; for {format_duration(uncompared_ns)} no other rank tells"
+    return f"; {format_duration(uncompared_ns)} can't be compared with another rank"

@@ -1,33 +1,52 @@
-"""The members of a run, compared."""
+"""The ranks of a job: which have been read, how they compare_ranks, and who keeps whom waiting."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
 
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison, compare_ranks
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, straggler_costs
 from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails, rank_details
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarize_rank
+from torch_tb_profiler.analyses.distributed.stragglers import (
+    Straggler,
+    StragglerActivity,
+    straggler_activity,
+    stragglers,
+)
+from torch_tb_profiler.analyses.distributed.totals import WorkerTotal, worker_totals
+from torch_tb_profiler.analyses.distributed.verdict import StragglerVerdict, judge_ranks
+from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.view import Member, Members, Reduction
+from torch_tb_profiler.views._shared.text import Text, text
 
 RANK_DETAILS = Reduction("distributed-details", RankDetails, rank_details)
-"""What each rank did before its operations."""
+"""What each rank did before its collectives."""
 
 RANK_SUMMARIES = Reduction("distributed", RankSummary, summarize_rank, RANK_DETAILS)
 
+MAX_EXPLAINED_RANKS = 3
+"""Ranks whose extra work is shown; the cause of as many more is named."""
+
 _HOST_AND_PROCESS = re.compile(r"^(?P<host>.*)_(?P<process>\d+)$", re.DOTALL)
+
+T = TypeVar("T")
 
 
 @derived
 def compare_members(members: Members[RankSummary]) -> RankComparison:
-    """The comparison of the members that are ready."""
+    """Compare the members that are ready."""
     return compare_ranks(
         RankSource(
             member.worker,
-            rank_of(member),
-            member.result.host or host_and_process(member.worker)[0],
+            member_rank(member),
+            member.result.host or split_worker_name(member.worker)[0],
             member.result,
             member.details,
         )
@@ -37,19 +56,60 @@ def compare_members(members: Members[RankSummary]) -> RankComparison:
 
 
 @derived
-def members_costs(members: Members[RankSummary]) -> StragglerCosts:
-    """What the lateness of each member that is ready costs."""
+def member_costs(members: Members[RankSummary]) -> StragglerCosts:
+    """Return what the lateness of each ready member costs."""
     comparison = compare_members(members)
     return straggler_costs(comparison.job, comparison.matching, comparison.split)
 
 
-def rank_of(member: Member[RankSummary]) -> int | None:
-    """The rank that the file names, else the one of its name."""
-    own = member.result.rank if member.result is not None else None
-    return member.rank if own is None else own
+class StragglerJudgment(msgspec.Struct, frozen=True):
+    """Who keeps the other ranks waiting, as every view that says so takes it.
+
+    rows    every rank, highest cost first
+    before  what the first of them spent extra time on before its collectives
+    """
+
+    rows: Sequence[Straggler]
+    totals: Sequence[WorkerTotal]
+    before: Sequence[StragglerActivity]
+    verdict: StragglerVerdict
 
 
-def host_and_process(worker: str) -> tuple[str | None, str | None]:
-    """Of a worker that is named `<host>_<process>`; (None, None) of others."""
+@derived
+def judge_members(members: Members[RankSummary]) -> StragglerJudgment:
+    """Find the stragglers among the members that are ready."""
+    comparison, cost = compare_members(members), member_costs(members)
+    rows, totals = stragglers(comparison, cost), worker_totals(comparison)
+    explained = [row.member for row in rows if row.cost > 0][: 2 * MAX_EXPLAINED_RANKS]
+    before = straggler_activity(comparison, cost.work, explained)
+    return StragglerJudgment(rows, totals, before, judge_ranks(comparison, cost, rows, totals, before))
+
+
+def member_rank(member: Member[RankSummary]) -> int | None:
+    """Return the rank that the file records, else the one in its name."""
+    recorded = member.result.rank if member.result is not None else None
+    return member.rank if recorded is None else recorded
+
+
+def split_worker_name(worker: str) -> tuple[str | None, str | None]:
+    """Split a worker named `<host>_<process>` into both; (None, None) for other names."""
     match = _HOST_AND_PROCESS.match(worker)
     return (match["host"], match["process"]) if match else (None, None)
+
+
+def count_unread(members: Members[T]) -> int:
+    """Return how many traces are still to be read."""
+    return sum(member.state in ("waiting", "loading") for member in members)
+
+
+def progress_phrase(members: Members[T]) -> Text:
+    """Return "2 of 8 traces are still being read", or nothing once all are read."""
+    count = count_unread(members)
+    if not count:
+        return ()
+    return text(
+        "{count} of {all} {are} still being read",
+        are=agree(count, "is", "are"),
+        count=f"{count:,}",
+        all=plural(len(members), "trace"),
+    )

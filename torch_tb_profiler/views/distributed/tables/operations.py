@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.view import Members, RunView
-from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
+from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members, judge_members
 from torch_tb_profiler.views.distributed import columns, operations
 from torch_tb_profiler.views.distributed.group_names import group_label, spelled_ranks
 from torch_tb_profiler.views.distributed.payload.communication import CollectiveRow

@@ -1,11 +1,11 @@
-import type { Instances } from '../../../api/types';
+import type { CallDistribution } from '../../../api/types';
 import { formatCount } from '../../../base/format';
 import { Histogram } from '../../../widgets/charts/Histogram';
 import { SavePicture } from '../../../widgets/charts/SavePicture';
 import css from './DurationHistogram.module.css';
 
 interface Props {
-  instances: Instances;
+  instances: CallDistribution;
   /** The word for one of them. */
   noun: string;
   /** The name of what they are durations of. */

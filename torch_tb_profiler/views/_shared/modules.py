@@ -1,8 +1,8 @@
-"""The modules of a model as rows: as the tree that the model is, and by class."""
+"""The modules of a model as rows (the tree and the table by class), and which of them take the time, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -15,11 +15,13 @@ from torch_tb_profiler.analyses.modules.times import (
     subtree_sums,
 )
 from torch_tb_profiler.analyses.roofline.speeds import Speed, class_speeds, place_speeds, untold
+from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.model.modules import Modules
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 
 MAX_DEPTH = 200
-"""Places nested deeper are left out of the tree; their times are in the totals above them."""
+"""Deepest level of the tree; deeper places are left out, and their times are in the totals above them."""
 
 
 class FamilyPart(msgspec.Struct, frozen=True):
@@ -108,8 +110,8 @@ class UnplacedWork(msgspec.Struct, frozen=True):
     device_ns: int
 
 
-def module_rows(trace: Trace, model: Modules, times: ModuleTimes, order: list[int]) -> list[ModuleRow]:
-    """The outermost places, each with those inside it, in this order."""
+def build_module_rows(trace: Trace, model: Modules, times: ModuleTimes, order: list[int]) -> list[ModuleRow]:
+    """Build the tree: the outermost places, each with those inside it, in the given order of places."""
     outermost = sum(int(times.host_total[code]) for code in order if model.parent[code] == NO_CODE)
     speeds = place_speeds(trace, model.code, model.parent)
     totals = subtree_sums(family_times(trace, model), model.parent)
@@ -163,8 +165,8 @@ def _row(
     )
 
 
-def class_rows(trace: Trace, model: Modules, classes: Sequence[ClassTimes]) -> list[ModuleClass]:
-    """The table by class."""
+def build_class_rows(trace: Trace, model: Modules, classes: Sequence[ClassTimes]) -> list[ModuleClass]:
+    """Build the table by class."""
     speeds = class_speeds(trace, model.code, [each.places for each in classes])
     times = family_times(trace, model)
     return [
@@ -190,23 +192,94 @@ def _class_row(times: ClassTimes, families: dict[str, int], speed: Speed | None)
     )
 
 
-def unplaced(work: DeviceWork) -> UnplacedWork:
-    """Device work of no module."""
+def build_unplaced_work(work: DeviceWork) -> UnplacedWork:
+    """Build the payload for device work that belongs to no module."""
     return UnplacedWork(work.events, work.time)
 
 
-def reasons(trace: Trace, model: Modules, times: ModuleTimes) -> dict[str, str]:
+def missing_reasons(trace: Trace, model: Modules, times: ModuleTimes) -> dict[str, str]:
     """Why fields of the rows are null."""
-    reasons: dict[str, str] = {}
+    missing_reasons: dict[str, str] = {}
     if (silent := untold(trace)) is not None:
-        reasons["speed"] = silent
+        missing_reasons["speed"] = silent
     if (times.calls == 0).any():
-        text = "only operators name these modules (`Module Hierarchy`); their calls are not recorded"
-        reasons |= dict.fromkeys(("calls", "host_self_ns", "host_mean_ns"), text)
+        text = "only operators name these modules (`Module Hierarchy`); their calls weren't recorded"
+        missing_reasons |= dict.fromkeys(("calls", "host_self_ns", "host_mean_ns"), text)
     if ABSENT in model.ids:
-        reasons["module_id"] = "the trace does not number the instances"
+        missing_reasons["module_id"] = "the trace has no module ids"
     if not times.device_time:
-        reasons["device_share"] = "the trace holds no device work"
+        missing_reasons["device_share"] = "no device work was recorded"
     if not len(model.tasks):
-        reasons["backward"] = "no backward operator could be linked to a forward operator inside a module"
-    return reasons
+        missing_reasons["backward"] = "no backward operator could be linked to a forward operator inside a module"
+    return missing_reasons
+
+
+def modules_headline(tab: str, classes: Sequence[ModuleClass], device: str | None) -> Text:
+    """Name the class of modules with the most device time, or the most host time without a device.
+
+    device  noun of the devices ("GPU"), None where no device work is recorded
+    """
+    time = _module_time(device is not None)
+    total = sum(map(time, classes))
+    if total == 0:
+        return text(
+            "No time was recorded in modules."
+            if device is None
+            else f"No {device} work was launched inside a module."
+        )
+    top = max(classes, key=time)
+    name = top.name.rpartition(".")[2]
+    if top.modules == 1:
+        template = "{modules} is the top module: {share} of the {kind} time of all modules."
+        modules = Phrase(name, link(tab, place=top.place))
+    else:
+        template = "The {modules} make up {share} of the {kind} time of all modules."
+        modules = Phrase(f"{top.modules:,} {name} modules", link(tab, group_by="class", place=top.place))
+    return text(template, modules=modules, share=format_ratio(time(top) / total), kind=device or "host")
+
+
+def modules_details(
+    classes: Sequence[ModuleClass],
+    has_backward: bool,
+    device: str | None,
+    device_ns: int,
+    outside: UnplacedWork,
+    unlinked: UnplacedWork,
+) -> Text:
+    """Give forward and backward time, and how much device time belongs to no module."""
+    split: Text = ()
+    if has_backward:
+        if device_ns:
+            forward = sum(row.forward_device_self_ns for row in classes)
+            backward = sum(row.backward_device_self_ns for row in classes)
+        else:
+            forward = sum(row.host_exclusive_ns for row in classes)
+            backward = sum(row.backward_host_self_ns for row in classes)
+        split = text(
+            "Forward takes {forward}, backward {backward}.",
+            forward=format_duration(forward),
+            backward=format_duration(backward),
+        )
+    return sentences(split, _unplaced_sentence(device or "device", device_ns, outside, unlinked))
+
+
+def _unplaced_sentence(device: str, device_ns: int, outside: UnplacedWork, unlinked: UnplacedWork) -> Text:
+    if not device_ns:
+        return ()
+    shares = [
+        f"{format_ratio(work.device_ns / device_ns)} of {device} time {what}"
+        for work, what in (
+            (outside, "was launched outside any module"),
+            (unlinked, "has no recorded launch"),
+        )
+        if work.device_ns
+    ]
+    if not shares:
+        return text(f"All {device} work was launched in modules.")
+    return text("{shares}.", shares=" and ".join(shares))
+
+
+def _module_time(has_device: bool) -> Callable[[ModuleClass], int]:
+    if has_device:
+        return lambda row: row.device_self_ns
+    return lambda row: row.host_exclusive_ns + row.backward_host_self_ns

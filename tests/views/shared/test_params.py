@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.views._shared.lists import parse_numbers, parse_texts
+from torch_tb_profiler.views._shared.params import parse_numbers, parse_texts
 
 
 def test_parts_between_commas() -> None:
@@ -16,6 +16,6 @@ def test_parts_between_commas() -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "1,x", "1.5", "1;2"])
-def test_what_is_not_a_number_names_the_parameter(text: str) -> None:
+def test_an_error_names_the_parameter_that_is_no_number(text: str) -> None:
     with pytest.raises(UsageError, match="tracks cannot be"):
         parse_numbers("tracks", text)

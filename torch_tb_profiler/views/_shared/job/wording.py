@@ -1,0 +1,305 @@
+"""Sentences about the ranks of a job: their names, who is a straggler, and why; the parts open their evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch_tb_profiler.analyses.distributed.causes import StragglerCause
+from torch_tb_profiler.analyses.distributed.comparison import RankComparison
+from torch_tb_profiler.analyses.distributed.costs import Suspect
+from torch_tb_profiler.analyses.distributed.groups import expected_ranks
+from torch_tb_profiler.analyses.distributed.job import RankSource
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.stragglers import Straggler
+from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
+from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.base.grammar import agree, capitalize, per_step, plural
+from torch_tb_profiler.model.communication.groups import spell_ranks
+from torch_tb_profiler.view import Members
+from torch_tb_profiler.views._shared.job.members import compare_members, count_unread
+from torch_tb_profiler.views._shared.text import (
+    Phrase,
+    Text,
+    join_phrases,
+    link,
+    sentences,
+    shorten_frame,
+    shorten_name,
+    text,
+    worker_name,
+)
+
+MAX_NAMED_RANKS = 5
+"""Most ranks that a sentence names one by one."""
+
+MAX_RANKS_LENGTH = 200
+"""Most characters of a list of ranks."""
+
+RANKS_TABLE = link("distributed", table="ranks")
+
+_CATEGORY_TEXTS = {
+    "kernel": "in kernels",
+    "memcpy": "in memory copies",
+    "memset": "in memset",
+    "communication": "in other communication",
+    "runtime": "in runtime calls",
+    "dataloader": "in the data loader",
+    "cpu_exec": "in operators on the host",
+    "other": "in unrecorded code",
+}
+
+
+def rank_names(sources: Sequence[RankSource], capital: bool = True) -> Text:
+    """Return "Ranks 0, 1 and 3", each opening its timeline; names of workers where a rank is unknown."""
+    numbered = all(source.rank is not None for source in sources)
+    if len(sources) == 1:
+        name = worker_name(sources[0].rank, sources[0].worker)
+        has_noun = numbered or name != sources[0].worker
+        return (Phrase(capitalize(name) if capital and has_noun else name, _timeline(sources[0])),)
+    noun = "rank" if numbered else "worker" if any(source.worker.isdecimal() for source in sources) else ""
+    prefix = f"{capitalize(noun) if capital else noun}s " if noun else ""
+    if len(sources) > MAX_NAMED_RANKS:
+        ranks = [source.rank for source in sources if source.rank is not None]
+        name = f"{prefix}{shorten_ranks(ranks)}" if numbered else f"{len(sources):,} workers"
+        return (Phrase(name, RANKS_TABLE),)
+    names = [Phrase(str(source.rank) if numbered else source.worker, _timeline(source)) for source in sources]
+    return text("{prefix}{names}", prefix=prefix, names=join_phrases(names))
+
+
+def shorten_ranks(ranks: Sequence[int]) -> str:
+    """List all ranks if that is short ("0-7,12"), else the first few and how many more there are."""
+    spelled = spell_ranks(ranks)
+    if len(spelled) <= MAX_RANKS_LENGTH:
+        return spelled
+    first = sorted(ranks)[:MAX_NAMED_RANKS]
+    return f"{','.join(map(str, first))} and {len(ranks) - len(first):,} more"
+
+
+def _timeline(source: RankSource) -> str:
+    return link("trace", worker=source.worker)
+
+
+def member_names(comparison: RankComparison, members: Sequence[int], capital: bool = True) -> Text:
+    """Return the names of members, given by position, in order."""
+    return rank_names([comparison.sources[member] for member in sorted(members)], capital)
+
+
+def time_base(comparison: RankComparison) -> str:
+    """Return what times of a job refer to: "per step", or "in the recording" if a rank records no steps."""
+    return per_step(all(source.summary.recorded_steps for source in comparison.sources))
+
+
+def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -> Text:
+    """Name the straggler, one that may be, or none; or say why that is unknown.
+
+    Until all ranks are read, the sentence is about those that are.
+    """
+    comparison = compare_members(members)
+    if verdict.kind == "unknown":
+        return text("Reading the ranks.") if count_unread(members) else _unknown_sentence(comparison, verdict)
+    if count_unread(members):
+        is_late = verdict.kind == "straggler"
+        return text(
+            "Of the {count} ranks read so far, {sentence}",
+            count=f"{len(comparison.sources):,}",
+            sentence=_straggler_sentence(comparison, verdict, False) if is_late else "none is a straggler.",
+        )
+    if verdict.kind == "straggler":
+        return _straggler_sentence(comparison, verdict)
+    if verdict.kind == "uncertain" and verdict.possible is not None:
+        return _uncertain_sentence(comparison, verdict.possible)
+    return text("The ranks are balanced; no straggler.")
+
+
+def _straggler_sentence(comparison: RankComparison, verdict: StragglerVerdict, capital: bool = True) -> Text:
+    count = len(verdict.ranks)
+    names = member_names(comparison, [row.member for row in verdict.ranks], capital)
+    suspect, row = verdict.suspect, verdict.ranks[0]
+    if suspect is not None and suspect.host is not None:
+        names = text("{names} of {host}", names=names, host=suspect.host)
+    if count > 1:
+        template = "{names} are stragglers: together they cost {others} {cost} {per_step}."
+    elif row.last == 0:
+        template = "{names} is a straggler: it costs {others} {cost} {per_step}."
+    else:
+        template = "{names} is a straggler: it arrives last at {collectives} and costs {others} {cost} {per_step}."
+    return text(
+        template,
+        names=names,
+        collectives=_late_collectives(comparison, row),
+        others="the other rank" if len(comparison.sources) == 2 else "every other rank",
+        cost=format_duration(suspect.cost if suspect else row.cost),
+        per_step=time_base(comparison),
+    )
+
+
+def _late_collectives(comparison: RankComparison, row: Straggler) -> Phrase:
+    worker = comparison.sources[row.member].worker
+    return Phrase(
+        f"{row.last:,} of {plural(row.collectives, 'collective')}",
+        link("distributed", table="collectives", late=worker, sort="-skew"),
+    )
+
+
+def _uncertain_sentence(comparison: RankComparison, weak: Suspect) -> Text:
+    return text(
+        "{names} may be {noun} ({cost} {per_step}), but {steps} enough to tell.",
+        names=member_names(comparison, weak.members),
+        noun=agree(len(weak.members), "a straggler", "stragglers"),
+        cost=format_duration(weak.cost),
+        per_step=time_base(comparison),
+        steps=_steps_not(comparison),
+    )
+
+
+def _steps_not(comparison: RankComparison) -> str:
+    """Return "4 steps aren't" or "1 step isn't": the recording that is too short."""
+    steps = max(len(source.summary.steps) for source in comparison.sources)
+    if steps == 1 and time_base(comparison) != "per step":
+        return "one recording isn't"
+    return f"{plural(steps, 'step')} {agree(steps, 'is', 'are')}n't"
+
+
+def _unknown_sentence(comparison: RankComparison, verdict: StragglerVerdict) -> Text:
+    if verdict.reason == "empty":
+        return text("No {rank} of this job can be compared.", rank=Phrase("rank", RANKS_TABLE))
+    if verdict.reason == "alone":
+        return text(
+            "Only {rank} was found. Add the other ranks' traces to see who waits for whom.",
+            rank=rank_names(comparison.sources, capital=False),
+        )
+    if verdict.reason == "few":
+        return text(
+            "Only {count} of {all} were found, too few to name a straggler.",
+            count=Phrase(f"{len(comparison.sources):,}", RANKS_TABLE),
+            all=plural(len(expected_ranks(comparison)), "rank"),
+        )
+    if verdict.reason == "groups":
+        return text("The traces don't record which ranks communicate, so waiting can't be attributed.")
+    if verdict.reason == "absent" and verdict.suspect is not None:
+        return text(
+            "The straggler's trace is missing: all {ranks} found here wait for it, at least {cost} {per_step}.",
+            ranks=Phrase("ranks", RANKS_TABLE),
+            cost=format_duration(verdict.suspect.cost),
+            per_step=time_base(comparison),
+        )
+    return text("No collective could be matched between the ranks, so waiting can't be attributed.")
+
+
+def costliest_rank_sentence(comparison: RankComparison, row: Straggler | None) -> Text:
+    """Name the costliest rank found where most ranks, or the straggler, are missing."""
+    if row is None:
+        return text("No delay is attributed to the ranks that were found.")
+    return text(
+        "Of the ranks that were found, {name} costs the others most: {cost} {per_step}.",
+        name=rank_names([comparison.sources[row.member]], capital=False),
+        cost=format_duration(row.cost),
+        per_step=time_base(comparison),
+    )
+
+
+def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerdict) -> Text:
+    """Say what the differences between the ranks cost where no rank is a straggler."""
+    if verdict.possible is not None:
+        return text(
+            "{cost}, but {steps} enough to rule out chance.",
+            cost=_cost_clause(comparison, verdict.possible.members, verdict.possible.cost),
+            steps=_steps_not(comparison),
+        )
+    if verdict.imbalance is not None:
+        return text(
+            "Differences between the ranks cost {cost} {per_step}; no small group of ranks causes most of it.",
+            cost=format_duration(verdict.imbalance),
+            per_step=time_base(comparison),
+        )
+    if verdict.costliest is None:
+        return text("No delay is attributed to any rank.")
+    return text(
+        "{cost}, less than {worth} of {base}.",
+        cost=_cost_clause(comparison, [verdict.costliest.member], verdict.costliest.cost),
+        worth=format_ratio(MIN_COST_SHARE),
+        base="a step" if time_base(comparison) == "per step" else "it",
+    )
+
+
+def _cost_clause(comparison: RankComparison, members: Sequence[int], cost: float) -> Text:
+    """Return what the costliest ranks cost, without a full stop."""
+    return text(
+        "{names} {costs} {others} {cost} {per_step}",
+        names=member_names(comparison, members),
+        costs=agree(len(members), "costs", "cost"),
+        others="the others most:" if len(comparison.sources) > 2 else "the other rank",
+        cost=format_duration(cost),
+        per_step=time_base(comparison),
+    )
+
+
+def cause_sentence(comparison: RankComparison, cause: StragglerCause, per_step: str) -> Text:
+    """Say what the (first) straggler does that the median rank doesn't; `per_step`: see `time_base`."""
+    rank = rank_names([comparison.sources[cause.member]])
+    other = "the other rank" if len(comparison.sources) == 2 else "the median rank"
+    evidence = _collective_link(cause)
+    if cause.kind == "slower_link":
+        return text(
+            "{rank} has a slower link: its collectives take longer to transfer than the same ones on other ranks.",
+            rank=rank,
+        )
+    if cause.kind == "slower_device":
+        return text(
+            "{rank} has a slower device: the same kernels take {ratio} × as long as on {other}.",
+            rank=rank,
+            other=other,
+            ratio=Phrase(f"{cause.ratio:.2f}", evidence),
+        )
+    time, median = format_duration(cause.time), "less" if cause.median is None else format_duration(cause.median)
+    if cause.where == "category":
+        return text(
+            "Before it arrives, {rank} spends {time} {per_step} {doing}; {other} spends {median}.",
+            rank=rank_names([comparison.sources[cause.member]], capital=False),
+            time=Phrase(time, evidence),
+            per_step=per_step,
+            doing=_CATEGORY_TEXTS[cause.name],
+            other=other,
+            median=median,
+        )
+    difference = text(
+        "Before it arrives, {rank}'s {where} spends {time} {per_step} in {name}; {other}'s spends {median}.",
+        rank=rank_names([comparison.sources[cause.member]], capital=False),
+        where="device" if cause.where == "device" else "host",
+        time=time,
+        per_step=per_step,
+        name=Phrase(_cause_name(cause), evidence),
+        other=other,
+        median=median,
+    )
+    if cause.operator is None:
+        return difference
+    return sentences(
+        difference, text("By operator, most of the difference is {name}.", name=shorten_name(cause.operator))
+    )
+
+
+def cause_cell(cause: StragglerCause) -> Text:
+    """Return the evidence alone, as the cell of a table."""
+    evidence = _collective_link(cause)
+    if cause.kind == "slower_link":
+        return text("its collectives take longer to transfer than the same ones on other ranks")
+    if cause.kind == "slower_device":
+        return text("the same kernels take {ratio} × the median", ratio=Phrase(f"{cause.ratio:.2f}", evidence))
+    more = format_duration(cause.time - (cause.median or 0))
+    if cause.where == "category":
+        return text("{more} more {doing}", more=Phrase(more, evidence), doing=_CATEGORY_TEXTS[cause.name])
+    return text("{more} more in {name}", more=more, name=Phrase(_cause_name(cause), evidence))
+
+
+def held_up_cell(source: RankSource) -> Text:
+    """Return the cell for a rank that is late because `source` is."""
+    return text("waits for {rank}", rank=rank_names([source], capital=False))
+
+
+def _collective_link(cause: StragglerCause) -> str:
+    return link("distributed", table="collectives", collective=cause.collective)
+
+
+def _cause_name(cause: StragglerCause) -> str:
+    return shorten_frame(cause.name) if cause.where == "frame" else shorten_name(cause.short_name or cause.name)

@@ -1,0 +1,50 @@
+"""Sentences and names that more than one view uses, so that every view says the same."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.base.format import format_duration
+from torch_tb_profiler.views._shared.text import Text, text
+
+CAUSE_TEXTS = {
+    "data_loading": "data loading",
+    "compile": "compilation",
+    "sync": "synchronization with nothing left to wait for",
+    "allocator": "the allocator",
+    "copy_staging": "calls that stage copies",
+    "launch_call": "launch calls",
+    "runtime": "other runtime calls",
+    "host_communication": "communication on the host",
+    "wait": "locks, queues and sleeps",
+    "profiler": "the profiler itself",
+    "operator": "operators on the host",
+    "python": "Python code",
+    "annotation": "annotated code",
+    "unrecorded": "unrecorded host code",
+    "launch_latency": "launch latency",
+    "kernel_gap": "gaps between queued kernels",
+    "graph_gap": "gaps inside graphs",
+    "waits_for_stream": "other streams",
+    "device_wait": "the device itself, with work submitted",
+    "unlinked": "work without a recorded launch",
+    "before_recording": "work launched before the recording",
+    "tail": "no further work",
+}
+"""Cause of idle time -> what the device waits for, as the object of "waits for"."""
+
+
+def clock_shift_sentence(shift_ns: int) -> Text:
+    """Say by how much the device clock was shifted and why; empty if it wasn't."""
+    if shift_ns <= 0:
+        return ()
+    return text(
+        "The device clock was shifted by {shift}, because work was recorded before its launch.",
+        shift=format_duration(shift_ns),
+    )
+
+
+def truncation_sentence() -> Text:
+    """Return what every view says of a truncated file instead of a verdict."""
+    return text(
+        "The file is truncated. Kineto writes GPU work last, so it's probably missing; step breakdowns are not "
+        "shown."
+    )
