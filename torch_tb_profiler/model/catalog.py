@@ -46,7 +46,7 @@ class OperatorModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unit: Literal["matrix", "vector"] = "vector"
 
 
-class Catalog(msgspec.Struct, frozen=True):
+class HardwareCatalog(msgspec.Struct, frozen=True):
     """Devices, in the order in which they are tried, and the user's operator models, with distinct names.
 
     note  why the user's file could not be used, if so
@@ -57,5 +57,5 @@ class Catalog(msgspec.Struct, frozen=True):
     note: str | None = None
 
 
-EMPTY_CATALOG = Catalog()
+EMPTY_CATALOG = HardwareCatalog()
 """The catalog of a user without a file."""

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.memo import Memo
-from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog
+from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
 
 Int8 = npt.NDArray[np.int8]
@@ -142,7 +142,7 @@ class Trace:
     trace_start_ns: int
     base_ns: int
     health: tuple[HealthNote, ...] = ()
-    catalog: Catalog = EMPTY_CATALOG
+    catalog: HardwareCatalog = EMPTY_CATALOG
     producer: str = PYTORCH
     clock: ClockKind = "epoch"
     recordings: tuple[int, ...] = ()

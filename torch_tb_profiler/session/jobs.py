@@ -21,7 +21,7 @@ from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.ingest.helpers import lent
 from torch_tb_profiler.model.calls.nesting import use_compiled_functions
-from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog
+from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthLog, HealthNote
 from torch_tb_profiler.model.ranks import split_trace, trace_rank, with_fallback_rank
 from torch_tb_profiler.model.trace import Trace
@@ -67,7 +67,7 @@ class LoadRequest(NamedTuple):
     size: int
     id: FileId
     limit: int
-    catalog: Catalog = EMPTY_CATALOG
+    catalog: HardwareCatalog = EMPTY_CATALOG
     beside: tuple[tuple[int, str], ...] = ()
     counters: tuple[tuple[str, int], ...] = ()
     shared: bool = False
@@ -162,7 +162,7 @@ def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_di
         cache.save_json(key, name, result)
 
 
-def open_cached(cache: Cache, key: str, catalog: Catalog) -> Trace | None:
+def open_cached(cache: Cache, key: str, catalog: HardwareCatalog) -> Trace | None:
     """In a worker: return a cached trace, with all that this process derived from it, or None if it is gone."""
     trace = _open.get(key)
     if trace is None and (cached := cache.load_trace(key)) is not None:

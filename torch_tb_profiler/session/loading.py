@@ -13,7 +13,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.discovery.beside import rank_beside
-from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog
+from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.session.cache.entries import FileSummary, fetch_results, load_summary, result_name
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def worker_memory(settings: Settings) -> int:
     return max(3 * settings.trace_bytes, MIN_WORKER_BYTES)
 
 
-def read_devices(path: str) -> Catalog:
+def read_devices(path: str) -> HardwareCatalog:
     """Read the user's file of devices and operators; return an empty catalog if `path` is empty.
 
     A file that can't be used is logged, and the catalog has a note on it.
@@ -62,7 +62,7 @@ def read_devices(path: str) -> Catalog:
     except UnicodeDecodeError as error:
         problem = f"{name}: {error}"
         logger.warning("%s (%s)", problem, path)
-    return Catalog(note=f"your device file was ignored: {problem}")
+    return HardwareCatalog(note=f"your device file was ignored: {problem}")
 
 
 def _estimated_json_bytes(file: ListedFile) -> int:

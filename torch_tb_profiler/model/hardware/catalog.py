@@ -12,7 +12,7 @@ import msgspec
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.formulas import parse_formula
-from torch_tb_profiler.model.catalog import Catalog, DeviceEntry, OperatorModel
+from torch_tb_profiler.model.catalog import DeviceEntry, HardwareCatalog, OperatorModel
 
 DEVICE_HINT = "[[device]] with name, match, hbm_gbs, source, matrix = { bf16 = ... }, vector = { fp32 = ... }"
 OPERATOR_HINT = "[[operator]] with name, flops = 'elements[0]', bytes = 'bytes[0]', unit = 'matrix' or 'vector'"
@@ -24,23 +24,23 @@ class _CatalogFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @cache
-def built_in_catalog() -> Catalog:
+def built_in_catalog() -> HardwareCatalog:
     """Return the devices that the package knows."""
     text = (files(__package__) / "devices.toml").read_text(encoding="utf-8")
     return parse_catalog(text, "devices.toml")
 
 
-def parse_user_catalog(text: str, name: str) -> Catalog:
+def parse_user_catalog(text: str, name: str) -> HardwareCatalog:
     """Parse a user's file called `name` and put that name before the source of each device.
 
     Raise UsageError as `parse_catalog`.
     """
     catalog = parse_catalog(text, name)
     devices = (msgspec.structs.replace(entry, source=f"{name}: {entry.source}") for entry in catalog.device)
-    return Catalog(tuple(devices), catalog.operator)
+    return HardwareCatalog(tuple(devices), catalog.operator)
 
 
-def parse_catalog(text: str, file: str) -> Catalog:
+def parse_catalog(text: str, file: str) -> HardwareCatalog:
     """Parse a catalog from TOML; raise UsageError that names the invalid line, or the invalid entry, of `file`."""
     try:
         content = msgspec.toml.decode(text.encode(), type=_CatalogFile)
@@ -48,7 +48,7 @@ def parse_catalog(text: str, file: str) -> Catalog:
         raise UsageError(f"{file}: {error}", hint=f"{DEVICE_HINT}; {OPERATOR_HINT}") from error
     devices = _convert_entries(content.device, file, "entry", _convert_device, DEVICE_HINT)
     operators = _convert_entries(content.operator, file, "operator", _convert_operator, OPERATOR_HINT)
-    return Catalog(devices, operators)
+    return HardwareCatalog(devices, operators)
 
 
 _Converted = TypeVar("_Converted", DeviceEntry, OperatorModel)
@@ -91,7 +91,7 @@ def _convert_operator(fields: dict[str, Any]) -> OperatorModel:
     return model
 
 
-def merge_with_built_in(user: Catalog) -> tuple[tuple[DeviceEntry, ...], tuple[DeviceEntry, ...]]:
+def merge_with_built_in(user: HardwareCatalog) -> tuple[tuple[DeviceEntry, ...], tuple[DeviceEntry, ...]]:
     """Return (new devices of `user`, the package's devices); a user's device replaces ours of the same name."""
     new = {entry.name.lower(): entry for entry in user.device}
     known = tuple(new.pop(entry.name.lower(), entry) for entry in built_in_catalog().device)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog, DeviceEntry
+from torch_tb_profiler.model.catalog import EMPTY_CATALOG, DeviceEntry, HardwareCatalog
 from torch_tb_profiler.model.devices import DeviceInfo
 from torch_tb_profiler.model.hardware.catalog import merge_with_built_in
 
@@ -51,7 +51,9 @@ class DeviceRates(msgspec.Struct, frozen=True):
         return self.vector.get(type)
 
 
-def find_peaks(device: DeviceInfo, requested: str = "", user_catalog: Catalog = EMPTY_CATALOG) -> DeviceRates:
+def find_peaks(
+    device: DeviceInfo, requested: str = "", user_catalog: HardwareCatalog = EMPTY_CATALOG
+) -> DeviceRates:
     """Return the peak rates of a device of a trace.
 
     requested     "H100 SXM" for another entry, "bf16=989,hbm=3352" for rates (TFLOP/s and 10^9 bytes/s)

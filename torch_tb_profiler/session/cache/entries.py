@@ -13,7 +13,7 @@ import msgspec
 
 from torch_tb_profiler import views
 from torch_tb_profiler.cache import Cache, cache_key
-from torch_tb_profiler.model.catalog import EMPTY_CATALOG, Catalog
+from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.session.cache.similarity import NameSketch
 from torch_tb_profiler.storage import FileId
@@ -27,7 +27,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(views.__file__)))
 # ---- key ------------------------------------------------------------------------------------------------
 
 
-def entry_key(file: FileId, catalog: Catalog = EMPTY_CATALOG) -> str:
+def entry_key(file: FileId, catalog: HardwareCatalog = EMPTY_CATALOG) -> str:
     """Return the key of a file's cache entry, as this program version writes it with its views.
 
     catalog  the user's devices: figures that depend on other devices are stored in another entry
