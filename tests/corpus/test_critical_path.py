@@ -18,7 +18,7 @@ from torch_tb_profiler.analyses.schedule.places import PlaceKind
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import what_if_curves
 from torch_tb_profiler.base.intervals import covered_time, merge
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
@@ -48,7 +48,7 @@ def test_every_path_tiles_its_steps_and_every_curve_falls(corpus: Path) -> None:
         room = slack(trace)
         assert min(room.items.min(initial=0), room.points.min(initial=0)) >= 0, path
         assert (room.items[pieces.ref[pieces.kind == PathSegmentKind.DEVICE]] == 0).all(), path
-        computes = not communication_kernels(trace)[schedule(trace).items.row].all()
+        computes = not is_communication_kernel(trace)[schedule(trace).items.row].all()
         targets = ["host", *(["device"] if computes else [])]
         targets += [each.target for each in speedup_candidates(trace)[:NAMED]]
         for times in what_if_curves(trace, tuple(dict.fromkeys(targets))).tolist():

@@ -20,7 +20,7 @@ from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, sum
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.communication.collectives import collectives
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.trace import ABSENT, Trace
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views._shared.text import plain
@@ -86,7 +86,7 @@ def test_steps_add_up_and_agree_with_the_overview(
 def test_every_communication_kernel_counts_once(run: str, traces: Callable[[str], list[Trace]]) -> None:
     """The time of the operations is that of the raw events, where kernels record them."""
     for trace in traces(run):
-        kernels = np.flatnonzero(communication_kernels(trace))
+        kernels = np.flatnonzero(is_communication_kernel(trace))
         operations = collectives(trace)
         if len(kernels):
             on_device = operations.timing == 0
@@ -201,4 +201,4 @@ def test_no_file_of_any_kind_breaks_the_reduction(corpus: Path) -> None:
         known = table["window"] != ABSENT
         categories = rank_details(part).table()["categories"]
         assert (categories[known].sum(axis=1) == table["window"][known]).all(), name
-        assert len(table) >= communication_kernels(part).any(), name
+        assert len(table) >= is_communication_kernel(part).any(), name

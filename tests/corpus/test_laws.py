@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from tests.corpus import real_traces
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.model.communication.events import host_communication
+from torch_tb_profiler.model.communication.events import host_communication_calls
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import Trace
@@ -70,7 +70,7 @@ def test_device_categories_are_the_union_computed_another_way(traces: dict[str, 
     """Kernel + Memcpy + Memset + Communication = time covered by device work or host-only communication."""
     for name, trace in parts(traces):
         found = breakdown(trace)
-        rows = np.concatenate([rows_of_kind(trace, *DEVICE_KINDS), host_communication(trace)])
+        rows = np.concatenate([rows_of_kind(trace, *DEVICE_KINDS), host_communication_calls(trace)])
         starts, finish = trace.events.start[rows], event_ends(trace)[rows]
         for i, (begin, end) in enumerate(zip(found.steps.starts.tolist(), found.steps.ends.tolist(), strict=True)):
             inside = sum(int(found.times[key][i]) for key in ("kernel", "memcpy", "memset", "communication"))

@@ -21,7 +21,7 @@ from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.work.calls import Work, work
+from torch_tb_profiler.model.work.operator_work import OperatorWork, operator_work
 from torch_tb_profiler.views._shared.text import plain as said
 from torch_tb_profiler.views.roofline.build import build
 from torch_tb_profiler.views.roofline.payload import RooflineParams
@@ -33,7 +33,7 @@ def test_owned_unmodeled_and_unlinked_work_is_all_device_time(corpus: Path) -> N
     seen = 0
     for path in real_traces.files(corpus):
         for trace in real_traces.ranks(path).values():
-            done = work(trace)
+            done = operator_work(trace)
             length = event_ends(trace) - trace.events.start
             unlinked = int(length[done.owners.events[done.owners.call < 0]].sum())
             modeled = int(done.device[done.owners.modeled].sum())
@@ -49,7 +49,7 @@ def test_owned_unmodeled_and_unlinked_work_is_all_device_time(corpus: Path) -> N
     assert seen > 100
 
 
-def _rows_sum_to_all(trace: Trace, done: Work, path: Path) -> None:
+def _rows_sum_to_all(trace: Trace, done: OperatorWork, path: Path) -> None:
     """Device time and FLOPs of the rows are the same however they are grouped: all of the trace, all of a step."""
     length = (event_ends(trace) - trace.events.start)[rows_of_kind(trace, *DEVICE_KINDS)]
     spans = steps(trace)
@@ -77,7 +77,7 @@ def test_matrix_operators_compute_what_was_counted_independently(
     corpus: Path, run: str, gflop: float, mfu: float
 ) -> None:
     trace = real_traces.of_run(corpus, run)
-    done = work(trace)
+    done = operator_work(trace)
     assert np.nansum(done.needed[done.matrix]) / 1e9 == pytest.approx(gflop, rel=2e-6)
     assert utilization(trace, Filter(), "").mfu == pytest.approx(mfu, abs=5e-5)
 
@@ -85,20 +85,20 @@ def test_matrix_operators_compute_what_was_counted_independently(
 def test_convolution_backward_is_twice_forward_less_what_is_masked(corpus: Path) -> None:
     """The first convolution wants no gradient of the image, and checkpointing computes 57 forward again."""
     trace = real_traces.of_run(corpus, "tl_mi300_resnet_actckpt_8rank")
-    done = work(trace)
+    done = operator_work(trace)
     names = np.array([trace.strings[code] for code in trace.events.name[done.owners.calls]])
     forward = names == "aten::miopen_convolution"
     backward = names == "aten::convolution_backward"
     gflop = done.flops / 1e9
-    assert gflop[forward & ~done.again].sum() == pytest.approx(108.814, abs=5e-4)
+    assert gflop[forward & ~done.recomputed].sum() == pytest.approx(108.814, abs=5e-4)
     assert gflop[backward].sum() == pytest.approx(210.547, abs=5e-4)
-    assert gflop[forward & done.again].sum() == pytest.approx(101.733, abs=5e-4)
-    assert int((forward & done.again).sum()) == 57
-    assert not done.again[backward].any()
+    assert gflop[forward & done.recomputed].sum() == pytest.approx(101.733, abs=5e-4)
+    assert int((forward & done.recomputed).sum()) == 57
+    assert not done.recomputed[backward].any()
     used = utilization(trace, Filter(), "")
     assert used.mfu == pytest.approx(0.00432, abs=5e-6)
     assert used.hfu == pytest.approx(0.00570, abs=5e-6)
-    masked = 2 * gflop[forward & ~done.again].sum() - gflop[backward].sum()
+    masked = 2 * gflop[forward & ~done.recomputed].sum() - gflop[backward].sum()
     assert masked == pytest.approx(3 * 2 * 3 * 7 * 7 * 10 * 64 * 112 * 112 / 1e9)
 
 
@@ -117,7 +117,7 @@ def test_nearly_all_eager_work_is_known(corpus: Path) -> None:
         "tl_mi300_xdit_sd35",
     ):
         trace = real_traces.of_run(corpus, run)
-        done = work(trace)
+        done = operator_work(trace)
         names = [trace.strings[code] for code in trace.events.name[done.owners.calls]]
         eager = np.array([not name.startswith("record_param_comms") for name in names])
         known = ~np.isnan(done.bytes)
@@ -166,7 +166,7 @@ def key(name: str, texts: list[str | None]) -> tuple[Any, ...]:
     return (name, *(plain(ast.literal_eval(text)) if text else None for text in texts))
 
 
-def ours(trace: Trace, done: Work) -> dict[tuple[Any, ...], list[float]]:
+def ours(trace: Trace, done: OperatorWork) -> dict[tuple[Any, ...], list[float]]:
     """Signature -> calls, us, FLOPs and bytes of one call."""
     columns = [trace.arg_codes(each, done.owners.calls) for each in KEYS]
     found: dict[tuple[Any, ...], list[float]] = defaultdict(lambda: [0, 0, 0, 0])
@@ -190,7 +190,7 @@ def test_matrix_products_are_those_of_tracelens(corpus: Path) -> None:
     for run, row in gemms(corpus):
         if run not in tables:
             trace = real_traces.of_run(corpus, run)
-            tables[run] = ours(trace, work(trace))
+            tables[run] = ours(trace, operator_work(trace))
         found = tables[run].get(key(row["name"], [row[f"{each}_first"] for each in KEYS]))
         if found is None:
             assert run in JOINED, (run, row["name"], row["Input Dims_first"])

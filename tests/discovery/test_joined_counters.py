@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tests.model.work.drawn import kernel, launch, operator
+from tests.model.work.operator_events import kernel, launch, operator
 from tests.support.traces import document
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session

@@ -13,8 +13,8 @@ from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.work.formulas.registry import model_of
-from torch_tb_profiler.model.work.tensors import read_call
+from torch_tb_profiler.model.work.call import read_call
+from torch_tb_profiler.model.work.models import built_in_cost_model
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -51,7 +51,7 @@ def counted(run: Callable[[], None], path: Path) -> tuple[float, float]:
 def innermost_flops(trace: Trace) -> float:
     """A CPU has no kernels to own: every modeled operator that has none inside counts."""
     rows = rows_of_kind(trace, Kind.CPU_OP)
-    models = {int(row): model_of(trace.strings[trace.events.name[row]]) for row in rows}
+    models = {int(row): built_in_cost_model(trace.strings[trace.events.name[row]]) for row in rows}
     matrix = [row for row, model in models.items() if model is not None and model.family == "matrix"]
     around, outer = enclosing_operators(trace), set()
     for row in matrix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.model.work.drawn import BF16, FLOAT, SCALAR, kernel, launch, operator
+from tests.model.work.operator_events import BF16, FLOAT, SCALAR, kernel, launch, operator
 
 H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "computeMajor": 9, "computeMinor": 0, "numSms": 132}
 

@@ -25,7 +25,7 @@ from tests.analyses.overview.kernel_calls import (
     events,
     product,
 )
-from tests.model.work.drawn import BF16, FLOAT, kernel, operator
+from tests.model.work.operator_events import BF16, FLOAT, kernel, operator
 from tests.support.traces import read
 from torch_tb_profiler.analyses.overview.finding import Advice
 

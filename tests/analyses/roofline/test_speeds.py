@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.model.work.drawn import BF16, kernel, launch, operator
+from tests.model.work.operator_events import BF16, kernel, launch, operator
 from tests.support.traces import read
 from tests.support.views import ask, words
 from torch_tb_profiler.analyses.roofline.speeds import Speed, operator_speeds, place_speeds
@@ -57,7 +57,7 @@ def test_operators_have_the_speed_of_their_own_work() -> None:
     assert product["bytes_per_s"] == pytest.approx(12e6 / 50e-6)
     assert product["efficiency"] == pytest.approx(2 * ROOF_NS / 50_000)
     assert (product["bound"], product["reason"]) == ("compute", None)
-    for name, why in (("aten::linear", "no device work counts as its own"), ("lib::mystery", "is not known")):
+    for name, why in (("aten::linear", "no device work counts as its own"), ("lib::mystery", "has no formula")):
         unknown = rows[name]
         assert [unknown[key] for key in ("flops_per_s", "bytes_per_s", "efficiency")] == [None] * 3
         assert unknown["bound"] == "unknown"
@@ -80,7 +80,7 @@ def test_modules_count_what_is_inside_them_and_classes_do_not() -> None:
     assert linear["speed"]["flops_per_s"] == pytest.approx(2e9 / 40e-6)
     classes = {row["name"]: row["speed"]["flops_per_s"] for row in payload["classes"]}
     assert classes == {"Net": pytest.approx(2e9 / 10e-6), "Linear": pytest.approx(2e9 / 40e-6)}
-    assert "is not known" in net["speed"]["reason"]  # of part of its work
+    assert "has no formula" in net["speed"]["reason"]  # of part of its work
     assert linear["speed"]["reason"] is None
 
 
@@ -99,7 +99,7 @@ def test_without_shapes_there_is_one_reason_and_no_model_is_asked(
     def never(*_: object) -> None:
         raise AssertionError("work was modeled")
 
-    monkeypatch.setattr("torch_tb_profiler.analyses.roofline.speeds.work", never)
+    monkeypatch.setattr("torch_tb_profiler.analyses.roofline.speeds.operator_work", never)
     payload = ask(step(), slug)
     assert all(row["speed"] is None for row in payload["rows"])
     assert "record_shapes=True" in words(payload["reasons"]["speed"])

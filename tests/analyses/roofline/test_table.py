@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.model.work.drawn import BF16, FLOAT, SCALAR, kernel, launch, operator
+from tests.model.work.operator_events import BF16, FLOAT, SCALAR, kernel, launch, operator
 from tests.support.traces import read
 from torch_tb_profiler.analyses.roofline.summary import Sums, sums
 from torch_tb_profiler.analyses.roofline.table import Filter, GroupBy, Table, roofline_table

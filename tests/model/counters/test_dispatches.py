@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.model.work.drawn import kernel, launch, operator
+from tests.model.work.operator_events import kernel, launch, operator
 from tests.support.traces import read
 from torch_tb_profiler.model.counters.dispatches import (
     COUNTER_FILES_NOTE,

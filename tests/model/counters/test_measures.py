@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.model.work.drawn import counted, instructions, kernel, launch, operator, traffic
+from tests.model.work.operator_events import (
+    counter_range,
+    instruction_counters,
+    kernel,
+    launch,
+    operator,
+    traffic_counters,
+)
 from tests.support.traces import read
 from torch_tb_profiler.model.counters.dispatches import COUNTER_PREFIX
 from torch_tb_profiler.model.counters.measures import AMD, NVIDIA, CounterWork, counter_work
@@ -21,26 +28,26 @@ BF16 = "sm__ops_path_tensor_src_bf16_dst_fp32"
 
 
 def measure(name: str, counters: dict[str, Any]) -> tuple[float, float, str | None]:
-    found = counter_work(read([operator("aten::x", 0, 9), launch(1, 1), counted(name, 0, counters)]))
+    found = counter_work(read([operator("aten::x", 0, 9), launch(1, 1), counter_range(name, 0, counters)]))
     return float(found.flops[0]), float(found.bytes[0]), found.reason[0]
 
 
 def test_a_fused_multiply_add_is_two_operations_in_every_precision() -> None:
-    counts = instructions(
+    counts = instruction_counters(
         hadd=1, hmul=10, hfma=100, fadd=1000, fmul=10**4, ffma=10**5, dadd=10**6, dmul=10**7, dfma=10**8
     )
-    assert measure(ADD, {**counts, **traffic(3, 4)}) == (211_211_211, 7, None)
+    assert measure(ADD, {**counts, **traffic_counters(3, 4)}) == (211_211_211, 7, None)
 
 
 def test_the_majority_of_operations_decides_the_precision() -> None:
     for counts, double in (({"dfma": 3, "ffma": 2}, True), ({"dadd": 3, "ffma": 2}, False)):
-        found = counter_work(read([launch(1, 1), counted(ADD, 0, instructions(**counts))]))
+        found = counter_work(read([launch(1, 1), counter_range(ADD, 0, instruction_counters(**counts))]))
         assert found.double.tolist() == [double]
 
 
-@pytest.mark.parametrize("missing", sorted(instructions()))
+@pytest.mark.parametrize("missing", sorted(instruction_counters()))
 def test_flops_are_unknown_without_one_of_the_instructions(missing: str) -> None:
-    counts = {key: value for key, value in instructions(ffma=5).items() if key != missing}
+    counts = {key: value for key, value in instruction_counters(ffma=5).items() if key != missing}
     flops, _, reason = measure(ADD, counts)
     assert math.isnan(flops)
     assert reason == NO_INSTRUCTIONS
@@ -65,7 +72,7 @@ def test_tensor_cores_count_only_where_their_operations_do(
     name: str, more: dict[str, int], flops: float | None, reason: str | None
 ) -> None:
     """Instructions of vector units don't include the operations of Tensor Cores."""
-    found, _, why = measure(name, {**instructions(ffma=5), **traffic(1, 1), **more})
+    found, _, why = measure(name, {**instruction_counters(ffma=5), **traffic_counters(1, 1), **more})
     assert (None if math.isnan(found) else found) == flops
     assert why == reason
 
@@ -73,20 +80,20 @@ def test_tensor_cores_count_only_where_their_operations_do(
 @pytest.mark.parametrize(
     ("counters", "moved"),
     [
-        (traffic(3, 4), 7),
+        (traffic_counters(3, 4), 7),
         ({"dram__bytes.sum": 9}, 9),
-        ({**traffic(3, 4), "dram__bytes.sum": 9}, 7),
+        ({**traffic_counters(3, 4), "dram__bytes.sum": 9}, 7),
         ({"dram__bytes_read.sum": 3}, None),
     ],
 )
 def test_traffic_is_the_bytes_read_and_written(counters: dict[str, int], moved: int | None) -> None:
-    _, found, reason = measure(ADD, {**instructions(), **counters})
+    _, found, reason = measure(ADD, {**instruction_counters(), **counters})
     assert (None if math.isnan(found) else found) == moved
     assert reason == (NO_TRAFFIC if moved is None else None)
 
 
 def test_counters_of_any_name_are_included() -> None:
-    found = counter_work(read([launch(1, 1), counted(ADD, 0, {"l1tex__hits.sum": 2.5, "note": "text"})]))
+    found = counter_work(read([launch(1, 1), counter_range(ADD, 0, {"l1tex__hits.sum": 2.5, "note": "text"})]))
     assert found.names == ("l1tex__hits.sum",)
     assert found.values.tolist() == [[2.5]]
 

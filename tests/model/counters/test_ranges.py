@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model.work.drawn import counted, instructions, kernel, launch, operator
+from tests.model.work.operator_events import counter_range, instruction_counters, kernel, launch, operator
 from tests.support.traces import read
 from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.trace import Trace
@@ -28,7 +28,10 @@ HOST = [
 
 def test_the_nth_range_is_that_of_the_nth_launch() -> None:
     """The times of ranges are made up, and their place in the file doesn't matter."""
-    counts = [counted(name, at, instructions()) for name, at in (("relu", 900), ("conv", 300), ("pad", 100))]
+    counts = [
+        counter_range(name, at, instruction_counters())
+        for name, at in (("relu", 900), ("conv", 300), ("pad", 100))
+    ]
     trace = read([*counts, *HOST])
     assert range_operators(trace) == [
         ("pad", "aten::cudnn_convolution"),
@@ -43,7 +46,9 @@ def test_a_driver_call_inside_a_runtime_call_is_the_same_launch() -> None:
     driver = {**launch(55.2, 3), "cat": "cuda_driver", "name": "cuLaunchKernel"}
     apart = {**launch(60, 4), "cat": "cuda_driver", "name": "cuLaunchKernelEx"}
     other = {**launch(62, 5), "name": "cudaMemsetAsync"}
-    trace = read([*HOST, driver, apart, other, *(counted("k", at, instructions()) for at in (1, 2, 3, 4))])
+    trace = read(
+        [*HOST, driver, apart, other, *(counter_range("k", at, instruction_counters()) for at in (1, 2, 3, 4))]
+    )
     assert [operator for _, operator in range_operators(trace)] == [
         *["aten::cudnn_convolution"] * 2,
         *["aten::relu"] * 2,
@@ -53,8 +58,8 @@ def test_a_driver_call_inside_a_runtime_call_is_the_same_launch() -> None:
 @pytest.mark.parametrize(
     ("counts", "reason"),
     [
-        ([counted("all", 0, instructions())], "1 counted ranges for 3 kernel launches"),
-        ([counted("k", at, instructions(), at % 2) for at in (1, 2, 3)], "several devices"),
+        ([counter_range("all", 0, instruction_counters())], "1 counted ranges for 3 kernel launches"),
+        ([counter_range("k", at, instruction_counters(), at % 2) for at in (1, 2, 3)], "several devices"),
     ],
     ids=["one range for all", "two devices"],
 )
@@ -67,7 +72,7 @@ def test_ranges_that_can_not_be_matched_have_no_operators(counts: list[object], 
 @pytest.mark.parametrize(("second", "matches"), [("conv", True), ("__missing__", True), ("gemm", False)])
 def test_kernels_beside_ranges_must_have_their_names(second: str, matches: bool) -> None:
     kernels = [kernel("pad", 20, 5, 1), kernel("conv", 30, 5, 2), kernel("relu", 60, 5, 3)]
-    counts = [counted(name, at, instructions()) for at, name in enumerate(("pad", second, "relu"))]
+    counts = [counter_range(name, at, instruction_counters()) for at, name in enumerate(("pad", second, "relu"))]
     found = counter_ranges(trace := read([*HOST, *kernels, *counts]))
     names = [trace.strings[trace.events.name[row]] if row >= 0 else None for row in found.kernel.tolist()]
     assert names == (["pad", "conv", "relu"] if matches else [None] * 3)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.model.work.drawn import kernel
+from tests.model.work.operator_events import kernel
 from tests.support.traces import read
 from torch_tb_profiler.model.hardware.clocks import RecordedClock, recorded_clocks
 

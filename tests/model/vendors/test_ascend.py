@@ -18,8 +18,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
-from torch_tb_profiler.model.work.cost import Unknown
-from torch_tb_profiler.model.work.tensors import Tensor, read_call
+from torch_tb_profiler.model.work.call import Tensor, UnknownCostError, read_call
 from torch_tb_profiler.session import Root, Session
 
 
@@ -172,7 +171,7 @@ def test_shapes_in_ascends_spelling_give_flops_and_bytes(session: Session) -> No
 
 @pytest.mark.parametrize("dims", ["64,128;128,x", "64,-1;128,256", "", "[64]", "9" * 30])
 def test_an_invalid_shape_leaves_the_work_unknown(dims: str) -> None:
-    with pytest.raises(Unknown, match="shapes"):
+    with pytest.raises(UnknownCostError, match="shapes"):
         read_call("aten::mm", [dims, "float;float", None, None], "MatMulV3")
 
 

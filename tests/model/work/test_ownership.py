@@ -1,10 +1,10 @@
-"""Which call a kernel is work of, and what is done with calls that say too little."""
+"""Tests of which call owns a kernel, and of the work of calls with incomplete records."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tests.model.work.drawn import FLOAT, SCALAR, kernel, launch, operator, work_of
+from tests.model.work.operator_events import FLOAT, SCALAR, kernel, launch, operator, work_of
 
 MM = {"dims": [[8, 16], [16, 4]], "types": [FLOAT, FLOAT]}
 LINEAR = {"dims": [[8, 16], [4, 16]], "types": [FLOAT, FLOAT]}
@@ -21,7 +21,7 @@ def test_wrappers_own_nothing() -> None:
     assert done.flops.tolist() == [1024.0]
 
 
-def test_a_kernel_inside_an_operator_without_a_model_belongs_to_the_modeled_one_around() -> None:
+def test_a_kernel_of_an_operator_without_a_model_belongs_to_the_modeled_one_around_it() -> None:
     done, names = work_of(
         operator("aten::mm", 0, 50, **MM), operator("lib::gemm", 10, 30), launch(20, 1), kernel("gemm", 40, 10, 1)
     )
@@ -29,7 +29,7 @@ def test_a_kernel_inside_an_operator_without_a_model_belongs_to_the_modeled_one_
     assert done.device.tolist() == [10_000]
 
 
-def test_what_a_wrapper_launches_beside_the_work_is_not_that_work_again() -> None:
+def test_a_kernel_that_a_wrapper_launches_itself_is_not_the_inner_operators_work() -> None:
     done, names = work_of(
         operator("aten::linear", 0, 50, **LINEAR),
         operator("lib::pad", 2, 6),
@@ -44,7 +44,7 @@ def test_what_a_wrapper_launches_beside_the_work_is_not_that_work_again() -> Non
     assert done.device.tolist() == [5000, 10_000]
 
 
-def test_attention_that_is_taken_apart_counts_what_ran() -> None:
+def test_decomposed_attention_counts_the_operators_that_ran() -> None:
     q = [1, 1, 4, 4]
     done, names = work_of(
         operator("aten::scaled_dot_product_attention", 0, 90, dims=[q, q, q, [], [], []],
@@ -60,7 +60,7 @@ def test_attention_that_is_taken_apart_counts_what_ran() -> None:
     assert done.flops.tolist() == [128.0, 48.0]
 
 
-def test_work_without_shapes_is_unknown_for_a_reason() -> None:
+def test_work_without_shapes_is_unknown_with_a_reason() -> None:
     done, names = work_of(operator("aten::mm", 0, 50), launch(20, 1), kernel("gemm", 40, 10, 1))
     assert names == ["aten::mm"]
     assert np.isnan(done.flops[0])
@@ -68,7 +68,7 @@ def test_work_without_shapes_is_unknown_for_a_reason() -> None:
     assert "record_shapes" in done.reasons[done.reason[0]]
 
 
-def test_calls_of_one_signature_have_one_cost_each() -> None:
+def test_calls_of_one_signature_have_the_same_cost() -> None:
     other = {"dims": [[8, 16], [16, 2]], "types": [FLOAT, FLOAT]}
     done, _ = work_of(
         operator("aten::mm", 0, 9, **MM), launch(1, 1), kernel("gemm", 40, 10, 1),
@@ -79,7 +79,7 @@ def test_calls_of_one_signature_have_one_cost_each() -> None:
     assert len(set(done.signature.tolist())) == 2
 
 
-def test_kernels_that_run_side_by_side_are_busy_once() -> None:
+def test_kernels_that_run_concurrently_count_as_busy_once() -> None:
     done, _ = work_of(
         operator("aten::mm", 0, 50, **MM), launch(10, 1), launch(20, 2),
         kernel("a", 40, 10, 1), kernel("b", 45, 10, 2),
@@ -87,7 +87,7 @@ def test_kernels_that_run_side_by_side_are_busy_once() -> None:
     assert (done.busy.tolist(), done.device.tolist()) == ([15_000], [20_000])
 
 
-def test_a_copy_engine_says_itself_what_it_moved() -> None:
+def test_the_bytes_of_a_copy_are_those_that_its_engine_recorded() -> None:
     copy = {"dims": [[8], [8], []], "types": [FLOAT, FLOAT, SCALAR]}
     done, _ = work_of(
         operator("aten::copy_", 0, 9, **copy), launch(1, 1),
@@ -103,7 +103,7 @@ def test_a_copy_engine_says_itself_what_it_moved() -> None:
     assert done.reason.tolist() == [-1, -1, -1]
 
 
-def test_a_product_that_clears_memory_first_keeps_its_own_bytes() -> None:
+def test_a_product_that_clears_memory_first_has_its_own_bytes() -> None:
     done, _ = work_of(
         operator("aten::mm", 0, 50, **MM), launch(10, 1), launch(20, 2),
         kernel("Memset (Device)", 40, 1, 1, "gpu_memset", bytes=999), kernel("gemm", 45, 10, 2),
@@ -112,7 +112,7 @@ def test_a_product_that_clears_memory_first_keeps_its_own_bytes() -> None:
     assert done.device.tolist() == [11_000]
 
 
-def test_single_precision_is_tf32_only_where_the_kernel_says_so() -> None:
+def test_single_precision_is_tf32_only_if_the_kernel_name_contains_it() -> None:
     done, _ = work_of(
         operator("aten::mm", 0, 9, **MM), launch(1, 1), kernel("ampere_sgemm_128x64_nn", 40, 10, 1),
         operator("aten::mm", 10, 9, **MM), launch(11, 2), kernel("cutlass_tensorop_s1688gemm", 50, 10, 2),
@@ -120,7 +120,7 @@ def test_single_precision_is_tf32_only_where_the_kernel_says_so() -> None:
     assert [done.types[code] for code in done.type] == ["fp32", "tf32"]
 
 
-def test_a_kernel_without_a_name_says_nothing_of_tf32() -> None:
+def test_a_kernel_without_a_name_is_not_tf32() -> None:
     nameless = kernel("", 40, 10, 1)
     del nameless["name"]
     last = operator("a_tf32_name", 60, 9)  # the last text of the trace
@@ -128,7 +128,7 @@ def test_a_kernel_without_a_name_says_nothing_of_tf32() -> None:
     assert [done.types[code] for code in done.type] == ["fp32"]
 
 
-def test_what_the_compiler_recorded_wins() -> None:
+def test_work_recorded_by_the_compiler_replaces_modeled_work() -> None:
     dims = {"dims": [[8], [8]], "types": [FLOAT, FLOAT]}
     done, _ = work_of(
         operator("triton_poi_fused_0", 0, 9, **dims, kernel_flop=77, kernel_num_gb=1e-9), launch(1, 1),
@@ -138,7 +138,7 @@ def test_what_the_compiler_recorded_wins() -> None:
     assert not done.estimated[0]
 
 
-def test_backward_that_computes_forward_again() -> None:
+def test_forward_operators_inside_backward_are_recomputed() -> None:
     engine = "autograd::engine::evaluate_function: CheckpointFunctionBackward"
     done, names = work_of(
         operator("aten::mm", 0, 9, **MM, **{"Sequence number": 1, "Fwd thread id": 0}), launch(1, 1),
@@ -151,4 +151,4 @@ def test_backward_that_computes_forward_again() -> None:
         kernel("gemm", 60, 5, 3),
     )  # fmt: skip
     assert names == ["aten::mm"] * 3
-    assert done.again.tolist() == [False, True, False]
+    assert done.recomputed.tolist() == [False, True, False]

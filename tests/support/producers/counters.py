@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.model.work.drawn import counted, instructions, kernel, launch, operator, traffic
+from tests.model.work.operator_events import (
+    counter_range,
+    instruction_counters,
+    kernel,
+    launch,
+    operator,
+    traffic_counters,
+)
 from tests.support.traces import document
 
 GEMM = "sgemm_32x32_nn"
@@ -27,9 +34,9 @@ def cupti() -> bytes:
     return document(
         [
             *host(),
-            counted(GEMM, 0, {**instructions(ffma=6500), **traffic(4000, 1200)}),
-            counted(ADD, 1, instructions(fadd=400)),
-            counted(ADD, 2, instructions(fadd=600)),
+            counter_range(GEMM, 0, {**instruction_counters(ffma=6500), **traffic_counters(4000, 1200)}),
+            counter_range(ADD, 1, instruction_counters(fadd=400)),
+            counter_range(ADD, 2, instruction_counters(fadd=600)),
         ]
     )
 

@@ -11,7 +11,7 @@ from tests.support.jobs import Job, tensor_and_data_parallel
 from torch_tb_profiler.analyses.distributed.operations import pack_operations
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.model.communication.groups import spell_ranks
+from torch_tb_profiler.model.communication.groups import format_ranks
 from torch_tb_profiler.view import Member, Members
 
 NODE_SIZE = 8
@@ -58,7 +58,7 @@ def large_job(ranks: int, steps: int = 3) -> Members[RankSummary]:
         table["latency"] += earlier
         node, counterparts = range(rank - place, rank - place + NODE_SIZE), range(place, ranks, NODE_SIZE)
         groups = tuple(
-            replace(group, ranks=spell_ranks(group_ranks), size=len(group_ranks))
+            replace(group, ranks=format_ranks(group_ranks), size=len(group_ranks))
             for group, group_ranks in (
                 (group, node if group.name == "tp" else counterparts) for group in simulated.groups
             )

@@ -16,7 +16,7 @@ from torch_tb_profiler.analyses.distributed.rank_details import RankDetails, ran
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarize_rank
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.model.communication.collectives import collectives
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.trace import ABSENT
 from torch_tb_profiler.session.cache.packed import pack, unpack
 from torch_tb_profiler.view import Member, Members, NoParams
@@ -108,7 +108,7 @@ def test_any_ranks_can_be_compared(drawn: list[tuple[list[dict[str, Any]], dict[
         summary = summarize_rank(trace)
         assert unpack(pack(summary), RankSummary) == summary
         operations = collectives(trace)
-        assert set(np.flatnonzero(communication_kernels(trace)).tolist()) >= set(
+        assert set(np.flatnonzero(is_communication_kernel(trace)).tolist()) >= set(
             operations.event[operations.timing == 0].tolist()
         )
         table = summary.table()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model.work.drawn import kernel, launch, operator
+from tests.model.work.operator_events import kernel, launch, operator
 from tests.support.traces import draw, read
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.trace import Trace

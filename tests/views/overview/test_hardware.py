@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.model.work.drawn import BF16, kernel, launch, operator
+from tests.model.work.operator_events import BF16, kernel, launch, operator
 from tests.support.traces import draw, read, read_bytes
 from tests.support.views import ask, words
 from tests.views.test_truncated import WHOLE

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.model.work.drawn import BF16, kernel, launch, operator
+from tests.model.work.operator_events import BF16, kernel, launch, operator
 from tests.support.traces import read
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.views._shared.text import plain

@@ -7,7 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.model.work.drawn import counted, instructions, kernel, launch, operator, traffic
+from tests.model.work.operator_events import (
+    counter_range,
+    instruction_counters,
+    kernel,
+    launch,
+    operator,
+    traffic_counters,
+)
 from tests.support.traces import read
 from torch_tb_profiler.analyses.roofline.counted import SHARED
 from torch_tb_profiler.analyses.roofline.speeds import COUNTED, untold
@@ -29,9 +36,9 @@ HOST = [
     operator("aten::add", 30, 20), launch(31, 2), launch(33, 3),
 ]  # fmt: skip
 COUNTS = [
-    counted(GEMM, 0, {**instructions(ffma=6500), **traffic(4000, 1200)}),
-    counted(ADD, 1, instructions(fadd=400)),
-    counted(ADD, 2, instructions(fadd=600)),
+    counter_range(GEMM, 0, {**instruction_counters(ffma=6500), **traffic_counters(4000, 1200)}),
+    counter_range(ADD, 1, instruction_counters(fadd=400)),
+    counter_range(ADD, 2, instruction_counters(fadd=600)),
 ]
 
 
@@ -87,11 +94,14 @@ def test_beside_kernels_the_rows_say_that_they_are_measured() -> None:
     ("counts", "says"),
     [
         (
-            [counted("k", at, {"other.sum": 1}) for at in range(3)],
+            [counter_range("k", at, {"other.sum": 1}) for at in range(3)],
             "Hardware counters do not tell the FLOPs of 3 kernels.",
         ),
-        ([*COUNTS[:2], counted("k", 3, {})], "Hardware counters tell 0.0000134 GFLOP of 2 kernels (of 3), "),
-        ([counted(ADD, at, instructions()) for at in range(3)], "Hardware counters tell 0 GFLOP of 3 kernels. "),
+        ([*COUNTS[:2], counter_range("k", 3, {})], "Hardware counters tell 0.0000134 GFLOP of 2 kernels (of 3), "),
+        (
+            [counter_range(ADD, at, instruction_counters()) for at in range(3)],
+            "Hardware counters tell 0 GFLOP of 3 kernels. ",
+        ),
     ],
 )
 def test_what_the_counters_leave_open_is_said(counts: list[dict[str, Any]], says: str) -> None:
@@ -111,7 +121,9 @@ def test_many_kernels_are_cut_to_the_largest() -> None:
     for i in range(MOST_ROWS + 50):
         events += [operator(f"lib::{i}", 10 * i, 5), launch(10 * i + 1, i + 1)]
         events.append(
-            counted(f"sgemm_{i}", i, {**instructions(fadd=i), **{f"more{j}.sum": j / 7 for j in range(20)}})
+            counter_range(
+                f"sgemm_{i}", i, {**instruction_counters(fadd=i), **{f"more{j}.sum": j / 7 for j in range(20)}}
+            )
         )
     payload = build(read(events), RooflineParams())
     assert payload.counters is not None

@@ -22,8 +22,7 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_data_loading, is_step
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.communication.events import communication_kernels
-from torch_tb_profiler.model.communication.names import collective_of_kernel
+from torch_tb_profiler.model.communication.events import collective_from_kernel, is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, distinct_codes
@@ -98,14 +97,14 @@ def _device_targets(trace: Trace) -> Iterator[str]:
     inside = step_items(trace).order
     inside = inside[trace.events.name[items.row[inside]] >= 0]
     names = trace.events.name[items.row[inside]]
-    communicates = communication_kernels(trace)[items.row[inside]]
+    communicates = is_communication_kernel(trace)[items.row[inside]]
     duration = (items.end - items.start)[inside]
     sums = np.bincount(names[~communicates], weights=duration[~communicates])
     for code in np.argsort(-sums, kind="stable")[:_MAX_NAMES].tolist():
         if sums[code] > 0:
             yield f"kernel:{trace.strings[code]}"
     codes = np.unique(names[communicates]).tolist()
-    collectives = {collective_of_kernel(trace.strings[code]) for code in codes}
+    collectives = {collective_from_kernel(trace.strings[code]) for code in codes}
     yield from (f"collective:{name}" for name in sorted(collectives))
     waits, counts = np.unique(sync_names(trace), return_counts=True)
     for index in np.argsort(-counts, kind="stable")[:_MAX_NAMES].tolist():

@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.trace import Bool, Float64, Int64, Recordings, Trace, TracePair, distinct_codes
-from torch_tb_profiler.model.work.calls import work
+from torch_tb_profiler.model.work.operator_work import operator_work
 
 
 class FlopsPerStep(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ def step_flops(recordings: Recordings) -> StepFlops:
     flops = busy = 0.0
     known_ns = device_ns = 0
     for trace in recordings:
-        call_work, call_step = work(trace), _step_of_calls(trace)
+        call_work, call_step = operator_work(trace), _step_of_calls(trace)
         in_steps = (call_step >= 0) & call_work.matrix & (call_work.flops > 0)
         flops += float(call_work.flops[in_steps].sum())
         busy += float(call_work.busy[in_steps].sum())
@@ -60,7 +60,7 @@ def matrix_operator_times(pair: TracePair) -> SideValues:
 
 
 def _matrix_operator_time(trace: Trace) -> Float64:
-    call_work, step = work(trace), _step_of_calls(trace)
+    call_work, step = operator_work(trace), _step_of_calls(trace)
     in_steps = (step >= 0) & call_work.matrix & (call_work.flops > 0)
     times = np.bincount(step[in_steps], call_work.busy[in_steps], minlength=len(counted_steps(trace)))
     return times.astype(np.float64)
@@ -72,7 +72,7 @@ def flops_by_operator(recordings: Recordings, inside: Sequence[Bool | None]) -> 
     flops: dict[str, float] = {}
     busy: dict[str, float] = {}
     for trace, selected in zip(recordings, inside, strict=True):
-        call_work = work(trace)
+        call_work = operator_work(trace)
         mask = (_step_of_calls(trace) >= 0) & (call_work.flops > 0)
         if selected is not None:
             mask &= selected[call_work.owners.calls]
@@ -87,4 +87,4 @@ def flops_by_operator(recordings: Recordings, inside: Sequence[Bool | None]) -> 
 
 def _step_of_calls(trace: Trace) -> Int64:
     """Return the counted step of each call that owns device work, negative if none."""
-    return counted_steps(trace).of_event[work(trace).owners.calls].astype(np.int64)
+    return counted_steps(trace).of_event[operator_work(trace).owners.calls].astype(np.int64)

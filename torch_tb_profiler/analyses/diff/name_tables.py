@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps, sum_per_step
 from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
-from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
+from torch_tb_profiler.model.communication.events import host_communication_calls, is_communication_kernel
 from torch_tb_profiler.model.engines import call_durations, deduplicate_executions
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
@@ -172,8 +172,8 @@ def family_events(trace: Trace) -> NamedEvents:
 
 def communication_events(trace: Trace) -> NamedEvents:
     """Return communication kernels and the host operations that launch none, with their durations."""
-    kernels = deduplicate_executions(trace, np.flatnonzero(communication_kernels(trace)).astype(np.int32))
-    return _with_durations(trace, np.concatenate([kernels, host_communication(trace)]).astype(np.int32))
+    kernels = deduplicate_executions(trace, np.flatnonzero(is_communication_kernel(trace)).astype(np.int32))
+    return _with_durations(trace, np.concatenate([kernels, host_communication_calls(trace)]).astype(np.int32))
 
 
 def _with_durations(trace: Trace, rows: Int32) -> NamedEvents:

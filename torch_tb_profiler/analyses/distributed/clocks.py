@@ -22,7 +22,7 @@ from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.medians import middle_means
 from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.base.arrays import median
-from torch_tb_profiler.model.communication.names import ALL_TO_ALL
+from torch_tb_profiler.model.communication.events import ALL_TO_ALL
 from torch_tb_profiler.model.trace import Bool, Int64
 
 _ENDING_TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "barrier", *ALL_TO_ALL)

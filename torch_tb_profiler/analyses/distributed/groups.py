@@ -19,7 +19,7 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.job import group_ranks
 from torch_tb_profiler.analyses.distributed.matching import MATCH_METHODS, MatchedBy
 from torch_tb_profiler.analyses.shared.grouping import split_by
-from torch_tb_profiler.model.communication.groups import MOST_RANKS, ProcessGroup
+from torch_tb_profiler.model.communication.groups import MAX_RANKS, ProcessGroup
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 
 _DEFAULT_DESCRIPTIONS = ("", "undefined", "default_pg")
@@ -81,7 +81,7 @@ def expected_ranks(comparison: RankComparison) -> set[int]:
         expected |= set(group_ranks(group) or ())
     worlds = {source.summary.world_size for source in comparison.sources}
     if len(worlds) == 1:
-        expected |= set(range(min(next(iter(worlds)) or 0, MOST_RANKS)))
+        expected |= set(range(min(next(iter(worlds)) or 0, MAX_RANKS)))
     return expected
 
 

@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.distributed.operations import concatenate_operat
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.shared.grouping import codes, split_by
-from torch_tb_profiler.model.communication.groups import UNKNOWN, ProcessGroup, unspell_ranks
+from torch_tb_profiler.model.communication.groups import UNKNOWN_GROUP, ProcessGroup, parse_ranks
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
 
 
@@ -147,14 +147,14 @@ def build_job(sources: Sequence[RankSource]) -> DistributedJob:
     """Build one table of the operations of all `sources`."""
     groups, names, steps = _SharedCodes(), _SharedCodes(), _SharedCodes()
     descriptions: dict[object, ProcessGroup] = {}
-    ambiguous = any(UNKNOWN in source.summary.groups for source in sources)
+    ambiguous = any(UNKNOWN_GROUP in source.summary.groups for source in sources)
     operations = concatenate_operations([source.summary.operations for source in sources])
     kind_member = np.repeat(np.arange(len(sources), dtype=np.int32), np.diff(operations.kind_starts))
     name_counts = _operation_name_counts(operations.kinds, kind_member, len(sources))
     for source, count in zip(sources, name_counts, strict=True):
         summary = source.summary
         # If one rank can't say which of several groups it used, another's only group may not be that one either.
-        known = [UNKNOWN if ambiguous and group.assumed else group for group in summary.groups]
+        known = [UNKNOWN_GROUP if ambiguous and group.assumed else group for group in summary.groups]
         for group in known:
             identity = _group_identity(group)
             descriptions[identity] = _merge_groups(descriptions.get(identity), group)
@@ -237,4 +237,4 @@ def _group_members(group: Int32, member: Int32, groups: int) -> tuple[list[int],
 
 def group_ranks(group: ProcessGroup) -> list[int] | None:
     """Return the ranks of a group, None if unknown."""
-    return None if group.ranks is None else unspell_ranks(group.ranks)
+    return None if group.ranks is None else parse_ranks(group.ranks)

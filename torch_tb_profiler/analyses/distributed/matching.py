@@ -16,8 +16,8 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, JobTable
 from torch_tb_profiler.analyses.distributed.order_matching import CollectiveKinds, match_by_order, ordinals
 from torch_tb_profiler.analyses.shared.grouping import codes, split_by, stable_order
-from torch_tb_profiler.model.communication.collectives import Timing
-from torch_tb_profiler.model.communication.names import DEVICE_BACKENDS, MESSAGES
+from torch_tb_profiler.model.communication.collectives import TimingSource
+from torch_tb_profiler.model.communication.events import DEVICE_BACKENDS, POINT_TO_POINT
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int64
 
 MatchedBy = Literal["sequence_number", "peers", "order"]
@@ -103,8 +103,8 @@ def has_own_time(job: DistributedJob) -> Bool:
     """
     table = job.table
     on_device = [code for code, text in enumerate(job.names) if text in DEVICE_BACKENDS]
-    launches = (table.timing == Timing.HOST) & np.isin(table.backend, on_device)
-    timed: Bool = (table.timing != Timing.NONE) & ~launches
+    launches = (table.timing == TimingSource.HOST) & np.isin(table.backend, on_device)
+    timed: Bool = (table.timing != TimingSource.NONE) & ~launches
     return timed
 
 
@@ -139,7 +139,7 @@ class _MatchingKeys(msgspec.Struct, frozen=True):
 
 def _matching_keys(job: DistributedJob) -> _MatchingKeys:
     table = job.table
-    is_message = job.is_named(*MESSAGES)
+    is_message = job.is_named(*POINT_TO_POINT)
     addressed = is_message & (table.source != ABSENT) & (table.target != ABSENT)
     numbered = ~addressed & (table.sequence != ABSENT)
     method = np.where(numbered, 0, np.where(addressed, 1, 2)).astype(np.int8)

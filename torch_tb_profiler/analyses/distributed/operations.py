@@ -26,8 +26,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.intervals import Intervals, OwnedIntervals, covered_time, merge, subtract
 from torch_tb_profiler.model.communication.collectives import Collectives
-from torch_tb_profiler.model.communication.events import communication_calls
-from torch_tb_profiler.model.communication.names import ALL_TO_ALL
+from torch_tb_profiler.model.communication.events import ALL_TO_ALL, is_communication_call
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import Steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int32, Int64, Trace
@@ -159,7 +158,7 @@ def computation_stalls(trace: Trace, operations: Collectives, computation: Inter
     lag = np.zeros(len(timed), np.int64)
     if not len(rows_of_kind(trace, Kind.KERNEL)):
         rows = rows_of_kind(trace, Kind.CPU_OP)
-        rows = rows[~communication_calls(trace)[rows]]
+        rows = rows[~is_communication_call(trace)[rows]]
         computation = merge(trace.events.start[rows], event_ends(trace)[rows])
         lag = np.where(timed, operations.end - operations.start, 0) // _END_LAG_DIVISOR
     bare = subtract(merge(operations.parts.starts, operations.parts.ends), computation)

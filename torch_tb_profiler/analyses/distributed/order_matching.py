@@ -15,8 +15,8 @@ import numpy.typing as npt
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, JobTable
 from torch_tb_profiler.analyses.shared.grouping import codes
 from torch_tb_profiler.analyses.shared.grouping import group as group_by
-from torch_tb_profiler.model.communication.groups import UNKNOWN
-from torch_tb_profiler.model.communication.names import ALL_TO_ALL, MESSAGES
+from torch_tb_profiler.model.communication.events import ALL_TO_ALL, POINT_TO_POINT
+from torch_tb_profiler.model.communication.groups import UNKNOWN_GROUP
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, name_mask
 
 _UNSPECIFIC_NAMES = ("unknown", "send_recv", "coalesced")
@@ -39,7 +39,8 @@ class CollectiveKinds:
 
     def __init__(self, job: DistributedJob) -> None:
         families = [
-            "all_to_all" if name in ALL_TO_ALL else "message" if name in MESSAGES else name for name in job.names
+            "all_to_all" if name in ALL_TO_ALL else "message" if name in POINT_TO_POINT else name
+            for name in job.names
         ]
         self.family = np.array([families.index(family) for family in families] + [0], np.int64)
         self.unspecific = name_mask(families, _UNSPECIFIC_NAMES.__contains__)
@@ -78,7 +79,7 @@ def match_by_order(job: DistributedJob, rows: Int64, block: Int64) -> tuple[Int6
     if _ranks_agree(member[~early], ordinal[~early], signature[~early]):
         return np.where(early, _BEFORE_RECORDING, _ENTIRE_RECORDING), ordinal, np.zeros(len(rows), np.bool_)
     blocks = np.where(early, _BEFORE_RECORDING, block)
-    if group == UNKNOWN:
+    if group == UNKNOWN_GROUP:
         return blocks, *_match_by_signature(member, blocks, signature)
     ordinal = ordinals(blocks < 0, member, blocks)
     return blocks, *_match_by_block(member, blocks, ordinal, signature, _last_blocks(job, member))

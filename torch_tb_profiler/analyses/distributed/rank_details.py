@@ -20,7 +20,7 @@ from torch_tb_profiler.base.intervals import Intervals, covered_time, union
 from torch_tb_profiler.base.markers import is_step, is_user_frame
 from torch_tb_profiler.model.calls.calltree import build_call_tree, running_slices
 from torch_tb_profiler.model.communication.collectives import collectives
-from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_call, is_communication_kernel
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes, name_mask
@@ -115,7 +115,7 @@ def _top_host(trace: Trace, starts: Int64, stops: Int64) -> _TopNames:
     """Return operators and annotations by self time on all threads, without steps and communication calls."""
     rows = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
     rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
-    return _self_times(trace, rows, ~communication_calls(trace), starts, stops).top()
+    return _self_times(trace, rows, ~is_communication_call(trace), starts, stops).top()
 
 
 def _top_frames(trace: Trace, starts: Int64, stops: Int64) -> _TopNames:
@@ -131,7 +131,7 @@ def _top_frames(trace: Trace, starts: Int64, stops: Int64) -> _TopNames:
 def _top_kernels(trace: Trace, starts: Int64, stops: Int64) -> _TopNames:
     """Return device work without communication by name; concurrent work on several streams counts for each."""
     rows = rows_of_kind(trace, *DEVICE_KINDS)
-    rows = rows[~communication_kernels(trace)[rows]]
+    rows = rows[~is_communication_kernel(trace)[rows]]
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
     sums = _WindowNameSums(starts, stops)
     for stream in distinct_codes(trace.events.thread[rows]):

@@ -21,7 +21,7 @@ from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge_by_owner
 from torch_tb_profiler.model.communication.collectives import Collectives, collectives
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.communication.groups import ProcessGroup
 from torch_tb_profiler.model.devices import DeviceInfo, devices
 from torch_tb_profiler.model.engines import call_durations, deduplicate_executions
@@ -233,7 +233,7 @@ def _operation_totals(operations: Collectives, computation: Intervals) -> tuple[
 def _kernel_totals(trace: Trace, names: NameTable) -> tuple[KernelTotal, ...]:
     """Return the totals of the MAX_KERNELS names with the most time, most first."""
     rows = rows_of_kind(trace, Kind.KERNEL)
-    rows = rows[~communication_kernels(trace)[rows]]
+    rows = rows[~is_communication_kernel(trace)[rows]]
     by_name = group(trace.events.name[rows])
     times = by_name.sums(event_ends(trace)[rows] - trace.events.start[rows])
     largest = np.argsort(-times, kind="stable")[:MAX_KERNELS]

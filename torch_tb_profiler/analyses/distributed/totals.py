@@ -13,8 +13,8 @@ from torch_tb_profiler.analyses.distributed.rank_summary import OperationTotal
 from torch_tb_profiler.analyses.distributed.waiting import bandwidths
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, split_by
 from torch_tb_profiler.analyses.shared.optional import optional_floats, optional_ints
-from torch_tb_profiler.model.communication.collectives import Timing
-from torch_tb_profiler.model.communication.names import DEVICE_BACKENDS
+from torch_tb_profiler.model.communication.collectives import TimingSource
+from torch_tb_profiler.model.communication.events import DEVICE_BACKENDS
 from torch_tb_profiler.model.trace import ABSENT, Int64
 
 
@@ -30,7 +30,7 @@ class WorkerTotal(msgspec.Struct, frozen=True):
     """
 
     operation: int
-    timing: Timing
+    timing: TimingSource
     calls: int
     bytes_in: int | None
     bytes_out: int | None
@@ -61,9 +61,9 @@ def worker_totals(comparison: RankComparison) -> list[WorkerTotal]:
     lower_bound, totals = bandwidth.lower_bound.tolist(), []
     recorded = _recorded_totals(comparison, rows.first)
     for i, (row, times) in enumerate(zip(rows.first.tolist(), recorded, strict=True)):
-        timing = Timing(timings[i])
+        timing = TimingSource(timings[i])
         # Without a kernel, the trace of a device operation only shows how long its launch took.
-        launch = timing is not Timing.DEVICE and job.backend_of(row) in DEVICE_BACKENDS
+        launch = timing is not TimingSource.DEVICE and job.backend_of(row) in DEVICE_BACKENDS
         totals.append(
             WorkerTotal(
                 operation=row,
@@ -104,7 +104,7 @@ def _recorded_totals(comparison: RankComparison, rows: Int64) -> list[OperationT
         codes = summary.operations.name_codes([cells[place] for place in rows_of_rank])
         for place, names in zip(rows_of_rank, codes, strict=True):
             total = totals[names]
-            results.append(total if timing[place] != Timing.NONE or total.latency else None)
+            results.append(total if timing[place] != TimingSource.NONE or total.latency else None)
     return results
 
 

@@ -16,7 +16,7 @@ from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, 
 from torch_tb_profiler.base.markers import DATA_PARALLEL
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.collectives import collectives
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices
 from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, eligible_operators, uses_tensor_cores
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, names_of_kind, rows_of_kind
@@ -108,7 +108,7 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
     if len(devices(trace)) < 2 or DATA_PARALLEL not in names_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION):
         return
     kernels = rows_of_kind(trace, Kind.KERNEL)
-    kernels = kernels[~communication_kernels(trace)[kernels]]
+    kernels = kernels[~is_communication_kernel(trace)[kernels]]
     used = device_ids(trace)[kernels]
     busiest = max(
         (

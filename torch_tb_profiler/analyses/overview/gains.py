@@ -28,7 +28,7 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import covered_time, intersect, merge, subtract
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
@@ -74,7 +74,7 @@ def _part(trace: Trace, finding: Finding) -> WhatIfTarget | None:
             )
         case "communication" | "late_rank":
             part = device_work_target(
-                trace, np.flatnonzero(communication_kernels(trace)).astype(np.int32), finding.during
+                trace, np.flatnonzero(is_communication_kernel(trace)).astype(np.int32), finding.during
             )
         case "optimizer_loop" if not finding.on_device:
             part = host_time_target(trace, finding.during)

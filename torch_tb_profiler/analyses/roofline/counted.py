@@ -10,8 +10,8 @@ from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.counters.measures import counter_work
 from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Trace
-from torch_tb_profiler.model.work.calls import cost_of
-from torch_tb_profiler.model.work.ownership import modeled_around
+from torch_tb_profiler.model.work.operator_work import call_cost
+from torch_tb_profiler.model.work.ownership import enclosing_modeled_operators
 
 SHARED = "the call of the operator launched other kernels too, and its shapes do not tell them apart"
 
@@ -93,7 +93,9 @@ def _outermost(trace: Trace, rows: Int32) -> Int32:
 def _modeled(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str | None, ...]]:
     """(FLOPs, bytes, why they are unknown) of each range by the shapes of its call."""
     profiled = counter_ranges(trace)
-    owner = modeled_around(trace, np.where(profiled.operator >= 0, profiled.operator, NO_CODE).astype(np.int32))
+    owner = enclosing_modeled_operators(
+        trace, np.where(profiled.operator >= 0, profiled.operator, NO_CODE).astype(np.int32)
+    )
     owner = np.where(owner >= 0, owner, profiled.operator)
     alone = np.bincount(owner[owner >= 0], minlength=len(trace))[owner] == 1
     flops, moved = np.full(len(owner), np.nan), np.full(len(owner), np.nan)
@@ -104,7 +106,7 @@ def _modeled(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str 
         if row < 0 or not single:
             reasons.append(SHARED if row >= 0 else None)
             continue
-        cost = cost_of(trace, row, range_)
+        cost = call_cost(trace, row, range_)
         flops[at] = np.nan if cost.flops is None else cost.flops
         moved[at] = np.nan if cost.bytes is None else cost.bytes
         reasons.append(cost.reason)

@@ -15,8 +15,8 @@ from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason, recording_option
-from torch_tb_profiler.model.work.calls import work
-from torch_tb_profiler.model.work.measured import measured_events
+from torch_tb_profiler.model.work.measured import measured_event_work
+from torch_tb_profiler.model.work.operator_work import operator_work
 
 COUNTED = (
     "hardware counters were recorded instead of the times of kernels: the range profiler runs every kernel alone, "
@@ -47,7 +47,7 @@ def untold(trace: Trace) -> str | None:
     """Why a trace says nothing about work; None if it does."""
     if not len(rows_of_kind(trace, *DEVICE_KINDS)):
         return COUNTED if len(counter_ranges(trace)) else missing_device_work_reason(trace)
-    return None if len(shape_texts(trace)) or measured_events(trace) is not None else _no_shapes(trace)
+    return None if len(shape_texts(trace)) or measured_event_work(trace) is not None else _no_shapes(trace)
 
 
 def _no_shapes(trace: Trace) -> str:
@@ -61,7 +61,7 @@ def operator_speeds(trace: Trace, rows: Int32, which: Int64, count: int) -> list
     """
     if untold(trace) is not None:
         return [None] * count
-    own = work(trace).owners.calls
+    own = operator_work(trace).owners.calls
     at = np.minimum(np.searchsorted(rows, own), max(len(rows) - 1, 0))
     mine = np.flatnonzero(rows[at] == own) if len(rows) else at[:0]
     return _speeds(trace, items_of_calls(trace, mine, ""), which[at[mine]], count)
@@ -71,7 +71,7 @@ def kernel_speeds(trace: Trace, rows: Int32, which: Int64, count: int) -> list[S
     """Of groups of device events, as `operator_speeds`; a call of several kernels shares its work among them."""
     if untold(trace) is not None:
         return [None] * count
-    at = np.searchsorted(work(trace).owners.events, rows)
+    at = np.searchsorted(operator_work(trace).owners.events, rows)
     return _speeds(trace, items_of_events(trace, at, ""), which, count)
 
 
@@ -79,8 +79,8 @@ def place_speeds(trace: Trace, code: Int32, parent: Int32) -> list[Speed | None]
     """Of the m places of a model with all places inside them: `code` int32[n] of events, `parent` int32[m]."""
     if untold(trace) is not None:
         return [None] * len(parent)
-    calls = np.arange(len(work(trace).owners.calls))
-    place = code[work(trace).owners.calls]
+    calls = np.arange(len(operator_work(trace).owners.calls))
+    place = code[operator_work(trace).owners.calls]
     pairs: list[tuple[Int64, Int32]] = []
     while (inside := place != NO_CODE).any():
         calls, place = calls[inside], place[inside]
@@ -98,7 +98,7 @@ def class_speeds(trace: Trace, code: Int32, classes: Sequence[Sequence[int]]) ->
     of_place = np.zeros(1 + max((max(places) for places in classes), default=0), np.int64)
     for number, places in enumerate(classes):
         of_place[list(places)] = number
-    place = code[work(trace).owners.calls]
+    place = code[operator_work(trace).owners.calls]
     calls = np.flatnonzero(place != NO_CODE)
     return _speeds(trace, items_of_calls(trace, calls, ""), of_place[place[calls]], len(classes))
 

@@ -10,8 +10,8 @@ import numpy as np
 from torch_tb_profiler.analyses.roofline.table import Items
 from torch_tb_profiler.analyses.shared.grouping import Groups
 from torch_tb_profiler.model.trace import Float64, Int64, Trace
-from torch_tb_profiler.model.work.attainable import attainable
-from torch_tb_profiler.model.work.calls import NOT_MODELED, work
+from torch_tb_profiler.model.work.operator_work import NOT_MODELED, operator_work
+from torch_tb_profiler.model.work.roofline import roofline_times
 
 Bound = Literal["compute", "memory", "latency", "launch", "communication", "unknown"]
 
@@ -53,7 +53,7 @@ class Sums(msgspec.Struct, frozen=True):
 
 def sums(trace: Trace, items: Items, groups: Groups, given: str) -> Sums:
     """Of every group of items."""
-    done, reach = work(trace), attainable(trace, given)
+    done, reach = operator_work(trace), roofline_times(trace, given)
     count = len(groups)
     known = {name: ~np.isnan(getattr(items, name)) for name in ("flops", "bytes", "roof", "compute", "memory")}
 
@@ -65,7 +65,7 @@ def sums(trace: Trace, items: Items, groups: Groups, given: str) -> Sums:
         return np.where(none, np.nan, total(np.where(known[name], getattr(items, name), 0.0)))
 
     # The last cell answers for what no operator launched.
-    communicates = np.append(reach.communicates, False)[items.call]
+    communicates = np.append(reach.is_communication, False)[items.call]
     estimated, measured = (np.append(each, False)[items.call] for each in (done.estimated, done.measured))
     measured = measured | ((items.call < 0) & (known["flops"] | known["bytes"]))  # counted: nothing else tells it
     longest = _longest(groups.which, items.busy, count)
@@ -110,14 +110,14 @@ def _longest(which: Int64, busy: Int64, count: int) -> Int64:
 
 
 def _unit(trace: Trace, call: int) -> str | None:
-    done = work(trace)
+    done = operator_work(trace)
     if call < 0 or done.type[call] < 0:
         return None
     return "matrix" if done.matrix[call] else "vector"
 
 
 def _type(trace: Trace, call: int) -> str | None:
-    done = work(trace)
+    done = operator_work(trace)
     return None if call < 0 or done.type[call] < 0 else done.types[done.type[call]]
 
 
@@ -149,7 +149,7 @@ def _bounds(
 def _reasons(
     trace: Trace, items: Items, groups: Groups, known: np.ndarray, communicates: np.ndarray, count: int
 ) -> list[str | None]:
-    done = work(trace)
+    done = operator_work(trace)
     reasons: list[str | None] = [None] * count
     missing = ~known | np.append(done.host, False)[items.call]
     at = np.flatnonzero(missing & ~communicates)

@@ -20,10 +20,10 @@ from torch_tb_profiler.model.kernels.families import family_codes
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace
-from torch_tb_profiler.model.work.attainable import Attainable, attainable
-from torch_tb_profiler.model.work.calls import work
-from torch_tb_profiler.model.work.measured import measured_calls, measured_events
-from torch_tb_profiler.model.work.ownership import owners
+from torch_tb_profiler.model.work.measured import measured_call_work, measured_event_work
+from torch_tb_profiler.model.work.operator_work import operator_work
+from torch_tb_profiler.model.work.ownership import work_owners
+from torch_tb_profiler.model.work.roofline import RooflineTimes, roofline_times
 
 GroupBy = Literal["operator", "shape", "kernel", "family", "module"]
 """operator; operator + input shapes; kernel; family of kernels; nn.Module of the call."""
@@ -42,7 +42,7 @@ class Filter(msgspec.Struct, frozen=True):
 class Items(msgspec.Struct, frozen=True):
     """What is grouped: calls, or device events where rows are kernels. Columns of length m; times in ns.
 
-    call      position in the calls of `work`, NO_CODE of an event that no operator launched
+    call      position in the calls of `operator_work`, NO_CODE of an event that no operator launched
     event     row of the trace that stands for it
     flops, bytes, compute, memory, roof  float64, NaN is unknown
     busy      time in which any of its device events ran
@@ -73,7 +73,7 @@ class Table(msgspec.Struct, frozen=True):
 
 def roofline_table(trace: Trace, group_by: GroupBy, kept: Filter, given: str) -> Table:
     """Raises NotFoundError for an unknown step, UsageError for peaks that cannot be read."""
-    done, reach = work(trace), attainable(trace, given)
+    done, reach = operator_work(trace), roofline_times(trace, given)
     calls = np.flatnonzero(kept_calls(trace, reach, kept))
     lost = kept_unlinked(trace, kept)
     length = int((event_ends(trace) - trace.events.start)[lost].sum())
@@ -96,9 +96,9 @@ def roofline_table(trace: Trace, group_by: GroupBy, kept: Filter, given: str) ->
     return Table(items, group(*keys), length, len(lost))
 
 
-def kept_calls(trace: Trace, reach: Attainable, kept: Filter) -> Bool:
-    """bool[k]: which calls of `work` a filter keeps; a call belongs to the step in which it was made."""
-    rows = work(trace).owners.calls
+def kept_calls(trace: Trace, reach: RooflineTimes, kept: Filter) -> Bool:
+    """bool[k]: which calls of `operator_work` a filter keeps; a call belongs to the step in which it was made."""
+    rows = operator_work(trace).owners.calls
     keep = np.ones(len(rows), np.bool_)
     if kept.step:
         keep &= in_step(trace, trace.events.start[rows], kept.step)
@@ -109,7 +109,7 @@ def kept_calls(trace: Trace, reach: Attainable, kept: Filter) -> Bool:
 
 def kept_unlinked(trace: Trace, kept: Filter) -> Int32:
     """Device events that no operator launched and that a filter keeps, by their launch."""
-    done = work(trace)
+    done = operator_work(trace)
     rows = done.owners.events[done.owners.call < 0]
     keep = np.ones(len(rows), np.bool_)
     if kept.step:
@@ -121,8 +121,8 @@ def kept_unlinked(trace: Trace, kept: Filter) -> Int32:
 
 
 def items_of_calls(trace: Trace, calls: Int64, given: str) -> Items:
-    """Calls as what is grouped: `calls` are positions in those of `work`."""
-    done, reach = work(trace), attainable(trace, given)
+    """Calls as what is grouped: `calls` are positions in those of `operator_work`."""
+    done, reach = operator_work(trace), roofline_times(trace, given)
     return Items(
         call=calls,
         event=done.owners.calls[calls],
@@ -130,16 +130,16 @@ def items_of_calls(trace: Trace, calls: Int64, given: str) -> Items:
         bytes=done.bytes[calls],
         compute=reach.compute[calls],
         memory=reach.memory[calls],
-        roof=reach.roof[calls],
+        roof=reach.roofline[calls],
         busy=done.busy[calls],
         device=done.device[calls],
-        idle=reach.idle[calls],
+        idle=reach.idle_before[calls],
     )
 
 
 def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
-    """Device events, positions `at` in those of `owners`, each with its share of its call."""
-    done, reach = work(trace), attainable(trace, given)
+    """Device events, positions `at` in those of `work_owners`, each with its share of its call."""
+    done, reach = operator_work(trace), roofline_times(trace, given)
     call = done.owners.call[at].astype(np.int64)
     rows = done.owners.events[at]
     length = (event_ends(trace) - trace.events.start)[rows]
@@ -154,7 +154,7 @@ def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
             (reach.memory, of_bytes),
         )
     )
-    counted = measured_events(trace)
+    counted = measured_event_work(trace)
     if counted is not None:  # what no operator launched has what was counted for itself
         alone = call < 0
         flops = np.where(alone, counted.flops[at], flops)
@@ -170,11 +170,11 @@ def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
         roof=np.fmax(compute, memory),
         busy=length,
         device=length,
-        idle=np.append(reach.idle, 0)[call],
+        idle=np.append(reach.idle_before, 0)[call],
     )
 
 
-def _bandwidths(trace: Trace, reach: Attainable) -> Float64:
+def _bandwidths(trace: Trace, reach: RooflineTimes) -> Float64:
     """float64[n]: bytes/s of the device of each event, NaN where that is not known."""
     device, bandwidth = device_ids(trace), np.full(len(trace), np.nan)
     for id_, peaks in reach.peaks.items():
@@ -188,13 +188,13 @@ def _event_shares(trace: Trace) -> tuple[Float64, Float64]:
 
     1 where no operator launched it.
     """
-    own = owners(trace)
+    own = work_owners(trace)
     owned = own.call >= 0
     rows = own.events[owned]
     length = (event_ends(trace) - trace.events.start)[rows]
     shares = np.ones(len(own.events))
     shares[owned] = _shares(event_kinds(trace)[rows] == Kind.KERNEL, own.call[owned], length, len(own.calls))
-    counted, calls = measured_events(trace), measured_calls(trace)
+    counted, calls = measured_event_work(trace), measured_call_work(trace)
     if counted is None or calls is None:
         return shares, shares
     return (

@@ -13,8 +13,8 @@ from torch_tb_profiler.analyses.roofline.table import Filter, kept_calls, kept_u
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Trace
-from torch_tb_profiler.model.work.attainable import attainable
-from torch_tb_profiler.model.work.calls import work
+from torch_tb_profiler.model.work.operator_work import operator_work
+from torch_tb_profiler.model.work.roofline import roofline_times
 
 
 class Utilization(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class Utilization(msgspec.Struct, frozen=True):
 
 def utilization(trace: Trace, kept: Filter, given: str) -> Utilization:
     """Over the steps: work of calls made outside of all of them does not count. Errors as `roofline_table`."""
-    done, reach = work(trace), attainable(trace, given)
+    done, reach = operator_work(trace), roofline_times(trace, given)
     keep = kept_calls(trace, reach, kept)
     inside = keep & _in_steps(trace, kept)
     matrix = done.matrix & inside & ~np.isnan(done.flops)
@@ -52,7 +52,7 @@ def utilization(trace: Trace, kept: Filter, given: str) -> Utilization:
         for code, kind in enumerate(done.types):
             peak = peaks.rate(True, kind)
             rate[(reach.device == id_) & (done.type == code)] = np.nan if peak is None else peak
-    model = matrix & ~done.again
+    model = matrix & ~done.recomputed
     span = _step_ns(trace, kept)
     used = len(np.unique(reach.device[keep])) if kept.device is None else 1
     time = span * max(used, 1)
@@ -66,7 +66,7 @@ def utilization(trace: Trace, kept: Filter, given: str) -> Utilization:
         peak_ns=needed_ns if np.isfinite(needed_ns) else 0.0,
         needed=float(done.needed[model].sum()),
         executed=float(done.flops[matrix].sum()),
-        again=float(done.flops[matrix & done.again].sum()),
+        again=float(done.flops[matrix & done.recomputed].sum()),
         coverage=modeled / device if device else None,
         modeled_ns=modeled,
         device_ns=device,
@@ -76,7 +76,7 @@ def utilization(trace: Trace, kept: Filter, given: str) -> Utilization:
 
 def _covered(trace: Trace, kept: Filter, keep: Bool) -> tuple[int, int]:
     """(ns of calls whose FLOPs or bytes are known, ns of all device events) that the filter keeps."""
-    done = work(trace)
+    done = operator_work(trace)
     known = keep & (~np.isnan(done.flops) | ~np.isnan(done.bytes))
     lost = kept_unlinked(trace, kept)
     unlinked = int((event_ends(trace) - trace.events.start)[lost].sum())
@@ -85,7 +85,7 @@ def _covered(trace: Trace, kept: Filter, keep: Bool) -> tuple[int, int]:
 
 def _in_steps(trace: Trace, kept: Filter) -> Bool:
     """bool[k]: calls made in a step; all of them where no step is recorded."""
-    rows, spans = work(trace).owners.calls, steps(trace)
+    rows, spans = operator_work(trace).owners.calls, steps(trace)
     if not spans.recorded or kept.step:
         return np.ones(len(rows), np.bool_)
     at = np.searchsorted(spans.host_starts, trace.events.start[rows], "right") - 1

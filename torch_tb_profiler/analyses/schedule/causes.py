@@ -17,7 +17,7 @@ from torch_tb_profiler.base.intervals import Intervals, merge, union
 from torch_tb_profiler.base.markers import is_data_loading
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree, running_slices
-from torch_tb_profiler.model.communication.events import communication_calls
+from torch_tb_profiler.model.communication.events import is_communication_call
 from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, distinct_codes, name_mask
 
@@ -131,7 +131,7 @@ def slice_causes(trace: Trace) -> Int8:
         cause[_matching(trace, pattern, call)] = pattern_cause
     marks = (kind == Kind.ANNOTATION) | (kind == Kind.CPU_OP)
     cause[_matching(trace, _COMPILE_PATTERN, marks | (kind == Kind.PYTHON))] = Cause.COMPILE
-    cause[communication_calls(trace)] = Cause.HOST_COMMUNICATION
+    cause[is_communication_call(trace)] = Cause.HOST_COMMUNICATION
     cause[marks & name_mask(trace.strings, is_data_loading, name[marks])[name]] = Cause.DATA_LOADING
     return cause
 

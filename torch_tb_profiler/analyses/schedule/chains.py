@@ -21,7 +21,7 @@ from torch_tb_profiler.analyses.schedule.path import LATENCY_CATEGORIES, PATH_CA
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
 from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.model.communication.collectives import collectives
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.schedule.schedule import StartLimit, schedule
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
@@ -208,7 +208,7 @@ def _add_device_times(
     work = schedule(trace).items
     until = work.end.copy()
     until[:-1] = np.where(work.queue[1:] == work.queue[:-1], np.minimum(until[:-1], work.start[1:]), until[:-1])
-    communicates = communication_kernels(trace)[work.row]
+    communicates = is_communication_kernel(trace)[work.row]
     kernel = (event_kinds(trace)[work.row] == Kind.KERNEL) & ~communicates
     rest = end - begin
     for name, mine in (("kernel", kernel), ("communication", communicates), ("copy", ~kernel & ~communicates)):

@@ -17,7 +17,7 @@ import numpy as np
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, merge, subtract
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import device_kind, device_name
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
@@ -88,7 +88,7 @@ def items_by_start(trace: Trace, device: int, stream: int | None = None) -> Item
         start=work.start[position] - shift,
         end=work.end[position] - shift,
         submitted=np.where(work.submit_time[position] == ABSENT, ABSENT, work.submit_time[position] - shift),
-        compute=(event_kinds(trace)[rows] == Kind.KERNEL) & ~communication_kernels(trace)[rows],
+        compute=(event_kinds(trace)[rows] == Kind.KERNEL) & ~is_communication_kernel(trace)[rows],
     )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES, Cause, split_by_state
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit, schedule
 from torch_tb_profiler.model.trace import NO_CODE, Int8, Int32, Int64, Trace
@@ -269,7 +269,7 @@ def path_segments(trace: Trace) -> PathSegments:
     row[kind == PathSegmentKind.WAKE_UP] = ref[kind == PathSegmentKind.WAKE_UP]
     runs = kind == PathSegmentKind.DEVICE
     category[runs & (event_kinds(trace)[row] != Kind.KERNEL)] = PATH_CATEGORIES.index("copy")
-    category[runs & communication_kernels(trace)[row]] = PATH_CATEGORIES.index("communication")
+    category[runs & is_communication_kernel(trace)[row]] = PATH_CATEGORIES.index("communication")
     begin = np.append(host.begin, path.begin[other])
     order = np.argsort(begin, kind="stable")
     return PathSegments(

@@ -27,8 +27,7 @@ from torch_tb_profiler.base.markers import MODULE_PREFIX
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
-from torch_tb_profiler.model.communication.events import communication_kernels
-from torch_tb_profiler.model.communication.names import collective_of_kernel
+from torch_tb_profiler.model.communication.events import collective_from_kernel, is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.schedule.blocking import WaitKind
 from torch_tb_profiler.model.schedule.replay import replay
@@ -211,13 +210,13 @@ def _target_of(trace: Trace, **parts: Any) -> WhatIfTarget:
 
 def _items_of_target(trace: Trace, kind: str, name: str) -> Bool:
     rows = schedule(trace).items.row
-    communicates = communication_kernels(trace)[rows]
+    communicates = is_communication_kernel(trace)[rows]
     names = trace.events.name[rows]
     mine: Bool
     if kind in ("device", "kernel"):
         mine = ~communicates & ((names == string_code(trace, name)) | (kind == "device"))
     else:
-        collective = name_mask(trace.strings, lambda text: collective_of_kernel(text) == name)[names]
+        collective = name_mask(trace.strings, lambda text: collective_from_kernel(text) == name)[names]
         mine = communicates & (collective | (kind == "communication"))
     return mine
 

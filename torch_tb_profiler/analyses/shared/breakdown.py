@@ -11,7 +11,7 @@ from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, covered_ti
 from torch_tb_profiler.base.markers import is_data_loading, is_step
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
-from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
+from torch_tb_profiler.model.communication.events import host_communication_calls, is_communication_kernel
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import Steps, has_host_events, steps
 from torch_tb_profiler.model.trace import ROCPROF, Int32, Int64, Trace, name_mask
@@ -82,16 +82,16 @@ def role_intervals(trace: Trace) -> dict[str, Intervals]:
     Copies have none where kernels are missing: whether one ran meanwhile is unknown.
     """
     kernels, blind = rows_of_kind(trace, Kind.KERNEL), missing_kernels_reason(trace) is not None
-    talking = communication_kernels(trace)[kernels]
+    talking = is_communication_kernel(trace)[kernels]
     host = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
     name = trace.events.name[host]
     loading = name_mask(trace.strings, is_data_loading)[name]
-    outside = loading | np.isin(host, host_communication(trace)) | name_mask(trace.strings, is_step)[name]
+    outside = loading | np.isin(host, host_communication_calls(trace)) | name_mask(trace.strings, is_step)[name]
     return {
         "kernel": _merged(trace, kernels[~talking]),
         "memcpy": NO_INTERVALS if blind else _merged(trace, rows_of_kind(trace, Kind.MEMCPY)),
         "memset": NO_INTERVALS if blind else _merged(trace, rows_of_kind(trace, Kind.MEMSET)),
-        "communication": _merged(trace, np.concatenate([kernels[talking], host_communication(trace)])),
+        "communication": _merged(trace, np.concatenate([kernels[talking], host_communication_calls(trace)])),
         "runtime": _merged(trace, rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)),
         "dataloader": _merged(trace, np.concatenate([host[loading], trainer_loading(trace)])),
         "cpu_exec": _merged(trace, host[~outside]),
@@ -115,7 +115,7 @@ def _unknown(trace: Trace) -> dict[str, str]:
     unknown = {}
     if (kernels := missing_kernels_reason(trace)) is not None:
         # Of rocprofv3 communication is its kernels; elsewhere calls of the host count where no kernel does.
-        talk = ("communication",) if trace.producer == ROCPROF and not len(host_communication(trace)) else ()
+        talk = ("communication",) if trace.producer == ROCPROF and not len(host_communication_calls(trace)) else ()
         unknown = dict.fromkeys(("kernel", "memcpy", "memset", *talk), kernels)
     elif (copies := missing_copies_reason(trace)) is not None:
         unknown = {"memcpy": copies}

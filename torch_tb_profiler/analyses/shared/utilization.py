@@ -12,7 +12,7 @@ from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices, stream_ids
 from torch_tb_profiler.model.engines import deduplicate_executions
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
@@ -64,7 +64,7 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
     kernels = mine[event_kinds(trace)[mine] == Kind.KERNEL]
     start, finish = trace.events.start[kernels], event_ends(trace)[kernels]
     unknown: dict[str, str] = {}
-    computes = ~communication_kernels(trace)[kernels]
+    computes = ~is_communication_kernel(trace)[kernels]
     used = computing = None
     if (reason := missing_kernels_reason(trace)) is not None:
         unknown["utilization"] = unknown["computing"] = reason

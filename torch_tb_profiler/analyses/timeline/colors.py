@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.markers import is_data_loading, is_step
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_call, is_communication_kernel
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.modules import modules
@@ -58,7 +58,7 @@ def classes(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: index into CLASSES of every event."""
     table = np.array([CLASSES.index(_OF_KIND.get(kind, "other")) for kind in Kind], np.int8)
     codes: npt.NDArray[np.int8] = table[event_kinds(trace)]
-    codes[communication_kernels(trace) | communication_calls(trace)] = CLASSES.index("communication")
+    codes[is_communication_kernel(trace) | is_communication_call(trace)] = CLASSES.index("communication")
     codes[name_mask(trace.strings, is_data_loading)[trace.events.name]] = CLASSES.index("dataloader")
     # Old profilers record steps as operators.
     codes[name_mask(trace.strings, is_step)[trace.events.name]] = CLASSES.index("annotation")

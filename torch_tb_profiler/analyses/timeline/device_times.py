@@ -8,7 +8,7 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.lanes import Lanes
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, total
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import device_ids, devices
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import Bool, Int64, Trace
@@ -37,7 +37,7 @@ def device_times(trace: Trace, begin: int, end: int) -> list[DeviceTime]:
     rows = rows_of_kind(trace, *DEVICE_KINDS)
     rows = rows[(trace.events.start[rows] < end) & (event_ends(trace)[rows] > begin)]
     owner, kernel = device_ids(trace)[rows], event_kinds(trace)[rows] == Kind.KERNEL
-    communicates = communication_kernels(trace)[rows]
+    communicates = is_communication_kernel(trace)[rows]
 
     def union(mask: Bool) -> Intervals:
         chosen = rows[mask]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from torch_tb_profiler.analyses.tracks.events import INSTANT_PHASES, of_phase
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace, name_mask
 from torch_tb_profiler.model.vendors.gaudi import thread_engines
@@ -52,7 +52,7 @@ def stream_roles(trace: Trace) -> list[str]:
     """By thread code, what a stream spends most of its time on: "compute", "communication" or "copy"."""
     rows = rows_of_kind(trace, *DEVICE_KINDS)
     work = np.where(event_kinds(trace)[rows] == Kind.KERNEL, 0, 2)
-    work[communication_kernels(trace)[rows]] = 1
+    work[is_communication_kernel(trace)[rows]] = 1
     time = (event_ends(trace)[rows] - trace.events.start[rows]).astype(np.float64) + 1e-3  # empty ones count too
     key = trace.events.thread[rows].astype(np.int64) * 3 + work
     spent = np.bincount(key, time, minlength=3 * len(trace.threads)).reshape(-1, 3)

@@ -69,7 +69,7 @@ def collectives(trace: Trace) -> pa.Table:
             "issue_ns": values(operations.issue),
             "start_ns": values(operations.start),
             "end_ns": values(operations.end),
-            "timing": texts(operations.timing, [timing.name.lower() for timing in collective_model.Timing]),
+            "timing": texts(operations.timing, [timing.name.lower() for timing in collective_model.TimingSource]),
             "sequence": values(operations.sequence),
             "bytes_in": values(operations.bytes_in),
             "bytes_out": values(operations.bytes_out),

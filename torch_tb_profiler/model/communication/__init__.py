@@ -1,1 +1,1 @@
-"""Communication operations of one rank: events, names, groups, sizes."""
+"""Communication operations of one rank: their events, names, process groups, and sizes."""

@@ -1,4 +1,4 @@
-"""Which events are communication: by recorded metadata first, then by the names of every library."""
+"""Communication events, found by metadata or by name, and the collectives that the names of all libraries mean."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ import numpy as np
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.communication.names import BACKEND, DEVICE_BACKENDS
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, slice_mask
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes, name_mask
 from torch_tb_profiler.model.vendors import ascend, gaudi
+
+BACKEND_PREFIX = re.compile(r"^(nccl|rccl|gloo|mpi|ucc|hccl|xccl|oneccl|ccl|fake|threaded):", re.IGNORECASE)
+"""Prefix of the names that a back end gives its own calls."""
+
+DEVICE_BACKENDS = frozenset(("nccl", "rccl", "hccl", "xccl", "oneccl", "ccl"))
+"""Back ends whose operations run on the device: their host calls only launch."""
+
+POINT_TO_POINT = frozenset(("send", "recv"))
+ALL_TO_ALL = frozenset(("all_to_all", "all_to_allv"))
 
 # Kernels: nccl/rccl/oneCCL/hccl/ucc device code and the custom all-reduce kernels of serving engines.
 _KERNEL_NAME = re.compile(
@@ -26,13 +34,66 @@ _HOST_NAME = re.compile(
     r"^(?:nccl|rccl|gloo|mpi|ucc|hccl|xccl|oneccl|ccl|fake|threaded):|^record_param_comms|^c10d::|^oneccl_",
     re.IGNORECASE,
 )
-_HOST_BACKEND = re.compile(rf"(?!(?:{'|'.join(sorted(DEVICE_BACKENDS))}):){BACKEND.pattern}", re.IGNORECASE)
-_NOT_DATA = re.compile(r"(?:^|:)(?:init|wait|barrier_wait)$", re.IGNORECASE)
+_HOST_BACKEND = re.compile(rf"(?!(?:{'|'.join(sorted(DEVICE_BACKENDS))}):){BACKEND_PREFIX.pattern}", re.IGNORECASE)
+_MOVES_NO_DATA = re.compile(r"(?:^|:)(?:init|wait|barrier_wait)$", re.IGNORECASE)
+
+_DECORATION = re.compile(r"^[a-z0-9]+::?|[_\s]|oop", re.IGNORECASE)
+"""Parts of a name that do not matter: the library's prefix, underscores, spaces, and "oop" (out of place)."""
+
+# Begin of a name without decoration, in lower case -> collective; the first that matches.
+_COLLECTIVES = {
+    "allreducebarrier": "barrier",
+    "monitoredbarrier": "barrier",
+    "barrier": "barrier",
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+    "alltoallv": "all_to_allv",
+    "alltoall": "all_to_all",
+    "broadcast": "broadcast",
+    "reduce": "reduce",
+    "gather": "gather",
+    "scatter": "scatter",
+    "send": "send",
+    "recv": "recv",
+    "isend": "send",
+    "irecv": "recv",
+    "coalesced": "coalesced",
+}
+_COLLECTIVE_BEGIN = re.compile("|".join(_COLLECTIVES))
+_COLLECTIVE_IN_KERNEL = re.compile(
+    r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|send_?recv|broadcast|cross_device_reduce|"
+    r"multimem_all|lamport|quick_?reduce|reduce",
+    re.IGNORECASE,
+)
+_CUSTOM_REDUCTIONS = ("crossdevicereduce", "multimemall", "lamport", "quickreduce")
+_LIBRARIES = ("rccl", "oneccl", "hccl", "ucc", "nccl", "msccl", "nvshmem")
+
+
+def collective_from_name(name: str) -> str | None:
+    """Return all_reduce, all_gather, ... for the name of an operator, annotation or metadata; None for others."""
+    begin = _COLLECTIVE_BEGIN.match(_DECORATION.sub("", name).lower())
+    return _COLLECTIVES[begin[0]] if begin else None
+
+
+def collective_from_kernel(name: str) -> str:
+    """Return the collective that a kernel's name contains, or is (Gaudi's `Send`), else "unknown"."""
+    match = _COLLECTIVE_IN_KERNEL.search(name)
+    plain = match[0].replace("_", "").lower() if match else name
+    if plain in _CUSTOM_REDUCTIONS:
+        return "all_reduce"
+    return "send_recv" if plain == "sendrecv" else collective_from_name(plain) or "unknown"
+
+
+def backend_from_kernel(name: str) -> str:
+    """Return the library of a kernel; "custom" for the kernels of serving engines."""
+    lower = name.lower()
+    return next((library for library in _LIBRARIES if library in lower), "custom")
 
 
 @derived
-def communication_kernels(trace: Trace) -> Bool:
-    """bool[n]: device kernels with collective metadata, whose name says so, or on a network engine."""
+def is_communication_kernel(trace: Trace) -> Bool:
+    """Return bool[n]: device kernels with collective metadata, with such a name, or on a network engine."""
     kernel = (event_kinds(trace) == Kind.KERNEL) & slice_mask(trace)
     by_name = _matches(trace, _KERNEL_NAME, kernel)
     network = (gaudi.thread_engines(trace) == gaudi.NIC) | (ascend.ascend_roles(trace) == ascend.GROUP)
@@ -42,8 +103,8 @@ def communication_kernels(trace: Trace) -> Bool:
 
 
 @derived
-def communication_calls(trace: Trace) -> Bool:
-    """bool[n]: host operators and annotations that are communication operations."""
+def is_communication_call(trace: Trace) -> Bool:
+    """Return bool[n]: host operators and annotations that are communication operations."""
     kind = event_kinds(trace)
     host = ((kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION)) & slice_mask(trace)
     by_name = _matches(trace, _HOST_NAME, host)
@@ -52,60 +113,62 @@ def communication_calls(trace: Trace) -> Bool:
 
 
 @derived
-def host_communication(trace: Trace) -> Int32:
-    """int32[k]: communication calls that launched no device work (gloo, mpi): their host time counts.
+def host_communication_calls(trace: Trace) -> Int32:
+    """Return the rows of communication calls that launched no device work (gloo, mpi): their host time counts.
 
     A call that contains one that launched kernels is the host side of those and does not. Where communication
     kernels are recorded, they alone are the communication of a back end that works on the device: its calls
     without a kernel (waits, initialization, kernels that were not recorded) are host time like any other.
     """
-    calls = np.flatnonzero(communication_calls(trace)).astype(np.int32)
-    if communication_kernels(trace).any():
+    calls = np.flatnonzero(is_communication_call(trace)).astype(np.int32)
+    if is_communication_kernel(trace).any():
         calls = calls[_in_host_backend(trace, calls)]
     if len(calls) == 0:
         return calls
     links = device_links(trace)
-    by_id = (links.launch < 0) & (links.operator >= 0)  # without a recorded launch the operator stands for it
-    launches = np.concatenate([links.launch[links.launch >= 0], links.operator[by_id]])
+    without_launch = (links.launch < 0) & (links.operator >= 0)  # the operator stands in for the launch
+    launches = np.concatenate([links.launch[links.launch >= 0], links.operator[without_launch]])
     events = trace.events
     end = event_ends(trace)
-    launched = np.zeros(len(calls), np.bool_)
+    has_launched = np.zeros(len(calls), np.bool_)
     for thread in distinct_codes(events.thread[calls]):
-        mine = events.thread[calls] == thread
+        on_thread = events.thread[calls] == thread
         times = np.sort(events.start[launches[events.thread[launches] == thread]])
-        first = np.searchsorted(times, events.start[calls[mine]], "left")
-        last = np.searchsorted(times, end[calls[mine]], "left")
-        launched[mine] = last > first
-    return calls[~launched]
+        first = np.searchsorted(times, events.start[calls[on_thread]], "left")
+        last = np.searchsorted(times, end[calls[on_thread]], "left")
+        has_launched[on_thread] = last > first
+    return calls[~has_launched]
 
 
 def _in_host_backend(trace: Trace, calls: Int32) -> Bool:
-    """bool[k]: calls that are, contain, or lie in one that a back end of the host names (`gloo:all_reduce`)."""
+    """Return bool[k]: calls that are, contain, or lie in a host back end's own call (`gloo:all_reduce`)."""
     start, end, thread = trace.events.start, event_ends(trace), trace.events.thread
-    named = name_mask(trace.strings, _HOST_BACKEND.search, trace.events.name[calls])
-    own = calls[named[trace.events.name[calls]]]
-    inside = np.zeros(len(calls), np.bool_)
-    for each in distinct_codes(thread[own]):
-        mine, theirs = thread[calls] == each, own[thread[own] == each]
-        busy = merge(start[theirs], end[theirs])
-        after = np.append(busy.starts, np.iinfo(np.int64).max)[
-            np.searchsorted(busy.ends, start[calls[mine]], "right")
+    is_backend = name_mask(trace.strings, _HOST_BACKEND.search, trace.events.name[calls])
+    backend_calls = calls[is_backend[trace.events.name[calls]]]
+    overlaps = np.zeros(len(calls), np.bool_)
+    for code in distinct_codes(thread[backend_calls]):
+        on_thread, backend_here = thread[calls] == code, backend_calls[thread[backend_calls] == code]
+        busy = merge(start[backend_here], end[backend_here])
+        next_start = np.append(busy.starts, np.iinfo(np.int64).max)[
+            np.searchsorted(busy.ends, start[calls[on_thread]], "right")
         ]
-        inside[mine] = after < end[calls[mine]]
-    return inside
+        overlaps[on_thread] = next_start < end[calls[on_thread]]
+    return overlaps
 
 
 def _has_metadata(trace: Trace) -> Bool:
     column = trace.args.get("Collective name")
-    described = np.zeros(len(trace), np.bool_)
+    has_metadata = np.zeros(len(trace), np.bool_)
     if column is not None and column.kind == "text":
-        data = np.array([bool(text) and not _NOT_DATA.search(text) for text in column.dictionary])
-        described[column.rows] = data[column.values] if len(data) else False
-    return described
+        moves_data = np.array(
+            [bool(text) and not _MOVES_NO_DATA.search(text) for text in column.dictionary], np.bool_
+        )
+        has_metadata[column.rows] = moves_data[column.values] if len(moves_data) else False
+    return has_metadata
 
 
 def _matches(trace: Trace, pattern: re.Pattern[str], which: Bool) -> Bool:
-    """bool[n]: which of these events have a name that matches."""
+    """Return bool[n]: those of the events in `which` whose name matches."""
     names = trace.events.name
     matches: Bool = which & name_mask(trace.strings, pattern.search, names[which])[names]
     return matches

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, TracePair, distinct_codes
@@ -146,7 +146,7 @@ def family_codes(trace: Trace) -> npt.NDArray[np.int8]:
     for code in distinct_codes(trace.events.name[kernel]):
         by_name[code] = FAMILIES.index(family_of_name(trace.strings[code]))
     family = np.where(kernel, by_name[trace.events.name], NO_FAMILY).astype(np.int8)
-    family[communication_kernels(trace)] = FAMILIES.index("communication")
+    family[is_communication_kernel(trace)] = FAMILIES.index("communication")
     copies_and_memsets = [device_kind for device_kind in DEVICE_KINDS if device_kind != Kind.KERNEL]
     family[np.isin(kind, copies_and_memsets)] = FAMILIES.index("memory")
     return family

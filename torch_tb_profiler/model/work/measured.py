@@ -1,4 +1,4 @@
-"""What hardware counters measured of the work of calls: it wins over what the shapes say."""
+"""Work of operators as measured by hardware counters, which takes precedence over work from shapes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch_tb_profiler.model.counters.measures import counter_work
 from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.trace import Bool, Float64, Trace
-from torch_tb_profiler.model.work.ownership import owners
+from torch_tb_profiler.model.work.ownership import work_owners
 
 
-class Measured(NamedTuple):
-    """Columns of device events or of calls; NaN where they, or one of their kernels, were not counted.
+class MeasuredWork(NamedTuple):
+    """Columns over device events or calls; NaN where one, or one of its kernels, was not counted.
 
     double  most of the FLOPs are in double precision
     """
@@ -26,36 +26,36 @@ class Measured(NamedTuple):
 
 
 @derived
-def measured_events(trace: Trace) -> Measured | None:
-    """Of the m device events of `owners`; None in a trace without counters beside its kernels."""
-    profiled = counter_ranges(trace)
-    counted = profiled.kernel >= 0
-    if not counted.any():
+def measured_event_work(trace: Trace) -> MeasuredWork | None:
+    """Return the work of the m device events of `work_owners`, or None if no kernel has counters."""
+    ranges = counter_ranges(trace)
+    has_kernel = ranges.kernel >= 0
+    if not has_kernel.any():
         return None
     place = np.full(len(trace), -1, np.int32)
-    place[profiled.kernel[counted]] = np.flatnonzero(counted)
-    at = place[owners(trace).events]  # -1 takes the last cell, which is unknown
-    figures = counter_work(trace)
-    return Measured(
-        np.append(figures.flops, np.nan)[at],
-        np.append(figures.bytes, np.nan)[at],
-        np.append(figures.double, False)[at],
+    place[ranges.kernel[has_kernel]] = np.flatnonzero(has_kernel)
+    at = place[work_owners(trace).events]  # -1 takes the last cell, which is unknown
+    work = counter_work(trace)
+    return MeasuredWork(
+        np.append(work.flops, np.nan)[at],
+        np.append(work.bytes, np.nan)[at],
+        np.append(work.double, False)[at],
     )
 
 
 @derived
-def measured_calls(trace: Trace) -> Measured | None:
-    """Of the k calls of `owners`: sums over their kernels. None as of `measured_events`."""
-    events, own = measured_events(trace), owners(trace)
+def measured_call_work(trace: Trace) -> MeasuredWork | None:
+    """Return the work of the k calls of `work_owners`, summed over kernels; None if no kernel has counters."""
+    events, owners = measured_event_work(trace), work_owners(trace)
     if events is None:
         return None
-    kernels = (own.call >= 0) & (event_kinds(trace)[own.events] == Kind.KERNEL)
-    call, count = own.call[kernels], len(own.calls)
-    none = np.bincount(call, minlength=count) == 0
+    kernels = (owners.call >= 0) & (event_kinds(trace)[owners.events] == Kind.KERNEL)
+    call, count = owners.call[kernels], len(owners.calls)
+    without_kernel = np.bincount(call, minlength=count) == 0
 
-    def sums(values: Float64) -> Float64:
-        return np.where(none, np.nan, np.bincount(call, values[kernels], minlength=count))
+    def call_sums(values: Float64) -> Float64:
+        return np.where(without_kernel, np.nan, np.bincount(call, values[kernels], minlength=count))
 
-    flops = sums(events.flops)
-    double = sums(np.where(events.double, events.flops, 0.0))
-    return Measured(flops, sums(events.bytes), double > 0.5 * flops)
+    flops = call_sums(events.flops)
+    double = call_sums(np.where(events.double, events.flops, 0.0))
+    return MeasuredWork(flops, call_sums(events.bytes), double > 0.5 * flops)

@@ -20,7 +20,7 @@ from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.utilization import utilizations
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.intervals import total
-from torch_tb_profiler.model.communication.events import host_communication
+from torch_tb_profiler.model.communication.events import host_communication_calls
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
@@ -169,7 +169,7 @@ def _largest(trace: Trace) -> Text:
 def _exposed(trace: Trace, average: Average | None) -> float:
     """Share of the average step in communication of the device that nothing hides; 0 where the host communicates:
     on the path, that is time of the host."""
-    if average is None or average.duration_ns <= 0 or len(host_communication(trace)):
+    if average is None or average.duration_ns <= 0 or len(host_communication_calls(trace)):
         return 0.0
     return (average.categories.communication or 0.0) / average.duration_ns
 

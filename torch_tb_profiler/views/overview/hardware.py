@@ -7,7 +7,7 @@ from torch_tb_profiler.analyses.roofline.table import Filter
 from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.work.attainable import device_peaks
+from torch_tb_profiler.model.work.roofline import device_peaks
 from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.overview.payload import HardwareUse
 

@@ -20,7 +20,7 @@ from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.work.attainable import device_peaks
+from torch_tb_profiler.model.work.roofline import device_peaks
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views._shared.wording import truncation_sentence

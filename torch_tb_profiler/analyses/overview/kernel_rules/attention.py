@@ -18,9 +18,9 @@ from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import after_share, elsewhere, input_shapes
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, name_mask
-from torch_tb_profiler.model.work.attainable import attainable
-from torch_tb_profiler.model.work.calls import work
-from torch_tb_profiler.model.work.formulas.registry import model_of
+from torch_tb_profiler.model.work.models import built_in_cost_model
+from torch_tb_profiler.model.work.operator_work import operator_work
+from torch_tb_profiler.model.work.roofline import roofline_times
 
 FORWARD, BACKWARD = "aten::_softmax", "aten::_softmax_backward_data"
 PRODUCTS = ("aten::bmm", "aten::baddbmm")
@@ -40,12 +40,12 @@ class _Product(NamedTuple):
 
 def unfused_attention(trace: Trace) -> Iterator[Finding]:
     """Where the peaks are known: what the calls take beyond a fused kernel at its roof."""
-    own, order = work(trace).owners, _in_order(trace)
+    own, order = operator_work(trace).owners, _in_order(trace)
     owner = np.append(np.argsort(order), -1)[own.call]  # of each device event the place of its call in the order
     by_owner = np.argsort(owner, kind="stable")
     cases: dict[str, list[tuple[Int32, np.ndarray]]] = {"operators": [], "fallback": []}
     seen: dict[tuple[int, ...], float | None] = {}
-    done = work(trace)
+    done = operator_work(trace)
     for at, first, last in _candidates(trace, order):
         calls = order[first : last + 1]
         key = tuple(done.signature[calls].tolist())
@@ -82,14 +82,14 @@ def _finding(trace: Trace, case: str, parts: list[tuple[Int32, np.ndarray]]) -> 
 
 
 def _in_order(trace: Trace) -> Int64:
-    """int64[k]: the calls of `work` by thread and start."""
-    calls = work(trace).owners.calls
+    """int64[k]: the calls of `operator_work` by thread and start."""
+    calls = operator_work(trace).owners.calls
     return np.lexsort((trace.events.start[calls], trace.events.thread[calls]))
 
 
 def _candidates(trace: Trace, order: Int64) -> Iterator[tuple[int, int, int]]:
     """(softmax, first and last call) as places in the order: what is between two products on a thread."""
-    calls = work(trace).owners.calls[order]
+    calls = operator_work(trace).owners.calls[order]
     name, thread = trace.events.name[calls], trace.events.thread[calls]
     product = name_mask(trace.strings, PRODUCTS.__contains__)[name]
     between = name_mask(trace.strings, _may_be_between)[name]
@@ -111,13 +111,13 @@ def _candidates(trace: Trace, order: Int64) -> Iterator[tuple[int, int, int]]:
 
 
 def _may_be_between(name: str) -> bool:
-    model = model_of(name)
+    model = built_in_cost_model(name)
     return name not in (FORWARD, BACKWARD) and model is not None and model.family in ("elementwise", "movement")
 
 
 def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> float | None:
     """Least time of a fused kernel; None if the products do not make and take the scores, or a peak is unknown."""
-    done, reach = work(trace), attainable(trace, "")
+    done, reach = operator_work(trace), roofline_times(trace, "")
     shapes = input_shapes(trace, int(done.owners.calls[order[at]]))
     scores = shapes[0] if shapes else ()
     if len(scores) < 2:
@@ -167,7 +167,7 @@ def _same(shape: Shape, scores: Shape) -> bool:
 
 def _width(trace: Trace, calls: Int64) -> int | None:
     """Bytes of an element of what the products take, None if they differ or are not told."""
-    done = work(trace)
+    done = operator_work(trace)
     types = {done.types[code] if code >= 0 else "" for code in done.type[calls].tolist()}
     return {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4}.get(types.pop()) if len(types) == 1 else None
 

@@ -17,8 +17,8 @@ from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
-from torch_tb_profiler.model.work.calls import work
-from torch_tb_profiler.model.work.formulas.registry import model_of
+from torch_tb_profiler.model.work.models import built_in_cost_model
+from torch_tb_profiler.model.work.operator_work import operator_work
 
 LEAST = 3
 """Kernels in a row that are called a chain."""
@@ -49,7 +49,7 @@ def elementwise_chains(trace: Trace) -> Iterator[Finding]:
 
 def _chains(trace: Trace) -> tuple[Int32, Int64]:
     """(int32[k] rows of kernels in chains, int64[k] the chain of each)."""
-    own = work(trace).owners
+    own = operator_work(trace).owners
     rows, elements = own.events, _elements(trace)
     order = np.lexsort((trace.events.start[rows], stream_ids(trace)[rows], device_ids(trace)[rows]))
     rows, elements = rows[order], elements[order]
@@ -69,7 +69,7 @@ def _elements(trace: Trace) -> Int64:
 
     Calls of an optimizer are none: they follow each other, but on one parameter after the other.
     """
-    done = work(trace)
+    done = operator_work(trace)
     own = done.owners
     elementwise = name_mask(trace.strings, _is_elementwise)[trace.events.name[own.calls]]
     alone = np.bincount(own.call[own.call >= 0], minlength=len(own.calls)) == 1
@@ -83,7 +83,7 @@ def _elements(trace: Trace) -> Int64:
 
 
 def _is_elementwise(name: str) -> bool:
-    model = model_of(name)
+    model = built_in_cost_model(name)
     return model is not None and model.family == "elementwise"
 
 

@@ -10,21 +10,21 @@ from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.base.intervals import Intervals, merge
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import Float64, Int32, Trace
-from torch_tb_profiler.model.work.attainable import attainable
-from torch_tb_profiler.model.work.calls import work
+from torch_tb_profiler.model.work.operator_work import operator_work
+from torch_tb_profiler.model.work.roofline import roofline_times
 
 
 def roof_shares(trace: Trace, rows: Int32) -> Float64:
     """float64[k]: attainable over measured time of what owns device events, at most 1; NaN is unknown."""
-    done = work(trace)
-    share = np.append(attainable(trace, "").roof / np.maximum(done.busy, 1), np.nan)
+    done = operator_work(trace)
+    share = np.append(roofline_times(trace, "").roofline / np.maximum(done.busy, 1), np.nan)
     shares: Float64 = np.minimum(share[calls_of(trace, rows)], 1.0)
     return shares
 
 
 def calls_of(trace: Trace, rows: Int32) -> Int32:
-    """int32[k]: position in the calls of `work` of what owns device events, NO_CODE if no operator does."""
-    own = work(trace).owners
+    """int32[k]: position in the calls of `operator_work` of the owner of each device event, NO_CODE if none."""
+    own = operator_work(trace).owners
     calls: Int32 = own.call[np.searchsorted(own.events, rows)]
     return calls
 

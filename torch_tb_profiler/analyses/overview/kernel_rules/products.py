@@ -27,7 +27,7 @@ from torch_tb_profiler.model.kernels.short_names import (
 )
 from torch_tb_profiler.model.kernels.tensor_cores import TC_YES, uses_tensor_cores
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes
-from torch_tb_profiler.model.work.calls import work
+from torch_tb_profiler.model.work.operator_work import operator_work
 
 LOAD_BYTES = 16
 """The widest load of a thread: kernels for aligned operands load so many bytes at once."""
@@ -61,7 +61,9 @@ def slow_products(trace: Trace) -> Iterator[Finding]:
             on_device=True,
             case=case,
             subject=short_kernel_names(trace).get(name, name),
-            place=shape_text(trace, int(work(trace).owners.calls[calls_of(trace, mine[mine == longest])[0]])),
+            place=shape_text(
+                trace, int(operator_work(trace).owners.calls[calls_of(trace, mine[mine == longest])[0]])
+            ),
             value=len(mine),
             event=longest,
         )
@@ -77,7 +79,7 @@ def _unaligned(trace: Trace, rows: Int32) -> Bool:
         if 0 < elements * width < LOAD_BYTES:
             least[code] = LOAD_BYTES // width
     wanted = least[trace.events.name[rows]]
-    done, call = work(trace), calls_of(trace, rows)
+    done, call = operator_work(trace), calls_of(trace, rows)
     odd: dict[tuple[int, int], bool] = {}
     unaligned = np.zeros(len(rows), np.bool_)
     for i in np.flatnonzero(wanted).tolist():

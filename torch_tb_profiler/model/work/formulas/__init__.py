@@ -1,1 +1,1 @@
-"""What an operator computes and moves, by its name: one function per family, of a recorded call to its cost."""
+"""Formulas for the FLOPs and bytes of operators, by family: functions from a recorded call to its cost."""

@@ -1,17 +1,21 @@
-"""Elementwise operators: one operation for each element of the output (a fused multiply and add takes two).
+"""Elementwise operators: on tensors, on lists of tensors (`_foreach_*`, optimizers), and in generated kernels.
 
-The output is not recorded: its shape is that of the inputs broadcast, its type what PyTorch promotes them to. In
-place, both are those of the first input.
+One operation for each element of the output; a fused multiply and add takes two. The output is not recorded: its
+shape is that of the inputs broadcast, its type is what PyTorch promotes them to. In place, both are those of the
+first input.
+
+The element type of a list is not recorded; the kernel's template arguments name it. What a kernel that
+TorchInductor generated computes is not recorded either, but its inputs are.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torch_tb_profiler.model.work.cost import Cost, Unknown
-from torch_tb_profiler.model.work.tensors import Call, Tensor
+from torch_tb_profiler.model.work.call import Cost, OperatorCall, Tensor, UnknownCostError
 
 _UNARY = """abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh deg2rad digamma elu erf erfc erfinv exp
 exp2 expm1 floor frac gelu hardshrink hardsigmoid hardswish hardtanh i0 isfinite isinf isnan leaky_relu lgamma log
@@ -30,68 +34,125 @@ _COMPARISONS = """eq ne lt le gt ge isfinite isinf isnan logical_and logical_or 
 signbit""".split()
 _FLOATING = """acos acosh asin asinh atan atanh cos cosh digamma div erf erfc erfinv exp exp2 expm1 lgamma log
 log10 log1p log2 logit reciprocal rsqrt sigmoid sin sinc sinh sqrt tan tanh true_divide""".split()
-"""Operators that answer in floating point whatever comes in."""
+"""Operators whose result is floating point for any input."""
+
+_FUSED_OPTIMIZERS = {"adam": (12, 7), "adamw": (12, 7), "sgd": (4, 3), "adagrad": (6, 5)}
+"""Operations per element, and elements read and written per parameter (Adam reads 4 and writes 3)."""
+
+_OPTIMIZER = re.compile(r"^aten::_fused_(adamw?|sgd|adagrad)_$")
+FOREACH = re.compile(r"^aten::_foreach_([a-z_]+?)_?$")
+
+GENERATED = re.compile(r"^triton_(?:poi|red|per)_")
+"""TorchInductor's names of elementwise kernels and of reductions."""
 
 
-class _Form(NamedTuple):
-    """arguments: how many of the first are operands (a result to write to may follow); operations: an element."""
+class _Operands(NamedTuple):
+    """Arguments of an operator.
+
+    arguments   number of the first arguments that are operands (a result to write to may follow)
+    operations  per element
+    """
 
     arguments: int
     operations: int = 1
 
 
-def elementwise(call: Call) -> Cost:
+_OPERANDS: dict[str, _Operands] = {
+    **dict.fromkeys(_UNARY.split(), _Operands(1)),
+    **dict.fromkeys(_BINARY.split(), _Operands(2)),
+    **dict.fromkeys(_TERNARY.split(), _Operands(3)),
+    **dict.fromkeys(_FUSED.split(), _Operands(3, 2)),
+}
+
+
+def elementwise(call: OperatorCall) -> Cost:
     name = call.name.removeprefix("aten::")
     plain = name.removesuffix("_")
-    form = _FORMS[plain]
-    operands = [each for each in call.inputs[: form.arguments] if isinstance(each, Tensor)]
+    form = _OPERANDS[plain]
+    operands = [tensor for tensor in call.inputs[: form.arguments] if isinstance(tensor, Tensor)]
     if not operands:
-        raise Unknown("the shapes of its inputs are not recorded")
+        raise UnknownCostError("the shapes of its inputs are not recorded")
     shape = _broadcast(operands)
-    kind = operands[0] if name.endswith("_") else promoted(operands)
-    width = 1 if plain in _COMPARISONS else kind.width
-    if plain in _FLOATING and not _floating(kind) and not name.endswith("_"):
+    typed = operands[0] if name.endswith("_") else promoted_operand(operands)
+    width = 1 if plain in _COMPARISONS else typed.width
+    if plain in _FLOATING and not _is_floating(typed) and not name.endswith("_"):
         width = 4
     count = math.prod(shape)
-    moved = sum(each.bytes for each in operands) + count * width
+    moved = sum(tensor.bytes for tensor in operands) + count * width
     if name.endswith("_") and form.arguments == 1:
         moved = 2 * operands[0].bytes
-    return Cost(float(form.operations * count), float(moved), "vector", kind.type)
+    return Cost(float(form.operations * count), float(moved), "vector", typed.type)
 
 
-def promoted(operands: list[Tensor]) -> Tensor:
-    """The operand whose type the result has: a number never decides against a tensor of its kind."""
-    return max(operands, key=lambda each: (_kind(each), bool(each.shape), each.width))
+def promoted_operand(operands: list[Tensor]) -> Tensor:
+    """Return the operand whose type the result has: a number never decides against a tensor of its kind."""
+    return max(operands, key=lambda tensor: (_kind_rank(tensor), bool(tensor.shape), tensor.width))
 
 
-def _kind(tensor: Tensor) -> int:
-    """Numbers without dimensions join only where theirs is a higher kind: int + 0.5 is float."""
+def _kind_rank(tensor: Tensor) -> int:
+    """Rank bool, integer, float, complex: a number changes a tensor's type only by a higher kind (int + 0.5)."""
     kind = tensor.type.lower()
-    return 0 if "bool" in kind else 3 if "complex" in kind else 2 if _floating(tensor) else 1
+    return 0 if "bool" in kind else 3 if "complex" in kind else 2 if _is_floating(tensor) else 1
 
 
-def _floating(tensor: Tensor) -> bool:
+def _is_floating(tensor: Tensor) -> bool:
     return any(word in tensor.type.lower() for word in ("float", "half", "double", "complex"))
 
 
 def _broadcast(operands: list[Tensor]) -> list[int]:
-    """NumPy's rule; Unknown where shapes do not go together."""
-    out = [1] * max(len(each.shape) for each in operands)
-    for each in operands:
-        for back, n in enumerate(reversed(each.shape), 1):
+    """Broadcast shapes by NumPy's rule; raise UnknownCostError where they don't fit."""
+    out = [1] * max(len(tensor.shape) for tensor in operands)
+    for tensor in operands:
+        for back, n in enumerate(reversed(tensor.shape), 1):
             if n != 1 and out[-back] not in (1, n):
-                raise Unknown("the shapes of its inputs do not go together")
+                raise UnknownCostError("the shapes of its inputs can't be broadcast")
             out[-back] = n if out[-back] == 1 else out[-back]
     return out
 
 
-_FORMS = {
-    **dict.fromkeys(_UNARY.split(), _Form(1)),
-    **dict.fromkeys(_BINARY.split(), _Form(2)),
-    **dict.fromkeys(_TERNARY.split(), _Form(3)),
-    **dict.fromkeys(_FUSED.split(), _Form(3, 2)),
-}
+def foreach(call: OperatorCall) -> Cost:
+    """Compute the cost of `_foreach_*`: every list is read and one written.
 
-FORMULAS: dict[str, Callable[[Call], Cost]] = {
-    f"aten::{name}{place}": elementwise for name in _FORMS for place in ("", "_")
+    copy and zero compute nothing and do not read what they overwrite.
+    """
+    match = FOREACH.match(call.name)
+    name = match[1] if match else ""
+    lists = [tensors for tensors in call.inputs if isinstance(tensors, tuple) and not isinstance(tensors, Tensor)]
+    first = call.tensor_list(0)
+    read = lists[1:] if name == "copy" else [] if name == "zero" else lists
+    moved = sum(tensor.bytes for tensors in read for tensor in tensors) + sum(
+        tensor.count * tensor.width for tensor in first
+    )
+    operations = 0 if name in ("copy", "zero") else 2 if name in _FUSED.split() else 1
+    flops = float(operations * sum(tensor.count for tensor in first))
+    return Cost(flops, float(moved), "vector" if flops else None, first[0].type)
+
+
+def optimizer(call: OperatorCall) -> Cost:
+    match = _OPTIMIZER.match(call.name)
+    operations, accesses = _FUSED_OPTIMIZERS[match[1] if match else "adam"]
+    parameters = call.tensor_list(0)
+    count = sum(tensor.count for tensor in parameters)
+    moved = float(accesses * count * parameters[0].width)
+    return Cost(float(operations * count), moved, "vector", parameters[0].type)
+
+
+def generated_kernel(call: OperatorCall) -> Cost:
+    """Estimate bytes as every tensor argument once.
+
+    That is too little where a tensor is read and written, too much where only a part of it is used.
+    """
+    tensors = [tensor for tensor in call.inputs if isinstance(tensor, Tensor)]
+    if not tensors:
+        raise UnknownCostError("the shapes of its inputs are not recorded")
+    moved = float(sum(tensor.bytes for tensor in tensors))
+    reason = "what a compiled kernel computes is not recorded"
+    return Cost(None, moved, "vector", tensors[0].type, estimated=True, reason=reason)
+
+
+FORMULAS: dict[str, Callable[[OperatorCall], Cost]] = {
+    f"aten::{name}{suffix}": elementwise for name in _OPERANDS for suffix in ("", "_")
+}
+OPTIMIZER_FORMULAS: dict[str, Callable[[OperatorCall], Cost]] = {
+    f"aten::_fused_{name}_": optimizer for name in _FUSED_OPTIMIZERS
 }

@@ -5,76 +5,76 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from torch_tb_profiler.model.work.cost import Cost, Unknown
-from torch_tb_profiler.model.work.tensors import Call, Tensor
+from torch_tb_profiler.model.work.call import Cost, OperatorCall, Tensor, UnknownCostError
 
-_OUT_TYPES = {"5": 2, "6": 4, "15": 2}
-"""Bytes of the output of a scaled product by its `ScalarType`: half, float, bfloat16."""
+_OUT_WIDTHS = {"5": 2, "6": 4, "15": 2}
+"""Bytes per element of the output of a scaled product, by its `ScalarType`: half, float, bfloat16."""
+
+_NO_PRODUCT = "its shapes are not those of a product"
 
 
-def mm(call: Call) -> Cost:
-    """self @ mat2, with a batch dimension or without."""
+def mm(call: OperatorCall) -> Cost:
+    """Compute the cost of self @ mat2, with a batch dimension or without."""
     return _product(call, call.tensor(0), call.tensor(1))
 
 
-def addmm(call: Call) -> Cost:
-    """beta * input + mat1 @ mat2; the input is not read where beta is 0."""
+def addmm(call: OperatorCall) -> Cost:
+    """Compute the cost of beta * input + mat1 @ mat2; the input is not read if beta is 0."""
     cost = _product(call, call.tensor(1), call.tensor(2))
-    read = 0 if call.spelled and call.value(3) in ("0", "0.", "0.0") else call.tensor(0).bytes
-    return cost._replace(bytes=(cost.bytes or 0) + read)
+    is_zero = call.has_values and call.value(3) in ("0", "0.", "0.0")
+    return cost._replace(bytes=(cost.bytes or 0) + (0 if is_zero else call.tensor(0).bytes))
 
 
-def mv(call: Call) -> Cost:
-    """A matrix by a vector, or two vectors."""
+def mv(call: OperatorCall) -> Cost:
+    """Compute the cost of a matrix times a vector, or of two vectors."""
     left, right = call.tensor(0), call.tensor(1)
     if len(right.shape) != 1 or not left.shape or left.shape[-1] != right.shape[0]:
-        raise Unknown("its shapes are none of a product")
-    return _cost(left, [left, right], 2 * left.count, left.count // max(right.count, 1) * left.width)
+        raise UnknownCostError(_NO_PRODUCT)
+    return _matrix_cost(left, [left, right], 2 * left.count, left.count // max(right.count, 1) * left.width)
 
 
-def addmv(call: Call) -> Cost:
+def addmv(call: OperatorCall) -> Cost:
     cost = mv(call._replace(inputs=call.inputs[1:]))
     return cost._replace(bytes=(cost.bytes or 0) + call.tensor(0).bytes)
 
 
-def linear(call: Call) -> Cost:
-    """input @ weight.T + bias: the weight is N x K."""
-    left, weight, bias = call.tensor(0), call.tensor(1), call.given(2)
+def linear(call: OperatorCall) -> Cost:
+    """Compute the cost of input @ weight.T + bias, with a weight of N x K."""
+    left, weight, bias = call.tensor(0), call.tensor(1), call.optional_tensor(2)
     if len(weight.shape) not in (1, 2) or not left.shape or left.shape[-1] != weight.shape[-1]:
-        raise Unknown("its shapes are none of a product")
+        raise UnknownCostError(_NO_PRODUCT)
     out = math.prod(left.shape[:-1]) * (weight.shape[0] if len(weight.shape) == 2 else 1)
     read = [left, weight] if bias is None else [left, weight, bias]
-    return _cost(left, read, 2 * out * left.shape[-1], out * left.width)
+    return _matrix_cost(left, read, 2 * out * left.shape[-1], out * left.width)
 
 
-def scaled_mm(call: Call) -> Cost:
-    """A product of 8- or 4-bit floats with scales; a packed pair of 4-bit floats counts as one element of K.
+def scaled_mm(call: OperatorCall) -> Cost:
+    """Compute the cost of a product of 8- or 4-bit floats with scales.
 
-    self, mat2, then in any order of the versions two scales and a bias; `out_dtype` decides the output's type.
+    The inputs are self, mat2, then two scales and a bias in an order that depends on the version; `out_dtype` is
+    the type of the output. A packed pair of 4-bit floats counts as one element of K.
     """
     left, right = call.tensor(0), call.tensor(1)
-    widths = [_OUT_TYPES[value] for value in call.values if value in _OUT_TYPES] if call.spelled else []
+    widths = [_OUT_WIDTHS[value] for value in call.values if value in _OUT_WIDTHS] if call.has_values else []
     cost = _product(call, left, right, widths[-1] if widths else 2)
-    more = sum(each.bytes for each in call.inputs[2:] if isinstance(each, Tensor))
+    scales = sum(tensor.bytes for tensor in call.inputs[2:] if isinstance(tensor, Tensor))
     packed = 2 if "float4" in left.type.lower() else 1
-    return cost._replace(flops=packed * (cost.flops or 0), bytes=(cost.bytes or 0) + more)
+    return cost._replace(flops=packed * (cost.flops or 0), bytes=(cost.bytes or 0) + scales)
 
 
-def _product(call: Call, left: Tensor, right: Tensor, out_width: int | None = None) -> Cost:
+def _product(call: OperatorCall, left: Tensor, right: Tensor, out_width: int | None = None) -> Cost:
     if len(left.shape) < 2 or len(right.shape) < 2:
         if call.name != "aten::matmul":
-            raise Unknown("its shapes are none of a product")
-        return (
-            mv(call)
-            if len(right.shape) == 1
-            else _cost(left, [left, right], 2 * right.count, right.shape[-1] * left.width)
-        )
+            raise UnknownCostError(_NO_PRODUCT)
+        if len(right.shape) == 1:
+            return mv(call)
+        return _matrix_cost(left, [left, right], 2 * right.count, right.shape[-1] * left.width)
     batch = _broadcast(left.shape[:-2], right.shape[:-2])
     if left.shape[-1] != right.shape[-2]:
-        raise Unknown("its shapes are none of a product")
+        raise UnknownCostError(_NO_PRODUCT)
     out = math.prod(batch) * left.shape[-2] * right.shape[-1]
     width = (4 if left.width == 1 else left.width) if out_width is None else out_width
-    return _cost(left, [left, right], 2 * out * left.shape[-1], out * width)
+    return _matrix_cost(left, [left, right], 2 * out * left.shape[-1], out * width)
 
 
 def _broadcast(left: Sequence[int], right: Sequence[int]) -> tuple[int, ...]:
@@ -85,8 +85,9 @@ def _broadcast(left: Sequence[int], right: Sequence[int]) -> tuple[int, ...]:
     return tuple(b if a == 1 else a for a, b in pairs)
 
 
-def _cost(kind: Tensor, read: Sequence[Tensor], flops: int, written: int) -> Cost:
-    return Cost(float(flops), float(sum(each.bytes for each in read) + written), "matrix", kind.type)
+def _matrix_cost(typed: Tensor, read: Sequence[Tensor], flops: int, written: int) -> Cost:
+    moved = sum(tensor.bytes for tensor in read) + written
+    return Cost(float(flops), float(moved), "matrix", typed.type)
 
 
 FORMULAS = {

@@ -14,7 +14,7 @@ from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import agree, capitalize, per_step, plural
-from torch_tb_profiler.model.communication.groups import spell_ranks
+from torch_tb_profiler.model.communication.groups import format_ranks
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.members import compare_members, count_unread
 from torch_tb_profiler.views._shared.text import (
@@ -68,7 +68,7 @@ def rank_names(sources: Sequence[RankSource], capital: bool = True) -> Text:
 
 def shorten_ranks(ranks: Sequence[int]) -> str:
     """List all ranks if that is short ("0-7,12"), else the first few and how many more there are."""
-    spelled = spell_ranks(ranks)
+    spelled = format_ranks(ranks)
     if len(spelled) <= MAX_RANKS_LENGTH:
         return spelled
     first = sorted(ranks)[:MAX_NAMED_RANKS]

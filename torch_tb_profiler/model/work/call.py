@@ -1,0 +1,216 @@
+"""A recorded call of an operator: its tensors and values, read from the texts of a trace, and its cost.
+
+Input Dims       [[8, 16], [16, 4], [], [[2], [2]]]
+Input type       ["float", "float", "Scalar", "TensorList"]
+Input Strides    [[16, 1], [4, 1], [], [[1], [1]]]
+Concrete Inputs  ["", "", "1", ""]
+
+Ascend's profiler writes the first two as texts: 8,16;16,4; and float;float;Scalar
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from torch_tb_profiler.model.dtypes import Unit, bytes_per_element
+
+_NOT_TENSORS = {"", "Scalar", "ScalarList", "GenericList", "Int", "Double", "Bool", "Device", "Optional", "None"}
+_LISTS = {"TensorList", "GenericList"}
+_MAX_ELEMENTS = 2**62
+"""A tensor of this many elements or more is damage."""
+
+_ASCEND_SIZES = re.compile(r"(?:\d{1,18}(?:,\d{1,18})*)?")
+
+_TYPES_IN_KERNELS = (
+    ("OpaqueType<1", "byte"), ("OpaqueType<2", "half"), ("OpaqueType<4", "float"), ("OpaqueType<8", "double"),
+    ("c10::BFloat16", "c10::BFloat16"), ("__hip_bfloat16", "c10::BFloat16"), ("c10::Half", "c10::Half"),
+    ("double", "double"), ("float", "float"), ("long", "long int"),
+)  # fmt: skip
+"""Text in a kernel's template arguments -> element type; OpaqueType<2u> is any type of two bytes."""
+
+
+class UnknownCostError(Exception):
+    """Raised where the cost of a call is unknown; `args[0]` is the reason."""
+
+
+class Cost(NamedTuple):
+    """Work of one call.
+
+    flops      executed; None if unknown
+    bytes      of device memory read and written, every tensor once; None if unknown
+    unit       what does the arithmetic; None without any
+    type       element type of the inputs, as the trace spells it
+    model      FLOPs that the mathematics needs, where fewer than executed (attention's backward)
+    estimated  the bytes are estimated from the arguments
+    reason     why FLOPs or bytes are unknown
+    """
+
+    flops: float | None
+    bytes: float | None
+    unit: Unit | None = None
+    type: str = ""
+    model: float | None = None
+    estimated: bool = False
+    reason: str | None = None
+
+    @property
+    def needed(self) -> float | None:
+        """Return the FLOPs that the mathematics needs."""
+        return self.flops if self.model is None else self.model
+
+
+class Tensor(msgspec.Struct, frozen=True):
+    """A tensor as it was recorded.
+
+    strides  in elements, None where the trace has none
+    width    bytes of an element
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    type: str
+    width: int
+
+    @property
+    def count(self) -> int:
+        """Return the number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes that store it: a dimension of stride 0 (an expanded one) stores one element."""
+        if self.strides is None or len(self.strides) != len(self.shape):
+            return self.count * self.width
+        sizes = (n if stride or n == 0 else 1 for n, stride in zip(self.shape, self.strides, strict=True))
+        return math.prod(sizes) * self.width
+
+
+class OperatorCall(NamedTuple):
+    """A call of an operator; inputs and values are by position of the arguments.
+
+    inputs      a tensor, a list of tensors, or None for an argument that is no tensor (or not passed)
+    values      text of the others in the trace ("[1, 1]", "True"), "" where it has none
+    has_values  the trace has values at all (`Concrete Inputs`; none before about 2023)
+    kernel      name of the device work that it launched
+    """
+
+    name: str
+    inputs: tuple[Tensor | tuple[Tensor, ...] | None, ...]
+    values: tuple[str, ...]
+    has_values: bool
+    kernel: str
+
+    def optional_tensor(self, position: int) -> Tensor | None:
+        """Return the tensor of an argument, or None if it is left out."""
+        tensor = self.inputs[position] if position < len(self.inputs) else None
+        return tensor if isinstance(tensor, Tensor) else None
+
+    def tensor(self, position: int) -> Tensor:
+        """Return the tensor of an argument; raise UnknownCostError if it is none."""
+        tensor = self.optional_tensor(position)
+        if tensor is None:
+            raise UnknownCostError("the shapes of its inputs are not recorded")
+        return tensor
+
+    def tensor_list(self, position: int) -> tuple[Tensor, ...]:
+        """Return the list of tensors of an argument; raise UnknownCostError if their shapes aren't recorded."""
+        tensors = self.inputs[position] if position < len(self.inputs) else None
+        if not isinstance(tensors, tuple) or not tensors:
+            raise UnknownCostError("the shapes in its list of tensors are not recorded")
+        return tensors
+
+    def value(self, position: int) -> str:
+        """Return the text of an argument, "" for None; raise UnknownCostError if the trace has no values."""
+        if not self.has_values:
+            raise UnknownCostError("the values of its arguments are not recorded (`Concrete Inputs`)")
+        return self.values[position] if position < len(self.values) else ""
+
+    def flag(self, position: int) -> bool:
+        return self.value(position) == "True"
+
+    def integers(self, position: int) -> tuple[int, ...]:
+        """Return an integer or a list of them; raise UnknownCostError if the text is neither."""
+        try:
+            numbers = json.loads(self.value(position) or "[]")
+        except ValueError:
+            numbers = None
+        if isinstance(numbers, int):
+            numbers = [numbers]
+        if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
+            raise UnknownCostError("a value of its arguments can't be read")
+        return tuple(numbers)
+
+
+def read_call(name: str, texts: Sequence[str | None], kernel: str) -> OperatorCall:
+    """Read a call from the texts of dims, types, strides and concrete inputs.
+
+    Raise UnknownCostError if the shapes are missing.
+    """
+    dims, types, strides, values = (_parse_list(text) for text in texts)
+    if dims is None and types is None and texts[0] is not None and texts[1] is not None:
+        dims, types = _parse_ascend_inputs(texts[0], texts[1])
+    if dims is None or types is None:
+        raise UnknownCostError("the shapes of its inputs are not recorded (`record_shapes=True`)")
+    inputs = []
+    for position, shape in enumerate(dims):
+        kind = types[position] if position < len(types) else ""
+        steps = strides[position] if strides is not None and position < len(strides) else None
+        inputs.append(_read_input(shape, kind if isinstance(kind, str) else "", steps, kernel))
+    value_texts = tuple(value if isinstance(value, str) else "" for value in values or ())
+    return OperatorCall(name, tuple(inputs), value_texts, values is not None, kernel)
+
+
+def _parse_list(text: str | None) -> list[object] | None:
+    try:
+        value = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, list) else None
+
+
+def _parse_ascend_inputs(dims: str, types: str) -> tuple[list[object] | None, list[object] | None]:
+    """Return (shapes, types) from the texts of Ascend's profiler, or None twice if a shape is invalid."""
+    shapes = [shape.strip() for shape in dims.split(";")]
+    if not dims.strip() or not all(_ASCEND_SIZES.fullmatch(shape) for shape in shapes):
+        return None, None
+    return [[int(size) for size in shape.split(",") if size] for shape in shapes], [*types.split(";")]
+
+
+def _read_input(shape: object, kind: str, strides: object, kernel: str) -> Tensor | tuple[Tensor, ...] | None:
+    if not isinstance(shape, list):
+        return None
+    if kind in _LISTS and shape and all(isinstance(member, list) for member in shape):
+        steps = strides if isinstance(strides, list) and len(strides) == len(shape) else [None] * len(shape)
+        element = element_type_in_kernel(kernel)
+        members = [_read_tensor(member, element, step) for member, step in zip(shape, steps, strict=True)]
+        tensors = tuple(tensor for tensor in members if tensor is not None)
+        return tensors if len(tensors) == len(members) else None
+    return None if kind in _NOT_TENSORS or kind in _LISTS else _read_tensor(shape, kind, strides)
+
+
+def _read_tensor(shape: object, kind: str | None, strides: object) -> Tensor | None:
+    width = bytes_per_element(kind) if kind else None
+    sizes = _valid_sizes(shape)
+    if sizes is None or width is None or kind is None:
+        return None
+    return Tensor(sizes, _valid_sizes(strides), kind, width)
+
+
+def _valid_sizes(values: object) -> tuple[int, ...] | None:
+    """Return the sizes (or strides) as a tuple, or None if a tensor can't have them."""
+    if not isinstance(values, list) or not all(type(value) is int and value >= 0 for value in values):
+        return None
+    return tuple(values) if math.prod(values) < _MAX_ELEMENTS else None
+
+
+def element_type_in_kernel(kernel: str) -> str | None:
+    """Return the first element type in a kernel's template arguments; lists of tensors record no type."""
+    places = [(kernel.find(text, kernel.find("<")), kind) for text, kind in _TYPES_IN_KERNELS]
+    found = [place for place in places if place[0] >= 0]
+    return min(found)[1] if "<" in kernel and found else None

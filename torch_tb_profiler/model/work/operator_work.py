@@ -1,0 +1,275 @@
+"""Work of every call that owns device work: computed once for each signature, then spread over its calls.
+
+Recomputed calls are forward operators that run a second time inside the backward pass (activation checkpointing):
+
+    evaluate_function: CheckpointFunctionBackward ----|
+      aten::conv2d --|    aten::convolution_backward --|
+      again: its sequence number is no backward's         Fwd thread id is not 0
+
+They are found without stacks. Of the operator and those around it, the nearest one with a `Sequence number` has
+the thread of a forward operator (`Fwd thread id`) if it is part of backward, and 0 if it is forward.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.base.intervals import merge_by_owner
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.autograd import backward_tasks
+from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators, innermost_enclosing
+from torch_tb_profiler.model.dtypes import peak_dtype
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.work.call import Cost, UnknownCostError, read_call
+from torch_tb_profiler.model.work.measured import measured_call_work
+from torch_tb_profiler.model.work.models import find_cost_model
+from torch_tb_profiler.model.work.ownership import WorkOwners, work_owners
+
+NOT_MODELED = "this operator has no formula for FLOPs and bytes"
+
+_SIGNATURE_KEYS = ("Input type", "Input Strides", "Concrete Inputs")
+_HOST_COPIES = ("HtoD", "DtoH", "Host", "Pageable", "Pinned")
+"""Texts in the names of copies to or from the host."""
+
+
+class OperatorWork(msgspec.Struct, frozen=True):
+    """The k calls of `work_owners` and their work; NaN is unknown.
+
+    owners      the owner of each device event
+    flops       float64[k]  executed
+    needed      float64[k]  that the mathematics needs (attention's backward executes more)
+    bytes       float64[k]  of device memory, read and written
+    matrix      bool[k]     the arithmetic is that of Tensor (matrix) cores
+    type        int32[k]    code into `types`, NO_CODE without arithmetic
+    busy        int64[k]    ns in which any of its device events ran
+    device      int64[k]    sum of their durations, ns
+    estimated   bool[k]     the bytes are estimated from the arguments
+    measured    bool[k]     FLOPs or bytes are from hardware counters
+    host        bool[k]     it copies to or from the host
+    recomputed  bool[k]     backward computes it a second time
+    signature   int32[k]    calls with one signature have one cost
+    reason      int32[k]    code into `reasons` why something is unknown, NO_CODE if nothing is
+    """
+
+    owners: WorkOwners
+    flops: Float64
+    needed: Float64
+    bytes: Float64
+    matrix: Bool
+    type: Int32
+    types: tuple[str, ...]
+    busy: Int64
+    device: Int64
+    estimated: Bool
+    measured: Bool
+    host: Bool
+    recomputed: Bool
+    signature: Int32
+    reason: Int32
+    reasons: tuple[str, ...]
+
+
+@derived
+def operator_work(trace: Trace) -> OperatorWork:
+    """Return FLOPs and bytes of every call that owns device work."""
+    owners = work_owners(trace)
+    is_owned = owners.call >= 0
+    rows, call = owners.events[is_owned], owners.call[is_owned]
+    count = len(owners.calls)
+    length = (event_ends(trace) - trace.events.start)[rows]
+    main = _longest_event(call, length, rows, count)
+    signature, first = _signatures(trace, owners.calls, main)
+    costs = [
+        call_cost(trace, row, kernel) if modeled else Cost(None, None, reason=NOT_MODELED)
+        for row, kernel, modeled in zip(
+            owners.calls[first].tolist(), main[first].tolist(), owners.modeled[first].tolist(), strict=True
+        )
+    ]
+    kernels = [_event_name(trace, row) for row in main[first].tolist()]
+    types, reasons = _TextCodes(), _TextCodes()
+    type_codes = [types.add(peak_dtype(c.type, c.unit, k)) for c, k in zip(costs, kernels, strict=True)]
+    reason = np.array([reasons.add(cost.reason or "") for cost in costs], np.int32)[signature]
+    flops, needed, moved = (
+        np.array([np.nan if value is None else value for value in values], np.float64)[signature]
+        for values in (
+            [cost.flops for cost in costs],
+            [cost.needed for cost in costs],
+            [cost.bytes for cost in costs],
+        )
+    )
+    estimated = np.array([cost.estimated for cost in costs], np.bool_)[signature]
+    copied, host = _copied_bytes(trace, count, rows, call)
+    is_copy = ~np.isnan(copied) & (~owners.modeled | (flops == 0) | np.isnan(flops))
+    moved, flops, needed = (
+        np.where(is_copy, copied, moved),
+        np.where(is_copy, 0.0, flops),
+        np.where(is_copy, 0.0, needed),
+    )
+    flops, needed, moved, is_recorded = _replace_by_recorded(trace, owners.calls, flops, needed, moved)
+    type_ = np.where(is_copy, NO_CODE, np.array(type_codes, np.int32)[signature]).astype(np.int32)
+    measured = np.zeros(count, np.bool_)
+    counters = measured_call_work(trace)
+    if counters is not None:
+        has_flops, has_bytes = ~np.isnan(counters.flops), ~np.isnan(counters.bytes)
+        measured = has_flops | has_bytes
+        flops = np.where(has_flops, counters.flops, flops)
+        moved = np.where(has_bytes, counters.bytes, moved)
+        needed = np.where(np.isnan(needed), flops, needed)
+        precision = np.where(counters.double, types.add("fp64"), types.add("fp32"))
+        type_ = np.where((type_ < 0) & (counters.flops > 0), precision, type_).astype(np.int32)
+        estimated &= ~has_bytes
+        is_recorded |= measured
+    is_known = is_copy | is_recorded
+    return OperatorWork(
+        owners=owners,
+        flops=flops,
+        needed=needed,
+        bytes=moved,
+        matrix=np.array([cost.unit == "matrix" for cost in costs], np.bool_)[signature] & ~is_copy,
+        type=type_,
+        types=types.texts,
+        busy=merge_by_owner(call, trace.events.start[rows], event_ends(trace)[rows]).totals(count),
+        device=np.bincount(call, length, minlength=count).astype(np.int64),
+        estimated=estimated & ~is_known,
+        measured=measured,
+        host=host,
+        recomputed=is_recomputed(trace, owners.calls),
+        signature=signature,
+        reason=np.where(is_known & ~np.isnan(flops) & ~np.isnan(moved), NO_CODE, reason).astype(np.int32),
+        reasons=reasons.texts,
+    )
+
+
+class _TextCodes:
+    """Codes of distinct texts, in order of their addition; "" is NO_CODE."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {"": NO_CODE}
+
+    def add(self, text: str) -> int:
+        return self._codes.setdefault(text, len(self._codes) - 1)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(self._codes)[1:]
+
+
+def _longest_event(call: Int32, length: Int64, rows: Int32, count: int) -> Int32:
+    """Return int32[k]: the longest device event of each call; its name is that of the kernel that it ran as."""
+    order = np.lexsort((length, call))
+    main = np.full(count, NO_CODE, np.int32)
+    main[call[order]] = rows[order]  # the last write wins
+    return main
+
+
+def _signatures(trace: Trace, calls: Int32, main: Int32) -> tuple[Int32, Int64]:
+    """Return (int32[k] signature of each call, int64[s] position of the first call of each signature)."""
+    names = trace.events.name
+    signature, size = np.zeros(len(calls), np.int64), 1
+    for codes in (
+        names[calls],
+        _input_shapes(trace, calls)[0],
+        *(trace.arg_codes(key, calls)[0] for key in _SIGNATURE_KEYS),
+        names[main],
+    ):
+        key = signature * (int(codes.max(initial=0)) + 2) + codes + 1
+        signature, size = _compact_codes(key)
+    first = np.zeros(size, np.int64)
+    first[signature[::-1]] = np.arange(len(calls))[::-1]
+    return signature.astype(np.int32), first
+
+
+def _compact_codes(key: Int64) -> tuple[Int64, int]:
+    """Return (codes without gaps, their number)."""
+    top = int(key.max(initial=0)) + 1
+    if top > 8 * len(key) + 1024:
+        values, codes = np.unique(key, return_inverse=True)
+        return codes.reshape(-1), len(values)
+    is_used = np.zeros(top, np.bool_)  # a table is several times faster than sorting
+    is_used[key] = True
+    return (np.cumsum(is_used) - 1)[key], int(is_used.sum())
+
+
+def _input_shapes(trace: Trace, rows: Int32) -> tuple[Int32, list[str]]:
+    """Return (codes, texts) of the input shapes in either spelling of their key."""
+    codes, texts = trace.arg_codes("Input Dims", rows)
+    older, older_texts = trace.arg_codes("Input dims", rows)
+    both = np.where(codes >= 0, codes, np.where(older >= 0, older + len(texts), NO_CODE))
+    return both.astype(np.int32), [*texts, *older_texts]
+
+
+def call_cost(trace: Trace, row: int, kernel: int) -> Cost:
+    """Return the cost of a call that runs as `kernel` (both rows), or an unknown cost with its reason."""
+    name = _event_name(trace, row)
+    model = find_cost_model(trace, name)
+    if model is None:
+        return Cost(None, None, reason=NOT_MODELED)
+    rows = np.array([row], np.int32)
+    columns = [_input_shapes(trace, rows), *(trace.arg_codes(key, rows) for key in _SIGNATURE_KEYS)]
+    texts = [texts[codes[0]] if codes[0] >= 0 else None for codes, texts in columns]
+    try:
+        return model.cost(read_call(name, texts, _event_name(trace, kernel)))
+    except UnknownCostError as error:
+        return Cost(None, None, unit="matrix" if model.family == "matrix" else None, reason=str(error))
+
+
+def _event_name(trace: Trace, row: int) -> str:
+    code = int(trace.events.name[row])
+    return trace.strings[code] if code >= 0 else ""
+
+
+def _copied_bytes(trace: Trace, count: int, rows: Int32, call: Int32) -> tuple[Float64, Bool]:
+    """Return (float64[k] bytes of calls that only copy, else NaN; bool[k] those that copy to or from the host)."""
+    kind = event_kinds(trace)[rows]
+    is_copy = (kind == Kind.MEMCPY) | (kind == Kind.MEMSET)
+    size = trace.arg_float("bytes", rows)
+    is_host_copy = name_mask(trace.strings, lambda text: any(word in text for word in _HOST_COPIES))
+    host = is_host_copy[trace.events.name[rows]]
+    reads_and_writes = (kind == Kind.MEMCPY) & ~host
+    only_copies = np.ones(count, np.bool_)
+    only_copies[call[~is_copy | np.isnan(size)]] = False
+    moved = np.where(is_copy, np.nan_to_num(size) * (1 + reads_and_writes), 0.0)
+    sums = np.bincount(call, moved, minlength=count)
+    crosses_host = np.zeros(count, np.bool_)
+    crosses_host[call[host & is_copy]] = True
+    return np.where(only_copies, sums, np.nan), crosses_host & only_copies
+
+
+def _replace_by_recorded(
+    trace: Trace, calls: Int32, flops: Float64, needed: Float64, moved: Float64
+) -> tuple[Float64, Float64, Float64, Bool]:
+    """Replace modeled work by what the compiler recorded for a kernel (`kernel_flop`, `kernel_num_gb`).
+
+    Return (flops, needed, bytes, bool[k] calls with such records).
+    """
+    recorded, size = trace.arg_float("kernel_flop", calls), 1e9 * trace.arg_float("kernel_num_gb", calls)
+    recorded, size = (np.where(values > 0, values, np.nan) for values in (recorded, size))
+    has_flops = ~np.isnan(recorded)
+    return (
+        np.where(has_flops, recorded, flops),
+        np.where(has_flops, recorded, needed),
+        np.where(np.isnan(size), moved, size),
+        has_flops | ~np.isnan(size),
+    )
+
+
+def is_recomputed(trace: Trace, calls: Int32) -> Bool:
+    """Return bool[k]: operators that compute again, inside a backward task, what forward computed."""
+    tasks = backward_tasks(trace).rows
+    recomputed = np.zeros(len(calls), np.bool_)
+    if len(tasks) == 0:
+        return recomputed
+    sequence, forward_thread = trace.arg_int("Sequence number"), trace.arg_int("Fwd thread id")
+    around = enclosing_operators(trace)
+    is_task = np.zeros(len(trace), np.bool_)
+    is_task[tasks] = True
+    within = innermost_enclosing(trace, build_call_tree(trace, tasks), among=calls)[calls] >= 0
+    at = calls.copy()
+    # Climb to the nearest operator with a number, which the task itself has, too.
+    while (climbing := (at >= 0) & (sequence[at] == ABSENT)).any():
+        at[climbing] = around[at[climbing]]
+    known = within & (at >= 0)
+    recomputed[known] = ~is_task[at[known]] & (forward_thread[at[known]] == 0)
+    return recomputed

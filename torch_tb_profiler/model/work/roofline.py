@@ -1,0 +1,95 @@
+"""Shortest time that each call could take, by the roofline model (Williams, Waterman and Patterson, 2009).
+
+compute = FLOPs / peak of their unit and type      memory = bytes / bandwidth      roofline = the longer of the two
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.communication.events import is_communication_kernel
+from torch_tb_profiler.model.devices import describe_device, device_ids, devices
+from torch_tb_profiler.model.hardware.peaks import DeviceRates, find_peaks
+from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
+from torch_tb_profiler.model.work.operator_work import operator_work
+
+
+class RooflineTimes(msgspec.Struct, frozen=True):
+    """Columns over the k calls of `operator_work`; times in ns, NaN is unknown.
+
+    compute, memory   float64[k]  as above; memory is unknown of copies to or from the host
+    roofline          float64[k]  the longer of those that are known: a lower bound where one is not
+    device            int64[k]    device id, ABSENT if the trace does not contain it
+    is_communication  bool[k]     the call has a communication kernel: the roofline does not apply
+    idle_before       int64[k]    how long its device had been idle when it began
+    peaks             rates of each device with work, by id
+    """
+
+    compute: Float64
+    memory: Float64
+    roofline: Float64
+    device: Int64
+    is_communication: Bool
+    idle_before: Int64
+    peaks: dict[int, DeviceRates]
+
+
+@derived
+def roofline_times(trace: Trace, requested: str) -> RooflineTimes:
+    """Return the roofline times of all calls; `requested` and UsageError as in `find_peaks`."""
+    work = operator_work(trace)
+    owners = work.owners
+    count = len(owners.calls)
+    is_owned = owners.call >= 0
+    first = _first_events(trace, owners.events[is_owned], owners.call[is_owned], count)
+    device = device_ids(trace)[first]
+    peaks = device_peaks(trace, requested)
+    is_communication = np.zeros(count, np.bool_)
+    is_communication[owners.call[is_owned][is_communication_kernel(trace)[owners.events[is_owned]]]] = True
+    rate, bandwidth = np.full(count, np.nan), np.full(count, np.nan)
+    for id_, rates in peaks.items():
+        on_device = device == id_
+        bandwidth[on_device] = np.nan if rates.memory is None else rates.memory
+        for matrix in (True, False):
+            for code, type_ in enumerate(work.types):
+                peak = rates.rate(matrix, type_)
+                which = on_device & (work.matrix == matrix) & (work.type == code)
+                rate[which] = np.nan if peak is None else peak
+    compute = np.where(work.flops == 0, np.where(np.isnan(bandwidth), np.nan, 0.0), 1e9 * work.flops / rate)
+    memory = np.where(work.host, np.nan, 1e9 * work.bytes / bandwidth)
+    compute, memory = (np.where(is_communication | work.host, np.nan, times) for times in (compute, memory))
+    idle = _idle_before_events(trace)[first]
+    return RooflineTimes(compute, memory, np.fmax(compute, memory), device, is_communication, idle, peaks)
+
+
+@derived
+def device_peaks(trace: Trace, requested: str) -> dict[int, DeviceRates]:
+    """Return device id -> peak rates of every device with work; `requested` as in `find_peaks`."""
+    return {
+        device.id: find_peaks(describe_device(trace, device.id) or device, requested, trace.catalog)
+        for device in devices(trace)
+    }
+
+
+def _first_events(trace: Trace, rows: np.ndarray, call: np.ndarray, count: int) -> Int64:
+    """Return int64[k]: the device event of each call that begins first."""
+    order = np.lexsort((-trace.events.start[rows], call))
+    first = np.zeros(count, np.int64)
+    first[call[order]] = rows[order]  # the last write wins
+    return first
+
+
+def _idle_before_events(trace: Trace) -> Int64:
+    """Return int64[n] ns: how long the device of each device event had been idle when it began; 0 elsewhere."""
+    rows = operator_work(trace).owners.events
+    device, start, end = device_ids(trace)[rows], trace.events.start[rows], event_ends(trace)[rows]
+    idle = np.zeros(len(trace), np.int64)
+    for id_ in np.unique(device[device != ABSENT]).tolist():
+        on_device = np.flatnonzero(device == id_)
+        on_device = on_device[np.argsort(start[on_device], kind="stable")]
+        reach = np.maximum.accumulate(end[on_device])
+        idle[rows[on_device[1:]]] = np.maximum(start[on_device[1:]] - reach[:-1], 0)
+    return idle
