@@ -20,17 +20,19 @@ import msgspec
 from benchmarks.timeline import grow, sample
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.critical_path import build as critical_path
-from torch_tb_profiler.views.critical_path.parts import build_what_if
+from torch_tb_profiler.views.critical_path.build import build_what_if
 from torch_tb_profiler.views.critical_path.payload import CriticalPathParams, TargetParams
 from torch_tb_profiler.views.idle import build as idle
-from torch_tb_profiler.views.idle.launch_payload import CurveParams, LaunchesParams, SequencesParams
+from torch_tb_profiler.views.idle.build import build_flame
 from torch_tb_profiler.views.idle.launches import (
+    CurveParams,
+    LaunchesParams,
+    SequencesParams,
     build_bandwidth,
     build_launches,
     build_queue,
     build_sequences,
 )
-from torch_tb_profiler.views.idle.parts import build_flame
 from torch_tb_profiler.views.idle.payload import IdleParams
 from torch_tb_profiler.views.kernels import build as kernels
 from torch_tb_profiler.views.kernels.payload import KernelsParams

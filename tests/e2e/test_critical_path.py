@@ -1,4 +1,4 @@
-"""The critical path in a browser: what bounds the step, a slider that answers at once, the way to the timeline."""
+"""The critical path in a browser: what limits the step, a slider of savings, the way to the timeline."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ PATH = {"view": "critical_path", "run": "a_training"}
 
 
 @pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark")])
-def test_the_page_says_what_bounds_the_step_and_what_its_model_leaves_out(
+def test_the_page_says_what_limits_the_step_and_what_its_model_leaves_out(
     open_page: Open, width: int, theme: str
 ) -> None:
     _, frame = open_page(width=width, theme=theme, **PATH)
-    expect(frame.locator("h1")).to_contain_text(re.compile(r"bounds? \d"))
-    expect(frame.get_by_text("Contention for SMs and memory")).to_be_visible()
+    expect(frame.locator("h1")).to_contain_text(re.compile(r"host-bound: \d"))
+    expect(frame.get_by_text("contention for SMs and memory")).to_be_visible()
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
-def test_a_slider_says_what_a_faster_target_would_bring(open_page: Open) -> None:
+def test_a_slider_says_what_a_faster_target_would_save(open_page: Open) -> None:
     page, frame = open_page(**PATH)
-    table = frame.get_by_role("grid", name="what could be faster")
+    table = frame.get_by_role("grid", name="what-if targets")
     table.get_by_role("row", name=re.compile("Data loading")).click()
     expect(frame.get_by_role("heading", name="What if: Data loading")).to_be_visible()
     expect(page).to_have_url(re.compile("select=data_loading"))
     slider = frame.get_by_role("slider", name="Less time")
     slider.press("Home")
-    expect(frame.get_by_text("0 ns less, 0% of the step")).to_be_visible()
+    expect(frame.get_by_text("Saves 0 ns, 0% of the step")).to_be_visible()
     slider.press("ArrowRight")
     expect(slider).to_have_attribute("aria-valuetext", "5%")
     slider.press("End")
-    expect(frame.get_by_text(re.compile(r"^[1-9].* less, [1-9].*% of the step$"))).to_be_visible()
+    expect(frame.get_by_text(re.compile(r"^Saves [1-9].*, [1-9].*% of the step$"))).to_be_visible()
 
 
 def test_the_path_by_operator_sums_to_the_step_and_answers_what_if(open_page: Open) -> None:
     page, frame = open_page(**PATH)
-    choose(frame, "Path by", "line of the program")
-    expect(frame.get_by_text("No Python source is recorded")).to_be_visible()
+    choose(frame, "Path by", "source line")
+    expect(frame.get_by_text("No Python source was recorded")).to_be_visible()
     choose(frame, "Path by", "operator")
     table = frame.get_by_role("grid", name="path by operator")
     row = table.get_by_role("row", name=re.compile("aten::")).first
@@ -57,10 +57,10 @@ def test_the_path_by_operator_sums_to_the_step_and_answers_what_if(open_page: Op
 @pytest.mark.prefix
 def test_a_target_opens_on_the_timeline_and_back(open_page: Open) -> None:
     page, frame = open_page(**PATH)
-    table = frame.get_by_role("grid", name="what could be faster")
+    table = frame.get_by_role("grid", name="what-if targets")
     table.get_by_role("row", name=re.compile("Data loading")).dblclick()
     expect(page).to_have_url(re.compile("view=trace"))
     expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
     page.go_back()
     page.go_back()
-    expect(frame.locator("h1")).to_contain_text(re.compile(r"bounds? \d"))
+    expect(frame.locator("h1")).to_contain_text(re.compile(r"host-bound: \d"))

@@ -19,7 +19,7 @@ IDLE = {"view": "idle", "run": "a_training"}
 def test_the_page_says_what_the_device_waits_for(open_page: Open, width: int, theme: str) -> None:
     _, frame = open_page(width=width, theme=theme, **IDLE)
     expect(frame.locator("h1")).to_have_text(
-        "The GPU waits 50% of each step; about two thirds of that for data loading."
+        "GPU 0 is idle for 50% of an average step (500 µs of 1.00 ms), 330 µs of it waiting for data loading."
     )
     expect(frame.locator("[data-part=idle-bar] svg")).to_have_attribute("aria-label", re.compile("Data loading"))
     for title in ("Launches", "Queue length", "Bandwidth", "Sequences"):
@@ -55,7 +55,7 @@ def test_what_stands_below_a_cause_and_the_step_are_in_the_address(open_page: Op
 
 def test_the_headline_opens_the_longest_gap(open_page: Open) -> None:
     page, frame = open_page(**IDLE)
-    frame.locator("h1").get_by_role("button", name="data loading").click()
+    frame.locator("h1").get_by_role("button", name="waiting for data loading").click()
     expect(page).to_have_url(re.compile("view=trace"))
     expect(frame.locator("[data-part=moment-details] h2")).to_have_text("Data loading")
 

@@ -27,7 +27,7 @@ from torch_tb_profiler.views.distributed.payload.tables import (
     OperationRows,
     StepRows,
 )
-from torch_tb_profiler.views.idle.launch_payload import (
+from torch_tb_profiler.views.idle.launches import (
     BandwidthPayload,
     LaunchesPayload,
     QueuesPayload,
@@ -309,7 +309,7 @@ class _Idle:
         slow_call_ns: int = 50000,
         long_delay_ns: int = 100000,
     ) -> Result[LaunchesPayload]:
-        """LaunchesPayload."""
+        """Launches."""
     def queue(
         self,
         *,
@@ -331,7 +331,7 @@ class _Idle:
         stream: int | None = None,
         points: int = 300,
     ) -> Result[BandwidthPayload]:
-        """BandwidthPayload."""
+        """Bandwidth."""
     def sequences(
         self,
         *,
@@ -351,7 +351,7 @@ class _Idle:
         device: int | None = None,
         stream: int | None = None,
     ) -> Result[IdlePayload]:
-        """Idle time beside other ranks."""
+        """Idle time compared with other ranks."""
 
 class _CriticalPath:
     def __call__(
@@ -380,7 +380,7 @@ class _CriticalPath:
         limit: int | None = None,
         step: str = "",
     ) -> Result[PathSegmentsPayload]:
-        """Pieces of the path."""
+        """Segments of the path."""
     def ranks(
         self,
         *,
@@ -390,7 +390,7 @@ class _CriticalPath:
         limit: int | None = 500,
         step: str = "",
     ) -> Result[JobPathPayload]:
-        """Path of the job."""
+        """Critical path of the job."""
 
 class _Modules:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ModulesPayload]:

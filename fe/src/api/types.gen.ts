@@ -2468,7 +2468,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The LaunchesPayload view */
+    /** The Launches view */
     get: {
       parameters: {
         query?: {
@@ -2619,7 +2619,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The BandwidthPayload view */
+    /** The Bandwidth view */
     get: {
       parameters: {
         query?: {
@@ -2767,7 +2767,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The Idle time beside other ranks view */
+    /** The Idle time compared with other ranks view */
     get: {
       parameters: {
         query?: {
@@ -3059,7 +3059,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The Pieces of the path view */
+    /** The Segments of the path view */
     get: {
       parameters: {
         query?: {
@@ -3133,7 +3133,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The Path of the job view */
+    /** The Critical path of the job view */
     get: {
       parameters: {
         query?: {
@@ -6831,22 +6831,22 @@ export interface components {
     };
     /**
      * IdlePayload
-     * @description Where the time of the complete steps (or of the chosen one) goes on one device or stream.
+     * @description What the complete steps (or the chosen one) spend on one device or stream.
      *
      *     device_type     CUDA, ROCm, XPU, HPU, NPU, MTIA or other
-     *     counted         steps that the sums are over
+     *     counted         number of steps in the sums
      *     communication   the exposed communication of the average counted step; null, see `waiting_ns` in `reasons`
-     *     waits_for       the ranks that it waits for, most first; what no rank is known to arrive last at is in none
-     *     beside          what the other ranks' files say of it; empty where they were not asked (`idle/ranks` does)
-     *     causes          rows, most time first; they sum to `idle_ns`
-     *     sums            the causes, likewise
-     *     gaps            gaps of the device
-     *     caught_up_ns    idle time before which no call had emptied the queue
-     *     launch_bound    most idle time is the host's launching while nothing had emptied the queue
+     *     waits_for       the ranks that it waits for, largest first; waits for no known rank are in none
+     *     beside          what the other ranks' traces say about it; empty until they are read (`idle/ranks` does)
+     *     causes          rows, largest first; they sum to `idle_ns`
+     *     sums            the totals of the causes, largest first
+     *     gaps            number of gaps of the device
+     *     caught_up_ns    idle time before which no call had drained the queue
+     *     launch_bound    the host's launching causes most idle time, and no call had drained the queue before
      *     launch_ns, item_ns  medians: from one launch call to the next on its thread; duration of an item
-     *     explained       share of the device's work that starts when the recorded launches and waits say; null: no work
-     *     clock_shift_ns  by which the device's clock is moved to compare it with the host's
-     *     limits          how well the recorded launches and waits explain the work, and what one rank cannot show
+     *     explained       share of the device work whose start the recorded launches and syncs explain; null: no work
+     *     clock_shift_ns  shift of the device clock that makes it comparable with the host's
+     *     limits          how well the recorded launches and syncs explain the work, and what one rank can't show
      *     reasons         field -> why it is null
      */
     IdlePayload: {
@@ -6893,12 +6893,12 @@ export interface components {
     };
     /**
      * IdleStep
-     * @description A step on the device; compute + exposed communication + exposed copies + idle = duration, exactly.
+     * @description A step on the device: compute + exposed communication + exposed copies + idle = duration, exactly.
      *
-     *     transfer_ns, waiting_ns  parts of the exposed communication: data moves; it waits for other ranks, at least;
-     *                 what no other rank tells is in neither; null, see `reasons`
-     *     waits_for   the ranks that it waits for, most first
-     *     complete    False: device work is missing; such a step is in no sum
+     *     transfer_ns  exposed communication in which data moves; null, see `reasons`
+     *     waiting_ns   exposed communication that waits for other ranks, at least; null, see `reasons`
+     *     waits_for    the ranks that it waits for, largest first
+     *     complete     False: device work is missing, and the step is in no sum
      */
     IdleStep: {
       name: string;
@@ -6915,7 +6915,7 @@ export interface components {
     };
     /**
      * AwaitedRank
-     * @description Exposed communication that waits for a rank, which arrives last: ns of one step, or per counted step.
+     * @description A rank that arrives late, and the exposed communication that waits for it: ns of one step, or per step.
      */
     AwaitedRank: {
       worker: string;
@@ -6924,17 +6924,17 @@ export interface components {
     };
     /**
      * IdleRow
-     * @description Idle time of one cause and subject, in all steps that count.
+     * @description Idle time of one cause and subject, in all counted steps.
      *
-     *     subject     null: nothing is recorded; by emptied_by: no call, the device caught up with the host
-     *     short_subject  of a kernel as the Kernels view has it, of all else the subject
-     *     event       row of what is to blame in the longest part; null: nothing is recorded
-     *     begin_ns, end_ns  the longest part
-     *     gaps        gaps with a part of this row; median_ns: of the parts
-     *     emptied_by  the call that had emptied the queue before most of it; null: none had
-     *     emptied_ns  time before which some call had emptied the queue
-     *     gain_ns     how much shorter a counted step is, at most, if the host takes no time here; null, see `reasons`
-     *     others      0, or how many further subjects of the cause this row sums up
+     *     subject        null: nothing is recorded; by emptied_by: no call, the device caught up with the host
+     *     short_subject  the short name of a kernel, else the subject
+     *     event          row of the event to blame for the longest segment; null: nothing is recorded
+     *     begin_ns, end_ns  the longest segment
+     *     gaps           number of gaps with a segment of this row; median_ns: of the segments
+     *     emptied_by     the call that drained the queue before most of it; null: none did
+     *     emptied_ns     time before which a call had drained the queue
+     *     gain_ns        how much shorter a counted step is, at most, if the host takes no time here; null, see `reasons`
+     *     others         0, or how many further subjects of the cause this row sums up
      */
     IdleRow: {
       cause: string;
@@ -6953,7 +6953,7 @@ export interface components {
     };
     /**
      * IdleCauseTotal
-     * @description All rows of a cause together: a gap with parts of several subjects counts once; `gain_ns` as of a row.
+     * @description The rows of a cause together; a gap in several of them counts once. `gain_ns` as in IdleRow.
      */
     IdleCauseTotal: {
       cause: string;
@@ -6963,7 +6963,7 @@ export interface components {
     };
     /**
      * IdleGapsPayload
-     * @description Parts of a row, longest first.
+     * @description Segments of a row, longest first; `total` before the page was cut.
      */
     IdleGapsPayload: {
       total: number;
@@ -6972,9 +6972,11 @@ export interface components {
     };
     /**
      * IdleGapRow
-     * @description A part of a gap. `event`: what is to blame; `emptied_by`: row of the call that had emptied the queue.
+     * @description A segment of a gap.
      *
-     *     short_name  of a kernel as the Kernels view has it, of all else the name
+     *     event       row of the event to blame
+     *     short_name  the short name of a kernel, else the name
+     *     emptied_by  row of the call that drained the queue
      */
     IdleGapRow: {
       begin_ns: number;
@@ -6987,7 +6989,7 @@ export interface components {
     };
     /**
      * IdleFlamePayload
-     * @description Frames, each after the one around it; those below a thousandth of `total_ns` are left out.
+     * @description Frames, each after the frame around it; those below a thousandth of `total_ns` are left out.
      */
     IdleFlamePayload: {
       total_ns: number;
@@ -6995,9 +6997,9 @@ export interface components {
     };
     /**
      * IdleFrame
-     * @description A frame of the flame graph: a cause (`parent` null), and in it what the host was in.
+     * @description A frame of the flame graph: a cause (`parent` null), and within it what the host was in.
      *
-     *     short_name  of a kernel as the Kernels view has it, of all else the name
+     *     short_name  the short name of a kernel, else the name
      */
     IdleFrame: {
       name: string;
@@ -7009,10 +7011,10 @@ export interface components {
     };
     /**
      * LaunchesPayload
-     * @description APIs, the most time in calls first.
+     * @description Launch APIs, largest time in calls first.
      *
-     *     unlinked       work whose launch is not recorded
-     *     blocked_calls  calls that waited for a full queue, `blocked_ns` longer than a median launch
+     *     unlinked       number of items without a recorded launch
+     *     blocked_calls  calls that waited for a full queue, `blocked_ns` longer than a typical launch
      */
     LaunchesPayload: {
       rows: components['schemas']['LaunchRow'][];
@@ -7027,8 +7029,8 @@ export interface components {
      * @description Calls of one API that put work on a device; times in ns.
      *
      *     event    row of the longest call
-     *     items    kernels, copies and memsets that they launched
-     *     short    calls whose work takes less time than the call, which itself is no outlier
+     *     items    number of kernels, copies and memsets that they launched
+     *     short    calls whose work is shorter than the call, without slow calls
      *     slow     calls longer than `slow_call_ns`
      *     delayed  calls whose work starts more than `long_delay_ns` after their end
      */
@@ -7049,7 +7051,7 @@ export interface components {
     };
     /**
      * QueuesPayload
-     * @description Queues, longest first. `edges_ns`: borders of the stretches of all curves.
+     * @description Queues, longest first. `edges_ns`: edges of the buckets of all curves.
      */
     QueuesPayload: {
       rows: components['schemas']['QueueRow'][];
@@ -7057,7 +7059,7 @@ export interface components {
     };
     /**
      * QueueRow
-     * @description The queue of a stream. `curve`: its greatest length in each stretch of `edges`.
+     * @description The queue of a stream. `curve`: its largest length in each bucket.
      */
     QueueRow: {
       device: number | null;
@@ -7070,7 +7072,7 @@ export interface components {
     };
     /**
      * BandwidthPayload
-     * @description Copies, the most time first.
+     * @description Copies, largest time first. `edges_ns`: edges of the buckets of all curves.
      */
     BandwidthPayload: {
       rows: components['schemas']['BandwidthRow'][];
@@ -7082,7 +7084,7 @@ export interface components {
      *
      *     time_ns    in which at least one copy of known size runs
      *     bandwidth  bytes per second in that time
-     *     curve      bytes moved in each stretch of `edges_ns`; they sum to `bytes`
+     *     curve      bytes moved in each bucket; they sum to `bytes`
      */
     BandwidthRow: {
       /** @enum {unknown} */
@@ -7112,10 +7114,10 @@ export interface components {
      * SequenceRow
      * @description Work that repeats in one order.
      *
-     *     around      what launches all of a run: module, operator, annotation or graph; null if nothing does
-     *     time_ns     of all runs; share: of the durations of all work
-     *     fusion_ns   at most what fusing neighboring elementwise kernels saves, over all runs
-     *     capture_ns  at most what capturing it in a graph saves, over all complete steps; null, see `reasons`
+     *     around      what launches a whole run: a module, operator, annotation or graph; null if nothing does
+     *     time_ns     of all runs; share: of the duration of all work
+     *     fusion_ns   upper bound of what fusing neighboring elementwise kernels saves, over all runs
+     *     capture_ns  upper bound of what capturing it in a graph saves, over all complete steps; null, see `reasons`
      *     items       of the first run
      */
     SequenceRow: {
@@ -7131,7 +7133,7 @@ export interface components {
     };
     /**
      * SequenceItem
-     * @description One item of a sequence in its first run. short_name: of a kernel as the Kernels view has it.
+     * @description One item of a sequence in its first run. `short_name`: the short name of a kernel, else the name.
      */
     SequenceItem: {
       event: number;
@@ -7141,17 +7143,17 @@ export interface components {
     };
     /**
      * CriticalPathPayload
-     * @description What bounds the steps of a trace.
+     * @description What limits the steps of a trace.
      *
-     *     headline, explanation  what bounds the step, and what the largest part of that is
-     *     limits     what no what-if knows, and whether the device's clock was moved
+     *     headline, explanation  what limits the step, and the largest part of that
+     *     limits     what no what-if models, and whether the device clock was shifted
      *     path       of the mean step
-     *     steps_recorded  whether `steps` were recorded; without any, the whole trace is the only one
+     *     steps_recorded  False: the trace records no steps and is shown as one
      *     targets    most time on the path first
-     *     what_if    of the targets without a name at each percent of `percents`, and what was asked for
+     *     what_if    the targets without a name at each percent of `percents`, and the requested change
      *     explained  share of device work that starts within 20 us of what the schedule says; None without device work
-     *     clock_shift_ns  how far device times were moved so that nothing starts before its launch
-     *     reasons    field -> what is not known, and why
+     *     clock_shift_ns  shift of device times, so that nothing starts before its launch
+     *     reasons    field -> what is unknown, and why
      */
     CriticalPathPayload: {
       headline: components['schemas']['Phrase'][];
@@ -7180,7 +7182,7 @@ export interface components {
     };
     /**
      * PathCategory
-     * @description What happens on the path, per mean step. `group`: host, device or latency; `link` opens the evidence.
+     * @description A category of the path, per mean step. `group`: host, device or latency; `link` opens the evidence.
      */
     PathCategory: {
       name: string;
@@ -7191,7 +7193,7 @@ export interface components {
     };
     /**
      * StepPath
-     * @description One complete step; its time on the path by group sums to it. Times on the host's clock.
+     * @description The path of one complete step by group; the three sum to the step. Times are on the host's clock.
      */
     StepPath: {
       name: string;
@@ -7203,15 +7205,15 @@ export interface components {
     };
     /**
      * TargetRow
-     * @description What could be faster; per mean step.
+     * @description A what-if target, per mean step.
      *
-     *     target    how it is spelled in parameters
-     *     kind, title  of people's words
+     *     target    as in parameters
+     *     kind, title  for people
      *     path_ns   its time on the path; targets overlap
-     *     calls     calls, launches or waits
-     *     slack_ns  half of its calls may take this much longer, each alone; None if nothing in the steps waits for them
+     *     calls     number of calls, launches or waits
+     *     slack_ns  half of its calls may each take this much longer; None if nothing in the steps waits for them
      *     event     row of its call with most time on the path, None for the host as a whole
-     *     step_ns   the step with 0, 25, 50, 75, 100 % of its time gone; None: `critical_path/what_if` answers it
+     *     step_ns   the step with 0, 25, 50, 75, 100 % of its time removed; None: `critical_path/what_if` has it
      */
     TargetRow: {
       target: string;
@@ -7225,7 +7227,7 @@ export interface components {
     };
     /**
      * WhatIfResult
-     * @description ns of the mean step if so much of a target's time is gone; a wait is gone at 100 % only.
+     * @description The mean step if `percent` of a target's time is removed; waits are removed at 100 % only.
      */
     WhatIfResult: {
       target: string;
@@ -7234,10 +7236,10 @@ export interface components {
     };
     /**
      * PathGroupsPayload
-     * @description The path by operator, module or line of the program: each piece is in one row, that of the innermost.
+     * @description The path by operator, module or source line: each segment is in the row of its innermost place.
      *
      *     duration_ns  of the mean step, to which the rows sum
-     *     reasons      field -> what is not known, and why
+     *     reasons      field -> what is unknown, and why
      */
     PathGroupsPayload: {
       /** @enum {unknown} */
@@ -7251,13 +7253,13 @@ export interface components {
     };
     /**
      * PathGroupRow
-     * @description What of the path belongs to an operator, a module or a line of the program; per mean step.
+     * @description The segments of the path that belong to an operator, a module or a source line; per mean step.
      *
-     *     name    None: to none that is recorded; `title` says that in words
+     *     name     None: no recorded place; `title` says so
      *     time_ns  on the host, on the device and in latencies, together
-     *     target  how it is spelled as what could be faster, with all that it calls; None if it cannot be
-     *     event   row of its longest piece; None if nothing is recorded there
-     *     others  0, or how many further names this row sums up
+     *     target   the place as a what-if target, including what it calls; None if it can't be one
+     *     event    row of its longest segment; None if nothing is recorded there
+     *     others   0, or how many further names this row sums up
      */
     PathGroupRow: {
       name: string | null;
@@ -7272,11 +7274,11 @@ export interface components {
     };
     /**
      * PathSegmentsPayload
-     * @description Pieces of the path in order of time, as columns; `total` before the page was cut.
+     * @description Segments of the path in order of time, as columns; `total` before the page was cut.
      *
      *     category  name as in `PathCategory`
      *     event     row of the slice, item or call; None where nothing is recorded
-     *     begin_ns, duration_ns  on the host's clock: device times are moved by `clock_shift_ns`
+     *     begin_ns, duration_ns  on the host's clock: device times are shifted by `clock_shift_ns`
      *     step      number among the complete steps
      */
     PathSegmentsPayload: {
@@ -7292,13 +7294,13 @@ export interface components {
      * JobPathPayload
      * @description The critical path of all ranks of a job.
      *
-     *     headline     where it passes; empty while ranks are read
-     *     explanation  which rank is late and what that costs, as `distributed` says
+     *     headline     which rank has most of it; empty while ranks are read
+     *     explanation  which rank is late and what that costs, as in `distributed`
      *     duration_ns  of the mean step of the rank that the path ends on
-     *     ranks        most of the path first; those without any are left out
-     *     stays        in order of time, `total` before the page was cut
-     *     late_ranks   workers without whose lateness a step is `late_gain_ns` shorter; None if none stands out
-     *     reasons      field -> what is not known, and why
+     *     ranks        most of the path first; ranks that aren't on it are left out
+     *     stays        the segments in order of time, `total` before the page was cut
+     *     late_ranks   stragglers, without whose lateness a step would be `late_gain_ns` shorter; None if there is none
+     *     reasons      field -> what is unknown, and why
      */
     JobPathPayload: {
       headline: components['schemas']['Phrase'][];
@@ -7316,7 +7318,7 @@ export interface components {
     };
     /**
      * RankOnPath
-     * @description What of the job's path lies on a rank, per mean step; its categories sum to `path_ns`.
+     * @description The part of the job's path on one rank, per mean step; its categories sum to `path_ns`.
      */
     RankOnPath: {
       worker: string;
@@ -7326,11 +7328,12 @@ export interface components {
     };
     /**
      * JobPathSegment
-     * @description The path on one rank, in one of its steps, until it goes on at another rank or in the next step.
+     * @description A segment of the job's path: on one rank, in one step, until it changes to another rank or the next step.
      *
-     *     begin_ns, duration_ns  on the host's clock of that rank, since its trace began; the four times sum to it
-     *     collective  that the next rank waited for, and the id of it in `distributed/collectives`; None if it stays
-     *     link        opens the rank's timeline there, with the path lit
+     *     begin_ns, duration_ns  since the rank's trace began, on its host's clock; the four times sum to the duration
+     *     collective  for which the next rank waited; None if the path stays on this rank
+     *     collective_id  its id in `distributed/collectives`
+     *     link        opens the rank's timeline there, with the path highlighted
      */
     JobPathSegment: {
       worker: string;

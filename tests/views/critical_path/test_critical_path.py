@@ -1,4 +1,4 @@
-"""What the critical path says, and what a trace that cannot tell says instead."""
+"""The sentences and numbers of the critical path, and what a trace without one says."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from tests.support.views import ask
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.critical_path.build import build, unavailable
-from torch_tb_profiler.views.critical_path.parts import build_pieces, build_what_if
+from torch_tb_profiler.views.critical_path.build import build, build_segments, build_what_if, unavailable
 from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathParams,
     CriticalPathPayload,
@@ -57,26 +56,33 @@ def test_the_path_of_a_host_bound_step_is_the_host_by_what_it_does() -> None:
         "launch_call": 10,
         "annotation": 20,
     }
-    assert (
-        plain(payload.headline)
-        == "The host bounds 100% of the step; twice as fast, a step takes 50.0 µs, not 100 µs."
+    assert plain(payload.headline) == (
+        "The step is host-bound: 100% of its critical path is host code. "
+        "Making host code twice as fast would cut the step from 100 µs to 50.0 µs."
     )
     assert plain(payload.explanation) == (
-        "Data loading is 40.0 µs of that path; without it, a step takes 60.0 µs. "
-        "Halving all kernels gains nothing."
+        "Data loading accounts for 40.0 µs of the critical path; removing it would cut the step to 60.0 µs. "
+        "Faster kernels wouldn't help."
     )
 
 
-@pytest.mark.parametrize(("half", "gains"), [(80_000, "20.0 µs"), (99_501, "nothing"), (99_500, "500 ns")])
-def test_what_half_of_all_kernels_gains_is_said_from_half_a_percent_of_the_step_on(half: int, gains: str) -> None:
+@pytest.mark.parametrize(
+    ("half", "sentence"),
+    [
+        (80_000, "Kernels twice as fast would save 20.0 µs."),
+        (99_501, "Faster kernels wouldn't help."),
+        (99_500, "Kernels twice as fast would save 500 ns."),
+    ],
+)
+def test_faster_kernels_help_if_they_save_half_a_percent_of_the_step(half: int, sentence: str) -> None:
     path = PathSummary(100_000, 1, [])
     row = TargetRow(
         "device", "device", "All kernels and copies", 90_000, 9, 0, None, [100_000, 90_000, half, 0, 0]
     )
-    assert plain(explanation(path, [row], 1.0, True)) == f"Halving all kernels gains {gains}."
+    assert plain(explanation(path, [row], 1.0, True)) == sentence
 
 
-def test_the_headline_and_what_is_no_table_open_the_timeline_with_the_path_lit() -> None:
+def test_the_headline_and_categories_without_a_table_open_the_timeline_with_the_path_highlighted() -> None:
     payload = answer(draw(HOST_BOUND))
     assert [phrase.link for phrase in payload.headline if phrase.link] == ["trace?path=true"]
     links = {category.name: category.link for category in payload.path.categories}
@@ -96,17 +102,18 @@ def test_the_path_of_a_device_bound_step_goes_through_the_wait() -> None:
     }
     assert sum(category.time_ns for category in payload.path.categories) == payload.path.duration_ns == 600_000
     assert plain(payload.headline) == (
-        "Device work bounds 80.2% of the step; twice as fast, a step takes 360 µs, not 600 µs."
+        "The step is GPU-bound: 80.2% of its critical path is kernels and copies. "
+        "Making kernels and copies twice as fast would cut the step from 600 µs to 360 µs."
     )
 
 
-def test_steps_are_told_by_group_and_sum_to_themselves() -> None:
+def test_the_groups_of_a_step_sum_to_it() -> None:
     (step,) = answer(draw(DEVICE_BOUND)).steps
     assert (step.name, step.duration_ns) == ("1", 600_000)
     assert (step.host_ns, step.device_ns, step.latency_ns) == (111_000, 481_000, 8_000)
 
 
-def test_a_trace_without_marks_of_steps_says_that_it_is_the_only_one() -> None:
+def test_a_trace_without_recorded_steps_is_a_single_one() -> None:
     assert answer(draw(HOST_BOUND)).steps_recorded
     unmarked = answer(draw("host  cpu_op  aten::mul  0  100"))
     assert (len(unmarked.steps), unmarked.steps_recorded) == (1, False)
@@ -129,7 +136,7 @@ def test_a_removed_wait_is_named_after_its_operator() -> None:
     assert rows["sync:aten::item"].step_ns == [600_000] * 4 + [500_000]
 
 
-def test_a_change_that_was_asked_for_is_answered() -> None:
+def test_a_requested_change_is_estimated() -> None:
     asked = answer(draw(HOST_BOUND), "operator:aten::mul:50").what_if[-1]
     assert (asked.target, asked.percent, asked.step_ns) == ("operator:aten::mul", 50, 80_000)
     row = build_what_if(draw(HOST_BOUND), TargetParams("operator:aten::mul"))
@@ -137,12 +144,12 @@ def test_a_change_that_was_asked_for_is_answered() -> None:
 
 
 @pytest.mark.parametrize("what_if", ["aten::mul", "operator:aten::mul:200", "50", "operator:aten::mul:-1"])
-def test_a_change_without_a_share_is_no_question(what_if: str) -> None:
+def test_a_change_without_a_valid_percent_is_an_error(what_if: str) -> None:
     with pytest.raises(UsageError, match="what_if"):
         answer(draw(HOST_BOUND), what_if)
 
 
-def test_hours_of_one_operator_are_counted_right() -> None:
+def test_hours_of_one_operator_do_not_overflow() -> None:
     hours = 3 * 3600 * 10**6
     payload = answer(draw(f"host cpu_op aten::mm 0 {hours}"), "operator:aten::mm:50")
     assert payload.what_if[-1].step_ns == hours * 1000 // 2
@@ -155,21 +162,21 @@ def test_an_unknown_target_is_an_error() -> None:
         answer(draw(HOST_BOUND), "operator:aten::nothing:50")
 
 
-def test_pieces_are_the_path_in_order_a_page_at_a_time() -> None:
+def test_segments_are_the_path_in_order_a_page_at_a_time() -> None:
     trace = draw(DEVICE_BOUND)
-    pieces = build_pieces(trace, PathSegmentsParams())
-    ends = [begin + lasting for begin, lasting in zip(pieces.begin_ns, pieces.duration_ns, strict=True)]
-    assert pieces.begin_ns[0] == 0
-    assert ends[:-1] == pieces.begin_ns[1:]
+    segments = build_segments(trace, PathSegmentsParams())
+    ends = [begin + lasting for begin, lasting in zip(segments.begin_ns, segments.duration_ns, strict=True)]
+    assert segments.begin_ns[0] == 0
+    assert ends[:-1] == segments.begin_ns[1:]
     assert ends[-1] == 600_000
-    kernel = pieces.category.index("kernel")
-    row = pieces.event[kernel]
+    kernel = segments.category.index("kernel")
+    row = segments.event[kernel]
     assert row is not None
     assert trace.strings[trace.events.name[row]] == "gemm"
-    page = build_pieces(trace, PathSegmentsParams(first=kernel, limit=1))
-    assert (page.category, page.total) == (["kernel"], len(pieces.category))
+    page = build_segments(trace, PathSegmentsParams(first=kernel, limit=1))
+    assert (page.category, page.total) == (["kernel"], len(segments.category))
     with pytest.raises(NotFoundError, match="step '9'"):
-        build_pieces(trace, PathSegmentsParams(step="9"))
+        build_segments(trace, PathSegmentsParams(step="9"))
 
 
 def test_a_trace_without_a_host_or_launches_says_what_it_lacks() -> None:
@@ -177,24 +184,27 @@ def test_a_trace_without_a_host_or_launches_says_what_it_lacks() -> None:
     unlinked = "host cpu_op aten::mm 0 10\ngpu0 kernel a 5 10"
     assert "no runtime call is recorded" in str(unavailable(draw(unlinked)))
     launched = f"{unlinked}\nhost cuda_runtime launch 1 2"
-    assert unavailable(draw(launched)) == "the recording does not tell which calls launched the device work"
+    assert unavailable(draw(launched)) == (
+        "the recording doesn't link the device work to the calls that launched it"
+    )
 
 
 def test_a_trace_of_the_host_alone_says_that_the_path_is_its_main_thread() -> None:
     payload = answer(draw("host cpu_op aten::mm 0 10"))
     assert payload.explained is None
     assert "no device work" in plain(payload.reasons["explained"])
-    said = "aten::mm takes 100% of the trace; without it, the trace takes 0 ns, not 10.0 µs."
-    assert plain(payload.headline) == said
+    assert plain(payload.headline) == (
+        "aten::mm is 100% of the critical path. Removing it would cut the trace from 10.0 µs to 0 ns."
+    )
     assert plain(payload.explanation) == (
-        "Only the host is recorded: this is the time of its main thread, and what that waits for in other threads "
-        "and processes is not known."
+        "Only the host was recorded, so this is the time of its main thread. "
+        "Waits on other threads or processes aren't recorded."
     )
 
 
-def test_a_host_alone_without_a_part_to_name_is_bound_by_itself() -> None:
+def test_a_host_alone_without_a_part_to_name_is_host_bound() -> None:
     payload = answer(draw("host user_annotation ProfilerStep#1 0 100"))
-    assert "The host bounds 100% of the step" in plain(payload.headline)
+    assert "The step is host-bound: 100% of its critical path is host code." in plain(payload.headline)
 
 
 def test_an_annotation_that_ends_in_a_frame_of_python_is_a_target() -> None:
@@ -220,7 +230,8 @@ def test_waiting_in_locks_queues_and_sleeps_is_a_target() -> None:
     """)
     )
     assert plain(payload.headline) == (
-        "Waiting in locks, queues and sleeps takes 50% of the step; without it, a step takes 50.0 µs, not 100 µs."
+        "Waiting in locks, queues and sleeps is 50% of the critical path. "
+        "Removing it would cut the step from 100 µs to 50.0 µs."
     )
 
 
@@ -264,7 +275,7 @@ def test_events_without_a_name_are_no_target() -> None:
     assert all(row.target.partition(":")[2] for row in payload.targets if ":" in row.target)
 
 
-def test_the_pieces_of_one_step_are_those_within_it() -> None:
+def test_the_segments_of_one_step_lie_within_it() -> None:
     trace = draw(
         "\n".join(
             f"host user_annotation ProfilerStep#{i} {100 * i} 100\n"
@@ -273,8 +284,8 @@ def test_the_pieces_of_one_step_are_those_within_it() -> None:
             for i in (1, 2, 3)
         )
     )
-    pieces = ask(trace, "critical_path/pieces", step="2")
-    begins, durations = pieces["begin_ns"], pieces["duration_ns"]
+    segments = ask(trace, "critical_path/pieces", step="2")
+    begins, durations = segments["begin_ns"], segments["duration_ns"]
     assert 0 < len(begins) < len(ask(trace, "critical_path/pieces")["begin_ns"])
     first = begins[0]
     assert all(first <= begin < first + 100_000 for begin in begins) and sum(durations) == 100_000

@@ -1,4 +1,4 @@
-"""The path by operator, module and line of the program, in a drawn step whose every piece is known."""
+"""The path by operator, module and line of the program, in a drawn step whose every segment is known."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from tests.support.views import ask
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.critical_path.build import build
-from torch_tb_profiler.views.critical_path.parts import MOST_GROUPS, build_groups
+from torch_tb_profiler.views.critical_path.build import MAX_GROUPS, build, build_groups
 from torch_tb_profiler.views.critical_path.payload import CriticalPathParams, PathGroupsParams
 
 STEP = """
@@ -39,15 +38,15 @@ def shares(trace: Trace, params: PathGroupsParams) -> Shares:
     return {row.title: (row.host_ns / 1000, row.device_ns / 1000, row.latency_ns / 1000) for row in answer.rows}
 
 
-def test_each_piece_belongs_to_the_innermost_line_of_the_program() -> None:
+def test_each_segment_belongs_to_the_innermost_line_of_the_program() -> None:
     assert shares(draw(STEP), PathGroupsParams("line")) == {
         "train.py(10): step": (258, 0, 50),
         "model.py(5): forward": (48, 200, 4),
-        "No line of the program recorded": (40, 0, 0),  # the frame ends at 560
+        "No source line recorded": (40, 0, 0),  # the frame ends at 560
     }
 
 
-def test_and_to_the_innermost_operator_and_module() -> None:
+def test_each_segment_belongs_to_the_innermost_operator_and_module() -> None:
     trace = draw(STEP)
     assert shares(trace, PathGroupsParams("operator")) == {
         "Outside operators": (250, 0, 0),
@@ -58,7 +57,7 @@ def test_and_to_the_innermost_operator_and_module() -> None:
     assert shares(trace, PathGroupsParams("module")) == {"Outside modules": (296, 0, 50), "Net_0": (50, 200, 4)}
 
 
-def test_a_row_opens_its_longest_piece_and_is_a_target_with_all_that_it_calls() -> None:
+def test_a_row_opens_its_longest_segment_and_is_a_target_with_all_that_it_calls() -> None:
     trace = draw(STEP)
     rows = {row.title: row for row in build_groups(trace, PathGroupsParams("line")).rows}
     step, forward, nowhere = rows["train.py(10): step"], rows["model.py(5): forward"], rows.popitem()[1]
@@ -81,7 +80,7 @@ def test_one_step_alone_and_the_mean_of_all() -> None:
     host  user_annotation  ProfilerStep#2      100  200
     host  python_function  train.py(2):~second 110  150
     """)
-    nowhere = "No line of the program recorded"
+    nowhere = "No source line recorded"
     second = shares(trace, PathGroupsParams("line", step="2"))
     assert second == {
         "train.py(2): second": (150, 0, 0),
@@ -93,15 +92,15 @@ def test_one_step_alone_and_the_mean_of_all() -> None:
         build_groups(trace, PathGroupsParams("line", step="3"))
 
 
-def test_a_trace_without_python_says_that_no_line_is_known() -> None:
+def test_a_trace_without_python_has_no_source_line() -> None:
     answer = build_groups(draw("host cpu_op aten::mm 0 10"), PathGroupsParams("line"))
-    assert [(row.title, row.time_ns) for row in answer.rows] == [("No line of the program recorded", 10_000)]
-    assert plain(answer.reasons["rows"]) == "no Python source is recorded (`profile(with_stack=True)`)"
+    assert [(row.title, row.time_ns) for row in answer.rows] == [("No source line recorded", 10_000)]
+    assert plain(answer.reasons["rows"]) == "no Python source was recorded (`profile(with_stack=True)`)"
     assert not build_groups(draw(STEP), PathGroupsParams("line")).reasons
 
 
 def test_many_small_names_are_one_row() -> None:
-    count = MOST_GROUPS + 5
+    count = MAX_GROUPS + 5
     trace = draw("\n".join(f"host cpu_op op{at} {10 * at} 10" for at in range(count)))
     *rows, last = build_groups(trace, PathGroupsParams("operator")).rows
-    assert (len(rows), last.title, last.others, last.time_ns) == (MOST_GROUPS, "5 more", 5, 50_000)
+    assert (len(rows), last.title, last.others, last.time_ns) == (MAX_GROUPS, "5 more", 5, 50_000)

@@ -59,13 +59,13 @@ def answer(*pictures: str, step: str = "") -> JobPathPayload:
     return build(job(*pictures), JobPathParams(step=step))
 
 
-def brief(stay: JobPathSegment) -> tuple[int | None, str, int, int]:
-    return stay.rank, stay.step, stay.begin_ns // US, (stay.begin_ns + stay.duration_ns) // US
+def brief(segment: JobPathSegment) -> tuple[int | None, str, int, int]:
+    return segment.rank, segment.step, segment.begin_ns // US, (segment.begin_ns + segment.duration_ns) // US
 
 
 def test_the_path_goes_on_at_the_rank_that_arrives_last() -> None:
     payload = answer(EARLY, LATE)
-    assert [brief(stay) for stay in payload.stays] == [(1, "1", 0, 800), (0, "1", 800, 1_000)]
+    assert [brief(segment) for segment in payload.stays] == [(1, "1", 0, 800), (0, "1", 800, 1_000)]
     late, early = payload.stays
     assert (late.host_ns, late.communication_ns, late.latency_ns) == (660 * US, 135 * US, 5 * US)
     assert (early.host_ns, early.latency_ns, early.collective) == (196 * US, 4 * US, None)
@@ -75,13 +75,13 @@ def test_the_path_goes_on_at_the_rank_that_arrives_last() -> None:
     assert times["data_loading"] == 600 * US
     assert payload.duration_ns == 1_000 * US == sum(rank.path_ns for rank in payload.ranks)
     assert plain(payload.headline) == (
-        "The job's path is on rank 1 for 80% of the step, 600 µs of it in data loading."
+        "80% of the job's critical path is on rank 1, including 600 µs of data loading per step."
     )
 
 
 def test_a_rank_that_waits_is_left_whichever_it_is() -> None:
     payload = answer(LATE.replace("ProfilerStep#1 0 900", "ProfilerStep#1 0 1100"), EARLY)
-    assert [brief(stay) for stay in payload.stays] == [(0, "1", 0, 1_100)]
+    assert [brief(segment) for segment in payload.stays] == [(0, "1", 0, 1_100)]
 
 
 def test_a_rank_with_its_clock_ahead_is_the_same_rank() -> None:
@@ -89,7 +89,7 @@ def test_a_rank_with_its_clock_ahead_is_the_same_rank() -> None:
     for number in (665, 650, 670, 0):
         moved = moved.replace(f" {number} ", f" {number + 5_000} ")
     payload = answer(EARLY, moved)
-    assert [(stay.rank, stay.duration_ns // US) for stay in payload.stays] == [(1, 800), (0, 200)]
+    assert [(segment.rank, segment.duration_ns // US) for segment in payload.stays] == [(1, 800), (0, 200)]
 
 
 TWO = (
@@ -106,28 +106,28 @@ TWO = (
 
 def test_the_path_is_cut_where_a_rank_begins_a_step() -> None:
     payload = answer(*TWO)
-    assert [brief(stay) for stay in payload.stays] == [
+    assert [brief(segment) for segment in payload.stays] == [
         (1, "1", 0, 800),
         (0, "1", 800, 1_000),
         (0, "2", 1_000, 2_000),
     ]
-    assert [brief(stay) for stay in answer(*TWO, step="2").stays] == [(0, "2", 1_000, 2_000)]
+    assert [brief(segment) for segment in answer(*TWO, step="2").stays] == [(0, "2", 1_000, 2_000)]
     with pytest.raises(NotFoundError, match="step '9'"):
         answer(*TWO, step="9")
     assert (payload.steps, payload.duration_ns) == (2, 1_000 * US)
 
 
-def test_without_a_collective_of_a_device_the_path_stays_and_says_why() -> None:
+def test_without_a_collective_of_a_device_the_path_stays_on_its_rank_and_says_why() -> None:
     payload = answer(step(1, 0, 100), step(1, 0, 90))
-    assert [brief(stay) for stay in payload.stays] == [(0, "1", 0, 100)]
-    assert "no collective of a device" in plain(payload.reasons["stays"])
+    assert [brief(segment) for segment in payload.stays] == [(0, "1", 0, 100)]
+    assert "no collective on a device" in plain(payload.reasons["stays"])
     assert payload.late_gain_ns is None
 
 
 def test_without_a_step_there_is_no_path() -> None:
     payload = answer("gpu0 kernel k 0 10 stream=7")
     assert (payload.stays, payload.ranks, payload.duration_ns) == ([], [], 0)
-    assert "No rank has a complete step" in plain(payload.headline)
+    assert "No rank has a complete step, so there is no critical path." in plain(payload.headline)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -51,18 +51,18 @@ def test_steps_and_causes_sum_exactly() -> None:
     assert {"gain_ns", "waiting_ns"} <= payload["reasons"].keys()
 
 
-def test_a_cause_gains_what_all_its_rows_do_together() -> None:
+def test_the_gain_of_a_cause_is_that_of_all_its_rows_together() -> None:
     payload = ask(draw(PICTURE), "idle")
     rows: dict[str, list[float | None]] = {}
     for row in payload["causes"]:
         rows.setdefault(row["cause"], []).append(row["gain_ns"])
-    whole = {row["cause"]: row["gain_ns"] for row in payload["sums"]}
-    assert whole["launch_latency"] is None and whole["data_loading"] == rows["data_loading"][0] == 50_000
+    totals = {row["cause"]: row["gain_ns"] for row in payload["sums"]}
+    assert totals["launch_latency"] is None and totals["data_loading"] == rows["data_loading"][0] == 50_000
     # The step of each row ends 1 us earlier without it: both together, the mean step does.
-    assert (rows["annotation"], whole["annotation"]) == ([500, 500], 1_000)
+    assert (rows["annotation"], totals["annotation"]) == ([500, 500], 1_000)
 
 
-def test_time_in_which_nothing_is_recorded_has_a_gain_too() -> None:
+def test_unrecorded_host_time_has_a_gain_too() -> None:
     """The host does something between its launches, whatever it is."""
     payload = ask(
         draw("""
@@ -77,7 +77,7 @@ def test_time_in_which_nothing_is_recorded_has_a_gain_too() -> None:
     assert gains["unrecorded"] == 66_000 and gains["launch_latency"] is None
 
 
-def test_of_one_step_device_and_stream() -> None:
+def test_idle_time_of_one_step_device_and_stream() -> None:
     trace = draw(PICTURE)
     assert ask(trace, "idle", step="2")["idle_ns"] == 57_000
     assert ask(trace, "idle", device=0, stream=7)["stream"] == 7
@@ -86,7 +86,7 @@ def test_of_one_step_device_and_stream() -> None:
             ask(trace, "idle", **wrong)
 
 
-def test_the_subject_is_what_is_asked_for() -> None:
+def test_the_subject_is_the_requested_one() -> None:
     trace = draw(f"""
     {PICTURE}
     host  python_function  /home/me/train.py(7):~load  0  60
@@ -181,7 +181,7 @@ def test_the_parts_about_launches() -> None:
     assert (sequences["rows"], sequences["share"]) == ([], 0)
 
 
-def test_what_cannot_be_known_is_said() -> None:
+def test_unknown_values_have_a_reason() -> None:
     alone = ask(draw("gpu0 kernel a 0 10 stream=7\ngpu0 kernel b 50 10 stream=7"), "idle")
     assert alone["causes"][0]["cause"] == "unlinked"
     assert "ProfilerActivity.CPU" in words(alone["reasons"]["causes"])

@@ -18,7 +18,7 @@ from torch_tb_profiler.views._shared.text import Text, plain
 from torch_tb_profiler.views.idle import ranks
 from torch_tb_profiler.views.idle.build import build
 from torch_tb_profiler.views.idle.payload import IdleParams, IdlePayload, IdleStream
-from torch_tb_profiler.views.idle.ranks import build as beside
+from torch_tb_profiler.views.idle.ranks import build_with_ranks
 
 LATE = Delay("host", 5, us=5000)
 ALL = IdleParams()
@@ -30,7 +30,7 @@ def answer(
     """Idle time of a rank beside those of `only`, or of all."""
     members = job.members(only)
     worker = next(member.worker for member in members if member.rank == rank)
-    return beside(build(job.trace(rank), params), worker, members, params)
+    return build_with_ranks(build(job.trace(rank), params), worker, members, params)
 
 
 def reason(payload: IdlePayload) -> Text:
@@ -109,10 +109,10 @@ def test_what_cannot_be_known_is_null_with_its_reason() -> None:
     job = Simulation(ddp(8), delays=[LATE], jitter=0.02).run()
     assert "Only rank 0 was found" in plain(reason(answer(job, 0, only=[0])))
     stream = build(job.trace(0), ALL).streams[0].stream
-    assert "of one stream" in plain(reason(answer(job, 0, IdleParams(stream=stream))))
+    assert "not for a single stream" in plain(reason(answer(job, 0, IdleParams(stream=stream))))
     own = build(job.trace(0), ALL)
     two = replace(own, streams=[*own.streams, IdleStream(1, 7)])
-    assert "several devices" in plain(reason(beside(two, "rank0", job.members(), ALL)))
+    assert "several devices" in plain(reason(build_with_ranks(two, "rank0", job.members(), ALL)))
 
 
 def test_while_other_ranks_are_read_or_are_too_many_the_file_speaks_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,8 +120,8 @@ def test_while_other_ranks_are_read_or_are_too_many_the_file_speaks_alone(monkey
     first, *others = job.members()
     own = build(job.trace(0), ALL)
     members = Members([first, *(dataclasses.replace(each, state="loading", result=None) for each in others)])
-    assert beside(own, first.worker, members, ALL) == own
+    assert build_with_ranks(own, first.worker, members, ALL) == own
     monkeypatch.setattr(ranks, "MAX_RANKS_READ", 3)
-    payload = beside(own, first.worker, members, ALL)
+    payload = build_with_ranks(own, first.worker, members, ALL)
     assert payload == replace(own, beside=payload.beside)
     assert "3 of the 4 ranks weren't read" in plain(payload.beside)

@@ -12,68 +12,70 @@ from tests.support.views import ask, words
 from torch_tb_profiler.model.trace import Trace
 
 
-def said(picture: str, **params: object) -> tuple[str, str]:
+def sentences_of(picture: str, **params: object) -> tuple[str, str]:
+    """The headline and the explanation of a drawn trace."""
     payload = ask(draw(picture), "idle", **params)
     return words(payload["headline"]), words(payload["explanation"])
 
 
-def waiting(meanwhile: str, busy: float = 25) -> str:
+def idle_between_kernels(host: str, busy: float = 25) -> str:
+    """Two kernels of `busy` us, the second launched 98 us after the first, and what the host does meanwhile."""
     return f"""
     host  cuda_runtime  cudaLaunchKernel   0   2  correlation=1
     gpu0  kernel        first              0  {busy}  correlation=1 stream=7
-    {meanwhile}
+    {host}
     host  cuda_runtime  cudaLaunchKernel  98   2  correlation=2
     gpu0  kernel        second           100  {busy}  correlation=2 stream=7
     """
 
 
 @pytest.mark.parametrize(
-    ("meanwhile", "cause"),
+    ("host", "clause"),
     [
-        ("host cpu_op enumerate(DataLoader)#_It.__next__ 25 73", "data loading"),
-        ("host cpu_op aten::mm 25 73", "operators on the host"),
-        ("host cuda_runtime cudaMalloc 25 73", "the allocator"),
-        ("", "unrecorded host code"),
+        ("host cpu_op enumerate(DataLoader)#_It.__next__ 25 73", "waiting for data loading"),
+        ("host cpu_op aten::mm 25 73", "waiting for operators on the host"),
+        ("host cuda_runtime cudaMalloc 25 73", "waiting for the allocator"),
+        ("", "waiting for unrecorded host code"),
     ],
 )
-def test_the_headline_names_the_cause_with_most_of_the_wait(meanwhile: str, cause: str) -> None:
-    headline, _ = said(waiting(meanwhile))
-    assert headline == f"The GPU waits 60% of the trace; 97.3% of that for {cause}."
+def test_the_headline_names_the_cause_of_most_idle_time(host: str, clause: str) -> None:
+    headline, _ = sentences_of(idle_between_kernels(host))
+    assert headline == f"GPU 0 is idle for 60% of the trace (75.0 µs of 125 µs), 73.0 µs of it {clause}."
 
 
-def test_a_busy_device_is_not_said_to_wait() -> None:
-    headline, _ = said(waiting("", busy=97))
-    assert headline == "The GPU is busy for 98.5% of the trace."
+def test_a_busy_device_is_not_called_idle() -> None:
+    headline, _ = sentences_of(idle_between_kernels("", busy=97))
+    assert headline == "GPU 0 is busy for 98.5% of the trace."
 
 
-def test_a_device_busy_with_communication_is_said_to_be() -> None:
-    headline, _ = said("""
+def test_a_busy_device_has_its_exposed_communication_named() -> None:
+    headline, _ = sentences_of("""
     host  user_annotation  ProfilerStep#1     0  100
     host  cuda_runtime     cudaLaunchKernel   0    1  correlation=1
     gpu0  kernel           gemm               2   48  correlation=1 stream=7
     gpu0  kernel           ncclDevKernel_AllReduce_Sum_f32_RING_LL 40 58 correlation=2 stream=8
     """)
-    assert (
-        headline == "The GPU is busy for 96% of the step, 50% of that in communication that no computation hides."
+    assert headline == "GPU 0 is busy for 96% of the step; 48% of the step is exposed communication."
+
+
+def test_the_explanation_names_the_second_cause_with_its_time() -> None:
+    headline, explanation = sentences_of(
+        idle_between_kernels("host cpu_op enumerate(DataLoader)#_It.__next__ 25 56\nhost cpu_op aten::mm 81 17")
     )
-
-
-def test_a_plain_share_is_said_in_words() -> None:
-    headline, explanation = said(
-        waiting("host cpu_op enumerate(DataLoader)#_It.__next__ 25 56\nhost cpu_op aten::mm 81 17")
+    assert headline == (
+        "GPU 0 is idle for 60% of the trace (75.0 µs of 125 µs), 56.0 µs of it waiting for data loading."
     )
-    assert headline == "The GPU waits 60% of the trace; about three quarters of that for data loading."
-    assert explanation.startswith("Next: operators on the host, 17.0 µs.")
+    assert explanation.startswith("Next: 17.0 µs waiting for operators on the host.")
 
 
-def test_what_emptied_the_queue_is_said_only_of_a_call_that_did() -> None:
-    _, explanation = said(waiting("host cuda_runtime cudaStreamSynchronize 10 20"))
-    assert "Before 100% of the wait, cudaStreamSynchronize had emptied the queue." in explanation
-    _, explanation = said(waiting("host cuda_runtime cudaStreamSynchronize 10 10"))
-    assert "No call had emptied the queue before" in explanation
+def test_only_a_call_that_drained_the_queue_is_named() -> None:
+    _, explanation = sentences_of(idle_between_kernels("host cuda_runtime cudaStreamSynchronize 10 20"))
+    assert "100% of the idle time follows a cudaStreamSynchronize that drained the queue." in explanation
+    _, explanation = sentences_of(idle_between_kernels("host cuda_runtime cudaStreamSynchronize 10 10"))
+    assert "No sync caused this: the GPU simply caught up with the host." in explanation
 
 
-def test_launch_bound_is_said_only_where_the_host_launches_all_the_time() -> None:
+def test_a_trace_is_launch_bound_only_if_the_host_launches_all_the_time() -> None:
     def steady(middle: str) -> str:
         lines = []
         for i in range(20):
@@ -82,15 +84,15 @@ def test_launch_bound_is_said_only_where_the_host_launches_all_the_time() -> Non
             lines.append(f"gpu0 kernel gemm {i * 50 + 6} 10 correlation={i + 1} stream=7")
         return "\n".join(lines)
 
-    bound = "The trace is launch-bound: a launch every 50.0 µs, while the device needs 10.0 µs for an item"
-    assert bound in said(steady("cpu_op aten::mm"))[1]
-    assert "launch-bound" not in said(steady("cpu_op enumerate(DataLoader)#_It.__next__"))[1]
+    bound = "Launch-bound: the host launches one kernel every 50.0 µs; the GPU finishes one in 10.0 µs"
+    assert bound in sentences_of(steady("cpu_op aten::mm"))[1]
+    assert "Launch-bound" not in sentences_of(steady("cpu_op enumerate(DataLoader)#_It.__next__"))[1]
     synced = (
         steady("cpu_op aten::mm")
         + "\n"
         + "\n".join(f"host cuda_runtime cudaStreamSynchronize {i * 50 + 10} 12" for i in range(20))
     )
-    assert "launch-bound" not in said(synced)[1]
+    assert "Launch-bound" not in sentences_of(synced)[1]
 
 
 def test_a_third_of_the_wait_in_launching_makes_no_trace_launch_bound() -> None:
@@ -100,7 +102,7 @@ def test_a_third_of_the_wait_in_launching_makes_no_trace_launch_bound() -> None:
         lines.append(f"host cpu_op enumerate(DataLoader)#_It.__next__ {i * 50 + 20} 28")
         lines.append(f"host cuda_runtime cudaLaunchKernel {i * 50} 4 correlation={i + 1}")
         lines.append(f"gpu0 kernel gemm {i * 50 + 6} 2 correlation={i + 1} stream=7")
-    assert "launch-bound" not in said("\n".join(lines))[1]
+    assert "Launch-bound" not in sentences_of("\n".join(lines))[1]
 
 
 def test_a_device_that_needs_longer_than_the_host_launches_is_not_launch_bound() -> None:
@@ -111,22 +113,26 @@ def test_a_device_that_needs_longer_than_the_host_launches_is_not_launch_bound()
         for i in range(10)
     )
     late = "host cpu_op aten::mm 50 240\nhost cuda_runtime cudaLaunchKernel 290 2 correlation=99"
-    assert "launch-bound" not in said(f"{burst}\n{late}\ngpu0 kernel gemm 295 20 correlation=99 stream=7")[1]
+    assert (
+        "Launch-bound" not in sentences_of(f"{burst}\n{late}\ngpu0 kernel gemm 295 20 correlation=99 stream=7")[1]
+    )
 
 
 def test_the_cause_of_a_busy_device_is_no_next_one() -> None:
-    _, explanation = said(waiting("", busy=97))
-    assert explanation.startswith("It waits most for launch calls, 2.00 µs.")
+    _, explanation = sentences_of(idle_between_kernels("", busy=97))
+    assert explanation.startswith("Largest idle time: 2.00 µs waiting for launch calls.")
 
 
-def test_one_step_has_no_time_per_step() -> None:
-    _, explanation = said("host user_annotation ProfilerStep#1 0 126" + waiting("host cpu_op aten::mm 25 73"))
-    assert explanation.startswith("Next: ") and "a step" not in explanation.partition(". ")[0]
+def test_times_of_a_single_step_are_not_per_step() -> None:
+    _, explanation = sentences_of(
+        "host user_annotation ProfilerStep#1 0 126" + idle_between_kernels("host cpu_op aten::mm 25 73")
+    )
+    assert explanation.startswith("Next: ") and "per step" not in explanation.partition(". ")[0]
 
 
 def test_a_device_that_has_nothing_left_to_do_has_not_caught_up() -> None:
-    headline, explanation = said(waiting("") + "host cpu_op aten::mm 126 800")
-    assert headline.endswith("for no further work.")
+    headline, explanation = sentences_of(idle_between_kernels("") + "host cpu_op aten::mm 126 800")
+    assert headline.endswith(" of it after its last work.")
     assert "caught up" not in explanation
 
 
@@ -138,14 +144,14 @@ def opened(trace: Trace, **params: object) -> list[dict[str, str]]:
 
 
 def test_evidence_opens_the_longest_gap_of_the_device_with_its_cause() -> None:
-    trace = draw(waiting("host cpu_op aten::mm 25 73"))
+    trace = draw(idle_between_kernels("host cpu_op aten::mm 25 73"))
     assert opened(trace) == [{"moment": "0:25000", "at": "6750-116250"}] * 2
     found = ask(trace, "trace/moment", device=0, at=25_000)
     assert (found["category"], found["begin_ns"], found["end_ns"]) == ("operator", 25_000, 98_000)
 
 
 def test_evidence_of_a_stream_is_a_stretch_because_another_stream_may_work_then() -> None:
-    trace = draw(waiting("host cpu_op aten::mm 25 73\ngpu0 kernel other 30 60 stream=9"))
+    trace = draw(idle_between_kernels("host cpu_op aten::mm 25 73\ngpu0 kernel other 30 60 stream=9"))
     assert opened(trace, stream=7) == [{"area": "25000-98000", "at": "6750-116250", "event": "2"}] * 2
 
 
@@ -156,10 +162,10 @@ def test_devices_and_streams_are_named_where_there_are_several() -> None:
     gpu0  kernel        a                10  30  correlation=1 stream=7
     gpu1  kernel        b                70  30  correlation=2 stream=8
     """
-    assert said(picture, device=1)[0].startswith("GPU 1 waits")
-    assert said(picture, device=1, stream=8)[0].startswith("Stream 8 of GPU 1 waits")
+    assert sentences_of(picture, device=1)[0].startswith("GPU 1 is idle")
+    assert sentences_of(picture, device=1, stream=8)[0].startswith("Stream 8 of GPU 1 is idle")
 
 
-def test_without_the_host_the_explanation_says_so() -> None:
-    _, explanation = said("gpu0 kernel a 0 10 stream=7\ngpu0 kernel b 50 10 stream=7")
+def test_the_explanation_says_that_the_host_is_not_recorded() -> None:
+    _, explanation = sentences_of("gpu0 kernel a 0 10 stream=7\ngpu0 kernel b 50 10 stream=7")
     assert "the profiler did not record the host" in explanation

@@ -78,9 +78,10 @@ def replay_unavailable_reason(trace: Trace) -> str | None:
         return "no launch is recorded"
     if graph.is_reliable:
         return None
-    share, required = format_ratio(graph.explained_share), format_ratio(MIN_EXPLAINED_SHARE)
+    share = f"only {format_ratio(graph.explained_share)}" if graph.explained_share else "none"
+    required = format_ratio(MIN_EXPLAINED_SHARE)
     return (
-        f"the recorded launches and syncs explain the start of only {share} of the device work "
+        f"the recorded launches and syncs explain the start of {share} of the device work "
         f"(at least {required} is needed)"
     )
 

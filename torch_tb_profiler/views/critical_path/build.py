@@ -1,12 +1,18 @@
-"""Critical path: what bounds a step, and what a change would bring."""
+"""Critical path: what limits a step, what each change would save, and what the path runs through."""
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.critical_path.candidates import speedup_candidates
+from torch_tb_profiler.analyses.critical_path.candidates import (
+    SpeedupCandidate,
+    find_candidate,
+    speedup_candidates,
+)
+from torch_tb_profiler.analyses.critical_path.slices import path_groups
 from torch_tb_profiler.analyses.schedule.path import (
     PATH_CATEGORIES,
     bottleneck_times,
     category_group,
+    path_segments,
     path_times,
 )
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
@@ -17,10 +23,11 @@ from torch_tb_profiler.analyses.schedule.what_if import (
     what_if_curves,
     what_if_step_time,
 )
-from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
-from torch_tb_profiler.model.devices import devices
+from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
@@ -30,59 +37,132 @@ from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.text import Text, reason_texts
 from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.critical_path import words
-from torch_tb_profiler.views.critical_path.parts import PARTS, target_row
 from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathParams,
     CriticalPathPayload,
     PathCategory,
+    PathGroupRow,
+    PathGroupsParams,
+    PathGroupsPayload,
+    PathSegmentsParams,
+    PathSegmentsPayload,
     PathSummary,
     StepPath,
+    TargetParams,
     TargetRow,
     WhatIfResult,
 )
-from torch_tb_profiler.views.critical_path.ranks import RANKS
+from torch_tb_profiler.views.critical_path.ranks import JOB_PATH
 
-_MOST_ROWS = 100
+MAX_TARGETS = 100
+"""Most targets that are sent."""
+
+MAX_GROUPS = 200
+"""Most places that are sent; the others are summed up in one row."""
 
 
 def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
-    """The path of the mean complete step, its steps, and the targets in order of their time on it."""
+    """Build the path of the mean complete step, its steps, and the targets by their time on it."""
     graph, recorded = schedule(trace), steps(trace).recorded
-    path, targets, cut_off = _path(trace), _targets(trace), is_truncated(trace.health)
+    path, targets, cut_off = _path_summary(trace), _targets(trace), is_truncated(trace.health)
     return CriticalPathPayload(
         headline=truncation_sentence() if cut_off else _headline(trace, path, targets),
         explanation=() if cut_off else words.explanation(path, targets, graph.explained_share, recorded),
         limits=words.limits(graph.clock_shift_ns),
         path=path,
-        steps=_steps(trace),
+        steps=_step_paths(trace),
         steps_recorded=recorded,
         targets=targets,
         percents=list(REDUCTION_PERCENTS),
-        what_if=[*_unnamed(targets), *_asked(trace, params)],
+        what_if=[*_results_of_unnamed(targets), *_requested_result(trace, params)],
         explained=graph.explained_share,
         clock_shift_ns=graph.clock_shift_ns,
         reasons=reason_texts(_reasons(trace)),
     )
 
 
+def build_what_if(trace: Trace, params: TargetParams) -> TargetRow:
+    """Build the row of one target.
+
+    Raise UsageError if the target can't be parsed, NotFoundError if the steps have nothing of it.
+    """
+    candidate = find_candidate(trace, params.target)
+    count = recorded_spans(trace).begin.shape[1]
+    return _target_row(trace, candidate, what_if_curves(trace, (params.target,))[0].tolist(), count)
+
+
+def build_segments(trace: Trace, params: PathSegmentsParams) -> PathSegmentsPayload:
+    """Build a page of the segments of the path; raise NotFoundError if no complete step has the name."""
+    segments, number = path_segments(trace), _step_number(trace, params.step)
+    chosen = slice(0, len(segments.row))
+    if number is not None:
+        chosen = slice(int((segments.step < number).sum()), int((segments.step <= number).sum()))
+    begin, end = segments.begin[chosen], segments.end[chosen]
+    return PathSegmentsPayload(
+        category=[PATH_CATEGORIES[each] for each in segments.category[chosen][params.rows].tolist()],
+        event=[None if row == NO_CODE else row for row in segments.row[chosen][params.rows].tolist()],
+        begin_ns=begin[params.rows].tolist(),
+        duration_ns=(end - begin)[params.rows].tolist(),
+        step=segments.step[chosen][params.rows].tolist(),
+        total=len(begin),
+        clock_shift_ns=schedule(trace).clock_shift_ns,
+    )
+
+
+def build_groups(trace: Trace, params: PathGroupsParams) -> PathGroupsPayload:
+    """Build the path by place; raise NotFoundError if no complete step has the name."""
+    number, spans = _step_number(trace, params.step), recorded_spans(trace)
+    groups = path_groups(trace, params.by, number)
+    count = spans.begin.shape[1] if number is None else 1
+    rows = [
+        PathGroupRow(
+            name=name,
+            title=words.NO_PLACE_TITLES[params.by] if name is None else name,
+            time_ns=sum(times) / count,
+            host_ns=times[0] / count,
+            device_ns=times[1] / count,
+            latency_ns=times[2] / count,
+            target=target,
+            event=None if event == NO_CODE else event,
+            others=0,
+        )
+        for name, target, times, event in zip(
+            groups.name, groups.target, groups.times.tolist(), groups.event.tolist(), strict=True
+        )
+    ]
+    return PathGroupsPayload(
+        by=params.by,
+        duration_ns=int(groups.times.sum()) / count,
+        steps=count,
+        rows=[*rows[:MAX_GROUPS], *_sum_groups(rows[MAX_GROUPS:])],
+        reasons=reason_texts({} if groups.name != (None,) else {"rows": words.missing_places(trace, params.by)}),
+    )
+
+
 def _headline(trace: Trace, path: PathSummary, targets: list[TargetRow]) -> Text:
     recorded = steps(trace).recorded
     of_host = words.host_headline(path, targets, recorded) if schedule(trace).explained_share is None else None
-    return of_host or words.headline(path, bottleneck_times(trace), targets, recorded)
+    return of_host or words.headline(path, bottleneck_times(trace), targets, recorded, device_kind(trace))
 
 
-def _path(trace: Trace) -> PathSummary:
+def _path_summary(trace: Trace) -> PathSummary:
     times = path_times(trace)
     sums, count = times.sum(axis=0).tolist(), len(times)
     categories = [
-        PathCategory(name, words.CATEGORIES[name], category_group(name), total / count, words.evidence(name))
-        for name, total in zip(PATH_CATEGORIES, sums, strict=True)
+        PathCategory(
+            category,
+            words.CATEGORY_TITLES[category],
+            category_group(category),
+            total / count,
+            words.category_link(category),
+        )
+        for category, total in zip(PATH_CATEGORIES, sums, strict=True)
         if total
     ]
     return PathSummary(sum(sums) / count, count, categories)
 
 
-def _steps(trace: Trace) -> list[StepPath]:
+def _step_paths(trace: Trace) -> list[StepPath]:
     spans, rows = recorded_spans(trace), []
     names = steps(trace).names
     columns = zip(names, spans.begin[0].tolist(), spans.end[0].tolist(), path_times(trace).tolist(), strict=False)
@@ -95,16 +175,31 @@ def _steps(trace: Trace) -> list[StepPath]:
 
 
 def _targets(trace: Trace) -> list[TargetRow]:
-    shown = speedup_candidates(trace)[:_MOST_ROWS]
-    most = max_curves(trace)
-    ordered = sorted(shown, key=lambda each: each.target not in UNNAMED_TARGETS)[:most]
-    spelled = tuple(each.target for each in ordered)
-    known = dict(zip(spelled, what_if_curves(trace, spelled).tolist(), strict=True)) if spelled else {}
+    """Return the targets with most time on the path, with curves for as many as are affordable."""
+    candidates = speedup_candidates(trace)[:MAX_TARGETS]
+    ordered = sorted(candidates, key=lambda each: each.target not in UNNAMED_TARGETS)[: max_curves(trace)]
+    targets = tuple(each.target for each in ordered)
+    curves = dict(zip(targets, what_if_curves(trace, targets).tolist(), strict=True)) if targets else {}
     count = recorded_spans(trace).begin.shape[1]
-    return [target_row(trace, each, known.get(each.target), count) for each in shown]
+    return [_target_row(trace, each, curves.get(each.target), count) for each in candidates]
 
 
-def _unnamed(targets: list[TargetRow]) -> list[WhatIfResult]:
+def _target_row(trace: Trace, candidate: SpeedupCandidate, curve: list[int] | None, steps: int) -> TargetRow:
+    """Return a row of the table, per mean step of `steps`."""
+    kind, _, name = candidate.target.partition(":")
+    return TargetRow(
+        target=candidate.target,
+        kind=kind,
+        title=words.target_title(kind, name, short_kernel_names(trace)),
+        path_ns=candidate.path_ns / steps,
+        calls=candidate.calls / steps,
+        slack_ns=candidate.slack_ns,
+        event=None if candidate.event == NO_CODE else candidate.event,
+        step_ns=curve,
+    )
+
+
+def _results_of_unnamed(targets: list[TargetRow]) -> list[WhatIfResult]:
     return [
         WhatIfResult(row.target, percent, time)
         for row in targets
@@ -113,32 +208,61 @@ def _unnamed(targets: list[TargetRow]) -> list[WhatIfResult]:
     ]
 
 
-def _asked(trace: Trace, params: CriticalPathParams) -> list[WhatIfResult]:
+def _requested_result(trace: Trace, params: CriticalPathParams) -> list[WhatIfResult]:
+    """Return the result that `what_if` requests, if it does; raise UsageError if it can't be parsed."""
     if not params.what_if:
         return []
-    spelled, _, percent = params.what_if.rpartition(":")
-    if not (spelled and percent.isascii() and percent.isdecimal() and int(percent) <= 100):
+    target, _, percent = params.what_if.rpartition(":")
+    if not (target and percent.isascii() and percent.isdecimal() and int(percent) <= 100):
         raise UsageError(
             f"parameter 'what_if' cannot be {params.what_if!r}", hint="TARGET:PERCENT, as in operator:aten::mul:50"
         )
-    return [WhatIfResult(spelled, int(percent), what_if_step_time(trace, spelled, int(percent)))]
+    return [WhatIfResult(target, int(percent), what_if_step_time(trace, target, int(percent)))]
+
+
+def _sum_groups(rows: list[PathGroupRow]) -> list[PathGroupRow]:
+    """Sum up the small rows in one."""
+    if not rows:
+        return []
+    total = PathGroupRow(
+        name=None,
+        title=f"{len(rows):,} more",
+        time_ns=sum(row.time_ns for row in rows),
+        host_ns=sum(row.host_ns for row in rows),
+        device_ns=sum(row.device_ns for row in rows),
+        latency_ns=sum(row.latency_ns for row in rows),
+        target=None,
+        event=None,
+        others=len(rows),
+    )
+    return [total]
+
+
+def _step_number(trace: Trace, name: str) -> int | None:
+    """Return the number of a complete step, or None for ""; raise NotFoundError if there is none of the name."""
+    complete = steps(trace).names[: recorded_spans(trace).begin.shape[1]]
+    if not name:
+        return None
+    if name not in complete:
+        raise NotFoundError(f"there is no complete step {name!r}")
+    return complete.index(name)
 
 
 def _reasons(trace: Trace) -> dict[str, str]:
     reasons = {}
     if not devices(trace):
-        reasons["explained"] = "no device work is recorded: the path is the main thread's"
+        reasons["explained"] = "no device work is recorded, so the path is the main thread"
     unlinked = schedule(trace).items.call == NO_CODE
     if unlinked.any():
         count = f"{int(unlinked.sum()):,} of {len(unlinked):,}"
         reasons["targets"] = (
-            f"{count} kernels, copies and memsets have no recorded launch: no change of the host moves them"
+            f"{count} kernels, copies and memsets have no recorded launch, so changes on the host don't move them"
         )
     return reasons
 
 
 def unavailable(trace: Trace) -> str | None:
-    """A path needs a host, a complete step and, where devices work, kernels and the calls that launched them."""
+    """Return why there is no path: it needs a host, a complete step, and the launches of any device work."""
     graph = schedule(trace)
     if graph.main_thread == NO_CODE:
         return f"the host is not recorded; {recording_option(trace, 'host')}"
@@ -148,7 +272,7 @@ def unavailable(trace: Trace) -> str | None:
         return reason
     if len(graph.items) and not (graph.items.call >= 0).any():
         if len(rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)):
-            return "the recording does not tell which calls launched the device work"
+            return "the recording doesn't link the device work to the calls that launched it"
         option = recording_option(trace, "runtime")
         return f"no runtime call is recorded, so what launched the device work is unknown; {option}"
     return None
@@ -166,5 +290,12 @@ TAB = Tab(
         rows="targets",
     ),
     unavailable,
-    (*PARTS, RANKS),
+    (
+        TraceView("critical_path/what_if", "What if", TargetParams, TargetRow, build_what_if),
+        TraceView("critical_path/groups", "Path by place", PathGroupsParams, PathGroupsPayload, build_groups),
+        TraceView(
+            "critical_path/pieces", "Segments of the path", PathSegmentsParams, PathSegmentsPayload, build_segments
+        ),
+        JOB_PATH,
+    ),
 )

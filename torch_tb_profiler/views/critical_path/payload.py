@@ -1,4 +1,4 @@
-"""What the critical path and its parts answer."""
+"""The parameters and payloads of the Critical path view."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from torch_tb_profiler.views._shared.text import Text
 
 
 class CriticalPathParams(msgspec.Struct, frozen=True):
-    """`what_if`: a further change, TARGET:PERCENT (`operator:aten::mul:50`): so much of its time is gone."""
+    """`what_if`: a change to estimate, TARGET:PERCENT; `operator:aten::mul:50` removes 50% of its time."""
 
     what_if: str = ""
 
 
 class TargetParams(msgspec.Struct, frozen=True):
-    """`target`: `kind` or `kind:name`, as the rows of the table spell it."""
+    """`target`: `kind` or `kind:name`, as in the rows of the table."""
 
     target: str
 
 
 class PathSegmentsParams(Page, frozen=True, kw_only=True):
-    """A page of the pieces; `step`: those of one step."""
+    """A page of the segments of the path; `step`: of one step only."""
 
     step: str = ""
 
 
 class PathGroupsParams(msgspec.Struct, frozen=True):
-    """`by`: what a row is; `step`: of one step alone."""
+    """`by`: what a row is; `step`: of one step only."""
 
     by: PlaceKind = "line"
     step: str = ""
 
 
 class PathCategory(msgspec.Struct, frozen=True):
-    """What happens on the path, per mean step. `group`: host, device or latency; `link` opens the evidence."""
+    """A category of the path, per mean step. `group`: host, device or latency; `link` opens the evidence."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class PathCategory(msgspec.Struct, frozen=True):
 
 
 class StepPath(msgspec.Struct, frozen=True):
-    """One complete step; its time on the path by group sums to it. Times on the host's clock."""
+    """The path of one complete step by group; the three sum to the step. Times are on the host's clock."""
 
     name: str
     begin_ns: int
@@ -67,15 +67,15 @@ class PathSummary(msgspec.Struct, frozen=True):
 
 
 class TargetRow(msgspec.Struct, frozen=True):
-    """What could be faster; per mean step.
+    """A what-if target, per mean step.
 
-    target    how it is spelled in parameters
-    kind, title  of people's words
+    target    as in parameters
+    kind, title  for people
     path_ns   its time on the path; targets overlap
-    calls     calls, launches or waits
-    slack_ns  half of its calls may take this much longer, each alone; None if nothing in the steps waits for them
+    calls     number of calls, launches or waits
+    slack_ns  half of its calls may each take this much longer; None if nothing in the steps waits for them
     event     row of its call with most time on the path, None for the host as a whole
-    step_ns   the step with 0, 25, 50, 75, 100 % of its time gone; None: `critical_path/what_if` answers it
+    step_ns   the step with 0, 25, 50, 75, 100 % of its time removed; None: `critical_path/what_if` has it
     """
 
     target: str
@@ -89,7 +89,7 @@ class TargetRow(msgspec.Struct, frozen=True):
 
 
 class WhatIfResult(msgspec.Struct, frozen=True):
-    """ns of the mean step if so much of a target's time is gone; a wait is gone at 100 % only."""
+    """The mean step if `percent` of a target's time is removed; waits are removed at 100 % only."""
 
     target: str
     percent: int
@@ -97,17 +97,17 @@ class WhatIfResult(msgspec.Struct, frozen=True):
 
 
 class CriticalPathPayload(msgspec.Struct, frozen=True):
-    """What bounds the steps of a trace.
+    """What limits the steps of a trace.
 
-    headline, explanation  what bounds the step, and what the largest part of that is
-    limits     what no what-if knows, and whether the device's clock was moved
+    headline, explanation  what limits the step, and the largest part of that
+    limits     what no what-if models, and whether the device clock was shifted
     path       of the mean step
-    steps_recorded  whether `steps` were recorded; without any, the whole trace is the only one
+    steps_recorded  False: the trace records no steps and is shown as one
     targets    most time on the path first
-    what_if    of the targets without a name at each percent of `percents`, and what was asked for
+    what_if    the targets without a name at each percent of `percents`, and the requested change
     explained  share of device work that starts within 20 us of what the schedule says; None without device work
-    clock_shift_ns  how far device times were moved so that nothing starts before its launch
-    reasons    field -> what is not known, and why
+    clock_shift_ns  shift of device times, so that nothing starts before its launch
+    reasons    field -> what is unknown, and why
     """
 
     headline: Text
@@ -125,11 +125,11 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
 
 
 class PathSegmentsPayload(msgspec.Struct, frozen=True):
-    """Pieces of the path in order of time, as columns; `total` before the page was cut.
+    """Segments of the path in order of time, as columns; `total` before the page was cut.
 
     category  name as in `PathCategory`
     event     row of the slice, item or call; None where nothing is recorded
-    begin_ns, duration_ns  on the host's clock: device times are moved by `clock_shift_ns`
+    begin_ns, duration_ns  on the host's clock: device times are shifted by `clock_shift_ns`
     step      number among the complete steps
     """
 
@@ -143,13 +143,13 @@ class PathSegmentsPayload(msgspec.Struct, frozen=True):
 
 
 class PathGroupRow(msgspec.Struct, frozen=True):
-    """What of the path belongs to an operator, a module or a line of the program; per mean step.
+    """The segments of the path that belong to an operator, a module or a source line; per mean step.
 
-    name    None: to none that is recorded; `title` says that in words
+    name     None: no recorded place; `title` says so
     time_ns  on the host, on the device and in latencies, together
-    target  how it is spelled as what could be faster, with all that it calls; None if it cannot be
-    event   row of its longest piece; None if nothing is recorded there
-    others  0, or how many further names this row sums up
+    target   the place as a what-if target, including what it calls; None if it can't be one
+    event    row of its longest segment; None if nothing is recorded there
+    others   0, or how many further names this row sums up
     """
 
     name: str | None
@@ -164,10 +164,10 @@ class PathGroupRow(msgspec.Struct, frozen=True):
 
 
 class PathGroupsPayload(msgspec.Struct, frozen=True):
-    """The path by operator, module or line of the program: each piece is in one row, that of the innermost.
+    """The path by operator, module or source line: each segment is in the row of its innermost place.
 
     duration_ns  of the mean step, to which the rows sum
-    reasons      field -> what is not known, and why
+    reasons      field -> what is unknown, and why
     """
 
     by: PlaceKind
@@ -178,14 +178,14 @@ class PathGroupsPayload(msgspec.Struct, frozen=True):
 
 
 class JobPathParams(Page, frozen=True, kw_only=True):
-    """A page of the stays; `step`: those that end in one step."""
+    """A page of the segments of the job's path; `step`: those that end in one step."""
 
     limit: Annotated[int, msgspec.Meta(ge=0)] | None = 500
     step: str = ""
 
 
 class RankOnPath(msgspec.Struct, frozen=True):
-    """What of the job's path lies on a rank, per mean step; its categories sum to `path_ns`."""
+    """The part of the job's path on one rank, per mean step; its categories sum to `path_ns`."""
 
     worker: str
     rank: int | None
@@ -194,11 +194,12 @@ class RankOnPath(msgspec.Struct, frozen=True):
 
 
 class JobPathSegment(msgspec.Struct, frozen=True):
-    """The path on one rank, in one of its steps, until it goes on at another rank or in the next step.
+    """A segment of the job's path: on one rank, in one step, until it changes to another rank or the next step.
 
-    begin_ns, duration_ns  on the host's clock of that rank, since its trace began; the four times sum to it
-    collective  that the next rank waited for, and the id of it in `distributed/collectives`; None if it stays
-    link        opens the rank's timeline there, with the path lit
+    begin_ns, duration_ns  since the rank's trace began, on its host's clock; the four times sum to the duration
+    collective  for which the next rank waited; None if the path stays on this rank
+    collective_id  its id in `distributed/collectives`
+    link        opens the rank's timeline there, with the path highlighted
     """
 
     worker: str
@@ -218,13 +219,13 @@ class JobPathSegment(msgspec.Struct, frozen=True):
 class JobPathPayload(msgspec.Struct, frozen=True):
     """The critical path of all ranks of a job.
 
-    headline     where it passes; empty while ranks are read
-    explanation  which rank is late and what that costs, as `distributed` says
+    headline     which rank has most of it; empty while ranks are read
+    explanation  which rank is late and what that costs, as in `distributed`
     duration_ns  of the mean step of the rank that the path ends on
-    ranks        most of the path first; those without any are left out
-    stays        in order of time, `total` before the page was cut
-    late_ranks   workers without whose lateness a step is `late_gain_ns` shorter; None if none stands out
-    reasons      field -> what is not known, and why
+    ranks        most of the path first; ranks that aren't on it are left out
+    stays        the segments in order of time, `total` before the page was cut
+    late_ranks   stragglers, without whose lateness a step would be `late_gain_ns` shorter; None if there is none
+    reasons      field -> what is unknown, and why
     """
 
     headline: Text

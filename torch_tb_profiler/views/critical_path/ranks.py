@@ -1,4 +1,4 @@
-"""The critical path of a job: which ranks it passes through, and where it changes from one to the other."""
+"""The critical path of a job: which ranks it runs through, and where it changes from one to another."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from torch_tb_profiler.views.critical_path.payload import (
 
 
 def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
-    """NotFoundError if no stay ends in a step of the name."""
+    """Build the path of the job; raise NotFoundError if `step` has no segment of it."""
     summaries, path = _summaries(members), _job_path(members)
     comparison, verdict = compare_members(summaries), judge_members(summaries).verdict
     paths, ranks = _paths(members), _ranks(comparison, path)
@@ -51,7 +51,7 @@ def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
         duration_ns=duration,
         steps=path.steps,
         ranks=ranks,
-        stays=[_stay(comparison, paths[segment.member], segment) for segment in segments[params.rows]],
+        stays=[_segment_row(comparison, paths[segment.member], segment) for segment in segments[params.rows]],
         total=len(segments),
         late_ranks=[comparison.sources[each].worker for each in suspect.members] if suspect else [],
         late_gain_ns=suspect.cost if suspect else None,
@@ -61,7 +61,7 @@ def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
 
 @derived
 def _summaries(members: Members[RankPath]) -> Members[RankSummary]:
-    """The members as the comparison of ranks takes them."""
+    """Return the members with the summaries that the comparison of ranks needs."""
     return Members(
         Member(
             each.worker,
@@ -82,9 +82,9 @@ def _job_path(members: Members[RankPath]) -> JobPath:
 
 
 def _paths(members: Members[RankPath]) -> list[RankPath]:
-    """In the order of the job's sources."""
-    known = {member.worker: member.result for member in members if member.result is not None}
-    return [known[source.worker] for source in compare_members(_summaries(members)).sources]
+    """Return the paths of the ranks in the order of the job's sources."""
+    path_of_worker = {member.worker: member.result for member in members if member.result is not None}
+    return [path_of_worker[source.worker] for source in compare_members(_summaries(members)).sources]
 
 
 def _ranks(comparison: RankComparison, path: JobPath) -> list[RankOnPath]:
@@ -93,7 +93,7 @@ def _ranks(comparison: RankComparison, path: JobPath) -> list[RankOnPath]:
     for source, spent in zip(comparison.sources, times, strict=True):
         opens = link("trace", worker=source.worker, path="true")
         categories = [
-            PathCategory(name, words.CATEGORIES[name], category_group(name), time / count, opens)
+            PathCategory(name, words.CATEGORY_TITLES[name], category_group(name), time / count, opens)
             for name, time in zip(PATH_CATEGORIES, spent, strict=True)
             if time
         ]
@@ -102,8 +102,8 @@ def _ranks(comparison: RankComparison, path: JobPath) -> list[RankOnPath]:
     return sorted(rows, key=lambda row: -row.path_ns)
 
 
-def _stay(comparison: RankComparison, path: RankPath, segment: PathSegment) -> JobPathSegment:
-    source, ends = comparison.sources[segment.member], segment.operation
+def _segment_row(comparison: RankComparison, path: RankPath, segment: PathSegment) -> JobPathSegment:
+    source, collective = comparison.sources[segment.member], segment.operation
     times = group_by_bottleneck(segment.times)
     return JobPathSegment(
         worker=source.worker,
@@ -115,8 +115,8 @@ def _stay(comparison: RankComparison, path: RankPath, segment: PathSegment) -> J
         device_ns=times["device"],
         communication_ns=times["communication"],
         latency_ns=times["latency"],
-        collective=None if ends == NO_CODE else comparison.job.name_of(ends),
-        collective_id=None if ends == NO_CODE else int(comparison.matching.instance[ends]),
+        collective=None if collective == NO_CODE else comparison.job.name_of(collective),
+        collective_id=None if collective == NO_CODE else int(comparison.matching.instance[collective]),
         link=link("trace", worker=source.worker, path="true", at=f"{segment.begin}-{segment.end}"),
     )
 
@@ -127,15 +127,15 @@ def _reasons(members: Members[RankSummary], path: JobPath) -> Mapping[str, str]:
         reasons["ranks"] = f"{plural(count_unread(members), 'trace')} still to be read"
     if path.segments and not path.crosses_ranks:
         reasons["stays"] = (
-            "no collective of a device is recorded in the steps: where one rank waits for another is not in the "
-            "schedule, so the path stays on one"
+            "no collective on a device was recorded in the steps, so the path can't change ranks where one waits "
+            "for another"
         )
     return reasons
 
 
-RANKS = RunView(
+JOB_PATH = RunView(
     "critical_path/ranks",
-    "Path of the job",
+    "Critical path of the job",
     JobPathParams,
     JobPathPayload,
     build,

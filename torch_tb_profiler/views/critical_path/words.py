@@ -1,18 +1,28 @@
-"""The critical path in words."""
+"""The sentences of the Critical path view."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.base.grammar import capitalize, share_base
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, recording_option
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, shorten_name, text, worker_name
+from torch_tb_profiler.views._shared.text import (
+    Phrase,
+    Text,
+    device_noun,
+    link,
+    sentences,
+    shorten_name,
+    text,
+    worker_name,
+)
 from torch_tb_profiler.views._shared.wording import clock_shift_sentence
 from torch_tb_profiler.views.critical_path.payload import PathSummary, RankOnPath, TargetRow
 
-CATEGORIES = {
+CATEGORY_TITLES = {
     "data_loading": "Data loading",
     "compile": "Compilation",
     "sync": "Synchronization",
@@ -38,14 +48,7 @@ CATEGORIES = {
     "before_recording": "Before the recording",
 }
 
-_SUBJECTS = {
-    "host": "The host",
-    "device": "Device work",
-    "communication": "Communication",
-    "latency": "Latency between host and device",
-}
-
-_ALONE = {
+_UNNAMED_TARGET_TITLES = {
     "data_loading": "Data loading",
     "allocator": "The allocator",
     "wait": "Waiting in locks, queues and sleeps",
@@ -54,199 +57,244 @@ _ALONE = {
     "device": "All kernels and copies",
 }
 
-NOWHERE = {
+NO_PLACE_TITLES = {
     "operator": "Outside operators",
     "module": "Outside modules",
-    "line": "No line of the program recorded",
+    "line": "No source line recorded",
 }
-"""What of the path belongs to nothing of a kind."""
+"""Title of the path segments that belong to no place of a kind."""
 
-_NO_PLACES: dict[str, tuple[str, RecordingTopic]] = {
-    "operator": ("no operator is recorded", "operators"),
-    "module": ("no nn.Module is recorded", "modules"),
-    "line": ("no Python source is recorded", "stacks"),
+_MISSING_PLACES: dict[str, tuple[str, RecordingTopic]] = {
+    "operator": ("no operators were recorded", "operators"),
+    "module": ("no nn.Module was recorded", "modules"),
+    "line": ("no Python source was recorded", "stacks"),
 }
-"""Why all of the path belongs to nothing of a kind: what is not recorded."""
+"""Why no segment of the path belongs to a place of a kind, and what records it."""
 
-_LIT = link("trace", path="true")
-"""The timeline with the path lit."""
+_BOTTLENECK_PARTS = {
+    "host": "host code",
+    "device": "kernels and copies",
+    "communication": "communication",
+    "latency": "latency (launches, wake-ups, gaps between kernels)",
+}
+"""What is on the path, by bottleneck."""
 
-_SAME = 0.005
-"""A change below this share of the step is none to speak of."""
+_MAJORITY = 0.5
+"""Share of the path from which on a step is called bound by one part."""
 
-_MOST = 0.5
-"""A range around more than this share of the step is rather its program than what to change in it."""
+_TIMELINE_WITH_PATH = link("trace", path="true")
+"""The timeline with the path highlighted."""
 
-_PART = 0.1
-"""What is named in place of the range around it takes at least this share of the step."""
+_MIN_CHANGE = 0.005
+"""A smaller change, as a share of the step, isn't mentioned."""
+
+_MIN_ENCLOSING_SHARE = 0.5
+"""An annotation around more than this share of the step is the program itself, not something to change in it."""
+
+_MIN_INNER_SHARE = 0.1
+"""Smallest share of the step of a part that is named instead of the annotation around it."""
 
 _LIMITS = text(
-    "The recorded schedule is replayed with shorter pieces. Contention for SMs and memory, clocks, the GIL, locks "
-    "and what the allocator would do instead are not modeled; a removed wait assumes that nobody needs the value; "
-    "what the profiler itself costs is inside."
+    "Estimates replay the recorded schedule with shorter parts. They don't model contention for SMs and memory, "
+    "clocks, the GIL, locks, or what the allocator would do instead. Removing a wait assumes that nobody needs "
+    "the value. The profiler's own overhead is included."
 )
 
 
 def limits(clock_shift_ns: int) -> Text:
-    """What no what-if knows, and how the clocks were brought together."""
+    """Say what no what-if models, and whether the device clock was shifted."""
     return sentences(_LIMITS, clock_shift_sentence(clock_shift_ns))
 
 
-def title(kind: str, name: str, kernels: Mapping[str, str]) -> str:
-    """A target in people's words; `kernels`: their short names."""
+def target_title(kind: str, name: str, kernels: Mapping[str, str]) -> str:
+    """Return the title of a target; `kernels`: kernel name -> short name."""
     if not name:
-        return _ALONE[kind]
+        return _UNNAMED_TARGET_TITLES[kind]
     return kernels.get(name, name) if kind == "kernel" else name
 
 
-def evidence(category: str) -> str | None:
-    """What a click on a category opens."""
+def category_link(category: str) -> str | None:
+    """Return what a click on a category opens."""
     tabs = {"operator": "operators", "launch_call": "operators", "kernel": "kernels", "copy": "kernels"}
-    return link(tabs[category]) if category in tabs else _LIT
+    return link(tabs[category]) if category in tabs else _TIMELINE_WITH_PATH
 
 
-def headline(path: PathSummary, times: Mapping[str, float], targets: Sequence[TargetRow], recorded: bool) -> Text:
-    """What most of the path is, and the step if that were twice as fast; `times`: ns of the path by BOUNDS."""
-    whole = "the step" if recorded else "the trace"
+def headline(
+    path: PathSummary, times: Mapping[str, float], targets: Sequence[TargetRow], recorded: bool, kind: str
+) -> Text:
+    """Say what most of the path is, and how long the step would be if that were twice as fast.
+
+    times  ns of the path by BOTTLENECKS
+    kind   of device, as in `device_kind`
+    """
+    base = share_base(path.steps, recorded)
     if path.duration_ns <= 0:
-        return text("No time passes in {whole}.", whole=whole)
-    bound, said = _bound_clause(times, whole)
-    half = next((row.step_ns[2] for row in targets if row.target == bound and row.step_ns), None)
+        return text("No time passes in {base}.", base=base)
+    bottleneck = max(times, key=lambda part: times[part])
+    share = times[bottleneck] / sum(times.values())
+    part = _BOTTLENECK_PARTS[bottleneck]
+    share_phrase = Phrase(format_ratio(share), _TIMELINE_WITH_PATH)
+    if share >= _MAJORITY:
+        bound = f"{device_noun(kind) if bottleneck == 'device' else bottleneck}-bound"
+        finding = text(
+            "{base} is {bound}: {share} of its critical path is {part}.",
+            base=capitalize(base),
+            bound=bound,
+            share=share_phrase,
+            part=part,
+        )
+    else:
+        finding = text(
+            "The largest part of the critical path of {base} is {part} ({share}).",
+            base=base,
+            share=share_phrase,
+            part=part,
+        )
+    half = next((row.step_ns[2] for row in targets if row.target == bottleneck and row.step_ns), None)
     if half is None:
-        return text("{said}.", said=said)
+        return finding
     now = format_duration(path.duration_ns)
-    if path.duration_ns - half < _SAME * path.duration_ns:
-        return text("{said}; twice as fast, {whole} still takes {now}.", said=said, whole=_a(recorded), now=now)
-    return text(
-        "{said}; twice as fast, {whole} takes {then}, not {now}.",
-        said=said,
-        whole=_a(recorded),
-        then=format_duration(half),
-        now=now,
-    )
-
-
-def _bound_clause(times: Mapping[str, float], base: str) -> tuple[str, Text]:
-    """Return the largest part of the path and a clause: "The host bounds 92% of the step"."""
-    bound = max(times, key=lambda part: times[part])
-    share = Phrase(f"{format_ratio(times[bound] / sum(times.values()))} of {base}", _LIT)
-    return bound, text("{subject} bounds {share}", subject=_SUBJECTS[bound], share=share)
+    if path.duration_ns - half < _MIN_CHANGE * path.duration_ns:
+        effect = text(
+            "Making {part} twice as fast wouldn't shorten {step} ({now}).",
+            part=part,
+            step=_step(recorded),
+            now=now,
+        )
+    else:
+        then = format_duration(half)
+        effect = text(
+            "Making {part} twice as fast would cut {step} from {now} to {then}.",
+            part=part,
+            step=_step(recorded),
+            now=now,
+            then=then,
+        )
+    return sentences(finding, effect)
 
 
 def host_headline(path: PathSummary, targets: Sequence[TargetRow], recorded: bool) -> Text | None:
-    """Of a step without device work its largest part: that the host bounds it would say nothing."""
-    best = _best(path, targets)
+    """Say what the largest part of a step without device work is; that it is host-bound would be obvious."""
+    best = _best_target(path, targets)
     if best is None or best.step_ns is None:
         return None
     return text(
-        "{subject} takes {share} of {whole}; without it, {a} takes {then}, not {now}.",
+        "{subject} is {share} of the critical path. Removing it would cut {step} from {now} to {then}.",
         subject=_subject(best),
         share=format_ratio(best.path_ns / path.duration_ns),
-        whole="the step" if recorded else "the trace",
-        a=_a(recorded),
-        then=format_duration(best.step_ns[4]),
+        step=_step(recorded),
         now=format_duration(path.duration_ns),
+        then=format_duration(best.step_ns[4]),
     )
 
 
-def _a(recorded: bool) -> str:
-    return "a step" if recorded else "the trace"
-
-
 def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: float | None, recorded: bool) -> Text:
-    """The named part that would bring most if it were gone; what faster kernels bring; how sure this is."""
+    """Say which named part would save most if it were gone, what faster kernels save, and how sure this is."""
     if explained is None:
         return text(
-            "Only the host is recorded: this is the time of its main thread, and what that waits for in other "
-            "threads and processes is not known."
+            "Only the host was recorded, so this is the time of its main thread. Waits on other threads or "
+            "processes aren't recorded."
         )
-    parts_of_text: list[Text] = []
-    best = _best(path, targets)
+    parts: list[Text] = []
+    best = _best_target(path, targets)
     if best is not None and best.step_ns:
-        without = (
-            "Without waits in {subject}, {whole} takes {then}."
+        template = (
+            "Removing the waits in {subject} would cut {step} to {then}."
             if best.kind == "sync"
-            else ("{subject} is {time} of that path; without it, {whole} takes {then}.")
+            else "{subject} accounts for {time} of the critical path; removing it would cut {step} to {then}."
         )
-        parts: dict[str, str | Phrase] = {
+        values: dict[str, str | Phrase] = {
             "subject": _subject(best),
             "time": format_duration(best.path_ns),
-            "whole": _a(recorded),
+            "step": _step(recorded),
             "then": format_duration(best.step_ns[4]),
         }
-        parts_of_text.append(text(without, **parts))
+        parts.append(text(template, **values))
     kernels = next((row.step_ns for row in targets if row.target == "device" and row.step_ns), None)
     if kernels is not None:
-        gain = path.duration_ns - kernels[2]
-        gains = "nothing" if gain < _SAME * path.duration_ns else format_duration(gain)
-        parts_of_text.append(text("Halving all kernels gains {gains}.", gains=gains))
-    if explained < MIN_EXPLAINED_SHARE:
-        parts_of_text.append(
+        saved = path.duration_ns - kernels[2]
+        if saved < _MIN_CHANGE * path.duration_ns:
+            parts.append(text("Faster kernels wouldn't help."))
+        else:
+            parts.append(text("Kernels twice as fast would save {saved}.", saved=format_duration(saved)))
+    if explained == 0:
+        parts.append(text("The recorded launches and syncs don't explain the device work, so this is uncertain."))
+    elif explained < MIN_EXPLAINED_SHARE:
+        parts.append(
             text(
-                "{share} of the device work starts when the schedule says, so this is uncertain.",
-                share=f"Only {format_ratio(explained)}" if explained else "None",
+                "The recorded launches and syncs explain when only {share} of the device work starts, so this is "
+                "uncertain.",
+                share=format_ratio(explained),
             )
         )
-    return sentences(*parts_of_text)
+    return sentences(*parts)
 
 
-def _best(path: PathSummary, targets: Sequence[TargetRow]) -> TargetRow | None:
-    """The part with a name that would bring most if it were gone; None if none brings anything to speak of."""
-    least = _SAME * path.duration_ns
-    gains = [
+def _step(recorded: bool) -> str:
+    return "the step" if recorded else "the trace"
+
+
+def _best_target(path: PathSummary, targets: Sequence[TargetRow]) -> TargetRow | None:
+    """Return the named target that would save most if it were gone, or None if none saves anything noticeable."""
+    minimum = _MIN_CHANGE * path.duration_ns
+    savings = [
         (path.duration_ns - row.step_ns[4], row)
         for row in targets
         if row.step_ns and row.target not in ("host", "device")
     ]
-    named = [row for gain, row in sorted(gains, key=lambda each: -each[0]) if gain >= least]
+    named = [row for saved, row in sorted(savings, key=lambda each: -each[0]) if saved >= minimum]
     if not named:
         return None
     return next((row for row in named[1:] if _is_inside(row, named[0], path)), named[0])
 
 
-def _is_inside(row: TargetRow, around: TargetRow, path: PathSummary) -> bool:
-    """Whether a part worth naming lies in a range around most of the path: both have more time than it."""
+def _is_inside(row: TargetRow, enclosing: TargetRow, path: PathSummary) -> bool:
+    """Return whether a part worth naming lies in an annotation around most of the path.
+
+    The part must lie inside if both together take longer than the path.
+    """
     return (
-        _is_range(around)
-        and not _is_range(row)
-        and around.path_ns > _MOST * path.duration_ns
-        and row.path_ns >= _PART * path.duration_ns
-        and around.path_ns + row.path_ns > path.duration_ns
+        _is_user_range(enclosing)
+        and not _is_user_range(row)
+        and enclosing.path_ns > _MIN_ENCLOSING_SHARE * path.duration_ns
+        and row.path_ns >= _MIN_INNER_SHARE * path.duration_ns
+        and enclosing.path_ns + row.path_ns > path.duration_ns
     )
 
 
-def _is_range(row: TargetRow) -> bool:
-    """Of code as its author divides it; operators are named with their library."""
+def _is_user_range(row: TargetRow) -> bool:
+    """Return whether a target is code as its author divides it; operators are named with their library."""
     return row.kind == "module" or (row.kind == "operator" and "::" not in row.title)
 
 
 def _subject(row: TargetRow) -> Phrase:
-    subject = shorten_name(row.title)
-    python = "true" if row.kind == "module" else None  # a module is a Python frame, folded until asked for
-    return Phrase(subject, None if row.event is None else link("trace", event=row.event, python=python))
+    python = "true" if row.kind == "module" else None  # a module is a Python frame, which the timeline folds
+    return Phrase(
+        shorten_name(row.title), None if row.event is None else link("trace", event=row.event, python=python)
+    )
 
 
 def job_headline(ranks: Sequence[RankOnPath], duration_ns: float) -> Text:
-    """The rank with most of the job's path, and what most of that is beside the work of its device."""
+    """Say which rank has most of the job's path, and the largest part of that beside its device work."""
     if not ranks:
-        return text("No rank has a complete step to find a path through.")
+        return text("No rank has a complete step, so there is no critical path.")
     first = ranks[0]
     name = worker_name(first.rank, first.worker)
-    said = text(
-        "The job's path is on {name} for {share} of the step",
-        name=Phrase(name, link("trace", worker=first.worker, path="true")),
+    finding = text(
+        "{share} of the job's critical path is on {name}",
         share=format_ratio(first.path_ns / duration_ns),
+        name=Phrase(name, link("trace", worker=first.worker, path="true")),
     )
-    host = max(
+    largest = max(
         (each for each in first.categories if each.group != "device"), key=lambda each: each.time_ns, default=None
     )
-    if host is None or host.time_ns < _SAME * duration_ns:
-        return text("{said}.", said=said)
-    part, time = host.title[:1].lower() + host.title[1:], format_duration(host.time_ns)
-    return text("{said}, {time} of it in {part}.", said=said, time=time, part=part)
+    if largest is None or largest.time_ns < _MIN_CHANGE * duration_ns:
+        return text("{finding}.", finding=finding)
+    part, time = largest.title[:1].lower() + largest.title[1:], format_duration(largest.time_ns)
+    return text("{finding}, including {time} of {part} per step.", finding=finding, time=time, part=part)
 
 
-def no_places(trace: Trace, by: str) -> str:
-    """Why all of the path belongs to nothing of a kind."""
-    said, topic = _NO_PLACES[by]
-    return f"{said} ({recording_option(trace, topic)})"
+def missing_places(trace: Trace, by: str) -> str:
+    """Return why no segment of the path belongs to a place of a kind."""
+    reason, topic = _MISSING_PLACES[by]
+    return f"{reason} ({recording_option(trace, topic)})"

@@ -1,4 +1,4 @@
-"""Idle time: why the device waits, cause by cause."""
+"""Idle time: why a device is idle, cause by cause, with the gaps of each cause and a flame graph."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from torch_tb_profiler.analyses.idle.device_time import DeviceStepTimes, device_step_times
+from torch_tb_profiler.analyses.idle.flame import idle_flame_graph
 from torch_tb_profiler.analyses.idle.table import IdleTable, idle_gains, idle_table
 from torch_tb_profiler.analyses.launches.calls import launch_pace
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES
@@ -14,7 +15,7 @@ from torch_tb_profiler.analyses.schedule.gaps import default_device
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.analyses.shared.breakdown import no_host
 from torch_tb_profiler.analyses.tracks.sources import name_of
-from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.health import is_truncated
@@ -30,35 +31,35 @@ from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.text import Text, reason_texts
 from torch_tb_profiler.views._shared.wording import truncation_sentence
-from torch_tb_profiler.views.idle.launches import LAUNCH_PARTS
-from torch_tb_profiler.views.idle.parts import PARTS
+from torch_tb_profiler.views.idle import words
+from torch_tb_profiler.views.idle.launches import LAUNCH_VIEWS
 from torch_tb_profiler.views.idle.payload import (
     IdleCauseTotal,
+    IdleFlamePayload,
+    IdleFrame,
+    IdleGapRow,
+    IdleGapsParams,
+    IdleGapsPayload,
     IdleParams,
     IdlePayload,
     IdleRow,
     IdleStep,
     IdleStream,
 )
-from torch_tb_profiler.views.idle.ranks import build as beside
-from torch_tb_profiler.views.idle.words import WAITING, explanation, headline, limits
+from torch_tb_profiler.views.idle.ranks import build_with_ranks
 
-MOST_SUBJECTS = 40
-"""Rows of each cause that are sent; the rest is summed up in one."""
+MAX_SUBJECTS = 40
+"""Most rows of each cause that are sent; the others are summed up in one."""
 
 
 def build(trace: Trace, params: IdleParams) -> IdlePayload:
-    """Raises NotFoundError for an unknown step, device or stream."""
-    device = default_device(trace) if params.device is None else params.device
-    if device is None:
-        raise NotFoundError("no device work is recorded")
+    """Build the payload from one rank's trace; raise NotFoundError for an unknown step, device or stream."""
+    device = _chosen_device(trace, params)
     table = idle_table(trace, device, params.stream, params.by, params.step)
-    listed = _steps(device_step_times(trace, device, params.stream))
-    counted = [step for step in listed if step.complete and params.step in ("", step.name)]
+    all_steps = _steps(device_step_times(trace, device, params.stream))
+    counted = [step for step in all_steps if step.complete and params.step in ("", step.name)]
     gains = idle_gains(trace, table)
-    rows = _rows(trace, table, _per_step(gains.rows, len(counted)), params.by == "cause")
-    speed = launch_pace(trace, device)
-    caught_up = int(table.time.sum()) - int(table.emptied_time.sum())
+    pace = launch_pace(trace, device)
     payload = IdlePayload(
         headline=(),
         explanation=(),
@@ -67,7 +68,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         stream=params.stream,
         streams=_streams(trace),
         by=params.by,
-        steps=listed,
+        steps=all_steps,
         steps_recorded=steps(trace).recorded,
         counted=len(counted),
         duration_ns=sum(step.duration_ns for step in counted),
@@ -78,22 +79,81 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         communication=None,
         waits_for=[],
         beside=(),
-        causes=rows,
-        sums=_sums(table, _per_step(gains.causes, len(counted))),
+        causes=_rows(trace, table, _gains_per_step(gains.rows, len(counted)), params.by == "cause"),
+        sums=_cause_totals(table, _gains_per_step(gains.causes, len(counted))),
         gaps=len(table.segments.gaps.begin),
-        caught_up_ns=caught_up,
-        launch_bound=speed.launch_bound,
-        launch_ns=speed.launch_ns,
-        item_ns=speed.item_ns,
+        caught_up_ns=int(table.time.sum()) - int(table.emptied_time.sum()),
+        launch_bound=pace.launch_bound,
+        launch_ns=pace.launch_ns,
+        item_ns=pace.item_ns,
         explained=schedule(trace).explained_share,
         clock_shift_ns=clock_shift_ns(trace),
-        limits=limits(schedule(trace).explained_share, clock_shift_ns(trace)),
+        limits=words.limits(schedule(trace).explained_share, clock_shift_ns(trace)),
         reasons=reason_texts(_reasons(trace)),
     )
     if is_truncated(trace.health):
         return structs.replace(payload, headline=truncation_sentence())
-    words = {"headline": headline(payload, device_kind(trace)), "explanation": explanation(payload)}
-    return structs.replace(payload, **words)
+    headline = words.headline(payload, device_kind(trace))
+    return structs.replace(payload, headline=headline, explanation=words.explanation(payload))
+
+
+def build_gaps(trace: Trace, params: IdleGapsParams) -> IdleGapsPayload:
+    """Build a page of the segments of a row.
+
+    Raise UsageError for an unknown cause, NotFoundError if the table has no such row.
+    """
+    if params.cause not in CAUSE_NAMES:
+        raise UsageError(f"there is no cause {params.cause!r}", hint=f"causes: {', '.join(CAUSE_NAMES)}")
+    table = idle_table(trace, _chosen_device(trace, params), params.stream, params.by, params.step)
+    wanted = CAUSE_NAMES.index(params.cause)
+    rows = [row for row, cause in enumerate(table.cause.tolist()) if cause == wanted]
+    if params.subject is not None:
+        rows = [row for row in rows if table.subject[row] == params.subject]
+    if not rows:
+        raise NotFoundError(f"no idle time is attributed to {params.cause} {params.subject or ''}".rstrip())
+    idle, names = table.segments, steps(trace).names
+    segments = [segment for row in rows for segment in table.members(row).tolist()]
+    segments.sort(key=lambda segment: int(idle.begin[segment] - idle.end[segment]))
+    page = []
+    for segment in segments[params.rows]:
+        event, emptied_by = int(idle.row[segment]), int(idle.gaps.emptied_by[idle.gap[segment]])
+        page.append(
+            IdleGapRow(
+                begin_ns=int(idle.begin[segment]),
+                end_ns=int(idle.end[segment]),
+                step=names[idle.step[segment]],
+                event=event if event >= 0 else None,
+                name=name_of(trace, event) if event >= 0 else None,
+                short_name=display_name(trace, event, name_of(trace, event)) if event >= 0 else None,
+                emptied_by=emptied_by if emptied_by >= 0 else None,
+            )
+        )
+    return IdleGapsPayload(len(segments), sum(int(table.time[row]) for row in rows), page)
+
+
+def build_flame(trace: Trace, params: IdleParams) -> IdleFlamePayload:
+    """Build the flame graph; raise NotFoundError for an unknown step, device or stream."""
+    flame = idle_flame_graph(trace, _chosen_device(trace, params), params.stream, params.step)
+    columns = (flame.cause.tolist(), flame.parent.tolist(), flame.value.tolist(), flame.event.tolist())
+    frames = [
+        IdleFrame(
+            name=name or CAUSE_NAMES[cause],
+            short_name=display_name(trace, event, name) if event >= 0 else CAUSE_NAMES[cause],
+            cause=CAUSE_NAMES[cause],
+            parent=parent if parent >= 0 else None,
+            value_ns=value,
+            event=event if event >= 0 else None,
+        )
+        for name, cause, parent, value, event in zip(flame.names, *columns, strict=True)
+    ]
+    return IdleFlamePayload(flame.total, frames)
+
+
+def _chosen_device(trace: Trace, params: IdleParams | IdleGapsParams) -> int:
+    device = default_device(trace) if params.device is None else params.device
+    if device is None:
+        raise NotFoundError("no device work is recorded")
+    return device
 
 
 def _steps(times: DeviceStepTimes) -> list[IdleStep]:
@@ -106,10 +166,14 @@ def _steps(times: DeviceStepTimes) -> list[IdleStep]:
 
 
 def _rows(trace: Trace, table: IdleTable, gains: Mapping[int, float], by_slice: bool) -> list[IdleRow]:
-    """`gains`: by row, ns per step; `by_slice`: the subjects are the slices to blame."""
+    """Return the rows of the table, the small ones of each cause as one.
+
+    gains     by row, ns per step
+    by_slice  the subjects are the slices to blame
+    """
     rows: list[IdleRow] = []
-    kept: dict[int, int] = {}
-    rest: dict[int, list[int]] = {}
+    count_of_cause: dict[int, int] = {}
+    others_of_cause: dict[int, list[int]] = {}
     columns = (
         table.cause,
         table.event,
@@ -121,14 +185,14 @@ def _rows(trace: Trace, table: IdleTable, gains: Mapping[int, float], by_slice: 
         table.emptied_by,
         table.emptied_time,
     )
-    for at, (cause, event, begin, end, time, gaps, median, emptied, emptied_time) in enumerate(
+    for number, (cause, event, begin, end, time, gaps, median, emptied_by, emptied_time) in enumerate(
         zip(*(column.tolist() for column in columns), strict=True)
     ):
-        if kept.get(cause, 0) == MOST_SUBJECTS:
-            rest.setdefault(cause, []).append(at)
+        if count_of_cause.get(cause, 0) == MAX_SUBJECTS:
+            others_of_cause.setdefault(cause, []).append(number)
             continue
-        kept[cause] = kept.get(cause, 0) + 1
-        subject = table.subject[at]
+        count_of_cause[cause] = count_of_cause.get(cause, 0) + 1
+        subject = table.subject[number]
         rows.append(
             IdleRow(
                 cause=CAUSE_NAMES[cause],
@@ -140,18 +204,18 @@ def _rows(trace: Trace, table: IdleTable, gains: Mapping[int, float], by_slice: 
                 time_ns=time,
                 gaps=gaps,
                 median_ns=median,
-                emptied_by=name_of(trace, emptied) if emptied >= 0 else None,
+                emptied_by=name_of(trace, emptied_by) if emptied_by >= 0 else None,
                 emptied_ns=emptied_time,
-                gain_ns=gains.get(at),
+                gain_ns=gains.get(number),
                 others=0,
             )
         )
-    return rows + [_others(table, cause, places) for cause, places in rest.items()]
+    return rows + [_sum_rows(table, cause, numbers) for cause, numbers in others_of_cause.items()]
 
 
-def _others(table: IdleTable, cause: int, at: list[int]) -> IdleRow:
-    """The small rows of a cause as one; its longest part and median are those of the first of them."""
-    first = at[0]
+def _sum_rows(table: IdleTable, cause: int, rows: list[int]) -> IdleRow:
+    """Sum up the small rows of a cause; the longest segment and median are those of the first of them."""
+    first = rows[0]
     return IdleRow(
         cause=CAUSE_NAMES[cause],
         subject=None,
@@ -159,81 +223,96 @@ def _others(table: IdleTable, cause: int, at: list[int]) -> IdleRow:
         event=None,
         begin_ns=int(table.begin[first]),
         end_ns=int(table.end[first]),
-        time_ns=int(table.time[at].sum()),
-        gaps=table.count_gaps(at),
+        time_ns=int(table.time[rows].sum()),
+        gaps=table.count_gaps(rows),
         median_ns=float(table.median[first]),
         emptied_by=None,
-        emptied_ns=int(table.emptied_time[at].sum()),
+        emptied_ns=int(table.emptied_time[rows].sum()),
         gain_ns=None,
-        others=len(at),
+        others=len(rows),
     )
 
 
-def _per_step(gains: Mapping[int, int], steps: int) -> dict[int, float]:
+def _gains_per_step(gains: Mapping[int, int], steps: int) -> dict[int, float]:
     return {key: saved / max(steps, 1) for key, saved in gains.items()}
 
 
-def _sums(table: IdleTable, gains: Mapping[int, float]) -> list[IdleCauseTotal]:
-    """`gains`: by cause, ns per step."""
-    rows: dict[int, list[int]] = {}
-    for at, cause in enumerate(table.cause.tolist()):
-        rows.setdefault(cause, []).append(at)
-    sums = [
-        IdleCauseTotal(CAUSE_NAMES[cause], int(table.time[at].sum()), table.count_gaps(at), gains.get(cause))
-        for cause, at in rows.items()
+def _cause_totals(table: IdleTable, gains: Mapping[int, float]) -> list[IdleCauseTotal]:
+    """Return the totals of the causes, largest first; `gains`: by cause, ns per step."""
+    rows_of_cause: dict[int, list[int]] = {}
+    for row, cause in enumerate(table.cause.tolist()):
+        rows_of_cause.setdefault(cause, []).append(row)
+    totals = [
+        IdleCauseTotal(CAUSE_NAMES[cause], int(table.time[rows].sum()), table.count_gaps(rows), gains.get(cause))
+        for cause, rows in rows_of_cause.items()
     ]
-    return sorted(sums, key=lambda each: -each.time_ns)
+    return sorted(totals, key=lambda total: -total.time_ns)
 
 
 def _streams(trace: Trace) -> list[IdleStream]:
-    work = device_items(trace)
-    first = work.bounds[:-1]
-    pairs = zip(work.device[first].tolist(), work.stream[first].tolist(), strict=True)
+    items = device_items(trace)
+    first = items.bounds[:-1]
+    pairs = zip(items.device[first].tolist(), items.stream[first].tolist(), strict=True)
     return [IdleStream(device, stream) for device, stream in pairs]
 
 
 def _reasons(trace: Trace) -> dict[str, str | Text]:
     reasons: dict[str, str | Text] = {
         "gain_ns": replay_unavailable_reason(trace)
-        or "known of the largest rows for which the host is late, each alone, and of their causes",
-        "waiting_ns": WAITING,
+        or "estimated only for the largest rows in which the host is late, and for their causes",
+        "waiting_ns": words.WAITS_UNKNOWN,
     }
     if (copies := missing_copies_reason(trace)) is not None:
         reasons["idle_ns"] = f"at most: {copies}"
     if not has_host_events(trace):
-        reasons["causes"] = f"no gap can be attributed to the host: {no_host(trace)}"
+        reasons["causes"] = f"gaps can't be attributed to host code: {no_host(trace)}"
     elif len(rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)) == 0:
-        reasons["causes"] = "no runtime calls are recorded, so nothing tells which thread launches what, and when"
+        reasons["causes"] = "no runtime calls were recorded, so it's unknown which thread launched what, and when"
     return reasons
 
 
 def unavailable(trace: Trace) -> str | None:
-    """Idle time needs a device that works, and all of its work."""
+    """Return why there is no Idle time: it needs device work, and all of its kernels."""
     if len(rows_of_kind(trace, *DEVICE_KINDS)):
         return missing_kernels_reason(trace)
     return missing_device_work_reason(trace)
 
 
-_ALONE = TraceView("idle", "Idle time", IdleParams, IdlePayload, build, cached="on_request", rows="causes")
+_ONE_RANK = TraceView("idle", "Idle time", IdleParams, IdlePayload, build, cached="on_request", rows="causes")
 
 TAB = Tab(
     "Where the time goes",
-    _ALONE,
+    _ONE_RANK,
     unavailable,
     (
-        *PARTS,
-        *LAUNCH_PARTS,
+        TraceView(
+            "idle/gaps",
+            "Gaps",
+            IdleGapsParams,
+            IdleGapsPayload,
+            build_gaps,
+            answers="The gaps of one cause, longest first.",
+        ),
+        TraceView(
+            "idle/flame",
+            "Idle flame graph",
+            IdleParams,
+            IdleFlamePayload,
+            build_flame,
+            answers="Idle time as a flame graph of what the host was doing.",
+        ),
+        *LAUNCH_VIEWS,
         RankView(
             "idle/ranks",
-            "Idle time beside other ranks",
+            "Idle time compared with other ranks",
             IdleParams,
             IdlePayload,
-            beside,
-            _ALONE,
+            build_with_ranks,
+            _ONE_RANK,
             RANK_SUMMARIES,
             MAX_RANKS_READ,
             rows="causes",
-            answers="Idle time of a rank beside the others of its job: which ranks its communication waits for.",
+            answers="Idle time of one rank, with the ranks that its exposed communication waits for.",
         ),
     ),
 )

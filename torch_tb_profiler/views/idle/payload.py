@@ -1,4 +1,4 @@
-"""What the Idle time view answers."""
+"""The parameters and payloads of the Idle time view; those about launches are in `launches`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ from torch_tb_profiler.views._shared.text import Text
 
 
 class IdleParams(msgspec.Struct, frozen=True):
-    """`by`: what the subject of a row is. Of one complete step, one device (by default the one with most work),
-    and one stream of it (by default the device as a whole)."""
+    """Which idle time to show, and by what.
+
+    by      what the subject of a row is
+    step    one complete step; all by default
+    device  the device with most work by default
+    stream  one stream of the device; the device as a whole by default
+    """
 
     by: SubjectKind = "cause"
     step: str = ""
@@ -23,7 +28,7 @@ class IdleParams(msgspec.Struct, frozen=True):
 
 
 class IdleGapsParams(Page, frozen=True):
-    """The parts of a row of the table: its `cause`, and its `subject` where it has one."""
+    """A page of the segments of a row of the table: its `cause`, and its `subject` if it has one."""
 
     cause: str
     subject: str | None = None
@@ -34,7 +39,7 @@ class IdleGapsParams(Page, frozen=True):
 
 
 class AwaitedRank(msgspec.Struct, frozen=True):
-    """Exposed communication that waits for a rank, which arrives last: ns of one step, or per counted step."""
+    """A rank that arrives late, and the exposed communication that waits for it: ns of one step, or per step."""
 
     worker: str
     rank: int | None
@@ -42,12 +47,12 @@ class AwaitedRank(msgspec.Struct, frozen=True):
 
 
 class IdleStep(msgspec.Struct, frozen=True):
-    """A step on the device; compute + exposed communication + exposed copies + idle = duration, exactly.
+    """A step on the device: compute + exposed communication + exposed copies + idle = duration, exactly.
 
-    transfer_ns, waiting_ns  parts of the exposed communication: data moves; it waits for other ranks, at least;
-                what no other rank tells is in neither; null, see `reasons`
-    waits_for   the ranks that it waits for, most first
-    complete    False: device work is missing; such a step is in no sum
+    transfer_ns  exposed communication in which data moves; null, see `reasons`
+    waiting_ns   exposed communication that waits for other ranks, at least; null, see `reasons`
+    waits_for    the ranks that it waits for, largest first
+    complete     False: device work is missing, and the step is in no sum
     """
 
     name: str
@@ -64,17 +69,17 @@ class IdleStep(msgspec.Struct, frozen=True):
 
 
 class IdleRow(msgspec.Struct, frozen=True):
-    """Idle time of one cause and subject, in all steps that count.
+    """Idle time of one cause and subject, in all counted steps.
 
-    subject     null: nothing is recorded; by emptied_by: no call, the device caught up with the host
-    short_subject  of a kernel as the Kernels view has it, of all else the subject
-    event       row of what is to blame in the longest part; null: nothing is recorded
-    begin_ns, end_ns  the longest part
-    gaps        gaps with a part of this row; median_ns: of the parts
-    emptied_by  the call that had emptied the queue before most of it; null: none had
-    emptied_ns  time before which some call had emptied the queue
-    gain_ns     how much shorter a counted step is, at most, if the host takes no time here; null, see `reasons`
-    others      0, or how many further subjects of the cause this row sums up
+    subject        null: nothing is recorded; by emptied_by: no call, the device caught up with the host
+    short_subject  the short name of a kernel, else the subject
+    event          row of the event to blame for the longest segment; null: nothing is recorded
+    begin_ns, end_ns  the longest segment
+    gaps           number of gaps with a segment of this row; median_ns: of the segments
+    emptied_by     the call that drained the queue before most of it; null: none did
+    emptied_ns     time before which a call had drained the queue
+    gain_ns        how much shorter a counted step is, at most, if the host takes no time here; null, see `reasons`
+    others         0, or how many further subjects of the cause this row sums up
     """
 
     cause: str
@@ -93,7 +98,7 @@ class IdleRow(msgspec.Struct, frozen=True):
 
 
 class IdleCauseTotal(msgspec.Struct, frozen=True):
-    """All rows of a cause together: a gap with parts of several subjects counts once; `gain_ns` as of a row."""
+    """The rows of a cause together; a gap in several of them counts once. `gain_ns` as in IdleRow."""
 
     cause: str
     time_ns: int
@@ -109,22 +114,22 @@ class IdleStream(msgspec.Struct, frozen=True):
 
 
 class IdlePayload(msgspec.Struct, frozen=True):
-    """Where the time of the complete steps (or of the chosen one) goes on one device or stream.
+    """What the complete steps (or the chosen one) spend on one device or stream.
 
     device_type     CUDA, ROCm, XPU, HPU, NPU, MTIA or other
-    counted         steps that the sums are over
+    counted         number of steps in the sums
     communication   the exposed communication of the average counted step; null, see `waiting_ns` in `reasons`
-    waits_for       the ranks that it waits for, most first; what no rank is known to arrive last at is in none
-    beside          what the other ranks' files say of it; empty where they were not asked (`idle/ranks` does)
-    causes          rows, most time first; they sum to `idle_ns`
-    sums            the causes, likewise
-    gaps            gaps of the device
-    caught_up_ns    idle time before which no call had emptied the queue
-    launch_bound    most idle time is the host's launching while nothing had emptied the queue
+    waits_for       the ranks that it waits for, largest first; waits for no known rank are in none
+    beside          what the other ranks' traces say about it; empty until they are read (`idle/ranks` does)
+    causes          rows, largest first; they sum to `idle_ns`
+    sums            the totals of the causes, largest first
+    gaps            number of gaps of the device
+    caught_up_ns    idle time before which no call had drained the queue
+    launch_bound    the host's launching causes most idle time, and no call had drained the queue before
     launch_ns, item_ns  medians: from one launch call to the next on its thread; duration of an item
-    explained       share of the device's work that starts when the recorded launches and waits say; null: no work
-    clock_shift_ns  by which the device's clock is moved to compare it with the host's
-    limits          how well the recorded launches and waits explain the work, and what one rank cannot show
+    explained       share of the device work whose start the recorded launches and syncs explain; null: no work
+    clock_shift_ns  shift of the device clock that makes it comparable with the host's
+    limits          how well the recorded launches and syncs explain the work, and what one rank can't show
     reasons         field -> why it is null
     """
 
@@ -160,9 +165,11 @@ class IdlePayload(msgspec.Struct, frozen=True):
 
 
 class IdleGapRow(msgspec.Struct, frozen=True):
-    """A part of a gap. `event`: what is to blame; `emptied_by`: row of the call that had emptied the queue.
+    """A segment of a gap.
 
-    short_name  of a kernel as the Kernels view has it, of all else the name
+    event       row of the event to blame
+    short_name  the short name of a kernel, else the name
+    emptied_by  row of the call that drained the queue
     """
 
     begin_ns: int
@@ -175,7 +182,7 @@ class IdleGapRow(msgspec.Struct, frozen=True):
 
 
 class IdleGapsPayload(msgspec.Struct, frozen=True):
-    """Parts of a row, longest first."""
+    """Segments of a row, longest first; `total` before the page was cut."""
 
     total: int
     time_ns: int
@@ -183,9 +190,9 @@ class IdleGapsPayload(msgspec.Struct, frozen=True):
 
 
 class IdleFrame(msgspec.Struct, frozen=True):
-    """A frame of the flame graph: a cause (`parent` null), and in it what the host was in.
+    """A frame of the flame graph: a cause (`parent` null), and within it what the host was in.
 
-    short_name  of a kernel as the Kernels view has it, of all else the name
+    short_name  the short name of a kernel, else the name
     """
 
     name: str
@@ -197,7 +204,7 @@ class IdleFrame(msgspec.Struct, frozen=True):
 
 
 class IdleFlamePayload(msgspec.Struct, frozen=True):
-    """Frames, each after the one around it; those below a thousandth of `total_ns` are left out."""
+    """Frames, each after the frame around it; those below a thousandth of `total_ns` are left out."""
 
     total_ns: int
     frames: list[IdleFrame]

@@ -1,4 +1,4 @@
-"""Idle time of a rank beside the others of its job: how much it waits, and whom it waits for."""
+"""Idle time of a rank compared with the others of its job: how long it waits, and for which ranks."""
 
 from __future__ import annotations
 
@@ -19,74 +19,84 @@ from torch_tb_profiler.views.idle import words
 from torch_tb_profiler.views.idle.payload import AwaitedRank, IdleParams, IdlePayload, IdleStep
 
 
-def build(alone: IdlePayload, worker: str, members: Members[RankSummary], params: IdleParams) -> IdlePayload:
-    """What the rank's own file says, with what those of all ranks say of its exposed communication.
+def build_with_ranks(
+    alone: IdlePayload, worker: str, members: Members[RankSummary], params: IdleParams
+) -> IdlePayload:
+    """Add to a rank's own payload what the traces of all ranks say about its exposed communication.
 
-    While other ranks are read, and where they cannot tell, the answer is that of the file alone, with the reason.
+    The payload stays as it is while other ranks are read; if they can't tell, it gets the reason.
     """
     if len(members) > MAX_RANKS_READ and count_unread(members):
         return replace(alone, beside=unread_ranks_sentence(len(members), count_unread(members)))
     if count_unread(members):
         return alone
     if params.stream is not None:
-        return _unknown(alone, text(words.ONE_STREAM))
+        return _with_reason(alone, text(words.ONE_STREAM))
     if len({stream.device for stream in alone.streams}) > 1:
-        return _unknown(alone, text(words.SEVERAL_DEVICES))
+        return _with_reason(alone, text(words.SEVERAL_DEVICES))
     comparison, verdict = compare_members(members), judge_members(members).verdict
     position = comparison.positions.get(worker)
     if verdict.kind == "unknown" or position is None:
-        return _unknown(alone, verdict_headline(members, verdict))
+        return _with_reason(alone, verdict_headline(members, verdict))
     exposed = exposed_steps(comparison, position)
     if exposed is None:
-        return _unknown(alone, text(words.NOT_COMPARED))
-    return _known(alone, comparison, exposed, params.step)
+        return _with_reason(alone, text(words.NOT_COMPARED))
+    return _with_waits(alone, comparison, exposed, params.step)
 
 
-def _unknown(alone: IdlePayload, why: Text) -> IdlePayload:
-    return replace(alone, reasons={**alone.reasons, "waiting_ns": why}, beside=why, limits=_limits(alone))
+def _with_reason(alone: IdlePayload, reason: Text) -> IdlePayload:
+    return replace(alone, reasons={**alone.reasons, "waiting_ns": reason}, beside=reason, limits=_limits(alone))
 
 
 def _limits(alone: IdlePayload) -> Text:
     return words.limits(alone.explained, alone.clock_shift_ns, alone=False)
 
 
-def _known(alone: IdlePayload, comparison: RankComparison, exposed: ExposedSteps, step: str) -> IdlePayload:
-    at = {name: number for number, name in enumerate(exposed.names) if step in ("", name)}
+def _with_waits(alone: IdlePayload, comparison: RankComparison, exposed: ExposedSteps, step: str) -> IdlePayload:
+    numbers = {name: number for number, name in enumerate(exposed.names) if step in ("", name)}
 
     def mean(column: Int64) -> float:
-        return sum(int(column[number]) for number in at.values()) / max(len(at), 1)
+        return sum(int(column[number]) for number in numbers.values()) / max(len(numbers), 1)
 
-    whole = alone.exposed_communication_ns / max(alone.counted, 1)
-    parts = communication_parts(whole, ExposedCommunication(mean(exposed.transfer), mean(exposed.waiting)))
-    waits = _waits(
-        comparison, {late: mean(column) for late, column in exposed.waiting_for.items()}, parts.waiting_ns
-    )
+    total = alone.exposed_communication_ns / max(alone.counted, 1)
+    parts = communication_parts(total, ExposedCommunication(mean(exposed.transfer), mean(exposed.waiting)))
+    waiting_for = {late: mean(column) for late, column in exposed.waiting_for.items()}
+    awaited = _awaited_ranks(comparison, waiting_for, parts.waiting_ns)
     return replace(
         alone,
-        steps=[_step(each, comparison, exposed, at) for each in alone.steps],
+        steps=[_step_with_waits(each, comparison, exposed, numbers) for each in alone.steps],
         communication=parts,
-        waits_for=waits,
-        beside=words.beside(parts, waits),
+        waits_for=awaited,
+        beside=words.beside(parts, awaited),
         limits=_limits(alone),
-        reasons={field: why for field, why in alone.reasons.items() if field != "waiting_ns"},
+        reasons={field: reason for field, reason in alone.reasons.items() if field != "waiting_ns"},
     )
 
 
-def _step(step: IdleStep, comparison: RankComparison, exposed: ExposedSteps, at: Mapping[str, int]) -> IdleStep:
-    """A step that counts, in parts; no more than its exposed communication."""
-    number = at.get(step.name)
+def _step_with_waits(
+    step: IdleStep, comparison: RankComparison, exposed: ExposedSteps, numbers: Mapping[str, int]
+) -> IdleStep:
+    """Split a counted step's exposed communication into transfer and waiting, which together don't exceed it."""
+    number = numbers.get(step.name)
     if number is None or not step.complete:
         return step
     waiting = min(int(exposed.waiting[number]), step.exposed_communication_ns)
     transfer = min(int(exposed.transfer[number]), step.exposed_communication_ns - waiting)
-    behind = {late: float(column[number]) for late, column in exposed.waiting_for.items()}
-    return replace(step, transfer_ns=transfer, waiting_ns=waiting, waits_for=_waits(comparison, behind, waiting))
+    waiting_for = {late: float(column[number]) for late, column in exposed.waiting_for.items()}
+    awaited = _awaited_ranks(comparison, waiting_for, waiting)
+    return replace(step, transfer_ns=transfer, waiting_ns=waiting, waits_for=awaited)
 
 
-def _waits(comparison: RankComparison, behind: Mapping[int, float], waiting: float) -> list[AwaitedRank]:
-    """`behind`: ns by position of the rank that is waited for; together no more than all of the waiting."""
+def _awaited_ranks(
+    comparison: RankComparison, waiting_for: Mapping[int, float], waiting: float
+) -> list[AwaitedRank]:
+    """Return the ranks that are waited for, largest first.
+
+    waiting_for  ns by position of the awaited rank
+    waiting      all of the waiting, which the rows together don't exceed
+    """
     rows = []
-    for late, ns in sorted(behind.items(), key=lambda each: -each[1]):
+    for late, ns in sorted(waiting_for.items(), key=lambda each: -each[1]):
         taken = min(ns, waiting)
         waiting -= taken
         if taken > 0:

@@ -1,14 +1,17 @@
-"""What the Idle time view says in words."""
+"""The sentences of the Idle time view."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.base.grammar import capitalize, share_base, with_article
+from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, communication_sentence
 from torch_tb_profiler.views._shared.text import (
     Phrase,
     Text,
+    device_noun,
     join_phrases,
     link,
     plain,
@@ -17,171 +20,200 @@ from torch_tb_profiler.views._shared.text import (
     text,
     worker_name,
 )
-from torch_tb_profiler.views._shared.wording import CAUSE_TEXTS, clock_shift_sentence
+from torch_tb_profiler.views._shared.wording import clock_shift_sentence
 from torch_tb_profiler.views.idle.payload import AwaitedRank, IdlePayload, IdleRow
 
-WAITING = text(
-    "one rank does not show whom its collectives wait for; {tab} does",
-    tab=Phrase("Distributed", link("distributed")),
-)
-"""Why how long it waits for them is null."""
+CAUSE_CLAUSES = {
+    "data_loading": "waiting for data loading",
+    "compile": "waiting for compilation",
+    "sync": "while the host is in a synchronization call",
+    "allocator": "waiting for the allocator",
+    "copy_staging": "waiting for calls that stage copies",
+    "launch_call": "waiting for launch calls",
+    "runtime": "waiting for other runtime calls",
+    "host_communication": "waiting for communication on the host",
+    "wait": "while the host waits in locks, queues or sleeps",
+    "profiler": "waiting for the profiler itself",
+    "operator": "waiting for operators on the host",
+    "python": "waiting for Python code",
+    "annotation": "waiting for annotated code",
+    "unrecorded": "waiting for unrecorded host code",
+    "launch_latency": "in launch latency",
+    "kernel_gap": "in gaps between queued kernels",
+    "graph_gap": "in gaps inside graphs",
+    "waits_for_stream": "waiting for other streams",
+    "device_wait": "with work already submitted",
+    "unlinked": "before work without a recorded launch",
+    "before_recording": "before work launched before the recording",
+    "tail": "after its last work",
+}
+"""Cause -> the end of a sentence that says what a device idles for: "66 ms of it waiting for data loading"."""
 
-SEVERAL_DEVICES = "the rank has several devices: on which of them its collectives wait is not told"
+_WAITS_UNKNOWN = "{one} rank's trace doesn't show which ranks its collectives wait for; {distributed} does"
+_DISTRIBUTED = Phrase("Distributed", link("distributed"))
 
-ONE_STREAM = "of one stream it is not told; of the device it is"
+WAITS_UNKNOWN = text(_WAITS_UNKNOWN, one="one", distributed=_DISTRIBUTED)
+"""Why the time spent waiting for other ranks is null while only one rank is read."""
 
-NOT_COMPARED = "none of its collectives is recorded alike by another rank"
-"""Further reasons, where other ranks are beside it."""
+SEVERAL_DEVICES = "This rank has several devices, and waits for other ranks can't be assigned to one of them."
 
-IDLE = 0.05
-"""A device that waits for less than this share of the time counts as busy."""
+ONE_STREAM = "Waits for other ranks are known for the device as a whole, not for a single stream."
 
-_LEAST_EXPOSED = 0.01
-"""Communication that nothing hides and that is below this share of the busy time is not spoken of."""
+NOT_COMPARED = "No other rank recorded a matching collective."
+"""Further reasons, once the other ranks are read."""
 
-_FRACTIONS = (
-    (1 / 4, "a quarter"),
-    (1 / 3, "a third"),
-    (1 / 2, "half"),
-    (2 / 3, "two thirds"),
-    (3 / 4, "three quarters"),
-)
-_NEAR = 0.015
+MAX_BUSY_IDLE_SHARE = 0.05
+"""A device that is idle for less than this share of the time is called busy."""
 
-_LEAST_NAMED, _MOST_NAMED = 0.05, 3
-"""Ranks that are waited for less than this share of the waiting, and more than so many, are not named."""
+_MIN_EXPOSED_SHARE = 0.01
+"""Exposed communication below this share of the busy time is not mentioned."""
 
-_NOT_CAUGHT_UP = ("tail", "before_recording", "unlinked")
-"""Waits that do not end with a launch: whether the device was faster than the host is not known of them."""
+_MIN_AWAITED_SHARE, _MAX_AWAITED_RANKS = 0.05, 3
+"""Smallest share of the waiting for which a rank is named, and most ranks that are named."""
+
+_NO_LAUNCH_FOLLOWS = ("tail", "before_recording", "unlinked")
+"""Causes of idle time that doesn't end with a launch, so that the device needn't have caught up with the host."""
 
 
 def headline(payload: IdlePayload, kind: str) -> Text:
-    """How much the device waits, and for what most."""
-    device = _device(payload, kind)
-    whole = "each step" if payload.steps_recorded else "the trace"
-    if payload.counted == 1 and payload.steps_recorded:
-        whole = "the step"
+    """Say how long the device is idle and for what most; `kind` of device as in `device_kind`."""
     if payload.duration_ns <= 0:
         return text("There is no complete step to analyze.")
+    device, base = _device(payload, kind), share_base(payload.counted, payload.steps_recorded)
     share = payload.idle_ns / payload.duration_ns
-    if share < IDLE or not payload.causes:
-        least = "at least " if "idle_ns" in payload.reasons else ""
-        busy = Phrase(f"{least}{format_ratio(1 - share)} of {whole}", link("kernels"))
-        return text("{device} is busy for {share}{talk}.", device=device, share=busy, talk=_talk(payload))
-    most = "at most " if "idle_ns" in payload.reasons else ""
-    sums = by_cause(payload.causes)
-    cause, (time, longest) = max(sums.items(), key=lambda each: each[1][0])
+    bounded = "idle_ns" in payload.reasons  # copies may be missing
+    if share < MAX_BUSY_IDLE_SHARE or not payload.causes:
+        least = "at least " if bounded else ""
+        busy = Phrase(f"{least}{format_ratio(1 - share)} of {base}", link("kernels"))
+        return text("{device} is busy for {share}{exposed}.", device=device, share=busy, exposed=_exposed(payload))
+    most = "at most " if bounded else ""
+    idle, duration = (format_duration(ns / payload.counted) for ns in (payload.idle_ns, payload.duration_ns))
+    cause, (time, longest) = max(times_by_cause(payload.causes).items(), key=lambda each: each[1][0])
     return text(
-        "{device} waits {share}; {portion} of that for {cause}.",
+        "{device} is idle for {share} ({idle} of {duration}), {time} of it {cause}.",
         device=device,
         share=Phrase(
-            f"{most}{format_ratio(share)} of {whole}", _evidence(payload, max(payload.causes, key=_length))
+            f"{most}{format_ratio(share)} of {base}", _evidence(payload, max(payload.causes, key=_length))
         ),
-        portion=_fraction(time / payload.idle_ns),
-        cause=Phrase(CAUSE_TEXTS[cause], _evidence(payload, longest)),
+        idle=idle,
+        duration=duration,
+        time=format_duration(time / payload.counted),
+        cause=Phrase(CAUSE_CLAUSES[cause], _evidence(payload, longest)),
     )
 
 
-def _talk(payload: IdlePayload) -> str:
-    """How much of the busy time is spent in collectives, which may be waiting for other ranks."""
-    share = payload.exposed_communication_ns / (payload.duration_ns - payload.idle_ns)
-    if share < _LEAST_EXPOSED:
+def _exposed(payload: IdlePayload) -> str:
+    """Return the clause about a busy device's exposed communication, which may be waiting for other ranks."""
+    exposed = payload.exposed_communication_ns
+    if exposed < _MIN_EXPOSED_SHARE * (payload.duration_ns - payload.idle_ns):
         return ""
-    return f", {format_ratio(share)} of that in communication that no computation hides"
+    base = share_base(payload.counted, payload.steps_recorded)
+    return f"; {format_ratio(exposed / payload.duration_ns)} of {base} is exposed communication"
 
 
 def explanation(payload: IdlePayload) -> Text:
-    """The next cause, what emptied the queue, and whether the host launches too slowly."""
+    """Say the next cause, which calls drained the queue, and whether the host launches too slowly."""
     if "causes" in payload.reasons:
-        reason = plain(payload.reasons["causes"])
-        return text("{reason}.", reason=reason[:1].upper() + reason[1:])
+        return text("{reason}.", reason=capitalize(plain(payload.reasons["causes"])))
     if payload.idle_ns <= 0 or payload.counted == 0:
         return ()
-    ranked = sorted(by_cause(payload.causes).items(), key=lambda each: -each[1][0])
-    busy = payload.idle_ns < IDLE * payload.duration_ns  # the headline names no cause then
-    following: Text = ()
+    ranked = sorted(times_by_cause(payload.causes).items(), key=lambda each: -each[1][0])
+    busy = payload.idle_ns < MAX_BUSY_IDLE_SHARE * payload.duration_ns  # the headline names no cause then
+    next_cause: Text = ()
     if len(ranked) > (0 if busy else 1):
         cause, (time, longest) = ranked[0 if busy else 1]
-        following = text(
-            "{rank}{cause}, {time}{per}.",
-            rank="It waits most for " if busy else "Next: ",
-            cause=Phrase(CAUSE_TEXTS[cause], _evidence(payload, longest)),
+        next_cause = text(
+            "{rank}{time}{per_step} {cause}.",
+            rank="Largest idle time: " if busy else "Next: ",
             time=format_duration(time / payload.counted),
-            per=" a step" if payload.steps_recorded and payload.counted > 1 else "",
+            per_step=" per step" if payload.steps_recorded and payload.counted > 1 else "",
+            cause=Phrase(CAUSE_CLAUSES[cause], _evidence(payload, longest)),
         )
-    return sentences(following, _emptied(payload, ranked[0][0] if ranked else ""), () if busy else _bound(payload))
+    main_cause = ranked[0][0] if ranked else ""
+    return sentences(next_cause, _queue_drains(payload, main_cause), () if busy else _launch_bound(payload))
 
 
-def _emptied(payload: IdlePayload, most: str) -> Text:
-    """`most`: the cause of most of the wait."""
-    emptied = payload.idle_ns - payload.caught_up_ns
-    if emptied <= 0 and most in _NOT_CAUGHT_UP:
+def _queue_drains(payload: IdlePayload, main_cause: str) -> Text:
+    """Say how much of the idle time follows a call that drained the queue."""
+    drained = payload.idle_ns - payload.caught_up_ns
+    if drained <= 0 and main_cause in _NO_LAUNCH_FOLLOWS:
         return ()
-    if emptied <= 0:
-        return text("No call had emptied the queue before: the device caught up with the host.")
+    if drained <= 0:
+        return text(
+            "No sync caused this: the {device} simply caught up with the host.",
+            device=device_noun(payload.device_type),
+        )
     calls: dict[str, int] = {}
     for row in payload.causes:
         if row.emptied_by is not None:
             calls[row.emptied_by] = calls.get(row.emptied_by, 0) + row.emptied_ns
-    share = format_ratio(emptied / payload.idle_ns)
+    share = format_ratio(drained / payload.idle_ns)
     if not calls:
-        return text("Before {share} of the wait, a call had emptied the queue.", share=share)
+        return text("{share} of the idle time follows a call that drained the queue.", share=share)
     call = shorten_name(max(calls, key=lambda name: calls[name]))
     if len(calls) == 1:
-        return text("Before {share} of the wait, {call} had emptied the queue.", share=share, call=call)
-    return text("Before {share} of the wait, a call had emptied the queue, mostly {call}.", share=share, call=call)
+        return text(
+            "{share} of the idle time follows {call} that drained the queue.", share=share, call=with_article(call)
+        )
+    return text(
+        "{share} of the idle time follows calls that drained the queue, mostly {call}.", share=share, call=call
+    )
 
 
-def _bound(payload: IdlePayload) -> Text:
-    """Said only where the host's launching is what the device waits for, and slower than the device's work."""
+def _launch_bound(payload: IdlePayload) -> Text:
+    """Say that the host launches too slowly, if that is what the device waits for and slower than its work."""
     if not payload.launch_bound or payload.launch_ns is None or payload.item_ns is None:
         return ()
     if payload.launch_ns <= payload.item_ns:
         return ()
     return text(
-        "The {whole} is launch-bound: a launch every {launch}, while the device needs {item} for an item "
+        "Launch-bound: the host launches one kernel every {launch}; the {device} finishes one in {item} "
         "(medians).",
-        whole="step" if payload.steps_recorded else "trace",
+        device=device_noun(payload.device_type),
         launch=format_duration(payload.launch_ns),
         item=format_duration(payload.item_ns),
     )
 
 
 def limits(explained: float | None, clock_shift_ns: int, alone: bool = True) -> Text:
-    """How well the recorded launches and waits explain the work, and what one rank `alone` cannot show."""
-    schedule = text(
-        "{share} of the device's work starts when the recorded launches and waits say.",
-        share=format_ratio(explained),
-    )
+    """Say how well the recorded launches and syncs explain the work, and what one rank `alone` can't show."""
+    schedule: Text = ()
+    if explained == 0:
+        schedule = text("The recorded launches and syncs don't explain when the device work starts.")
+    elif explained is not None:
+        schedule = text(
+            "The recorded launches and syncs explain when {share} starts.",
+            share="all device work" if explained == 1 else f"{format_ratio(explained)} of the device work",
+        )
     return sentences(
-        () if explained is None else schedule,
+        schedule,
         clock_shift_sentence(clock_shift_ns),
-        text("Waiting for other ranks: {reason}.", reason=WAITING) if alone else (),
+        text(f"{_WAITS_UNKNOWN}.", one="One", distributed=_DISTRIBUTED) if alone else (),
     )
 
 
-def beside(parts: CommunicationParts, waits: Sequence[AwaitedRank]) -> Text:
-    """What the exposed communication of a step is spent on, and for whom it waits."""
+def beside(parts: CommunicationParts, awaited: Sequence[AwaitedRank]) -> Text:
+    """Say what the exposed communication of a step is spent on, and which ranks it waits for."""
     if parts.transfer_ns + parts.waiting_ns + parts.uncompared_ns <= 0:
         return ()
-    named = [each for each in waits if each.waiting_ns >= _LEAST_NAMED * parts.waiting_ns][:_MOST_NAMED]
-    whom = [
+    named = [each for each in awaited if each.waiting_ns >= _MIN_AWAITED_SHARE * parts.waiting_ns]
+    phrases = [
         Phrase(
             f"{format_duration(each.waiting_ns)} for {worker_name(each.rank, each.worker)}",
             link("trace", worker=each.worker),
         )
-        for each in named
+        for each in named[:_MAX_AWAITED_RANKS]
     ]
-    return communication_sentence(parts, text(" ({whom})", whom=join_phrases(whom)) if whom else ())
+    return communication_sentence(parts, text(" ({ranks})", ranks=join_phrases(phrases)) if phrases else ())
 
 
-def by_cause(rows: Sequence[IdleRow]) -> dict[str, tuple[int, IdleRow]]:
-    """Cause -> (its time, the row with its longest part)."""
-    sums: dict[str, tuple[int, IdleRow]] = {}
+def times_by_cause(rows: Sequence[IdleRow]) -> dict[str, tuple[int, IdleRow]]:
+    """Return for each cause its total time and the row with its longest segment."""
+    times: dict[str, tuple[int, IdleRow]] = {}
     for row in rows:
-        time, longest = sums.get(row.cause, (0, row))
-        sums[row.cause] = time + row.time_ns, max(longest, row, key=_length)
-    return sums
+        time, longest = times.get(row.cause, (0, row))
+        times[row.cause] = time + row.time_ns, max(longest, row, key=_length)
+    return times
 
 
 def _length(row: IdleRow) -> int:
@@ -189,8 +221,11 @@ def _length(row: IdleRow) -> int:
 
 
 def _evidence(payload: IdlePayload, row: IdleRow) -> str:
-    """The longest part of a row, on the timeline: a device's with all that is known of it; where one stream waits,
-    another may work, so a stream's is a stretch with what is to blame."""
+    """Return the link to the longest segment of a row on the timeline.
+
+    A device's segment opens with everything known about it. While one stream waits another may work, so a stream's
+    segment opens as a time range with the event to blame.
+    """
     margin = max(_length(row) // 4, 1000)
     at = f"{row.begin_ns - margin}-{row.end_ns + margin}"
     if payload.stream is None:
@@ -199,21 +234,10 @@ def _evidence(payload: IdlePayload, row: IdleRow) -> str:
 
 
 def _device(payload: IdlePayload, kind: str) -> str:
-    noun = "GPU" if kind in ("CUDA", "ROCm", "XPU") else "device"
-    several = len({stream.device for stream in payload.streams}) > 1
-    device = f"{noun} {payload.device}" if several else f"the {noun}"
-    if payload.stream is not None:
-        return f"Stream {payload.stream} of {device}"
-    return device[:1].upper() + device[1:]
+    device = device_name(kind, payload.device)
+    return device if payload.stream is None else f"Stream {payload.stream} of {device}"
 
 
-def _fraction(share: float) -> str:
-    for fraction, word in _FRACTIONS:
-        if abs(share - fraction) <= _NEAR:
-            return f"about {word}"
-    return format_ratio(share)
-
-
-def no_capture(reason: str) -> Text:
-    """Why it is null what capturing sequences in a graph would save."""
-    return text("What capturing them in a graph would save is unknown: {reason}.", reason=reason)
+def graph_capture_unavailable(reason: str) -> Text:
+    """Explain why the savings of graph capture can't be estimated."""
+    return text("Savings from capturing them in a graph can't be estimated: {reason}.", reason=reason)

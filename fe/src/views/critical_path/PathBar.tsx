@@ -8,7 +8,7 @@ import css from './PathBar.module.css';
 
 const shade = (color: string, percent: number) => `color-mix(in srgb, var(${color}) ${percent}%, var(--sf))`;
 
-/** The work of devices, and what only a path has; all else is colored as the cause of idle time that it is. */
+/** Colors of device work and latencies; the host has those of the causes of idle time. */
 const COLORS: Record<string, string> = {
   kernel: 'var(--c-kernel)',
   communication: 'var(--c-communication)',
@@ -20,7 +20,7 @@ const COLORS: Record<string, string> = {
 
 const colorOf = ({ name }: PathCategory) => COLORS[name] ?? causeColor(name);
 
-/** The categories of the path side by side, as wide as their time, each named below with it; both open what it counts. */
+/** Bar of the path by category, with a legend; both open what a category counts. */
 export function PathBar({ path }: { path: CriticalPathPayload['path'] }) {
   const { select } = useSelection();
   const open = ({ link }: PathCategory) => link !== null && select(parseLink(link));
@@ -29,7 +29,7 @@ export function PathBar({ path }: { path: CriticalPathPayload['path'] }) {
     <>
       <div className={css.bar}>
         {path.categories.map(category => (
-          // Its keys are those of its name below.
+          // Keyboard users have the button in the legend.
           <Button
             key={category.name}
             look="bare"
@@ -49,7 +49,7 @@ export function PathBar({ path }: { path: CriticalPathPayload['path'] }) {
             {category.link === null ? (
               category.title
             ) : (
-              <Button look="link" title="Show it" onClick={() => open(category)}>
+              <Button look="link" title="Show" onClick={() => open(category)}>
                 {category.title}
               </Button>
             )}{' '}

@@ -9,10 +9,10 @@ import { timelineTarget } from '../_shared/modules/select';
 import css from './Ranks.module.css';
 
 export const GROUPINGS = [
-  ['category', 'what happens'],
+  ['category', 'category'],
   ['operator', 'operator'],
   ['module', 'module'],
-  ['line', 'line of the program'],
+  ['line', 'source line'],
 ] as const;
 
 export type Grouping = (typeof GROUPINGS)[number][0];
@@ -23,7 +23,7 @@ interface Props {
   selectors: Required<Selectors>;
 }
 
-/** The path by the operator, module or line that each piece belongs to: the rows sum to the step. */
+/** Table of the path by operator, module or source line; the rows sum to the step. */
 export function PathGroups({ by, path, selectors }: Props) {
   const { data, error } = useView<PathGroupsPayload>('critical_path/groups', selectors, { by });
   const { selection, select } = useSelection();
@@ -40,7 +40,7 @@ export function PathGroups({ by, path, selectors }: Props) {
           <Sentence text={reason} />
         </p>
       ))}
-      <div className={css.stays}>
+      <div className={css.segments}>
         <DataTable
           key={by}
           name={`path by ${by}`}
@@ -54,9 +54,9 @@ export function PathGroups({ by, path, selectors }: Props) {
           }
           {...table}
           placeholder={`Filter ${by}s`}
-          noun={by}
-          empty="Nothing is on the path."
-          foot="each piece belongs to the innermost: the rows sum to the path"
+          noun={by === 'line' ? 'source line' : by}
+          empty="The path is empty."
+          foot="each segment counts for its innermost row; the rows sum to the path"
         />
       </div>
     </>

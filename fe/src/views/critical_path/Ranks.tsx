@@ -10,19 +10,22 @@ import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import css from './Ranks.module.css';
 
-/** The path of the job, asked for by a button: every rank's schedule is needed. */
+/** Critical path of the job, computed on request because it needs every rank's schedule. */
 export function Ranks({ selectors }: { selectors: Required<Selectors> }) {
   const workers = useWorkers(selectors.run).data?.workers.length ?? 0;
-  const [wanted, setWanted] = useState(false);
+  const [requested, setRequested] = useState(false);
   if (workers < 2) {
     return null;
   }
   return (
-    <Panel title="Path of the job" note="at each collective it goes on at the rank that arrives last">
-      {wanted ? (
+    <Panel
+      title="Critical path of the job"
+      note="at each collective it continues on the rank that arrives last"
+    >
+      {requested ? (
         <JobPath selectors={selectors} />
       ) : (
-        <Button onClick={() => setWanted(true)}>Find it in all {workers} ranks</Button>
+        <Button onClick={() => setRequested(true)}>Compute it from all {workers} ranks</Button>
       )}
     </Panel>
   );
@@ -35,7 +38,7 @@ export function JobPath({ selectors }: { selectors: Required<Selectors> }) {
   if (data?.state !== 'ready') {
     return <p className="dim">{error?.message ?? 'Reading the ranks…'}</p>;
   }
-  const { headline, explanation, stays, total, reasons } = data.payload;
+  const { headline, explanation, stays: segments, total, reasons } = data.payload;
   return (
     <>
       <p>
@@ -46,18 +49,22 @@ export function JobPath({ selectors }: { selectors: Required<Selectors> }) {
           <Sentence text={reason} />
         </p>
       ))}
-      <div className={css.stays}>
+      <div className={css.segments}>
         <DataTable
-          name="stays of the path"
-          rows={stays}
-          columns={columnsOf(stays.every(stay => typeof stay.rank === 'number'))}
-          rowKey={stay => `${stay.worker} ${stay.begin_ns}`}
-          onSelect={stay => stay && select(parseLink(stay.link))}
+          name="segments of the path"
+          rows={segments}
+          columns={columnsOf(segments.every(segment => typeof segment.rank === 'number'))}
+          rowKey={segment => `${segment.worker} ${segment.begin_ns}`}
+          onSelect={segment => segment && select(parseLink(segment.link))}
           {...table}
           placeholder="Filter ranks and collectives"
-          noun="stay"
-          empty="No rank has a complete step to find a path through."
-          foot={total > stays.length ? `the first ${stays.length} of ${total}` : 'a click opens the timeline'}
+          noun="segment"
+          empty="No rank has a complete step, so there is no critical path."
+          foot={
+            total > segments.length
+              ? `the first ${segments.length} of ${total}`
+              : 'click to open on the timeline'
+          }
         />
       </div>
     </>
@@ -65,25 +72,30 @@ export function JobPath({ selectors }: { selectors: Required<Selectors> }) {
 }
 
 const columnsOf = (numbered: boolean): Column<JobPathSegment>[] => [
-  { id: 'begin_ns', title: 'Begins', kind: 'duration', value: stay => stay.begin_ns },
+  { id: 'begin_ns', title: 'Begins', kind: 'duration', value: segment => segment.begin_ns },
   {
     id: 'rank',
     title: numbered ? 'Rank' : 'Worker',
     kind: 'text',
-    value: stay => (numbered ? `rank ${stay.rank}` : stay.worker),
+    value: segment => (numbered ? `rank ${segment.rank}` : segment.worker),
     width: 90,
   },
-  { id: 'step', title: 'Step', kind: 'text', value: stay => stay.step, width: 60 },
-  { id: 'duration_ns', title: 'On the path', kind: 'duration', value: stay => stay.duration_ns },
-  { id: 'host_ns', title: 'Host', kind: 'duration', value: stay => stay.host_ns },
-  { id: 'device_ns', title: 'Device', kind: 'duration', value: stay => stay.device_ns },
-  { id: 'communication_ns', title: 'Communication', kind: 'duration', value: stay => stay.communication_ns },
-  { id: 'latency_ns', title: 'Latency', kind: 'duration', value: stay => stay.latency_ns },
+  { id: 'step', title: 'Step', kind: 'text', value: segment => segment.step, width: 60 },
+  { id: 'duration_ns', title: 'On the path', kind: 'duration', value: segment => segment.duration_ns },
+  { id: 'host_ns', title: 'Host', kind: 'duration', value: segment => segment.host_ns },
+  { id: 'device_ns', title: 'Device', kind: 'duration', value: segment => segment.device_ns },
+  {
+    id: 'communication_ns',
+    title: 'Communication',
+    kind: 'duration',
+    value: segment => segment.communication_ns,
+  },
+  { id: 'latency_ns', title: 'Latency', kind: 'duration', value: segment => segment.latency_ns },
   {
     id: 'collective',
-    title: 'Waited for in',
+    title: 'Collective waited for',
     kind: 'text',
-    value: stay => stay.collective,
+    value: segment => segment.collective,
     reason: 'The path stays on this rank.',
     width: 160,
   },

@@ -7,44 +7,50 @@ import { Panel } from '../../widgets/Panel';
 import { stepAt } from './curve';
 import css from './WhatIf.module.css';
 
-/** What could be faster, with its curve where it is known. */
+/** A what-if target, with its curve if it was computed. */
 export type Target = Pick<TargetRow, 'target' | 'title' | 'step_ns'>;
 
 interface Props {
   target: Target;
   percents: readonly number[];
   selectors: Selectors;
-  /** What is replayed: a step, or the trace if none is recorded. */
-  whole: 'step' | 'trace';
+  /** What the times refer to: a step, or the trace if no steps were recorded. */
+  base: 'step' | 'trace';
 }
 
-/** A step now, and with a part of a target's time gone: a slider between what the server has computed. */
-export function WhatIf({ target, percents, whole, selectors }: Props) {
-  const [less, setLess] = useState(50);
-  const asked = useView<TargetRow>(
+/** A step now and with a share of a target's time removed, chosen with a slider. */
+export function WhatIf({ target, percents, base, selectors }: Props) {
+  const [percent, setPercent] = useState(50);
+  const result = useView<TargetRow>(
     'critical_path/what_if',
     selectors,
     { target: target.target },
     target.step_ns === null,
   );
-  const curve = target.step_ns ?? (asked.data?.state === 'ready' ? asked.data.payload.step_ns : null);
+  const curve = target.step_ns ?? (result.data?.state === 'ready' ? result.data.payload.step_ns : null);
   const now = curve?.[0] ?? null;
-  const then = curve ? stepAt(percents, curve, less) : null;
+  const then = curve ? stepAt(percents, curve, percent) : null;
   const change = now !== null && then !== null ? now - then : null;
   return (
     <Panel
       title={`What if: ${target.title}`}
-      note={`what follows of the ${whole} is replayed; a row of the table chooses another target`}
+      note={`replays the ${base} with less time in the target; select a row below for another target`}
     >
-      <Slider label="Less time" value={less} step={5} format={value => `${value}%`} onChange={setLess} />
+      <Slider
+        label="Less time"
+        value={percent}
+        step={5}
+        format={value => `${value}%`}
+        onChange={setPercent}
+      />
       <dl className={css.bars} aria-live="polite">
         <Bar name="now" value={now} of={now} />
         <Bar name="then" value={then} of={now} />
       </dl>
       <p className="dim">
         {change === null || !now
-          ? (asked.error?.message ?? 'Computing…')
-          : `${formatDuration(change)} less, ${formatRatio(change / now)} of the ${whole}`}
+          ? (result.error?.message ?? 'Computing…')
+          : `Saves ${formatDuration(change)}, ${formatRatio(change / now)} of the ${base}`}
       </p>
     </Panel>
   );

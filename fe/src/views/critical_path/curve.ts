@@ -1,5 +1,5 @@
-/** The step with so many percent of a target's time gone: between the nearest two percents that are known, linearly.
- * A step is convex in the percent, so the line is never below it: no gain is overstated. */
+/** Step time with `percent` of a target's time removed, interpolated between the computed percents.
+ * The step time is convex in the percent, so interpolation never overstates a saving. */
 export function stepAt(
   percents: readonly number[],
   curve: readonly number[],

@@ -8,17 +8,17 @@ import { stepAt } from './curve';
 
 serveGoldens(golden);
 
-it('says what bounds the step, and what each target would bring', () => {
+it('says what limits the step, and what each target would save', () => {
   drawView(View, golden.critical_path);
-  expect(screen.getByRole('heading', { level: 1 }).textContent).toMatch(/^The host bounds/);
-  const table = within(screen.getByRole('grid', { name: 'what could be faster' }));
+  expect(screen.getByRole('heading', { level: 1 }).textContent).toMatch(/is host-bound: /);
+  const table = within(screen.getByRole('grid', { name: 'what-if targets' }));
   const row = table.getByRole('row', { name: /Data loading/ });
   expect(row.textContent).toContain('330 µs');
   expect(row.textContent).toContain('165 µs');
   expect(screen.getByText(/assumes that nobody needs the value/)).toBeTruthy();
 });
 
-it('opens what a part of the path counts, by its name and by its place in the bar', () => {
+it('opens what a category counts, from its name and from the bar', () => {
   const { path } = golden.critical_path;
   const unknown = { ...path.categories[0]!, name: 'unknown', title: 'Unknown', link: null };
   drawView(View, { ...golden.critical_path, path: { ...path, categories: [...path.categories, unknown] } });
@@ -39,36 +39,36 @@ it('opens what a part of the path counts, by its name and by its place in the ba
   expect(screen.getByTitle(/^Unknown: /).hasAttribute('disabled')).toBe(true);
 });
 
-it('answers a slider at once, for the target that is chosen', () => {
+it('updates the saving with the slider, for the selected target', () => {
   drawView(View, golden.critical_path);
   const slider = () => screen.getByRole('slider', { name: 'Less time' });
   expect(slider().getAttribute('aria-valuetext')).toBe('50%');
-  expect(screen.getByText('427 µs less, 42.7% of the step')).toBeTruthy();
-  const table = within(screen.getByRole('grid', { name: 'what could be faster' }));
+  expect(screen.getByText('Saves 427 µs, 42.7% of the step')).toBeTruthy();
+  const table = within(screen.getByRole('grid', { name: 'what-if targets' }));
   fireEvent.click(table.getByRole('row', { name: /Data loading/ }));
   expect(screen.getByRole('heading', { name: 'What if: Data loading' })).toBeTruthy();
-  expect(screen.getByText('165 µs less, 16.5% of the step')).toBeTruthy();
+  expect(screen.getByText('Saves 165 µs, 16.5% of the step')).toBeTruthy();
   fireEvent.keyDown(slider(), { key: 'End' });
-  expect(screen.getByText('330 µs less, 33% of the step')).toBeTruthy();
+  expect(screen.getByText('Saves 330 µs, 33% of the step')).toBeTruthy();
 });
 
-it('speaks of no average where there is one step, and of no step where none is recorded', () => {
+it('mentions no average of a single step, and no step if none is recorded', () => {
   const [first] = golden.critical_path.steps;
   drawView(View, { ...golden.critical_path, steps: [first, first] });
-  expect(screen.getByRole('heading', { name: /^An average step’s path, / })).toBeTruthy();
+  expect(screen.getByRole('heading', { name: /^An average step’s critical path, / })).toBeTruthy();
   expect(screen.getByText(/^per step; targets overlap/)).toBeTruthy();
   cleanup();
   drawView(View, { ...golden.critical_path, steps: [first] });
-  expect(screen.getByRole('heading', { name: /^The step’s path, / })).toBeTruthy();
+  expect(screen.getByRole('heading', { name: /^The step’s critical path, / })).toBeTruthy();
   expect(screen.queryByText(/per step/)).toBeNull();
   cleanup();
   drawView(View, { ...golden.critical_path, steps: [first], steps_recorded: false });
-  expect(screen.getByRole('heading', { name: /^The trace’s path, / })).toBeTruthy();
-  expect(screen.getByText('427 µs less, 42.7% of the trace')).toBeTruthy();
-  expect(screen.getByText(/^what follows of the trace is replayed/)).toBeTruthy();
+  expect(screen.getByRole('heading', { name: /^The trace’s critical path, / })).toBeTruthy();
+  expect(screen.getByText('Saves 427 µs, 42.7% of the trace')).toBeTruthy();
+  expect(screen.getByText(/^replays the trace with less time/)).toBeTruthy();
 });
 
-it('shows the path by operator, and asks what it would be without one', async () => {
+it('shows the path by operator, and estimates the step without one', async () => {
   drawView(View, golden.critical_path);
   const heading = () => screen.getByRole('heading', { name: /^What if/ }).textContent;
   const before = heading();
@@ -83,10 +83,10 @@ it('shows the path by operator, and asks what it would be without one', async ()
   expect(location.hash).toContain('path_by=operator');
 });
 
-it('says where the path of a job passes, and opens a stay on its rank', async () => {
+it('says which rank has most of the path of a job, and opens a segment on its rank', async () => {
   draw(<JobPath selectors={{ run: 'run', worker: 'w', span: '1' }} />);
-  const table = within(await screen.findByRole('grid', { name: 'stays of the path' }));
-  expect(screen.getByText(/The job's path is on/)).toBeTruthy();
+  const table = within(await screen.findByRole('grid', { name: 'segments of the path' }));
+  expect(screen.getByText(/of the job's critical path is on/)).toBeTruthy();
   fireEvent.click(table.getAllByRole('row', { name: /rank \d/ })[0]!);
   expect(location.hash).toMatch(/worker=rank\d/);
   expect(location.hash).toContain('path=true');

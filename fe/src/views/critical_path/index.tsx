@@ -33,7 +33,7 @@ export default function CriticalPathView({
   const by = GROUPINGS.find(([key]) => key === params.path_by)?.[0] ?? 'category';
   const table = useTableState({ id: 'path_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
-  const whole = payload.steps_recorded ? 'step' : 'trace';
+  const base = payload.steps_recorded ? 'step' : 'trace';
   const average = payload.steps.length > 1;
   return (
     <div className={`${splitCss.view} fill`}>
@@ -41,8 +41,8 @@ export default function CriticalPathView({
         <Sentence text={payload.headline} />
       </Answer>
       <Panel
-        title={`${average ? 'An average step' : `The ${whole}`}’s path, ${formatDuration(payload.path.duration_ns)}`}
-        note="every nanosecond belongs to what was waited for last"
+        title={`${average ? 'An average step' : `The ${base}`}’s critical path, ${formatDuration(payload.path.duration_ns)}`}
+        note="each moment counts for what was waited for last"
         actions={
           <Select
             label="By"
@@ -57,10 +57,10 @@ export default function CriticalPathView({
         {by !== 'category' && <PathGroups by={by} path={payload.path} selectors={selectors} />}
       </Panel>
       <Ranks selectors={selectors} />
-      {chosen && <WhatIf target={chosen} percents={payload.percents} whole={whole} selectors={selectors} />}
+      {chosen && <WhatIf target={chosen} percents={payload.percents} base={base} selectors={selectors} />}
       <div className={splitCss.split}>
         <DataTable
-          name="what could be faster"
+          name="what-if targets"
           rows={payload.targets}
           columns={columns}
           rowKey={row => row.target}
@@ -72,8 +72,8 @@ export default function CriticalPathView({
           {...table}
           placeholder={`Filter ${plural(payload.targets.length, 'target')}`}
           noun="target"
-          empty="No part to make faster is known."
-          foot={explained(payload)}
+          empty="Nothing that could be made faster was found."
+          foot={tableFoot(payload)}
         />
       </div>
       <p>
@@ -88,31 +88,35 @@ export default function CriticalPathView({
   );
 }
 
-/** The row that was picked; a part of the path that is no row of the table is asked for. */
+/** The selected target; one that is no row of the table has its curve requested. */
 function chosenOf({ targets }: CriticalPathPayload, picked: string | undefined): Target | undefined {
-  const known = targets.find(({ target }) => target === picked);
+  const row = targets.find(({ target }) => target === picked);
   const title = picked?.slice(picked.indexOf(':') + 1);
-  return known ?? (picked && title ? { target: picked, title, step_ns: null } : targets[0]);
+  return row ?? (picked && title ? { target: picked, title, step_ns: null } : targets[0]);
 }
 
-function explained({ explained: share, steps }: CriticalPathPayload): string {
-  const targets = `${steps.length > 1 ? 'per step; ' : ''}targets overlap: times do not add up`;
-  return typeof share !== 'number'
-    ? targets
-    : `${targets} · ${formatRatio(share)} of the device work explained`;
+function tableFoot({ explained: share, steps }: CriticalPathPayload): string {
+  const targets = `${steps.length > 1 ? 'per step; ' : ''}targets overlap, so times don't add up`;
+  return typeof share !== 'number' ? targets : `${targets} · ${formatRatio(share)} of device work explained`;
 }
 
 function columnsOf(payload: CriticalPathPayload): Column<TargetRow>[] {
-  const gain = (percent: number): Column<TargetRow> => ({
+  const savings = (percent: number): Column<TargetRow> => ({
     id: `gain_${percent}`,
     title: `${percent}% off`,
     kind: 'duration',
-    value: row => gained(payload, row, percent),
-    reason: 'Of the largest targets alone; `critical_path/what_if` answers it.',
+    value: row => savedTime(payload, row, percent),
+    reason: 'Computed for the largest targets only; select the row to compute it.',
     width: 92,
   });
   return [
-    { id: 'title', title: 'Target, with what it calls', kind: 'text', value: row => row.title, width: 260 },
+    {
+      id: 'title',
+      title: 'Target, including what it calls',
+      kind: 'text',
+      value: row => row.title,
+      width: 260,
+    },
     {
       id: 'kind',
       title: 'Kind',
@@ -126,7 +130,7 @@ function columnsOf(payload: CriticalPathPayload): Column<TargetRow>[] {
       title: 'Calls',
       kind: 'number',
       value: row => (row.kind === 'host' ? null : row.calls),
-      reason: 'The host as a whole is no call.',
+      reason: 'The host as a whole has no calls.',
     },
     {
       id: 'path_ns',
@@ -142,14 +146,14 @@ function columnsOf(payload: CriticalPathPayload): Column<TargetRow>[] {
       value: row => row.slack_ns,
       reason: 'Nothing in the steps waits for it.',
     },
-    gain(25),
-    gain(50),
-    gain(100),
+    savings(25),
+    savings(50),
+    savings(100),
   ];
 }
 
-/** By how much a step is shorter with so much of a target's time gone. */
-export function gained({ percents }: CriticalPathPayload, row: TargetRow, percent: number): number | null {
+/** How much shorter a step is with `percent` of a target's time removed. */
+export function savedTime({ percents }: CriticalPathPayload, row: TargetRow, percent: number): number | null {
   const now = row.step_ns?.[0];
   const then = row.step_ns?.[percents.indexOf(percent)];
   return now === undefined || then === undefined ? null : now - then;

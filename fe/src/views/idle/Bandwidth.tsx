@@ -7,7 +7,7 @@ import { Select } from '../../widgets/inputs/Select';
 import { Panel } from '../../widgets/Panel';
 import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Curve } from './Curve';
-import { chosen } from './select';
+import { pickParams } from './select';
 import css from './Panels.module.css';
 
 type BandwidthRow = BandwidthPayload['rows'][number];
@@ -17,21 +17,21 @@ export function Bandwidth() {
   const { selection } = useSelection();
   const { run, worker, span, params } = selection;
   const [at, setAt] = useState('0');
-  const asked = chosen(params, 'step', 'device', 'stream');
-  const answer = useView<BandwidthPayload>('idle/bandwidth', { run, worker, span }, asked);
-  const found = answer.data?.state === 'ready' ? answer.data.payload : undefined;
-  const row = found?.rows[Number(at)] ?? found?.rows[0];
+  const requested = pickParams(params, 'step', 'device', 'stream');
+  const answer = useView<BandwidthPayload>('idle/bandwidth', { run, worker, span }, requested);
+  const payload = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const row = payload?.rows[Number(at)] ?? payload?.rows[0];
   return (
     <Panel
       title="Bandwidth"
-      note="bytes that copies move over time"
+      note="bytes moved by copies over time"
       actions={
         <>
-          {found && found.rows.length > 1 && (
+          {payload && payload.rows.length > 1 && (
             <Select
               label="Copies"
-              value={String(found.rows.indexOf(row!))}
-              options={found.rows.map((each, i) => [String(i), titleOf(each)] as const)}
+              value={String(payload.rows.indexOf(row!))}
+              options={payload.rows.map((each, i) => [String(i), titleOf(each)] as const)}
               onChange={setAt}
             />
           )}
@@ -40,20 +40,20 @@ export function Bandwidth() {
       }
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}
-      {found && !row && <p className="dim">No copies are recorded.</p>}
-      {found && row && (
+      {payload && !row && <p className="dim">No copies were recorded.</p>}
+      {payload && row && (
         <>
-          <p className={css.say}>
+          <p className={css.finding}>
             {titleOf(row)}: {plural(row.copies, 'copy', 'copies')}
             {row.bytes === null
-              ? '; their sizes are not recorded.'
+              ? '; their sizes were not recorded.'
               : ` of ${formatBytes(row.bytes)} in ${formatDuration(row.time_ns)}`}
             {row.bandwidth !== null && `, ${formatNumber(row.bandwidth / 1e9)} GB/s while one runs.`}
-            {row.memory === 'pageable' && ' From or to pageable memory, so the call stages them.'}
+            {row.memory === 'pageable' && ' Pageable host memory: the call stages the data.'}
           </p>
           <Curve
             values={row.curve}
-            edges={found.edges_ns}
+            edges={payload.edges_ns}
             color="var(--x-copy)"
             format={formatBytes}
             label={`Bytes over time, ${titleOf(row)}`}

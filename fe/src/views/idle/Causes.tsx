@@ -12,14 +12,14 @@ import { Gaps } from './Gaps';
 import { onTimeline, perStep, type Row } from './select';
 
 const BY = [
-  ['cause', 'what the host was in'],
-  ['emptied_by', 'what emptied the queue'],
+  ['cause', 'host slice'],
+  ['emptied_by', 'call that drained the queue'],
   ['operator', 'operator'],
   ['module', 'module'],
-  ['frame', 'line of the program'],
+  ['frame', 'source line'],
 ] as const;
 
-/** Cause, then subject; every row opens its gaps. */
+/** Table of causes with their subjects below; every row opens its gaps. */
 export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] }) {
   const { selection, select } = useSelection();
   const { params } = selection;
@@ -31,7 +31,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
     [rows],
   );
   const open = params.select === undefined ? undefined : keys.get(params.select);
-  const put = (change: Record<string, string>) => {
+  const setParams = (change: Record<string, string>) => {
     const next = Object.entries({ ...params, ...change }).filter(([, value]) => value !== '');
     select({ params: Object.fromEntries(next) });
   };
@@ -45,11 +45,11 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
         rows={rows}
         columns={columns}
         rowKey={keyOf}
-        searchText={row => `${row.title}\n${row.whole}\n${emptied(row)}`}
+        searchText={row => `${row.title}\n${row.fullTitle}\n${drainedBy(row)}`}
         childRows={childrenOf}
         initiallyExpanded={rows.slice(0, 1).map(keyOf)}
         selected={params.select}
-        onSelect={row => put({ select: row ? row.key : '' })}
+        onSelect={row => setParams({ select: row ? row.key : '' })}
         onOpen={row => select({ view: 'trace', params: onTimeline(payload, row) })}
         {...table}
         placeholder="Filter causes"
@@ -60,14 +60,14 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
               label="Below a cause"
               value={payload.by}
               options={BY}
-              onChange={by => put({ by, select: '' })}
+              onChange={by => setParams({ by, select: '' })}
             />
             {steps.length > 1 && (
               <Select
                 label="Step"
                 value={params.step ?? ''}
                 options={[['', `average of ${steps.length}`], ...steps.map(step => [step, step] as const)]}
-                onChange={step => put({ step, select: '' })}
+                onChange={step => setParams({ step, select: '' })}
               />
             )}
             {devices.length > 1 && (
@@ -75,7 +75,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
                 label="Device"
                 value={String(payload.device)}
                 options={devices.map(id => [String(id), deviceName(payload.device_type, id)] as const)}
-                onChange={device => put({ device, stream: '', select: '' })}
+                onChange={device => setParams({ device, stream: '', select: '' })}
               />
             )}
             {streams.length > 1 && (
@@ -86,15 +86,15 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
                   ['', 'all'],
                   ...streams.map(({ stream }) => [String(stream), String(stream)] as const),
                 ]}
-                onChange={stream => put({ stream, select: '' })}
+                onChange={stream => setParams({ stream, select: '' })}
               />
             )}
           </>
         }
-        empty="No idle time here."
+        empty="No idle time."
         foot={`${plural(payload.gaps, 'gap')}; the causes sum to ${formatDuration(idle)} of idle time${perStep(payload)}`}
       />
-      {open && <Gaps key={open.key} payload={payload} row={open} onClose={() => put({ select: '' })} />}
+      {open && <Gaps key={open.key} payload={payload} row={open} onClose={() => setParams({ select: '' })} />}
     </div>
   );
 }
@@ -108,10 +108,10 @@ function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
       id: 'cause',
       title: 'Cause, then subject',
       kind: 'text',
-      value: row => row.whole,
+      value: row => row.fullTitle,
       width: 260,
       render: row => (
-        <span className="clip" title={row.whole}>
+        <span className="clip" title={row.fullTitle}>
           {row.of === null && <i className="dot" style={{ background: causeColor(row.cause) }} />}
           {row.title}
         </span>
@@ -131,19 +131,19 @@ function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
       title: 'Median',
       kind: 'duration',
       value: row => row.median,
-      reason: 'Of several rows together.',
+      reason: 'The row sums up several subjects.',
     },
     {
       id: 'emptied_by',
-      title: 'Emptied by',
+      title: 'Queue drained by',
       kind: 'text',
       term: 'emptied_by',
       width: 190,
-      value: row => emptied(row),
+      value: row => drainedBy(row),
     },
     {
       id: 'gain',
-      title: 'Gain at most',
+      title: 'Saves up to',
       kind: 'duration',
       value: row => row.gain,
       reason: payload.reasons.gain_ns,
@@ -151,7 +151,7 @@ function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
   ];
 }
 
-function emptied(row: Row): string {
+function drainedBy(row: Row): string {
   if (row.emptied <= 0 || row.time <= 0) {
     return 'caught up';
   }

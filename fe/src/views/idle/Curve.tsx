@@ -1,4 +1,4 @@
-// A quantity over the time of the trace, as an area.
+// Area chart of a quantity over the time of the trace.
 import { useWidth } from '../../widgets/charts/useWidth';
 import { formatDuration } from '../../base/format';
 
@@ -7,7 +7,7 @@ const LEFT = 56;
 const BOTTOM = 18;
 
 interface Props {
-  /** One value for each stretch between two neighboring edges. */
+  /** One value for each bucket between two neighboring edges. */
   values: readonly number[];
   edges: readonly number[];
   color: string;
@@ -17,10 +17,10 @@ interface Props {
 
 export function Curve({ values, edges, color, format, label }: Props) {
   const { ref, width } = useWidth();
-  const most = Math.max(...values, 1);
+  const max = Math.max(...values, 1);
   const [begin, end] = [edges[0] ?? 0, edges.at(-1) ?? 1];
   const toX = (ns: number) => LEFT + ((ns - begin) / Math.max(end - begin, 1)) * (width - LEFT);
-  const toY = (value: number) => HEIGHT - BOTTOM - (value / most) * (HEIGHT - BOTTOM - 12);
+  const toY = (value: number) => HEIGHT - BOTTOM - (value / max) * (HEIGHT - BOTTOM - 12);
   const line = values
     .map((value, i) => `L${toX(edges[i]!)} ${toY(value)}L${toX(edges[i + 1]!)} ${toY(value)}`)
     .join('');
@@ -28,7 +28,7 @@ export function Curve({ values, edges, color, format, label }: Props) {
     <div ref={ref} style={{ minHeight: HEIGHT }}>
       {width > 0 && values.length > 0 && (
         <svg width={width} height={HEIGHT} role="img" aria-label={label} data-picture={label}>
-          {[0, most / 2, most].map(value => (
+          {[0, max / 2, max].map(value => (
             <g key={value}>
               <line x1={LEFT} x2={width} y1={toY(value)} y2={toY(value)} className="grid" />
               <text x={LEFT - 6} y={toY(value) + 4} textAnchor="end" className="dim">

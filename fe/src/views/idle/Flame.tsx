@@ -6,20 +6,20 @@ import { useSelection } from '../../state/selection';
 import { FlameGraph } from '../../widgets/charts/flame/FlameGraph';
 import { Panel } from '../../widgets/Panel';
 import { SavePicture } from '../../widgets/charts/SavePicture';
-import { chosen, flameRoot } from './select';
+import { pickParams, flameRoot } from './select';
 
-/** What the host did meanwhile: causes, and in them frames, annotations, operators and calls. */
+/** Idle time as a flame graph: causes, and within them frames, annotations, operators and calls. */
 export function Flame() {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
-  const asked = chosen(params, 'step', 'device', 'stream');
-  const answer = useView<IdleFlamePayload>('idle/flame', { run, worker, span }, asked);
+  const requested = pickParams(params, 'step', 'device', 'stream');
+  const answer = useView<IdleFlamePayload>('idle/flame', { run, worker, span }, requested);
   const flame = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   const root = useMemo(() => (flame ? flameRoot(flame) : undefined), [flame]);
   return (
     <Panel
-      title="What the host did meanwhile"
-      note="width is time the device waited, color the cause; a click zooms in, another shows a slice on the timeline"
+      title="Host activity during idle time"
+      note="width: idle time; color: cause; click to zoom in, click again to open a slice on the timeline"
       actions={<SavePicture name="idle_flame" />}
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}

@@ -1,4 +1,4 @@
-// The gaps of a row: each opens on the timeline.
+// Detail of a row: its gaps, longest first, each with a link to the timeline.
 import type { IdleGapsPayload, IdlePayload } from '../../api/types';
 import { formatDuration, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
@@ -8,23 +8,23 @@ import { Icon } from '../../widgets/Icon';
 import { RowDetail } from '../../widgets/table/RowDetail';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import { causeColor } from '../../base/causes';
-import { blameless, chosen, onTimeline, perStep, type Row } from './select';
+import { missingSliceText, pickParams, onTimeline, perStep, type Row } from './select';
 import css from './Gaps.module.css';
 
-const LONGEST = 50;
+const MAX_GAPS = 50;
 
 export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row; onClose: () => void }) {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
   const idle = payload.idle_ns / Math.max(payload.counted, 1);
   const subject = row.of?.subject;
-  const asked = {
-    ...chosen(params, 'by', 'step', 'device', 'stream'),
+  const requested = {
+    ...pickParams(params, 'by', 'step', 'device', 'stream'),
     cause: row.cause,
     ...(typeof subject === 'string' ? { subject } : {}),
-    limit: String(LONGEST),
+    limit: String(MAX_GAPS),
   };
-  const answer = useView<IdleGapsPayload>('idle/gaps', { run, worker, span }, asked);
+  const answer = useView<IdleGapsPayload>('idle/gaps', { run, worker, span }, requested);
   const gaps = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   return (
     <RowDetail
@@ -35,7 +35,7 @@ export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row
           {row.title}
         </>
       }
-      fullName={row.whole}
+      fullName={row.fullTitle}
       onClose={onClose}
     >
       <p className="dim">
@@ -54,8 +54,8 @@ export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row
       {gaps && (
         <>
           <h3>
-            {gaps.total > LONGEST
-              ? `The ${LONGEST} longest of ${plural(gaps.total, 'part')}`
+            {gaps.total > MAX_GAPS
+              ? `The ${MAX_GAPS} longest of ${plural(gaps.total, 'part')}`
               : `${plural(gaps.total, 'part')}, longest first`}
           </h3>
           <ul className={css.gaps}>
@@ -77,7 +77,7 @@ export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row
                   {formatDuration(gap.end_ns - gap.begin_ns)}
                 </Button>
                 <span className="clip" title={gap.name ?? undefined}>
-                  {gap.short_name ?? blameless(row.cause)}
+                  {gap.short_name ?? missingSliceText(row.cause)}
                 </span>
                 <span className="dim">step {gap.step}</span>
               </li>

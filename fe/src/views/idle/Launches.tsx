@@ -4,22 +4,22 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Panel } from '../../widgets/Panel';
-import { chosen } from './select';
+import { pickParams } from './select';
 import css from './Panels.module.css';
 
-/** The calls that put work on the device. */
+/** Table of the calls that put work on the device. */
 export function Launches() {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
-  const asked = chosen(params, 'step', 'device', 'stream');
-  const answer = useView<LaunchesPayload>('idle/launches', { run, worker, span }, asked);
-  const found = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const requested = pickParams(params, 'step', 'device', 'stream');
+  const answer = useView<LaunchesPayload>('idle/launches', { run, worker, span }, requested);
+  const payload = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   return (
     <Panel title="Launches" note="calls that put work on the device">
       {answer.error && <p className="status error">{answer.error.message}</p>}
-      {found && (
+      {payload && (
         <>
-          <p className={css.say}>{said(found)}</p>
+          <p className={css.finding}>{shortWorkSentence(payload)}</p>
           <div className="scroll">
             <table className={css.table} aria-label="Launch calls">
               <thead>
@@ -28,7 +28,7 @@ export function Launches() {
                   <th className="num">Calls</th>
                   <th className="num">Items</th>
                   <th className="num">Median call</th>
-                  <th className="num">In calls</th>
+                  <th className="num">Total in calls</th>
                   <th className="num">Median delay</th>
                   <th className="num">Short work</th>
                   <th className="num">Slow</th>
@@ -36,7 +36,7 @@ export function Launches() {
                 </tr>
               </thead>
               <tbody>
-                {found.rows.map(row => (
+                {payload.rows.map(row => (
                   <tr key={row.name}>
                     <td>
                       <Button
@@ -62,8 +62,8 @@ export function Launches() {
             </table>
           </div>
           <p className="dim">
-            Slow: over {formatDuration(found.slow_call_ns)}. Delayed: work that starts more than{' '}
-            {formatDuration(found.long_delay_ns)} after its call. {blocked(found)}
+            Slow: over {formatDuration(payload.slow_call_ns)}. Delayed: work that starts more than{' '}
+            {formatDuration(payload.long_delay_ns)} after its call. {blockedSentence(payload)}
           </p>
         </>
       )}
@@ -71,17 +71,17 @@ export function Launches() {
   );
 }
 
-function said({ rows, unlinked }: LaunchesPayload): string {
+function shortWorkSentence({ rows, unlinked }: LaunchesPayload): string {
   const calls = rows.reduce((sum, row) => sum + row.calls, 0);
   if (calls === 0) {
-    return unlinked > 0 ? 'No launch of the recorded work is recorded.' : 'Nothing was launched.';
+    return unlinked > 0 ? 'No launches were recorded for this work.' : 'Nothing was launched.';
   }
   const short = rows.reduce((sum, row) => sum + row.short, 0);
-  return `${formatRatio(short / calls)} of the calls take longer than the work that they launch.`;
+  return `${formatRatio(short / calls)} of the launch calls take longer than the work they launch.`;
 }
 
-function blocked({ blocked_calls: calls, blocked_ns: ns }: LaunchesPayload): string {
+function blockedSentence({ blocked_calls: calls, blocked_ns: ns }: LaunchesPayload): string {
   return calls === 0
     ? 'No call waited for a full queue.'
-    : `${formatCount(calls)} waited for a full queue, ${formatDuration(ns)} longer than usual.`;
+    : `${formatCount(calls)} waited for a full queue, ${formatDuration(ns)} longer than a typical launch.`;
 }

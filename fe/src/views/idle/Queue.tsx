@@ -7,29 +7,29 @@ import { Panel } from '../../widgets/Panel';
 import { SavePicture } from '../../widgets/charts/SavePicture';
 import { useState } from 'react';
 import { Curve } from './Curve';
-import { chosen } from './select';
+import { pickParams } from './select';
 import css from './Panels.module.css';
 
-/** Work that is launched and has not started, stream by stream. */
+/** Length of the launch queue over time, for one stream. */
 export function Queue() {
   const { selection } = useSelection();
   const { run, worker, span, params } = selection;
   const [at, setAt] = useState('0');
-  const asked = chosen(params, 'step', 'device', 'stream');
-  const answer = useView<QueuesPayload>('idle/queue', { run, worker, span }, asked);
-  const found = answer.data?.state === 'ready' ? answer.data.payload : undefined;
-  const row = found?.rows[Number(at)] ?? found?.rows[0];
+  const requested = pickParams(params, 'step', 'device', 'stream');
+  const answer = useView<QueuesPayload>('idle/queue', { run, worker, span }, requested);
+  const payload = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const row = payload?.rows[Number(at)] ?? payload?.rows[0];
   return (
     <Panel
       title="Queue length"
-      note="work launched and not yet started"
+      note="work launched but not started"
       actions={
         <>
-          {found && found.rows.length > 1 && (
+          {payload && payload.rows.length > 1 && (
             <Choice
               name="Stream"
-              value={String(found.rows.indexOf(row!))}
-              options={found.rows
+              value={String(payload.rows.indexOf(row!))}
+              options={payload.rows
                 .slice(0, 5)
                 .map((each, i) => [String(i), `stream ${each.stream ?? '?'}`] as const)}
               onPick={setAt}
@@ -40,20 +40,20 @@ export function Queue() {
       }
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}
-      {found && !row && <p className="dim">No launch of the recorded work is recorded.</p>}
-      {found && row && (
+      {payload && !row && <p className="dim">No launches were recorded for this work.</p>}
+      {payload && row && (
         <>
-          <p className={css.say}>
-            At most {formatCount(row.longest)}
+          <p className={css.finding}>
+            Up to {formatCount(row.longest)} launches
             {row.mean !== null && `, ${formatNumber(row.mean)} on average`}
             {row.duration_ns > 0 && `; empty ${formatRatio(row.empty_ns / row.duration_ns)} of the time`}.
           </p>
           <Curve
             values={row.curve}
-            edges={found.edges_ns}
+            edges={payload.edges_ns}
             color="var(--x-launch)"
             format={value => formatCount(Math.round(value))}
-            label={`Queue length of stream ${row.stream ?? '?'}, at most ${row.longest}`}
+            label={`Queue length of stream ${row.stream ?? '?'}, up to ${row.longest}`}
           />
         </>
       )}

@@ -4,24 +4,24 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Panel } from '../../widgets/Panel';
-import { chosen } from './select';
+import { pickParams } from './select';
 import { Sentence } from '../../widgets/Sentence';
 import css from './Panels.module.css';
 
 const WIDTH = 160;
 
-/** Device work that repeats in one order. */
+/** Table of device work that repeats in the same order. */
 export function Sequences() {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
-  const asked = chosen(params, 'device', 'stream');
-  const answer = useView<SequencesPayload>('idle/sequences', { run, worker, span }, asked);
-  const found = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const requested = pickParams(params, 'device', 'stream');
+  const answer = useView<SequencesPayload>('idle/sequences', { run, worker, span }, requested);
+  const payload = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   return (
-    <Panel title="Sequences" note="work that repeats in one order, found without being told where it begins">
+    <Panel title="Sequences" note="work that repeats in the same order">
       {answer.error && <p className="status error">{answer.error.message}</p>}
-      {found && <p className={css.say}>{said(found)}</p>}
-      {found && found.rows.length > 0 && (
+      {payload && <p className={css.finding}>{coverageSentence(payload)}</p>}
+      {payload && payload.rows.length > 0 && (
         <div className="scroll">
           <table className={css.table} aria-label="Sequences">
             <thead>
@@ -30,12 +30,12 @@ export function Sequences() {
                 <th className="num">Runs × items</th>
                 <th>Launched in</th>
                 <th className="num">Device time</th>
-                <th className="num">Fusion saves at most</th>
-                <th className="num">Capture saves at most</th>
+                <th className="num">Fusion saves up to</th>
+                <th className="num">Graph capture saves up to</th>
               </tr>
             </thead>
             <tbody>
-              {found.rows.map((row, i) => (
+              {payload.rows.map((row, i) => (
                 <tr key={i}>
                   <td>
                     <Button
@@ -65,24 +65,24 @@ export function Sequences() {
           </table>
         </div>
       )}
-      {found?.reasons.capture_ns && (
+      {payload?.reasons.capture_ns && (
         <p className="dim">
-          <Sentence text={found.reasons.capture_ns} />
+          <Sentence text={payload.reasons.capture_ns} />
         </p>
       )}
     </Panel>
   );
 }
 
-function said({ rows, share }: SequencesPayload): string {
+function coverageSentence({ rows, share }: SequencesPayload): string {
   if (rows.length === 0) {
-    return 'No work repeats in one order often enough.';
+    return 'No sequence of work repeats often enough.';
   }
   const covers = share === null ? '' : ` and cover ${formatRatio(share)} of the device time`;
   return `${formatCount(rows.length)} ${rows.length === 1 ? 'sequence repeats' : 'sequences repeat'}${covers}.`;
 }
 
-/** The items of a run side by side, as wide as they are long; shades tell names apart. */
+/** The items of a run side by side: width shows duration, shade the name. */
 function Pattern({ row }: { row: SequenceRow }) {
   return (
     <svg width={WIDTH} height={12} role="img" aria-label={plural(row.length, 'item')}>

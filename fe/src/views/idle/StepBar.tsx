@@ -12,7 +12,7 @@ const TOP = 30;
 const BAR = 36;
 const FUNNEL = 26;
 const CAUSES = 40;
-const ROOM = 120; // a part wider than this carries its own label
+const MIN_LABEL_WIDTH = 120; // narrower parts have their label below the bar
 
 interface Part {
   key: string;
@@ -29,23 +29,23 @@ interface Props {
   title: string;
 }
 
-/** An average step, and below the bracket of its idle time the causes of that. */
+/** Bar of an average step, and below its idle time a bar of the causes. */
 export function StepBar({ payload, rows, title }: Props) {
   const { ref, width } = useWidth();
   const { selection, select } = useSelection();
   const steps = Math.max(payload.counted, 1);
   const duration = payload.duration_ns / steps;
   const idle = payload.idle_ns / steps;
-  const parts = laid(
+  const parts = layOut(
     [
       ['compute', 'Compute', payload.compute_ns / steps, 'var(--c-kernel)'],
-      ...communication(payload, steps),
+      ...communicationParts(payload, steps),
       ['copies', 'Exposed copies', payload.exposed_copy_ns / steps, 'var(--c-memcpy)'],
     ],
     duration,
     width,
   );
-  const causes = laid(
+  const causes = layOut(
     rows.map(row => [row.key, row.title, row.time, causeColor(row.cause)]),
     idle,
     width,
@@ -55,7 +55,7 @@ export function StepBar({ payload, rows, title }: Props) {
     select({ view: 'trace', params: workOnTimeline(payload, selection.params.step, workOf(part.key)) });
   const from = duration > 0 ? width * (1 - idle / duration) : width;
   const top = TOP + BAR + FUNNEL;
-  const narrow = (part: Part) => part.ns > 0 && part.width < ROOM;
+  const narrow = (part: Part) => part.ns > 0 && part.width < MIN_LABEL_WIDTH;
   const chips = [
     ...parts.filter(narrow).map(part => ({
       part,
@@ -78,7 +78,7 @@ export function StepBar({ payload, rows, title }: Props) {
           aria-label={[...parts.filter(part => part.ns > 0), { title: 'Idle', ns: idle }, ...causes]
             .map(part => `${part.title} ${formatDuration(part.ns)}`)
             .join(', ')}
-          data-picture={`${title}: what the device does, and below the causes of its idle time`}
+          data-picture={`${title}: device activity, and the causes of its idle time`}
         >
           <defs>
             <pattern
@@ -92,13 +92,15 @@ export function StepBar({ payload, rows, title }: Props) {
               <path d="M0 0V6" stroke="var(--ln-2)" strokeWidth="2" />
             </pattern>
           </defs>
-          <Bracket x={0} width={from} title="busy" ns={duration - idle} whole={duration} />
-          <Bracket x={from} width={width - from} title="idle" ns={idle} whole={duration} />
+          <Bracket x={0} width={from} title="busy" ns={duration - idle} total={duration} />
+          <Bracket x={from} width={width - from} title="idle" ns={idle} total={duration} />
           {parts.map(part => (
             <g
               key={part.key}
               className={css.cause}
-              {...(part.width < ROOM ? {} : pressed('Show the longest stretch', () => openWork(part)))}
+              {...(part.width < MIN_LABEL_WIDTH
+                ? {}
+                : buttonProps('Show the longest stretch', () => openWork(part)))}
               onClick={() => openWork(part)}
             >
               <Piece part={part} y={TOP} height={BAR} />
@@ -121,7 +123,9 @@ export function StepBar({ payload, rows, title }: Props) {
             <g
               key={part.key}
               className={css.cause}
-              {...(part.width < ROOM ? {} : pressed('Show the longest gap', () => openCause(part.row)))}
+              {...(part.width < MIN_LABEL_WIDTH
+                ? {}
+                : buttonProps('Show the longest gap', () => openCause(part.row)))}
               onClick={() => openCause(part.row)}
             >
               <Piece part={part} y={top} height={CAUSES} />
@@ -143,8 +147,8 @@ export function StepBar({ payload, rows, title }: Props) {
   );
 }
 
-/** A shape as a button that its label names; those that are too narrow for a label have one below the bar. */
-const pressed = (about: string, act: () => void) => ({
+/** Props that make a labeled shape a button; narrower shapes have a button below the bar. */
+const buttonProps = (about: string, act: () => void) => ({
   role: 'button',
   tabIndex: 0,
   'aria-description': about,
@@ -160,18 +164,18 @@ const TRANSFER = 'var(--c-communication)';
 const WAITING = 'color-mix(in srgb, var(--c-communication) 55%, var(--sf))';
 const UNKNOWN = 'color-mix(in srgb, var(--c-communication) 75%, var(--sf))';
 
-/** Ranks that are waited for and have a part of their own. */
-const RANKS = 3;
+/** Most awaited ranks with a part of their own. */
+const MAX_RANKS = 3;
 
-/** Exposed communication; where the other ranks tell, in transfer and in waiting, by the rank that is waited for. */
-export function communication(
+/** Exposed communication, split into transfer and waiting by awaited rank once the other ranks are read. */
+export function communicationParts(
   { communication: parts, waits_for: waits, exposed_communication_ns: exposed }: IdlePayload,
   steps: number,
 ): [string, string, number, string][] {
   if (parts === null) {
     return [['communication', 'Exposed communication', exposed / steps, TRANSFER]];
   }
-  const named = waits.slice(0, RANKS);
+  const named = waits.slice(0, MAX_RANKS);
   const rest = parts.waiting_ns - named.reduce((sum, each) => sum + each.waiting_ns, 0);
   return [
     ['transfer', 'Exposed transfer', parts.transfer_ns, TRANSFER],
@@ -181,7 +185,7 @@ export function communication(
       each.waiting_ns,
       WAITING,
     ]),
-    ['waiting', named.length > 0 ? 'Waits for other ranks, too' : 'Waits for other ranks', rest, WAITING],
+    ['waiting', named.length > 0 ? 'Waits for more ranks' : 'Waits for other ranks', rest, WAITING],
     ['uncompared', 'Exposed communication, not compared', parts.uncompared_ns, UNKNOWN],
   ];
 }
@@ -189,10 +193,10 @@ export function communication(
 const workOf = (key: string): Work =>
   key === 'compute' ? 'compute' : key === 'copies' ? 'exposed_copy' : 'exposed_communication';
 
-function laid(items: [string, string, number, string][], whole: number, width: number): Part[] {
+function layOut(items: [string, string, number, string][], total: number, width: number): Part[] {
   let x = 0;
   return items.map(([key, title, ns, color]) => {
-    const part = { key, title, ns, color, x, width: whole > 0 ? (width * ns) / whole : 0 };
+    const part = { key, title, ns, color, x, width: total > 0 ? (width * ns) / total : 0 };
     x += part.width;
     return part;
   });
@@ -214,7 +218,7 @@ function Piece({ part, y, height }: { part: Part; y: number; height: number }) {
       >
         <title>{`${part.title}: ${exactDuration(part.ns)}`}</title>
       </rect>
-      {part.width >= ROOM && (
+      {part.width >= MIN_LABEL_WIDTH && (
         <g className={css.label}>
           <text x={part.x + 10} y={y + 16} className="strong">
             {part.title}
@@ -228,19 +232,19 @@ function Piece({ part, y, height }: { part: Part; y: number; height: number }) {
   );
 }
 
-function Bracket(props: { x: number; width: number; title: string; ns: number; whole: number }) {
-  const { x, width, title, ns, whole } = props;
+function Bracket(props: { x: number; width: number; title: string; ns: number; total: number }) {
+  const { x, width, title, ns, total } = props;
   if (width < 1) {
     return null;
   }
-  const text = `${title} ${formatDuration(ns)} · ${formatRatio(whole > 0 ? ns / whole : 0)}`;
+  const text = `${title} ${formatDuration(ns)} · ${formatRatio(total > 0 ? ns / total : 0)}`;
   return (
     <g>
       <path d={`M${x + 0.5} ${TOP - 4}v-5h${Math.max(width - 1.5, 0)}v5`} className="leader" />
       {width > 6.4 * text.length && (
         <text x={x + width / 2} y={14} textAnchor="middle" className="soft">
           {title} <tspan className="strong">{formatDuration(ns)}</tspan> ·{' '}
-          {formatRatio(whole > 0 ? ns / whole : 0)}
+          {formatRatio(total > 0 ? ns / total : 0)}
         </text>
       )}
     </g>

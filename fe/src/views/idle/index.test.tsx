@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/idle.json';
 import type { IdlePayload } from '../../api/types';
 import { drawView, serveGoldens } from '../../testing/view';
-import { communication } from './StepBar';
+import { communicationParts } from './StepBar';
 import { causeRows, flameRoot, onTimeline } from './select';
 import View from '.';
 
@@ -11,10 +11,10 @@ serveGoldens(golden);
 
 const payload = golden.idle as unknown as IdlePayload;
 
-it('says what the device waits for and shows every cause of an average step', async () => {
+it('names the main cause of idle time and shows every cause of an average step', async () => {
   drawView(View, golden.idle);
   expect(screen.getByRole('heading', { level: 1 }).textContent).toBe(
-    'The GPU waits 50% of each step; about two thirds of that for data loading.',
+    'GPU 0 is idle for 50% of an average step (500 µs of 1.00 ms), 330 µs of it waiting for data loading.',
   );
   const table = within(screen.getByRole('treegrid', { name: 'idle' }));
   const row = table.getAllByRole('row', { name: /Data loading/ })[0]!;
@@ -22,27 +22,27 @@ it('says what the device waits for and shows every cause of an average step', as
   expect(await screen.findByRole('table', { name: 'Launch calls' })).toBeTruthy();
 });
 
-it('parts exposed communication by the rank that it waits for, once the others are read', async () => {
+it('splits exposed communication by awaited rank once the other ranks are read', async () => {
   const job = golden['idle/ranks'];
   const alone = { ...job, beside: [], communication: null, waits_for: [] };
   drawView(View, alone);
   expect(await screen.findByText(/of exposed communication/)).toBeTruthy();
   const late = job.waits_for[0]!;
-  const parts = communication(job as unknown as IdlePayload, job.counted);
+  const parts = communicationParts(job as unknown as IdlePayload, job.counted);
   expect(parts[0]!.slice(1, 3)).toEqual(['Exposed transfer', job.communication.transfer_ns]);
   expect(parts[1]!.slice(1, 3)).toEqual([`Waits for rank ${late.rank}`, late.waiting_ns]);
   expect(parts.reduce((sum, [, , ns]) => sum + ns, 0)).toBeCloseTo(
     job.exposed_communication_ns / job.counted,
   );
-  expect(communication(alone as unknown as IdlePayload, job.counted)).toHaveLength(1);
+  expect(communicationParts(alone as unknown as IdlePayload, job.counted)).toHaveLength(1);
 });
 
-it('says per step where there are several, and only there', () => {
+it('names times per step only if there are several steps', () => {
   const { unmount } = drawView(View, golden.idle);
   expect(screen.getByRole('columnheader', { name: /Time per step/ })).toBeTruthy();
   expect(screen.getByText(/of idle time per step$/)).toBeTruthy();
   unmount();
-  drawView(View, { ...golden.idle, counted: 1, steps_recorded: false });
+  drawView(View, { ...golden.idle, explanation: [], counted: 1, steps_recorded: false });
   expect(screen.queryByText(/per step/)).toBeNull();
   expect(screen.getByText(/of idle time$/)).toBeTruthy();
 });
@@ -67,7 +67,7 @@ it('sums the rows of a cause per step', () => {
   }
 });
 
-it('says of a cause what all of its rows together would gain', () => {
+it('shows for a cause the saving of all its rows together', () => {
   const sums = payload.sums.map(each => (each.cause === 'operator' ? { ...each, gain_ns: 7000 } : each));
   const rows = new Map(causeRows({ ...payload, sums }).map(row => [row.cause, row]));
   expect(rows.get('operator')!.gain).toBe(7000);
@@ -75,15 +75,15 @@ it('says of a cause what all of its rows together would gain', () => {
   expect(rows.get('tail')!.gain).toBe(null);
 });
 
-it('says of time that the host has nothing to do with that the work is submitted', () => {
+it('says that the work is already submitted where the host is not late', () => {
   const [row] = payload.causes;
   const nameless = { ...row!, subject: null, short_subject: null, others: 0 };
   const titles = (cause: string, by: IdlePayload['by']) =>
     causeRows({ ...payload, by, causes: [{ ...nameless, cause }] })[0]!.below![0]!.title;
-  expect(titles('device_wait', 'cause')).toBe('the work is submitted');
-  expect(titles('kernel_gap', 'operator')).toBe('the work is submitted');
-  expect(titles('unlinked', 'module')).toBe('when it was submitted is not recorded');
-  expect(titles('tail', 'cause')).toBe('no work follows');
+  expect(titles('device_wait', 'cause')).toBe('work already submitted');
+  expect(titles('kernel_gap', 'operator')).toBe('work already submitted');
+  expect(titles('unlinked', 'module')).toBe('launch not recorded');
+  expect(titles('tail', 'cause')).toBe('no further work');
   expect(titles('unrecorded', 'cause')).toBe('nothing recorded');
   expect(titles('unrecorded', 'operator')).toBe('outside operators');
 });
@@ -103,7 +103,7 @@ it('keeps the time of every frame within the one around it', () => {
   expect(root.children.reduce((sum, child) => sum + child.value, 0)).toBe(root.value);
 });
 
-it('shows a gap of a device with all that is known of it, with some room around it', () => {
+it('opens a gap of a device as a moment, with a margin around it', () => {
   const device = { device: 1, stream: null };
   expect(onTimeline(device, { begin: 8000, end: 12_000, event: 5 })).toEqual({
     moment: '1:8000',
@@ -111,7 +111,7 @@ it('shows a gap of a device with all that is known of it, with some room around 
   });
 });
 
-it('shows a gap of a stream, in which another may work, as a stretch with what is to blame', () => {
+it('opens a gap of a stream, in which another may work, as a time range with the event to blame', () => {
   const stream = { device: 1, stream: 7 };
   expect(onTimeline(stream, { begin: 8000, end: 12_000, event: 5 })).toEqual({
     area: '8000-12000',

@@ -13,7 +13,7 @@ import { Causes } from './Causes';
 import { Flame } from './Flame';
 import { Launches } from './Launches';
 import { Queue } from './Queue';
-import { causeRows, chosen } from './select';
+import { causeRows, pickParams } from './select';
 import { Sequences } from './Sequences';
 import { StepBar } from './StepBar';
 import css from './Panels.module.css';
@@ -23,7 +23,7 @@ export default function IdleView({
   crumb,
   ...selectors
 }: { payload: IdlePayload; crumb: string } & Required<Selectors>) {
-  const payload = useBeside(alone, selectors);
+  const payload = useRankComparison(alone, selectors);
   const rows = useMemo(() => causeRows(payload), [payload]);
   const where = payload.stream === null ? '' : ` · stream ${payload.stream}`;
   return (
@@ -38,7 +38,7 @@ export default function IdleView({
         title={titleOf(payload)}
         note={
           <>
-            <Term id="idle" /> below, the idle time by cause; each part shows its longest gap
+            <Term id="idle" /> by cause below; click a part to open its longest gap
           </>
         }
         actions={
@@ -69,13 +69,13 @@ export default function IdleView({
   );
 }
 
-/** What the files of the other ranks say of exposed communication, once they are read. */
-function useBeside(alone: IdlePayload, { run, worker, span }: Required<Selectors>): IdlePayload {
+/** The payload with waits for other ranks, once their traces are read. */
+function useRankComparison(alone: IdlePayload, { run, worker, span }: Required<Selectors>): IdlePayload {
   const { params } = useSelection().selection;
   const { data, isPlaceholderData } = useView<IdlePayload>(
     'idle/ranks',
     { run, worker, span },
-    chosen(params, 'step', 'device'),
+    pickParams(params, 'step', 'device'),
     alone.exposed_communication_ns > 0 && alone.stream === null,
   );
   if (data?.state !== 'ready' || isPlaceholderData) {

@@ -1,4 +1,4 @@
-// The idle time as the page shows it: rows by cause, the parts of a step, the flame graph, what opens the timeline.
+// Rows of the table, flame graph and timeline links of Idle time.
 import type { IdleFlamePayload, IdlePayload, IdleRow } from '../../api/types';
 import { formatCount } from '../../base/format';
 import type { FlameNode } from '../../widgets/charts/flame/layout';
@@ -9,13 +9,13 @@ export interface Row {
   key: string;
   cause: string;
   title: string;
-  /** The subject in full, where its title is shorter. */
-  whole: string;
+  /** The subject in full; the title may be shortened. */
+  fullTitle: string;
   of: IdleRow | null;
   time: number;
   gaps: number;
   median: number | null;
-  /** By which a step would be shorter, at most, if the host took no time here. */
+  /** Upper bound of how much shorter a step would be if the host took no time here. */
   gain: number | null;
   emptied: number;
   emptiedBy: string | null;
@@ -25,7 +25,7 @@ export interface Row {
   below?: Row[];
 }
 
-/** What the times of rows refer to: of one step, or of the whole trace, that needs no word. */
+/** Unit of times: " per step" if they are means of several steps. */
 export const perStep = ({ counted }: IdlePayload): string => (counted > 1 ? ' per step' : '');
 
 /** The causes, most time first, each with its subjects; times are per step. */
@@ -37,18 +37,18 @@ export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {
   }
   return [...groups]
     .map(([cause, rows]) => {
-      const longest = rows.reduce((most, row) => (length(row) > length(most) ? row : most));
-      const whole = sums.find(each => each.cause === cause);
+      const longest = rows.reduce((max, row) => (length(row) > length(max) ? row : max));
+      const total = sums.find(each => each.cause === cause);
       const callers = rows.filter(row => row.emptied_by !== null);
       return {
         key: cause,
         cause,
         title: causeTitle(cause),
-        whole: causeTitle(cause),
+        fullTitle: causeTitle(cause),
         of: null,
         time: sum(rows.map(row => row.time_ns)) / steps,
-        gaps: whole?.gaps ?? 0,
-        gain: whole?.gain_ns ?? null,
+        gaps: total?.gaps ?? 0,
+        gain: total?.gain_ns ?? null,
         median: rows.length === 1 ? rows[0]!.median_ns : null,
         emptied: sum(rows.map(row => row.emptied_ns)) / steps,
         emptiedBy: callers.toSorted((a, b) => b.emptied_ns - a.emptied_ns)[0]?.emptied_by ?? null,
@@ -59,7 +59,7 @@ export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {
           key: row.others > 0 ? `${cause}/…` : `${cause}/${row.subject ?? ''}`,
           cause,
           title: subjectTitle(row, by),
-          whole: row.subject ?? subjectTitle(row, by),
+          fullTitle: row.subject ?? subjectTitle(row, by),
           of: row,
           time: row.time_ns / steps,
           gaps: row.gaps,
@@ -80,16 +80,18 @@ function subjectTitle(row: IdleRow, by: IdlePayload['by']): string {
   if (row.others > 0) {
     return `${formatCount(row.others)} more`;
   }
-  return row.short_subject ?? (by === 'emptied_by' ? 'caught up' : (NOT_LATE[row.cause] ?? NOTHING[by]));
+  return (
+    row.short_subject ?? (by === 'emptied_by' ? 'caught up' : (NO_HOST_DELAY[row.cause] ?? NOT_RECORDED[by]))
+  );
 }
 
-/** What is said of the host where the slice to blame is not known: it may not be late at all. */
-export const blameless = (cause: string): string => NOT_LATE[cause] ?? NOTHING.cause;
+/** Text instead of an unknown slice to blame; the host may not be late at all. */
+export const missingSliceText = (cause: string): string => NO_HOST_DELAY[cause] ?? NOT_RECORDED.cause;
 
-const SUBMITTED = 'the work is submitted';
-const UNKNOWN = 'when it was submitted is not recorded';
+const SUBMITTED = 'work already submitted';
+const UNKNOWN = 'launch not recorded';
 
-const NOT_LATE: Record<string, string> = {
+const NO_HOST_DELAY: Record<string, string> = {
   launch_latency: SUBMITTED,
   kernel_gap: SUBMITTED,
   graph_gap: SUBMITTED,
@@ -97,21 +99,21 @@ const NOT_LATE: Record<string, string> = {
   device_wait: SUBMITTED,
   unlinked: UNKNOWN,
   before_recording: UNKNOWN,
-  tail: 'no work follows',
+  tail: 'no further work',
 };
 
-const NOTHING = {
+const NOT_RECORDED = {
   cause: 'nothing recorded',
   operator: 'outside operators',
   module: 'outside modules',
-  frame: 'no line of the program recorded',
+  frame: 'no source line recorded',
 };
 
 const length = (row: IdleRow): number => row.end_ns - row.begin_ns;
 const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
 
-/** Parameters that show a part on the timeline: a device's with all that is known of it; where one stream waits,
- * another may work, so a stream's is a stretch with what is to blame. */
+/** Timeline parameters that show a segment. A device's opens with everything known about it. While one stream waits
+ * another may work, so a stream's opens as a time range with the event to blame. */
 export function onTimeline(
   { device, stream }: Pick<IdlePayload, 'device' | 'stream'>,
   { begin, end, event }: Pick<Row, 'begin' | 'end' | 'event'>,
@@ -125,10 +127,10 @@ export function onTimeline(
   return event === null ? { area, at } : { area, at, event: String(event) };
 }
 
-/** What the device works on, as the track of what its time goes to calls it. */
+/** Categories of device work, as named by the device-time track of the timeline. */
 export type Work = 'compute' | 'exposed_communication' | 'exposed_copy';
 
-/** What shows the longest stretch of that work in the steps that are counted; of one stream these steps. */
+/** Timeline parameters that show the longest stretch of such work in the counted steps; for a stream, the steps. */
 export function workOnTimeline(
   { device, stream, steps }: Pick<IdlePayload, 'device' | 'stream' | 'steps'>,
   step: string | undefined,
@@ -141,8 +143,8 @@ export function workOnTimeline(
   return stream === null ? { moment: `${device}:${begin}-${end}:${work}` } : { area: `${begin}-${end}` };
 }
 
-/** What the panels below ask for, from the parameters of the view. */
-export function chosen(params: Record<string, string>, ...names: string[]): Record<string, string> {
+/** The named parameters of the view that are set. */
+export function pickParams(params: Record<string, string>, ...names: string[]): Record<string, string> {
   return Object.fromEntries(
     names.flatMap(name => (params[name] === undefined ? [] : [[name, params[name]] as const])),
   );
