@@ -142,25 +142,25 @@ def merge_by_owner(owner: npt.NDArray[np.integer[Any]], starts: Int64, ends: Int
     nonempty = ends > starts
     if not nonempty.any():
         return OwnedIntervals(NO_INTERVALS.starts, *NO_INTERVALS)
-    owner = owner[nonempty].astype(np.int64)
+    owner_of: Int64 = owner[nonempty].astype(np.int64)
     starts, ends = starts[nonempty], ends[nonempty]
-    low, high, owners = int(starts.min()), int(ends.max()), int(owner.max()) + 1
+    low, high, owners = int(starts.min()), int(ends.max()), int(owner_of.max()) + 1
     if owners * (high - low + 1) < 2**63:
         # Place the owners side by side on one axis; the intervals are then nearly always in order.
-        offset = owner * (high - low + 1) - low
+        offset = owner_of * (high - low + 1) - low
         place = offset + starts
         if not (place[1:] >= place[:-1]).all():
             order = np.argsort(place, kind="stable")
-            owner, starts, ends, offset = owner[order], starts[order], ends[order], offset[order]
+            owner_of, starts, ends, offset = owner_of[order], starts[order], ends[order], offset[order]
         reach = np.maximum.accumulate(offset + ends) - offset
     else:
-        order = np.lexsort((starts, owner))
-        owner, starts, ends = owner[order], starts[order], ends[order]
+        order = np.lexsort((starts, owner_of))
+        owner_of, starts, ends = owner_of[order], starts[order], ends[order]
         # The ends themselves could overflow, so use their ranks.
         values, place = np.unique(ends, return_inverse=True)
-        reach = values[np.maximum.accumulate(place.reshape(-1) + owner * len(values)) - owner * len(values)]
+        reach = values[np.maximum.accumulate(place.reshape(-1) + owner_of * len(values)) - owner_of * len(values)]
     first = np.ones(len(starts), np.bool_)
-    first[1:] = (owner[1:] != owner[:-1]) | (starts[1:] > reach[:-1])
+    first[1:] = (owner_of[1:] != owner_of[:-1]) | (starts[1:] > reach[:-1])
     begin = np.flatnonzero(first)
     last = np.append(begin[1:], len(starts)) - 1
-    return OwnedIntervals(owner[begin], starts[begin], reach[last])
+    return OwnedIntervals(owner_of[begin], starts[begin], reach[last])

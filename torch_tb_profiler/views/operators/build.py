@@ -123,7 +123,7 @@ def _none_if_nan(values: list[float]) -> list[float | None]:
 
 
 def _reasons(trace: Trace, has_device: bool, group_by: str) -> dict[str, str]:
-    reasons = {}
+    reasons: dict[str, str] = {}
     if not has_device:
         no_device = (
             "operators are compiled into graphs, and Gaudi's profiler doesn't record which node belongs to which"
