@@ -20,11 +20,16 @@ import numpy as np
 
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, ArgColumn, Events, Thread, Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views.memory.blocks import EventsParams, build_events
 from torch_tb_profiler.views.memory.build import build
 from torch_tb_profiler.views.memory.curve import CurveParams, build_curve
-from torch_tb_profiler.views.memory.live import LiveParams, build_live
-from torch_tb_profiler.views.memory.operators import MemoryOperatorsParams, build_operators
+from torch_tb_profiler.views.memory.tables import (
+    EventsParams,
+    LiveParams,
+    MemoryOperatorsParams,
+    build_events,
+    build_live,
+    build_operators,
+)
 
 THREADS = 4
 STEPS = 100

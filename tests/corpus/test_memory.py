@@ -16,12 +16,17 @@ from tests.corpus import real_traces
 from torch_tb_profiler.model.memory.events import memory_records
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views.memory.blocks import EventsParams, build_events
 from torch_tb_profiler.views.memory.build import build
 from torch_tb_profiler.views.memory.curve import CurveParams, build_curve
-from torch_tb_profiler.views.memory.live import LiveParams, build_live
-from torch_tb_profiler.views.memory.operators import MemoryOperatorsParams, build_operators
-from torch_tb_profiler.views.memory.reasons import unavailable
+from torch_tb_profiler.views.memory.tables import (
+    EventsParams,
+    LiveParams,
+    MemoryOperatorsParams,
+    build_events,
+    build_live,
+    build_operators,
+)
+from torch_tb_profiler.views.memory.words import unavailable
 
 pytestmark = real_traces.MARKS
 

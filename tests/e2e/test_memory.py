@@ -34,9 +34,9 @@ def test_the_peak_its_share_and_who_holds_it(open_page: Open, width: int, theme:
     _, frame = open_page(width=width, theme=theme, **RUN)
     curve(frame)
     # 64 MiB from before, 5 kept, the largest scratch block is 2.5 MiB.
-    expect(frame.locator("h1")).to_contain_text("Memory peaks at 71.5 MiB, 7% of the GPU")
-    expect(frame.locator("h1")).to_contain_text("64.0 MiB of it is from before the trace")
-    expect(frame.locator("[data-part=live-rows]")).to_contain_text("from before the trace")
+    expect(frame.locator("h1")).to_contain_text("Memory on GPU 0 peaks at 71.5 MiB, 7% of its capacity")
+    expect(frame.locator("h1")).to_contain_text("64.0 MiB were allocated before the trace started")
+    expect(frame.locator("[data-part=live-rows]")).to_contain_text("allocated before the trace")
     expect(frame.locator("[data-part=live-rows] img")).to_have_count(0)
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
@@ -101,7 +101,7 @@ def test_blocks_are_sorted_searched_and_saved_by_the_server(open_page: Open) -> 
     expect(first).to_contain_text("64.0 KiB")
     frame.get_by_label("Filter by operator").fill("kept")
     expect(frame.locator("[data-part=memory-tables] [data-part=table-foot]")).to_contain_text("5 blocks")
-    expect(first).to_contain_text("not released")
+    expect(first).to_contain_text("still live")
     with page.expect_download() as saved:
         frame.get_by_label("Save as CSV").click()
     rows = list(csv.DictReader(saved.value.path().read_text().splitlines()))
@@ -116,12 +116,12 @@ def test_blocks_are_sorted_searched_and_saved_by_the_server(open_page: Open) -> 
 def test_a_leak_is_named_and_leads_to_its_allocation(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     warning = frame.locator("[data-part=memory-warning]")
-    expect(warning).to_contain_text("by 1.00 MiB per step")
+    expect(warning).to_contain_text("leak 1.00 MiB per step")
     expect(warning).to_contain_text("aten::kept <img")
     warning.get_by_role("button", name="1.00 MiB").click()
     expect(frame.locator(ROWS).nth(1)).to_contain_text("5.00 MiB")
     frame.locator(ROWS).nth(1).click()
-    frame.get_by_role("button", name="Show the latest on the timeline").click()
+    frame.get_by_role("button", name="Show the newest block on the timeline").click()
     expect(page).to_have_url(in_address("event"))
     expect(frame.locator("[data-part=event-details] h2")).to_contain_text("aten::kept")
 
@@ -130,7 +130,7 @@ def test_operators_add_up_with_what_is_outside(open_page: Open) -> None:
     page, frame = open_page(table="operators", **RUN)
     expect(frame.locator("[data-part=memory-tables] [role=row]").nth(1)).to_contain_text("aten::scratch")
     foot = frame.locator("[data-part=memory-tables] [data-part=table-foot]")
-    expect(foot).to_contain_text("outside of operators")
+    expect(foot).to_contain_text("outside operators")
 
 
 def test_a_trace_without_memory_says_what_to_set(open_page: Open) -> None:
@@ -143,15 +143,17 @@ def test_the_memory_files_of_the_run_are_opened_or_refused(open_page: Open) -> N
     _, frame = open_page(**RUN)
     curve(frame)
     choose(frame, "Memory of", "oom <b>.pickle")
-    expect(frame.locator("h1")).to_contain_text("GPU 0 holds 4.00 KiB, 1.50 KiB of it in use")
+    expect(frame.locator("h1")).to_contain_text("GPU 0 had 4.00 KiB reserved, 1.50 KiB of it in use")
     expect(frame.locator("[data-part=live-rows]")).to_contain_text("forward")
     expect(frame.locator("[data-part=allocation-error]")).to_contain_text("An allocation of 954 MiB failed")
     expect(frame.locator("[data-part=segments] li")).to_have_count(2)
     choose(frame, "Memory of", "w.raw.json")
-    expect(frame.locator("h1")).to_contain_text("Memory peaks at 950 B; 42.1% of it is parameter")
+    expect(frame.locator("h1")).to_contain_text(
+        "No more than 950 B are in use at any time; 42.1% of it is parameter"
+    )
     expect(frame.locator("[data-part=kind-list]")).to_contain_text("activation")
     choose(frame, "Memory of", "evil.pickle")
-    expect(frame.locator("h1")).to_contain_text("cannot be shown")
+    expect(frame.locator("h1")).to_contain_text("can’t be shown")
     why = frame.locator("[data-part=answer] [data-part=why]")
     expect(why).to_contain_text("the pickle names a class or function")
     choose(frame, "Memory of", "the trace")

@@ -11,11 +11,16 @@ from tests.support.traces import read_bytes
 from torch_tb_profiler.ingest.memory.timeline import read_timeline
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views.memory.blocks import EventsParams, build_events
 from torch_tb_profiler.views.memory.build import build
-from torch_tb_profiler.views.memory.live import LiveParams, build_live
-from torch_tb_profiler.views.memory.operators import MemoryOperatorsParams, build_operators
-from torch_tb_profiler.views.memory.timeline import TimelineParams, build_timeline
+from torch_tb_profiler.views.memory.files import TimelineParams, build_timeline
+from torch_tb_profiler.views.memory.tables import (
+    EventsParams,
+    LiveParams,
+    MemoryOperatorsParams,
+    build_events,
+    build_live,
+    build_operators,
+)
 
 torch: Any = pytest.importorskip("torch")
 

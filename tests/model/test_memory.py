@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.memory_events import memory
+from tests.support.memory_traces import memory
 from tests.support.traces import draw, read
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.memory.blocks import BLOCK_STATES, has_addresses, memory_blocks

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from werkzeug.test import Client
 
-from tests.support.memory_events import memory
+from tests.support.memory_traces import memory
 from tests.support.snapshots import snapshot
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE

@@ -29,8 +29,8 @@ def test_every_sentence_is_the_one_that_was_read(corpus: Path) -> None:
 ELSEWHERE = {
     r"^overview recommendations\.text ": "what a rule measures; *Show it* opens the rows",
     r"^overview explanation .* The model processes": "the time of iterations is in Roofline",
-    r"^memory (?:devices\.)?headline .* holds ": "who holds the peak is what `memory/live` answers at its instant",
-    r"^memory (?:devices\.)?headline .* from before the trace": "what `memory/live` has outside of the trace",
+    r"^memory (?:devices\.)?headline .* allocated ": "what allocated the peak is in `memory/live` at its instant",
+    r"^memory (?:devices\.)?headline .* before the trace started": "what `memory/live` has outside of the trace",
     r"^critical_path explanation .* (?:Halving|Kernels twice)": "the curve at half the kernels, a part of its own",
     r"^roofline headline .* At its roof": "the time of a row less what it would save",
     r"^distributed stragglers\.why ": "the difference of two rows",

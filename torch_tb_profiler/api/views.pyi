@@ -36,13 +36,10 @@ from torch_tb_profiler.views.idle.launches import (
 from torch_tb_profiler.views.idle.payload import IdleFlamePayload, IdleGapsPayload, IdlePayload
 from torch_tb_profiler.views.kernels.payload import KernelsPayload
 from torch_tb_profiler.views.lightning.payload import LightningPayload
-from torch_tb_profiler.views.memory.blocks import MemoryEvents
 from torch_tb_profiler.views.memory.curve import MemoryCurve
-from torch_tb_profiler.views.memory.live import MemoryLive
-from torch_tb_profiler.views.memory.operators import MemoryOperators
+from torch_tb_profiler.views.memory.files import MemorySnapshot, MemoryTimeline
 from torch_tb_profiler.views.memory.payload import MemoryPayload
-from torch_tb_profiler.views.memory.snapshot import MemorySnapshot
-from torch_tb_profiler.views.memory.timeline import MemoryTimeline
+from torch_tb_profiler.views.memory.tables import MemoryEvents, MemoryLive, MemoryOperators
 from torch_tb_profiler.views.modules import CallTreeLevel, ModulesPayload
 from torch_tb_profiler.views.operators.payload import OperatorsPayload, OperatorStacksPayload
 from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPayload, OverlapReport

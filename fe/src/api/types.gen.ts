@@ -8623,7 +8623,7 @@ export interface components {
      * MemoryPayload
      * @description The memory of each device over the trace.
      *
-     *     headline        of the default device, and whether its memory may leak
+     *     headline        the peak of the default device, and whether its memory may leak
      *     default_device  an accelerator if one has events, else the CPU; null without events (then the memory files of
      *                     the run are all there is)
      *     growth          per device, in traces with steps
@@ -8633,7 +8633,7 @@ export interface components {
      */
     MemoryPayload: {
       headline: components['schemas']['Phrase'][];
-      devices: components['schemas']['MemoryDevice'][];
+      devices: components['schemas']['MemoryDeviceEntry'][];
       default_device: string | null;
       steps: components['schemas']['MemoryStep'][];
       growth: components['schemas']['MemoryGrowth'][];
@@ -8648,11 +8648,11 @@ export interface components {
       };
     };
     /**
-     * MemoryDevice
+     * MemoryDeviceEntry
      * @description A device with memory events.
      *
-     *     headline        the peak and who holds most of it; details: allocations, releases, failures, fragmentation
-     *     name            "CPU", "GPU 0", "XPU 1", ...; names the device in the parts
+     *     headline        the peak and what allocated most of it; details: allocations, releases, failures, fragmentation
+     *     name            "CPU", "GPU 0", "XPU 1", ...; the name that the other memory views take
      *     kind            CPU, CUDA, ROCm, XPU, HPU, MTIA, ... or "device type N"
      *     hardware        model of the card; capacity_bytes: its memory. Null where the file does not describe it
      *     relative        the file records no totals (PyTorch before 1.10): the curve is the change since the trace's
@@ -8665,7 +8665,7 @@ export interface components {
      *                     (or unseen)
      *     begin_ns, end_ns  from the first to the last event
      */
-    MemoryDevice: {
+    MemoryDeviceEntry: {
       headline: components['schemas']['Phrase'][];
       details: components['schemas']['Phrase'][];
       name: string;
@@ -8690,7 +8690,7 @@ export interface components {
     };
     /**
      * MemoryMoment
-     * @description A size and when it was first reached; `event` is the row of the memory event in the trace.
+     * @description A peak in bytes and when it was first reached; `event` is the row of the memory event in the trace.
      */
     MemoryMoment: {
       bytes: number;
@@ -8710,9 +8710,9 @@ export interface components {
      * MemoryGrowth
      * @description Live memory of a device at the end of each step, and whether it looks like a leak.
      *
-     *     growing         blocks of three steps or more outlive two or more and stay (four steps at least)
+     *     growing         blocks of at least three steps outlive two or more and stay (needs at least four steps)
      *     per_step_bytes  bytes of the blocks that stay / steps since the first of them; null where none do
-     *     holders         who allocated them, per operator and stack, most bytes first; without addresses none
+     *     holders         the code that allocated them, per operator and stack, most bytes first; without addresses none
      */
     MemoryGrowth: {
       verdict: components['schemas']['Phrase'][];
@@ -8725,12 +8725,12 @@ export interface components {
     };
     /**
      * MemoryHolder
-     * @description Blocks of one operator and stack, of three steps or more, that live at the end of the last step.
+     * @description Blocks of one operator and stack, allocated in three steps or more and live at the end of the last step.
      *
      *     name           the operator, or `<parent> (<operator>)`; null: outside of operators
-     *     growth_bytes   their bytes; step_bytes: those that live at the end of each step
-     *     blocks         how many they are
-     *     event          row of the latest allocation; operator_event: row of the operator call that made it
+     *     growth_bytes   their bytes; step_bytes: those that are live at the end of each step
+     *     blocks         how many
+     *     event          row of the newest allocation; operator_event: row of the operator call that made it
      *     frames         the Python stack it was made from, innermost first; empty where none is recorded
      */
     MemoryHolder: {
@@ -8766,8 +8766,8 @@ export interface components {
      *     up to 2^53; NaN before the first recorded total.
      *
      *     `exact`: entry i is an event and its values hold until time i + 1 (the first entry: what holds at begin_ns).
-     *     Otherwise entry i is the bucket that begins at time i, with the least, greatest and last value in it; what
-     *     holds at its beginning counts. The columns of `reserved` are empty where the file records no totals.
+     *     Otherwise entry i is the bucket that begins at time i, with the minimum, maximum and last value in it,
+     *     counting the value at its beginning. The columns of `reserved` are empty where the file records no totals.
      *
      *     peak_allocated, peak_reserved, fragmentation  exact, of this window, whatever the sampling
      */
@@ -8791,8 +8791,7 @@ export interface components {
     };
     /**
      * MemoryLive
-     * @description What lives at an instant, after the events of that instant; without one asked for, at the peak (of the
-     *     window).
+     * @description Live memory at an instant, after its events; by default at the peak of the window.
      *
      *     allocated_bytes, reserved_bytes  the recorded totals; null without
      *     known_bytes    in the rows; older_bytes: allocated before the trace (or unseen) = allocated - known, null
@@ -8818,7 +8817,7 @@ export interface components {
     };
     /**
      * LiveRow
-     * @description Blocks that live at the instant and share a row.
+     * @description Live blocks that share a row.
      *
      *     name    the operator, `<parent> (<operator>)`, the path of the module, or the innermost frame; null of a size
      *             and outside of operators or modules
@@ -8839,7 +8838,7 @@ export interface components {
     };
     /**
      * MemoryEvents
-     * @description A page of the blocks of a device; `total` without paging, `total_bytes` the sum of their sizes.
+     * @description A page of the blocks of a device; `total` is their number without paging, `total_bytes` their size.
      */
     MemoryEvents: {
       device: string;
@@ -8920,12 +8919,12 @@ export interface components {
      * MemorySnapshot
      * @description A CUDA memory snapshot (`torch.cuda.memory._dump_snapshot`), one device of it.
      *
-     *     headline          what the device holds, and how much of it is in use; details: blocks, cache, failures
-     *     stacks, segments  largest first, at most `limit` of them; `total_stacks`, `total_segments` there are
+     *     headline          what the device reserves, and how much of it is in use; details: blocks, cache, failures
+     *     stacks, segments  largest first, at most `limit` of them; `total_stacks`, `total_segments`: without the limit
      *     history           step function over the recorded history, ending in the state of the snapshot; columns are
      *                       little-endian float64 of equal length (base64), sampled to the requested number of points:
-     *                       `entry` is the number of the entry (or bucket's first), with least, greatest and last
-     *                       value of its bucket
+     *                       `entry` is the number of the entry (or bucket's first), with minimum, maximum and
+     *                       last value of its bucket
      *     history_time_us   of each point, microseconds since the epoch; empty where the file has no times
      */
     MemorySnapshot: {
@@ -8956,7 +8955,7 @@ export interface components {
      *
      *     reserved_bytes       in segments; allocated_bytes: in use by tensors; awaiting_bytes: freed, another stream
      *                          still uses it; free_bytes: cached, for reuse; largest_free_bytes: the largest such block
-     *     requested_bytes      what the tensors in use asked for; allocated - requested is lost to rounding. Null in
+     *     requested_bytes      what the tensors in use requested; allocated - requested is lost to rounding. Null in
      *                          old files
      *     entries              of the recorded history; oldest ones are lost once the history is full
      *     out_of_memory        errors in the history
@@ -8997,8 +8996,7 @@ export interface components {
     };
     /**
      * OutOfMemory
-     * @description An allocation that failed: what it asked for, what the device had left, where from. `entry` of the
-     *     history.
+     * @description A failed allocation: bytes requested, bytes free on the device, and its stack; `entry` of the history.
      */
     OutOfMemory: {
       entry: number;
@@ -9010,15 +9008,15 @@ export interface components {
      * MemoryTimeline
      * @description An exported memory timeline (`profiler.export_memory_timeline("x.raw.json.gz")`) as stacked categories.
      *
-     *     headline     the peak and what most of it is
+     *     headline     the peak and its largest category
      *     categories   parameter, optimizer state, input, temporary, activation, gradient, autograd detail, unknown:
      *                  those that occur, in this order
      *     time         little-endian float64 ns (base64), as the file has it; the first is that of the first event
      *                  that has one
-     *     sizes        per category a column like `time`: its bytes at the moment of the point's bucket when all
-     *                  together were greatest, so that the stack reaches the exact peak
-     *     peak_...     all categories together at most, when, and each category then
-     *     start_bytes  there before the first event, per category
+     *     sizes        per category a column like `time`: its bytes when the sum over the categories peaks in
+     *                  the point's bucket, so that the stack reaches the exact peak
+     *     peak_...     largest sum over the categories, when, and the bytes of each category then
+     *     start_bytes  before the first event, per category
      */
     MemoryTimeline: {
       headline: components['schemas']['Phrase'][];

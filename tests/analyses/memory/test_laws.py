@@ -15,11 +15,16 @@ from torch_tb_profiler.model.memory.blocks import memory_blocks
 from torch_tb_profiler.model.memory.events import memory_names, memory_records
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views.memory.blocks import EventsParams, build_events
 from torch_tb_profiler.views.memory.build import build
 from torch_tb_profiler.views.memory.curve import CurveParams, build_curve
-from torch_tb_profiler.views.memory.live import LiveParams, build_live
-from torch_tb_profiler.views.memory.operators import MemoryOperatorsParams, build_operators
+from torch_tb_profiler.views.memory.tables import (
+    EventsParams,
+    LiveParams,
+    MemoryOperatorsParams,
+    build_events,
+    build_live,
+    build_operators,
+)
 
 CALLS = """
 host  user_annotation  ProfilerStep#1    0  20

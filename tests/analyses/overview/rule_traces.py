@@ -21,7 +21,7 @@ from tests.analyses.overview.kernel_calls import (
     product,
 )
 from tests.model.work.operator_events import FLOAT, operator
-from tests.support.memory_events import memory
+from tests.support.memory_traces import memory
 from tests.support.producers.composer import Batch, cycle
 from tests.support.traces import event
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.analyses.overview.drawn import BACKWARD, card, given, steps
-from tests.support.memory_events import memory
+from tests.support.memory_traces import memory
 from tests.support.traces import draw
 
 STEP = steps(1, 100)

@@ -26,7 +26,7 @@ from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.views.memory.reasons import unavailable
+from torch_tb_profiler.views.memory.words import unavailable
 
 RUN = training(3)
 CONTENT = rocprof_pftrace(RUN)
@@ -70,7 +70,7 @@ def test_kernels_are_those_of_the_drawing() -> None:
 def test_memory_is_not_said_to_be_an_option_that_the_tool_has_not(content: bytes) -> None:
     trace = read_bytes(content)
     said = "rocprofv3 records calls of the driver and work of the devices, not what PyTorch does"
-    assert unavailable(trace) == f"no memory events are recorded ({said})"
+    assert unavailable(trace) == f"no memory events were recorded ({said})"
     assert "profile_memory" not in str(ask(trace, "trace"))
     assert "profile(profile_memory=True)" in str(unavailable(read_bytes(chrome(RUN))))
 

@@ -305,7 +305,7 @@ def test_every_drawn_slice_is_on_the_timeline(opened: Opened) -> None:
 
 def test_memory(opened: Opened) -> None:
     if opened.producer.memory is None:
-        assert opened.unavailable()["memory"].startswith("no memory events are recorded")
+        assert opened.unavailable()["memory"].startswith("no memory events were recorded")
     else:
         (device,) = opened.view("memory")["devices"]
         assert (device["name"], device["peak_allocated"]["bytes"]) == opened.producer.memory

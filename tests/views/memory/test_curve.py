@@ -3,13 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.memory_events import memory
-from tests.support.memory_traces import CALLS, three_steps
+from tests.support.memory_traces import CALLS, memory, three_steps
 from tests.support.traces import draw
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.views.memory.curve import CurveParams, MemoryCurve, build_curve
-from torch_tb_profiler.views.memory.live import LiveParams, build_live
-from torch_tb_profiler.views.memory.reasons import unavailable
+from torch_tb_profiler.views.memory.tables import LiveParams, build_live
+from torch_tb_profiler.views.memory.words import unavailable
 
 
 def column(content: bytes) -> list[float | None]:

@@ -18,8 +18,14 @@ from torch_tb_profiler.ingest.memory import snapshot as memory_snapshot
 from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
 from torch_tb_profiler.ingest.memory.timeline import read_timeline
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.memory.snapshot import MemorySnapshot, SnapshotParams, build_snapshot
-from torch_tb_profiler.views.memory.timeline import MemoryTimeline, TimelineParams, build_timeline
+from torch_tb_profiler.views.memory.files import (
+    MemorySnapshot,
+    MemoryTimeline,
+    SnapshotParams,
+    TimelineParams,
+    build_snapshot,
+    build_timeline,
+)
 
 
 def shown(value: Any, **params: Any) -> MemorySnapshot:

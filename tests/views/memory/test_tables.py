@@ -3,9 +3,14 @@ from __future__ import annotations
 import pytest
 
 from tests.support.memory_traces import three_steps
-from torch_tb_profiler.views.memory.blocks import EventsParams, build_events
-from torch_tb_profiler.views.memory.live import LiveParams, build_live
-from torch_tb_profiler.views.memory.operators import MemoryOperatorsParams, build_operators
+from torch_tb_profiler.views.memory.tables import (
+    EventsParams,
+    LiveParams,
+    MemoryOperatorsParams,
+    build_events,
+    build_live,
+    build_operators,
+)
 
 
 def test_live_at_the_peak_with_what_is_older() -> None:

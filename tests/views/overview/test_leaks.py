@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.memory_events import memory
-from tests.support.memory_traces import STEPS, five_steps
+from tests.support.memory_traces import STEPS, five_steps, memory
 from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams

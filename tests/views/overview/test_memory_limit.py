@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from tests.support.memory_events import memory
-from tests.support.memory_traces import CALLS
+from tests.support.memory_traces import CALLS, memory
 from tests.support.traces import draw
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import plain

@@ -1,1 +1,1 @@
-"""What holds memory, when, and what grows."""
+"""Memory over the trace: what is allocated, by which code, and what keeps growing."""

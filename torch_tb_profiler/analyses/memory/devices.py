@@ -1,21 +1,35 @@
-"""What the memory events of a device amount to: peaks, counts, what is allocated at both ends."""
+"""Memory of a device over the trace or a window: peaks, counts, failed allocations, and the sampled curve."""
 
 from __future__ import annotations
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.memory.blocks import blocks_of
-from torch_tb_profiler.analyses.memory.failures import first_failure
-from torch_tb_profiler.analyses.memory.live import allocated_before
-from torch_tb_profiler.analyses.shared.memory_curve import Levels, RecordWindow, peak, unused
+from torch_tb_profiler.analyses.memory.blocks import device_block_mask
+from torch_tb_profiler.analyses.memory.live import bytes_before_trace
+from torch_tb_profiler.analyses.shared.memory_curve import (
+    Levels,
+    RecordWindow,
+    peak,
+    records_in,
+    sample,
+    unused,
+)
+from torch_tb_profiler.analyses.shared.packing import float64_bytes
+from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.memory.blocks import OLDER, UNKNOWN, UNRELEASED, has_addresses, memory_blocks
-from torch_tb_profiler.model.memory.events import MemoryDevice, is_memory_event, memory_records
-from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
+from torch_tb_profiler.model.memory.events import (
+    MemoryDevice,
+    enclosing_calls,
+    is_memory_event,
+    memory_failures,
+    memory_records,
+)
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace
 
 
-class Moment(msgspec.Struct, frozen=True):
-    """A size in bytes, when it was first reached (ns), and the row of that memory event in the trace."""
+class PeakMoment(msgspec.Struct, frozen=True):
+    """A peak in bytes, when it was first reached (ns), and the row of that memory event in the trace."""
 
     bytes: int
     time: int
@@ -23,9 +37,11 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class DeviceMemory(msgspec.Struct, frozen=True):
-    """A device. Bytes; None where the file records no totals (peaks, start, end) or no addresses (states).
+    """Peaks and counts of a device, in bytes.
 
-    allocated, reserved  at most; unused: reserved and not allocated, at most
+    None where the file has no totals (peaks, start, end) or no addresses (states).
+
+    allocated, reserved  peaks; unused: the peak of reserved - allocated
     start, end           allocated before the first and after the last event
     unreleased, older, unknown  blocks in these states
     failures             allocations that failed; first_failure: row of the first one
@@ -33,9 +49,9 @@ class DeviceMemory(msgspec.Struct, frozen=True):
 
     device: MemoryDevice
     relative: bool
-    allocated: Moment | None
-    reserved: Moment | None
-    unused: Moment | None
+    allocated: PeakMoment | None
+    reserved: PeakMoment | None
+    unused: PeakMoment | None
     start: int | None
     end: int | None
     events: int
@@ -52,14 +68,14 @@ class DeviceMemory(msgspec.Struct, frozen=True):
 
 
 def has_memory(trace: Trace) -> bool:
-    """True if a memory event has a time."""
+    """Return True if any memory event has a time."""
     return bool((is_memory_event(trace) & (trace.events.start != ABSENT)).any())
 
 
 def device_memory(trace: Trace, level: Levels) -> DeviceMemory:
-    """Figures of the device of these levels."""
+    """Compute the peaks and counts of the device of `level`."""
     sizes = memory_records(trace).size[level.positions]
-    states = memory_blocks(trace).state[blocks_of(trace, level)]
+    states = memory_blocks(trace).state[device_block_mask(trace, level)]
     unreleased, older, unknown = (
         int((states == state).sum()) if has_addresses(trace) else None for state in (UNRELEASED, OLDER, UNKNOWN)
     )
@@ -68,9 +84,9 @@ def device_memory(trace: Trace, level: Levels) -> DeviceMemory:
     return DeviceMemory(
         device=level.device,
         relative=level.relative,
-        allocated=None if level.relative else highest(trace, level, level.allocated),
-        reserved=highest(trace, level, level.reserved),
-        unused=highest(trace, level, unused(level)),
+        allocated=None if level.relative else find_peak(trace, level, level.allocated),
+        reserved=find_peak(trace, level, level.reserved),
+        unused=find_peak(trace, level, unused(level)),
         start=start,
         end=end,
         events=len(sizes),
@@ -87,21 +103,128 @@ def device_memory(trace: Trace, level: Levels) -> DeviceMemory:
     )
 
 
-def highest(trace: Trace, level: Levels, values: Int64, window: RecordWindow | None = None) -> Moment | None:
-    """When `values` (one per record of the levels) were greatest; None if none of them is known.
+def find_peak(trace: Trace, level: Levels, values: Int64, window: RecordWindow | None = None) -> PeakMoment | None:
+    """Return when `values` (one per record of `level`) are greatest, None if none of them is known.
 
-    What holds since before a window counts from its beginning.
+    A value from before the window counts from the window's beginning.
     """
     top = peak(values) if window is None else peak(values, window.held, window.high)
     if top is None:
         return None
     time = int(level.time[top.index])
     event = int(memory_records(trace).rows[level.positions[top.index]])
-    return Moment(top.bytes, time if window is None else max(time, window.begin), event)
+    return PeakMoment(top.bytes, time if window is None else max(time, window.begin), event)
 
 
 def _start_and_end(trace: Trace, level: Levels) -> tuple[int | None, int | None]:
+    """Return the bytes allocated before the first and after the last event; None where unknown."""
     if level.relative:
         return None, None
-    first, last = allocated_before(trace, level), int(level.allocated[-1])
+    first, last = bytes_before_trace(trace, level), int(level.allocated[-1])
     return None if first == ABSENT else first, None if last == ABSENT else last
+
+
+class FailedAllocation(msgspec.Struct, frozen=True):
+    """An allocation that failed: its size, the totals then (bytes, None: not recorded), and its operator.
+
+    event, operator_event  rows of the trace; time in ns
+    """
+
+    event: int
+    device: str
+    time: int
+    size: int | None
+    allocated: int | None
+    reserved: int | None
+    operator: str | None
+    operator_event: int | None
+
+
+def failed_allocations(trace: Trace, limit: int) -> list[FailedAllocation]:
+    """Return the first `limit` failed allocations, in order of time."""
+    records = memory_failures(trace)
+    rows = records.rows[:limit]
+    if not len(rows):
+        return []
+    columns = (rows, records.device, records.time, records.size, records.allocated, records.reserved)
+    return [
+        FailedAllocation(
+            event=event,
+            device=records.devices[device].name,
+            time=time,
+            size=abs(size) or None,
+            allocated=None if allocated == ABSENT else allocated,
+            reserved=None if reserved == ABSENT else reserved,
+            operator=None if call == NO_CODE else name_of(trace, call),
+            operator_event=None if call == NO_CODE else call,
+        )
+        for event, device, time, size, allocated, reserved, call in zip(
+            *(column[: len(rows)].tolist() for column in columns),
+            enclosing_calls(trace, rows).tolist(),
+            strict=True,
+        )
+    ]
+
+
+def first_failure(trace: Trace, device: str) -> tuple[int, int | None]:
+    """Return (how many allocations of a device failed, row of the first one)."""
+    records = memory_failures(trace)
+    rows = [
+        row
+        for row, code in zip(records.rows.tolist(), records.device.tolist(), strict=True)
+        if records.devices[code].name == device
+    ]
+    return len(rows), rows[0] if rows else None
+
+
+class SampledRange(msgspec.Struct, frozen=True):
+    """Minimum, maximum and last value of each sample, packed as float64; empty where no value is known."""
+
+    min: bytes
+    max: bytes
+    last: bytes
+
+
+class SampledCurve(msgspec.Struct, frozen=True):
+    """A step function (see `memory_curve.Samples`) and the exact peaks of its window.
+
+    begin, end  of the window, ns
+    events      in the window
+    time        packed like the ranges
+    """
+
+    begin: int
+    end: int
+    events: int
+    exact: bool
+    time: bytes
+    allocated: SampledRange
+    reserved: SampledRange
+    peak_allocated: PeakMoment | None
+    peak_reserved: PeakMoment | None
+    peak_unused: PeakMoment | None
+
+
+def sample_curve(trace: Trace, level: Levels, begin: int | None, end: int | None, points: int) -> SampledCurve:
+    """Sample the memory of a device in [begin, end] (ns; default: all). UsageError if it is not a range."""
+    window = records_in(level.time, begin, end)
+    samples = sample(level.time, level.allocated, window, points)
+
+    def sampled_range(values: Int64) -> SampledRange:
+        if (values == ABSENT).all():
+            return SampledRange(b"", b"", b"")
+        column = sample(level.time, values, window, points)
+        return SampledRange(float64_bytes(column.least), float64_bytes(column.most), float64_bytes(column.last))
+
+    return SampledCurve(
+        begin=window.begin,
+        end=window.end,
+        events=window.high - window.low,
+        exact=samples.exact,
+        time=float64_bytes(samples.time),
+        allocated=sampled_range(level.allocated),
+        reserved=sampled_range(level.reserved),
+        peak_allocated=find_peak(trace, level, level.allocated, window),
+        peak_reserved=find_peak(trace, level, level.reserved, window),
+        peak_unused=find_peak(trace, level, unused(level), window),
+    )

@@ -1,4 +1,4 @@
-"""Memory that may leak: blocks of several steps, allocated at one place, that never come back.
+"""Memory that may leak: blocks allocated at one place in several steps and never released.
 
 step          1       2       3       4       5
 a leak        [--------------------------------   one block per step, none is released
@@ -16,9 +16,8 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.memory.allocations import allocation_stacks
-from torch_tb_profiler.analyses.memory.blocks import blocks_of
-from torch_tb_profiler.analyses.memory.live import allocated_before
+from torch_tb_profiler.analyses.memory.blocks import allocation_stacks, device_block_mask
+from torch_tb_profiler.analyses.memory.live import bytes_before_trace
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.memory_curve import Levels
 from torch_tb_profiler.model.memory.blocks import UNKNOWN, has_addresses, memory_blocks
@@ -26,29 +25,29 @@ from torch_tb_profiler.model.memory.events import memory_names
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
-OUTLIVED = 2
-"""A block that lives at the ends of so many steps stays for longer than a batch that waits for its turn."""
+MIN_STEP_ENDS = 2
+"""A block live at the ends of this many steps outlives a batch that was loaded for the next step."""
 
-LEAST_BIRTHS = 3
-"""Blocks of fewer steps may be caches that fill, or state that the optimizer makes."""
+MIN_ALLOCATING_STEPS = 3
+"""Blocks allocated in fewer steps may be caches that fill, or optimizer state."""
 
-LEAST_STEPS = LEAST_BIRTHS + OUTLIVED - 1
-"""Fewer do not show three steps whose blocks outlive two."""
+MIN_STEPS = MIN_ALLOCATING_STEPS + MIN_STEP_ENDS - 1
+"""Fewest steps of a trace in which a leak can show."""
 
-LEAST_SHARE = 0.001
-"""Blocks that hold less than this share of the peak together are no leak: a list of losses stays, too."""
+MIN_PEAK_SHARE = 0.001
+"""Blocks that together hold less than this share of the peak are no leak: a list of losses grows, too."""
 
 
-class Holder(msgspec.Struct, frozen=True):
-    """Blocks of one operator and one stack, of three steps or more, that live at the end of the last step.
+class GrowthHolder(msgspec.Struct, frozen=True):
+    """Blocks of one operator and stack, allocated in three steps or more and live at the end of the last step.
 
     name    as `memory_names` spells it, None outside of operators
     live    int64[s]  their bytes at the end of each step
     growth  bytes at the end of the last step
-    blocks  how many they are
-    born    in how many steps they were allocated
+    blocks  how many
+    born    number of steps in which they were allocated
     since   index of the first of these steps
-    latest  the last of them: position of its allocation in `memory_records`
+    latest  the newest block: position of its allocation in `memory_records`
     """
 
     name: str | None
@@ -60,13 +59,13 @@ class Holder(msgspec.Struct, frozen=True):
     latest: int
 
 
-class Growth(msgspec.Struct, frozen=True):
-    """Bytes of a device.
+class DeviceGrowth(msgspec.Struct, frozen=True):
+    """Live memory of a device at the end of each step, in bytes, and whether it grows.
 
     live        int64[s]  at the end of each step
-    growing     blocks of holders stay, and are not negligible; negligible: they would be, but for their size
+    growing     the blocks of `holders` stay allocated and are not negligible; negligible: they are small
     per_step    bytes of all holders / steps since the first of them holds; None where nothing grows
-    traced      releases can be told from one another; else nobody knows what stays
+    traced      releases are matched with allocations; else it is unknown what stays allocated
     """
 
     live: Int64
@@ -74,85 +73,89 @@ class Growth(msgspec.Struct, frozen=True):
     negligible: bool
     per_step: int | None
     traced: bool
-    holders: tuple[Holder, ...]
+    holders: tuple[GrowthHolder, ...]
 
 
-def growth(trace: Trace, level: Levels) -> Growth | None:
-    """None in a trace without steps, and where the first events of the device have no totals.
+def memory_growth(trace: Trace, level: Levels) -> DeviceGrowth | None:
+    """Return how live memory grows over the steps; holders, most growth first, only where it does.
 
-    Holders, most growth first, only where memory grows.
+    None in a trace without steps, and where the first events of the device have no totals.
     """
     recorded = steps(trace)
     if not recorded.recorded or (level.allocated == ABSENT).any():
         return None
     # Index of the last record of the device at the end of each step; -1: before all of them.
     index = np.searchsorted(level.time, recorded.host_ends, "right") - 1
-    before = 0 if level.relative else allocated_before(trace, level)
+    before = 0 if level.relative else bytes_before_trace(trace, level)
     live = np.where(index >= 0, level.allocated[index], before)
     holders = sorted(_holders(trace, level, index), key=lambda holder: -holder.growth)
     total = sum(holder.growth for holder in holders)
-    enough = total > LEAST_SHARE * int(level.allocated.max())
-    growing = bool(holders) and enough
+    significant = total > MIN_PEAK_SHARE * int(level.allocated.max())
+    growing = bool(holders) and significant
     since = min((holder.since for holder in holders), default=0)
-    return Growth(
+    return DeviceGrowth(
         live=live,
         growing=growing,
-        negligible=bool(holders) and not enough,
+        negligible=bool(holders) and not significant,
         per_step=total // (len(live) - since) if growing else None,
         traced=has_addresses(trace),
         holders=tuple(holders) if growing else (),
     )
 
 
-def _holders(trace: Trace, level: Levels, index: Int64) -> Iterator[Holder]:
-    """`index`: of the last record of the device at the end of each step."""
+def _holders(trace: Trace, level: Levels, index: Int64) -> Iterator[GrowthHolder]:
+    """Yield the holders; `index` has the last record of the device at the end of each step."""
     blocks, count = memory_blocks(trace), len(index)
     ends = np.where(index >= 0, level.positions[index], -1)
     begin = np.searchsorted(level.time, steps(trace).host_starts[:1], "left")
     first = level.positions[begin[0]] if begin[0] < len(level.positions) else len(trace)
-    counted = blocks_of(trace, level) & (blocks.allocation >= first) & (blocks.state != UNKNOWN)
-    # A block lives at the ends from the first one after its allocation to the last one before it is gone.
+    eligible = device_block_mask(trace, level) & (blocks.allocation >= first) & (blocks.state != UNKNOWN)
+    # A block is live at the ends of the steps from the one it was allocated in to the one before its release.
     born = np.searchsorted(ends, blocks.allocation, "left")
     dead = np.searchsorted(ends, blocks.end, "left")
-    chosen = np.flatnonzero(counted & (born < count) & ((dead == count) | (dead - born >= OUTLIVED)))
-    # Stacks, which take long, only part what has one name: what is too rare by name is so by name and stack.
+    chosen = np.flatnonzero(eligible & (born < count) & ((dead == count) | (dead - born >= MIN_STEP_ENDS)))
+    # Stacks are slow to compute and only split names further: a name that is too rare needs none.
     names = group(memory_names(trace)[0][blocks.allocation[chosen]]).which
-    often = _often_born(names, born[chosen], dead[chosen], count)
-    chosen, names = (each[np.isin(names, often)] for each in (chosen, names))
+    frequent = _frequent_places(names, born[chosen], dead[chosen], count)
+    chosen, names = (each[np.isin(names, frequent)] for each in (chosen, names))
     if len(chosen) == 0:
         return
     allocation, born, dead = blocks.allocation[chosen], born[chosen], dead[chosen]
     places = group(names, allocation_stacks(trace, allocation).which)
-    for place in _often_born(places.which, born, dead, count).tolist():
-        of = places.members(place)
-        kept = of[dead[of] == count]
-        returned = of[dead[of] < count]
-        if _leaks(born[kept], born[returned], count):
-            yield _holder(trace, allocation[kept], born[kept], blocks.size[chosen[kept]], count)
+    for place in _frequent_places(places.which, born, dead, count).tolist():
+        members = places.members(place)
+        live = members[dead[members] == count]
+        released = members[dead[members] < count]
+        if _leaks(born[live], born[released], count):
+            yield _holder(trace, allocation[live], born[live], blocks.size[chosen[live]], count)
 
 
-def _often_born(place: Int64, born: Int64, dead: Int64, count: int) -> Int64:
-    """The places of which enough steps made blocks that stayed to the last."""
-    early = (dead == count) & (born <= count - OUTLIVED)
+def _frequent_places(place: Int64, born: Int64, dead: Int64, count: int) -> Int64:
+    """Return the places that allocated, in enough steps, blocks that are still live at the end."""
+    early = (dead == count) & (born <= count - MIN_STEP_ENDS)
     births = np.unique(place[early] * count + born[early]) // count
-    return np.flatnonzero(np.bincount(births, minlength=1) >= LEAST_BIRTHS)
+    return np.flatnonzero(np.bincount(births, minlength=1) >= MIN_ALLOCATING_STEPS)
 
 
-def _leaks(born: Int64, returned: Int64, count: int) -> bool:
-    """Whether the blocks of a place stay for good: `born` in which steps; others `returned` after two or more."""
+def _leaks(born: Int64, released: Int64, count: int) -> bool:
+    """Return True if the blocks of a place stay for good.
+
+    born      steps in which the blocks that are still live were allocated
+    released  the same of blocks that were released after two steps or more
+    """
     births = np.unique(born)
-    # Of a window that moves on, the oldest goes first. What the first step makes may go at any time.
-    if (returned > 0).any() and returned[returned > 0].min() < births[births > 0].min():
+    # A sliding window releases its oldest block first. Blocks of the first step may go at any time.
+    if (released > 0).any() and released[released > 0].min() < births[births > 0].min():
         return False
-    # What fills up and then stays as it is, was silent for longer than ever before.
+    # A cache that is full has not allocated for longer than ever before.
     return bool(count - 1 - births[-1] <= np.diff(births).max())
 
 
-def _holder(trace: Trace, allocation: Int32, born: Int64, size: Int64, count: int) -> Holder:
+def _holder(trace: Trace, allocation: Int32, born: Int64, size: Int64, count: int) -> GrowthHolder:
     codes, texts = memory_names(trace)
     code, live = codes[allocation[0]], np.zeros(count, np.int64)
     np.add.at(live, born, size)
-    return Holder(
+    return GrowthHolder(
         name=None if code == NO_CODE else texts[code],
         live=np.cumsum(live),
         growth=int(size.sum()),

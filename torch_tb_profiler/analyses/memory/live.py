@@ -1,4 +1,4 @@
-"""What lives at an instant: blocks allocated and not yet gone, in groups, and what is older than the trace."""
+"""Live memory at an instant: blocks allocated and not yet released, grouped, and bytes from before the trace."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.memory.allocations import allocation_stacks
-from torch_tb_profiler.analyses.memory.blocks import blocks_of
+from torch_tb_profiler.analyses.memory.blocks import allocation_stacks, device_block_mask
 from torch_tb_profiler.analyses.shared.call_stacks import Stacks
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, RecordWindow, peak
@@ -17,7 +16,8 @@ from torch_tb_profiler.model.memory.events import memory_names, memory_records
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
 
-GroupBy = Literal["operator", "module", "stack", "size"]
+LiveGrouping = Literal["operator", "module", "stack", "size"]
+"""What the blocks of a group share."""
 
 
 class LiveGroup(msgspec.Struct, frozen=True):
@@ -35,8 +35,8 @@ class LiveGroup(msgspec.Struct, frozen=True):
     frames: tuple[str, ...]
 
 
-class Live(msgspec.Struct, frozen=True):
-    """What lives on a device after one of its records. Bytes.
+class LiveMemory(msgspec.Struct, frozen=True):
+    """Live blocks of a device after one of its records; sizes in bytes.
 
     blocks      how many; bytes: of all of them
     groups      a page of them, most bytes first; total_groups: without paging
@@ -55,30 +55,32 @@ class Live(msgspec.Struct, frozen=True):
     older_released: int
 
 
-def instant(level: Levels, window: RecordWindow, time: int | None) -> int:
-    """Index of the record that holds at a time; without one the highest of the window. -1: before all of them."""
+def find_record(level: Levels, window: RecordWindow, time: int | None) -> int:
+    """Return the index of the last record up to `time` (None: of the peak in the window); -1 before the first."""
     if time is not None:
         return int(np.searchsorted(level.time, time, "right")) - 1
     top = peak(level.allocated, window.held, window.high)
     return int(np.searchsorted(level.time, window.end, "right")) - 1 if top is None else top.index
 
 
-def live(trace: Trace, level: Levels, index: int, group_by: GroupBy, rows: slice = slice(None)) -> Live:
-    """What lives after the record at `index` of the levels (-1: before all of them), with the groups `rows`."""
+def live_memory(
+    trace: Trace, level: Levels, index: int, group_by: LiveGrouping, rows: slice = slice(None)
+) -> LiveMemory:
+    """Return what is live after the record `index` of `level` (-1: before the first), with the groups `rows`."""
     blocks = memory_blocks(trace)
     position = int(level.positions[index]) if index >= 0 else -1
-    on_device = blocks_of(trace, level)
-    alive = np.flatnonzero(on_device & blocks.live_after(position))
-    sizes = blocks.size[alive]
+    on_device = device_block_mask(trace, level)
+    live = np.flatnonzero(on_device & blocks.live_after(position))
+    sizes = blocks.size[live]
     known = int(sizes.sum())
     released_later = on_device & (blocks.state == OLDER) & (blocks.release > position)
-    before = int(ABSENT) if level.relative else allocated_before(trace, level)
+    before = int(ABSENT) if level.relative else bytes_before_trace(trace, level)
     total = int(level.allocated[index]) if index >= 0 and not level.relative else before
-    groups, stacks = _grouped(trace, blocks.allocation[alive], sizes, group_by)
-    return Live(
-        blocks=len(alive),
+    groups, stacks = _group_blocks(trace, blocks.allocation[live], sizes, group_by)
+    return LiveMemory(
+        blocks=len(live),
         bytes=known,
-        groups=_largest(groups, stacks, blocks.allocation[alive], sizes, rows),
+        groups=_largest_groups(groups, stacks, blocks.allocation[live], sizes, rows),
         total_groups=len(groups),
         allocated=None if index < 0 or total == ABSENT else total,
         reserved=None if index < 0 or level.reserved[index] == ABSENT else int(level.reserved[index]),
@@ -87,14 +89,14 @@ def live(trace: Trace, level: Levels, index: int, group_by: GroupBy, rows: slice
     )
 
 
-def allocated_before(trace: Trace, level: Levels) -> int:
-    """Bytes allocated before the first record of a device, ABSENT where its total is unknown."""
+def bytes_before_trace(trace: Trace, level: Levels) -> int:
+    """Return the bytes allocated before the first record of a device, ABSENT where its total is unknown."""
     if level.allocated[0] == ABSENT:
         return int(ABSENT)
     return int(level.allocated[0] - memory_records(trace).size[level.positions[0]])
 
 
-def _largest(
+def _largest_groups(
     groups: Groups, stacks: Stacks | None, allocation: Int32, sizes: Int64, rows: slice
 ) -> tuple[LiveGroup, ...]:
     counts, sums = groups.counts, groups.sums(sizes)
@@ -112,7 +114,9 @@ def _largest(
     )
 
 
-def _grouped(trace: Trace, allocation: Int32, sizes: Int64, group_by: GroupBy) -> tuple[Groups, Stacks | None]:
+def _group_blocks(
+    trace: Trace, allocation: Int32, sizes: Int64, group_by: LiveGrouping
+) -> tuple[Groups, Stacks | None]:
     if group_by == "size":
         return group(sizes), None
     if group_by == "module":

@@ -1,4 +1,4 @@
-"""Memory per operator: what its calls allocate and leave behind, with and without nested operators."""
+"""Memory per operator: bytes that its calls allocate and release, with and without nested operators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch_tb_profiler.model.trace import Int32, Int64, Trace
 
 
 class OperatorMemory(msgspec.Struct, frozen=True):
-    """Operators with memory events, one group per name; columns of length g.
+    """Memory events of operators, one group per name; columns of length g.
 
     first            int32  row of the first call in the range
     calls            int64  that overlap the range
@@ -37,42 +37,42 @@ class OperatorMemory(msgspec.Struct, frozen=True):
 
 
 def operator_memory(trace: Trace, level: Levels, begin: int | None, end: int | None) -> OperatorMemory:
-    """Statistics of a device's memory events in [begin, end]."""
+    """Sum a device's memory events in [begin, end] (ns) by operator."""
     operator_calls, records = operators(trace).rows, memory_records(trace)
-    at = level.positions[in_range(level.time, begin, end)]
-    owner, size = memory_operators(trace)[at], records.size[at]
+    positions = level.positions[in_range(level.time, begin, end)]
+    owner, size = memory_operators(trace)[positions], records.size[positions]
     allocated = np.maximum(size, 0)
     columns = (size, (size > 0).astype(np.int64), allocated)
-    selves = [_sums(owner, column, len(operator_calls)) for column in columns]
-    totals = [sum_with_nested(trace, column) for column in selves]
-    calls = np.flatnonzero(_overlapping(trace, operator_calls, begin, end))
+    self_columns = [_sum_by_call(owner, column, len(operator_calls)) for column in columns]
+    totals = [sum_with_nested(trace, column) for column in self_columns]
+    calls = np.flatnonzero(_overlap_mask(trace, operator_calls, begin, end))
     groups = group(trace.events.name[operator_calls[calls]])
-    sums = [groups.sums(column[calls]) for column in (*totals, *selves)]
-    touched = np.flatnonzero(_touched(groups, [column[calls] for column in totals]))
+    sums = [groups.sums(column[calls]) for column in (*totals, *self_columns)]
+    changed = np.flatnonzero(_changed_groups(groups, [column[calls] for column in totals]))
     outside = owner < 0
     return OperatorMemory(
-        first=operator_calls[calls[groups.first[touched]]],
-        calls=groups.counts[touched],
-        increase=sums[0][touched],
-        self_increase=sums[3][touched],
-        count=sums[1][touched],
-        self_count=sums[4][touched],
-        size=sums[2][touched],
-        self_size=sums[5][touched],
+        first=operator_calls[calls[groups.first[changed]]],
+        calls=groups.counts[changed],
+        increase=sums[0][changed],
+        self_increase=sums[3][changed],
+        count=sums[1][changed],
+        self_count=sums[4][changed],
+        size=sums[2][changed],
+        self_size=sums[5][changed],
         outside_increase=int(size[outside].sum()),
         outside_count=int((size[outside] > 0).sum()),
         outside_size=int(allocated[outside].sum()),
     )
 
 
-def _sums(owner: Int32, values: Int64, count: int) -> Int64:
+def _sum_by_call(owner: Int32, values: Int64, count: int) -> Int64:
     sums = np.zeros(count, np.int64)
     known = owner >= 0
     np.add.at(sums, owner[known], values[known])
     return sums
 
 
-def _overlapping(trace: Trace, rows: Int32, begin: int | None, end: int | None) -> np.ndarray:
+def _overlap_mask(trace: Trace, rows: Int32, begin: int | None, end: int | None) -> np.ndarray:
     inside = np.ones(len(rows), np.bool_)
     if end is not None:
         inside &= trace.events.start[rows] <= end
@@ -81,10 +81,10 @@ def _overlapping(trace: Trace, rows: Int32, begin: int | None, end: int | None) 
     return inside
 
 
-def _touched(groups: Groups, columns: list[Int64]) -> np.ndarray:
-    """Groups where some call allocates or releases: sums alone may cancel."""
-    some = np.zeros(len(groups.which), np.bool_)
+def _changed_groups(groups: Groups, columns: list[Int64]) -> np.ndarray:
+    """Return which groups have a call that allocates or releases; sums alone may cancel out."""
+    changes = np.zeros(len(groups.which), np.bool_)
     for column in columns:
-        some |= column != 0
-    touched: np.ndarray = np.bincount(groups.which, some, minlength=len(groups)) > 0
-    return touched
+        changes |= column != 0
+    changed: np.ndarray = np.bincount(groups.which, changes, minlength=len(groups)) > 0
+    return changed

@@ -1,18 +1,22 @@
-"""Memory: what holds the memory of each device, when, and which code allocated it."""
+"""The Memory tab: peaks, steps, growth and failed allocations of each device."""
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.memory.allocations import (
+from torch_tb_profiler.analyses.memory.blocks import (
+    allocating_call,
+    allocating_operator,
     allocation_stack,
-    event_of,
+    event_row,
     module_path,
-    operator_call,
-    operator_name,
 )
-from torch_tb_profiler.analyses.memory.devices import DeviceMemory, Moment, device_memory
-from torch_tb_profiler.analyses.memory.failures import failed_allocations
-from torch_tb_profiler.analyses.memory.growth import Growth, Holder, growth
-from torch_tb_profiler.analyses.memory.live import Live, instant, live
+from torch_tb_profiler.analyses.memory.devices import (
+    DeviceMemory,
+    PeakMoment,
+    device_memory,
+    failed_allocations,
+)
+from torch_tb_profiler.analyses.memory.growth import DeviceGrowth, GrowthHolder, memory_growth
+from torch_tb_profiler.analyses.memory.live import LiveMemory, find_record, live_memory
 from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, default_device, levels, records_in
 from torch_tb_profiler.analyses.tracks.sources import frame
@@ -24,7 +28,7 @@ from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import Text, reason_texts, sentences
 from torch_tb_profiler.views.memory import words
 from torch_tb_profiler.views.memory.payload import (
-    MemoryDevice,
+    MemoryDeviceEntry,
     MemoryFailure,
     MemoryGrowth,
     MemoryHolder,
@@ -32,61 +36,61 @@ from torch_tb_profiler.views.memory.payload import (
     MemoryPayload,
     MemoryStep,
 )
-from torch_tb_profiler.views.memory.reasons import reasons
 
-FAILURES = 100
+MAX_FAILURES = 100
 
-HOLDERS = 20
-"""Places named for a growth of memory; those after them hold little."""
+MAX_HOLDERS = 20
+"""Holders listed for growing memory; those after them hold little."""
 
 
 def build(trace: Trace, _: NoParams) -> MemoryPayload:
-    """Devices, peaks, steps and growth; the parts have the curve and the tables."""
+    """Build devices, peaks, steps and growth; the views below this one have the curve and the tables."""
     measured = [(level, device_memory(trace, level)) for level in levels(trace)]
     devices = [_device(trace, level, memory) for level, memory in measured]
-    grown = [
-        _growth(trace, level, change) for level in levels(trace) if (change := growth(trace, level)) is not None
-    ]
+    changes = [(level.device.name, memory_growth(trace, level)) for level in levels(trace)]
+    grown = [(name, change) for name, change in changes if change is not None]
     return MemoryPayload(
         headline=_headline(trace, default_device(trace), devices, grown),
         devices=devices,
         default_device=default_device(trace),
         steps=_steps(trace),
-        growth=grown,
+        growth=[_growth(trace, name, change) for name, change in grown],
         out_of_memory=_failures(trace),
         has_addresses=has_addresses(trace),
         has_stacks=has_stacks(trace),
         has_modules=has_modules(trace),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
-        reasons=reason_texts(reasons(trace, [memory for _, memory in measured], len(grown))),
+        reasons=reason_texts(words.field_reasons(trace, [memory for _, memory in measured], len(grown))),
     )
 
 
-def _headline(trace: Trace, default: str | None, devices: list[MemoryDevice], grown: list[MemoryGrowth]) -> Text:
-    """Of the default device: its peak, and that it may leak."""
+def _headline(
+    trace: Trace, default: str | None, devices: list[MemoryDeviceEntry], grown: list[tuple[str, DeviceGrowth]]
+) -> Text:
+    """Return the peak of the default device, and that it may leak."""
     if not devices:
         return words.no_events(trace)
-    leaks = [change.verdict for change in grown if change.device == default and change.growing]
+    leaks = [words.growth_headline(name, change) for name, change in grown if name == default and change.growing]
     return sentences(*(device.headline for device in devices if device.name == default), *leaks)
 
 
-def _device(trace: Trace, level: Levels, memory: DeviceMemory) -> MemoryDevice:
+def _device(trace: Trace, level: Levels, memory: DeviceMemory) -> MemoryDeviceEntry:
     at_peak = _at_peak(trace, level)
     top = at_peak.groups[0].largest if at_peak.groups else None
     device = memory.device
-    return MemoryDevice(
-        headline=words.headline(memory, at_peak, None if top is None else operator_name(trace, top)),
-        details=words.details(memory),
+    return MemoryDeviceEntry(
+        headline=words.device_headline(memory, at_peak, None if top is None else allocating_operator(trace, top)),
+        details=words.device_details(memory),
         name=device.name,
         kind=device.kind,
         id=device.id,
         hardware=device.hardware,
         capacity_bytes=device.capacity,
         relative=memory.relative,
-        peak_allocated=moment(memory.allocated),
-        peak_reserved=moment(memory.reserved),
-        fragmentation=moment(memory.unused),
+        peak_allocated=build_peak_moment(memory.allocated),
+        peak_reserved=build_peak_moment(memory.reserved),
+        fragmentation=build_peak_moment(memory.unused),
         start_bytes=memory.start,
         end_bytes=memory.end,
         events=memory.events,
@@ -100,14 +104,14 @@ def _device(trace: Trace, level: Levels, memory: DeviceMemory) -> MemoryDevice:
     )
 
 
-def _at_peak(trace: Trace, level: Levels) -> Live:
-    """What lives at the peak; of its groups the operator that holds most."""
+def _at_peak(trace: Trace, level: Levels) -> LiveMemory:
+    """Return the live memory at the peak, with the operator that allocated most of it."""
     window = records_in(level.time, None, None)
-    return live(trace, level, instant(level, window, None), "operator", slice(1))
+    return live_memory(trace, level, find_record(level, window, None), "operator", slice(1))
 
 
-def moment(peak: Moment | None) -> MemoryMoment | None:
-    """A peak as the page reads it."""
+def build_peak_moment(peak: PeakMoment | None) -> MemoryMoment | None:
+    """Return a peak as a payload, None if there is none."""
     return None if peak is None else MemoryMoment(peak.bytes, peak.time, peak.event)
 
 
@@ -119,21 +123,21 @@ def _steps(trace: Trace) -> list[MemoryStep]:
     return [MemoryStep(*row) for row in zip(*columns, strict=True)]
 
 
-def _growth(trace: Trace, level: Levels, change: Growth) -> MemoryGrowth:
+def _growth(trace: Trace, device: str, change: DeviceGrowth) -> MemoryGrowth:
     return MemoryGrowth(
-        verdict=words.growth_verdict(level.device.name, change),
-        device=level.device.name,
+        verdict=words.growth_verdict(device, change),
+        device=device,
         steps=list(steps(trace).names),
         live_bytes=change.live.tolist(),
         growing=change.growing,
         per_step_bytes=change.per_step,
-        holders=[_holder(trace, holder) for holder in change.holders[:HOLDERS]],
+        holders=[_holder(trace, holder) for holder in change.holders[:MAX_HOLDERS]],
     )
 
 
-def _holder(trace: Trace, holder: Holder) -> MemoryHolder:
-    """With the latest of its blocks as an example."""
-    event, names = event_of(trace, holder.latest), steps(trace).names
+def _holder(trace: Trace, holder: GrowthHolder) -> MemoryHolder:
+    """Return the row of a holder, with its newest block as the example."""
+    event, names = event_row(trace, holder.latest), steps(trace).names
     return MemoryHolder(
         summary=words.holder_summary(holder, event, names[holder.since], names[-1]),
         name=holder.name,
@@ -142,7 +146,7 @@ def _holder(trace: Trace, holder: Holder) -> MemoryHolder:
         step_bytes=holder.live.tolist(),
         blocks=holder.blocks,
         event=event,
-        operator_event=operator_call(trace, holder.latest),
+        operator_event=allocating_call(trace, holder.latest),
         frames=[frame(text) for text in allocation_stack(trace, holder.latest)],
     )
 
@@ -159,5 +163,5 @@ def _failures(trace: Trace) -> list[MemoryFailure]:
             operator=failure.operator,
             operator_event=failure.operator_event,
         )
-        for failure in failed_allocations(trace, FAILURES)
+        for failure in failed_allocations(trace, MAX_FAILURES)
     ]

@@ -1,4 +1,4 @@
-"""The curve of a device's memory in a window."""
+"""Memory of a device over time, in a window."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Annotated
 
 import msgspec
 
-from torch_tb_profiler.analyses.memory.curve import curve
+from torch_tb_profiler.analyses.memory.devices import sample_curve
 from torch_tb_profiler.analyses.shared.memory_curve import of_device
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Float64s, TraceView
-from torch_tb_profiler.views.memory.build import moment
+from torch_tb_profiler.views.memory.build import build_peak_moment
 from torch_tb_profiler.views.memory.payload import MemoryMoment
 
 Points = Annotated[int, msgspec.Meta(ge=1, le=20_000)]
-"""How many points of a curve are wanted."""
+"""How many points of a curve are requested."""
 
 
 class CurveParams(msgspec.Struct, frozen=True):
@@ -33,8 +33,8 @@ class MemoryCurve(msgspec.Struct, frozen=True):
     up to 2^53; NaN before the first recorded total.
 
     `exact`: entry i is an event and its values hold until time i + 1 (the first entry: what holds at begin_ns).
-    Otherwise entry i is the bucket that begins at time i, with the least, greatest and last value in it; what
-    holds at its beginning counts. The columns of `reserved` are empty where the file records no totals.
+    Otherwise entry i is the bucket that begins at time i, with the minimum, maximum and last value in it,
+    counting the value at its beginning. The columns of `reserved` are empty where the file records no totals.
 
     peak_allocated, peak_reserved, fragmentation  exact, of this window, whatever the sampling
     """
@@ -58,26 +58,26 @@ class MemoryCurve(msgspec.Struct, frozen=True):
 
 
 def build_curve(trace: Trace, params: CurveParams) -> MemoryCurve:
-    """NotFoundError for an unknown device."""
+    """Sample the curve. NotFoundError for an unknown device."""
     level = of_device(trace, params.device)
-    drawn = curve(trace, level, params.begin, params.end, params.points)
+    sampled = sample_curve(trace, level, params.begin, params.end, params.points)
     return MemoryCurve(
         device=level.device.name,
-        begin_ns=drawn.begin,
-        end_ns=drawn.end,
-        events=drawn.events,
-        exact=drawn.exact,
+        begin_ns=sampled.begin,
+        end_ns=sampled.end,
+        events=sampled.events,
+        exact=sampled.exact,
         relative=level.relative,
-        time=drawn.time,
-        allocated_min=drawn.allocated.least,
-        allocated_max=drawn.allocated.greatest,
-        allocated_last=drawn.allocated.last,
-        reserved_min=drawn.reserved.least,
-        reserved_max=drawn.reserved.greatest,
-        reserved_last=drawn.reserved.last,
-        peak_allocated=moment(drawn.peak_allocated),
-        peak_reserved=moment(drawn.peak_reserved),
-        fragmentation=moment(drawn.peak_unused),
+        time=sampled.time,
+        allocated_min=sampled.allocated.min,
+        allocated_max=sampled.allocated.max,
+        allocated_last=sampled.allocated.last,
+        reserved_min=sampled.reserved.min,
+        reserved_max=sampled.reserved.max,
+        reserved_last=sampled.reserved.last,
+        peak_allocated=build_peak_moment(sampled.peak_allocated),
+        peak_reserved=build_peak_moment(sampled.peak_reserved),
+        fragmentation=build_peak_moment(sampled.peak_unused),
     )
 
 

@@ -1,4 +1,4 @@
-"""What the Memory tab answers. Sizes in bytes; times in ns, points in time since the trace's start."""
+"""The payload of the Memory tab. Sizes in bytes; times in ns, points in time since the trace's start."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from torch_tb_profiler.views._shared.text import Text
 
 
 class MemoryMoment(msgspec.Struct, frozen=True):
-    """A size and when it was first reached; `event` is the row of the memory event in the trace."""
+    """A peak in bytes and when it was first reached; `event` is the row of the memory event in the trace."""
 
     bytes: int
     time_ns: int
     event: int
 
 
-class MemoryDevice(msgspec.Struct, frozen=True):
+class MemoryDeviceEntry(msgspec.Struct, frozen=True):
     """A device with memory events.
 
-    headline        the peak and who holds most of it; details: allocations, releases, failures, fragmentation
-    name            "CPU", "GPU 0", "XPU 1", ...; names the device in the parts
+    headline        the peak and what allocated most of it; details: allocations, releases, failures, fragmentation
+    name            "CPU", "GPU 0", "XPU 1", ...; the name that the other memory views take
     kind            CPU, CUDA, ROCm, XPU, HPU, MTIA, ... or "device type N"
     hardware        model of the card; capacity_bytes: its memory. Null where the file does not describe it
     relative        the file records no totals (PyTorch before 1.10): the curve is the change since the trace's
@@ -68,12 +68,12 @@ class MemoryStep(msgspec.Struct, frozen=True):
 
 
 class MemoryHolder(msgspec.Struct, frozen=True):
-    """Blocks of one operator and stack, of three steps or more, that live at the end of the last step.
+    """Blocks of one operator and stack, allocated in three steps or more and live at the end of the last step.
 
     name           the operator, or `<parent> (<operator>)`; null: outside of operators
-    growth_bytes   their bytes; step_bytes: those that live at the end of each step
-    blocks         how many they are
-    event          row of the latest allocation; operator_event: row of the operator call that made it
+    growth_bytes   their bytes; step_bytes: those that are live at the end of each step
+    blocks         how many
+    event          row of the newest allocation; operator_event: row of the operator call that made it
     frames         the Python stack it was made from, innermost first; empty where none is recorded
     """
 
@@ -91,9 +91,9 @@ class MemoryHolder(msgspec.Struct, frozen=True):
 class MemoryGrowth(msgspec.Struct, frozen=True):
     """Live memory of a device at the end of each step, and whether it looks like a leak.
 
-    growing         blocks of three steps or more outlive two or more and stay (four steps at least)
+    growing         blocks of at least three steps outlive two or more and stay (needs at least four steps)
     per_step_bytes  bytes of the blocks that stay / steps since the first of them; null where none do
-    holders         who allocated them, per operator and stack, most bytes first; without addresses none
+    holders         the code that allocated them, per operator and stack, most bytes first; without addresses none
     """
 
     verdict: Text
@@ -121,7 +121,7 @@ class MemoryFailure(msgspec.Struct, frozen=True):
 class MemoryPayload(msgspec.Struct, frozen=True):
     """The memory of each device over the trace.
 
-    headline        of the default device, and whether its memory may leak
+    headline        the peak of the default device, and whether its memory may leak
     default_device  an accelerator if one has events, else the CPU; null without events (then the memory files of
                     the run are all there is)
     growth          per device, in traces with steps
@@ -131,7 +131,7 @@ class MemoryPayload(msgspec.Struct, frozen=True):
     """
 
     headline: Text
-    devices: list[MemoryDevice]
+    devices: list[MemoryDeviceEntry]
     default_device: str | None
     steps: list[MemoryStep]
     growth: list[MemoryGrowth]

@@ -1,59 +1,103 @@
-"""What the Memory tab says in words."""
+"""Sentences of the Memory tab: headlines, details, verdicts on leaks, and why fields are null or empty."""
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.memory.devices import DeviceMemory
-from torch_tb_profiler.analyses.memory.growth import LEAST_SHARE, LEAST_STEPS, Growth, Holder
-from torch_tb_profiler.analyses.memory.live import Live
+from collections.abc import Sequence
+
+from torch_tb_profiler.analyses.memory.devices import DeviceMemory, PeakMoment, has_memory
+from torch_tb_profiler.analyses.memory.growth import MIN_PEAK_SHARE, MIN_STEPS, DeviceGrowth, GrowthHolder
+from torch_tb_profiler.analyses.memory.live import LiveMemory
+from torch_tb_profiler.analyses.memory.snapshot import DeviceAllocator
+from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
 from torch_tb_profiler.base.format import format_bytes, format_ratio
 from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.model.devices import device_name
+from torch_tb_profiler.model.memory.blocks import has_addresses
+from torch_tb_profiler.model.modules import has_modules
+from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 
+MIN_HEADLINE_BYTES = 2**20
+"""A peak below this is no finding; the headline says how little was used."""
+
+NO_ADDRESSES = "the file has no addresses (PyTorch before 1.10), so allocations and releases can't be matched"
+
+
+def unavailable(trace: Trace) -> str | None:
+    """Return why the tab is unavailable: it needs one memory event with a time."""
+    return None if has_memory(trace) else no_events_reason(trace)
+
+
+def no_events_reason(trace: Trace) -> str:
+    """Return why a trace has no memory data."""
+    return f"no memory events were recorded ({recording_option(trace, 'memory')})"
+
 
 def no_events(trace: Trace) -> Text:
-    """Instead of a headline, where only memory files lie beside the trace."""
-    return text("No memory events are recorded ({option}).", option=recording_option(trace, "memory"))
+    """Return the headline where the trace has no memory events, only memory files beside it."""
+    return text("No memory events were recorded ({option}).", option=recording_option(trace, "memory"))
 
 
-def headline(memory: DeviceMemory, at_peak: Live, holder: str | None) -> Text:
-    """The peak, its share of the device, and who holds most of it.
+def device_headline(memory: DeviceMemory, at_peak: LiveMemory, top_operator: str | None) -> Text:
+    """Return the peak of a device, its share of the capacity, and what allocated most of it.
 
-    `at_peak` has the operator that holds most, `holder` is its name (None: outside of operators).
+    at_peak       live memory at the peak, with the operator that allocated most
+    top_operator  the name of that operator, None outside operators
     """
-    device, peak = memory.device, memory.allocated
+    peak = memory.allocated
     if peak is None:
         return text(
-            "The trace allocates {size} in total; how much was in use at once is not recorded.",
+            "{size} were allocated during the trace; the peak wasn't recorded.",
             size=format_bytes(memory.allocated_in_trace),
         )
+    if peak.bytes < MIN_HEADLINE_BYTES:
+        return _small_peak(memory, peak, at_peak)
     share = ""
-    if device.capacity is not None:
-        whole = "GPU" if device.name.startswith("GPU") else "device"
-        share = f", {format_ratio(peak.bytes / device.capacity)} of the {whole}"
+    if memory.device.capacity is not None:
+        share = f", {format_ratio(peak.bytes / memory.device.capacity)} of its capacity"
     return text(
-        "Memory peaks at {peak}{holder}.",
-        peak=Phrase(format_bytes(peak.bytes) + share, link("memory", device=device.name, at=peak.time)),
-        holder=_largest_part(device.name, at_peak, holder, peak.bytes),
+        "Memory on {device} peaks at {peak}{most}.",
+        device=memory.device.name,
+        peak=Phrase(format_bytes(peak.bytes) + share, _peak_link(memory, peak)),
+        most=_largest_part(memory.device.name, at_peak, top_operator, peak.bytes),
     )
 
 
-def _largest_part(device: str, at_peak: Live, holder: str | None, peak: int) -> Text:
+def _small_peak(memory: DeviceMemory, peak: PeakMoment, at_peak: LiveMemory) -> Text:
+    """Return how little memory is used; the total of the trace where nothing is older, else the peak."""
+    if not at_peak.older and memory.start in (None, 0) and memory.allocated_in_trace < MIN_HEADLINE_BYTES:
+        size = Phrase(format_bytes(memory.allocated_in_trace), _peak_link(memory, peak))
+        return text(
+            "Only {size} were allocated on {device} during the trace.", size=size, device=memory.device.name
+        )
+    size = Phrase(format_bytes(peak.bytes), _peak_link(memory, peak))
+    return text("No more than {size} are in use on {device} at any time.", size=size, device=memory.device.name)
+
+
+def _peak_link(memory: DeviceMemory, peak: PeakMoment) -> str:
+    return link("memory", device=memory.device.name, at=peak.time)
+
+
+def _largest_part(device: str, at_peak: LiveMemory, top_operator: str | None, peak: int) -> Text:
     older = at_peak.older or 0
     top = at_peak.groups[0] if at_peak.groups else None
-    if top is not None and top.bytes > older and holder is not None:
-        name = Phrase(holder, link("memory", device=device, q=holder))
-        return text("; {name} holds {size} of it", name=name, size=format_bytes(top.bytes))
+    if top is not None and top.bytes > older and top_operator is not None:
+        name = Phrase(top_operator, link("memory", device=device, q=top_operator))
+        return text("; {name} allocated {size} of it", name=name, size=format_bytes(top.bytes))
     if older > 0:
         size = format_bytes(older)
-        part = "all" if older == peak else "nearly all" if size == format_bytes(peak) else size
-        return text("; {part} of it is from before the trace", part=part)
+        if older == peak or size == format_bytes(peak):
+            part = "all of it was" if older == peak else "nearly all of it was"
+        else:
+            part = f"{size} were"
+        return text("; {part} allocated before the trace started", part=part)
     return ()
 
 
-def details(memory: DeviceMemory) -> Text:
-    """Allocations that failed, all others and what became of them, the worst fragmentation."""
+def device_details(memory: DeviceMemory) -> Text:
+    """Return the failed allocations, the others and whether they were released, and the worst fragmentation."""
     return sentences(_failures(memory), _allocations(memory), _fragmentation(memory))
 
 
@@ -61,7 +105,7 @@ def _failures(memory: DeviceMemory) -> Text:
     if not memory.failures:
         return ()
     count = Phrase(plural(memory.failures, "allocation"), link("trace", event=memory.first_failure))
-    return text("{count} failed for lack of memory.", count=count)
+    return text("{count} ran out of memory.", count=count)
 
 
 def _allocations(memory: DeviceMemory) -> Text:
@@ -69,15 +113,12 @@ def _allocations(memory: DeviceMemory) -> Text:
     released: str | Text = ""
     if memory.unreleased:
         count = Phrase(f"{memory.unreleased:,}", link("memory", device=name, state="unreleased"))
-        verb = "is" if memory.unreleased == 1 else "are"
-        released = text("; {count} {verb} not released before the trace ends", count=count, verb=verb)
+        released = text("; {count} still live at the end of the trace", count=count)
     elif memory.allocations and memory.unreleased == memory.unknown == 0:
-        verb = "it is" if memory.allocations == 1 else "all are"
-        released = f"; {verb} released before the trace ends"
+        released = f"; {'released' if memory.allocations == 1 else 'all released'} before the trace ends"
     return text(
-        "{allocations} on {name}{released}.",
-        allocations=plural(memory.allocations, "allocation"),
-        name=name,
+        "{allocations}{released}.",
+        allocations=f"{plural(memory.allocations, 'allocation')} on {name}",
         released=released,
     )
 
@@ -86,52 +127,64 @@ def _fragmentation(memory: DeviceMemory) -> Text:
     worst = memory.unused
     if worst is None or worst.bytes <= 0:
         return ()
-    evidence = link("memory", device=memory.device.name, at=worst.time)
+    size = Phrase(format_bytes(worst.bytes), link("memory", device=memory.device.name, at=worst.time))
+    return text("Up to {size} is reserved by the allocator but unused.", size=size)
+
+
+def growth_headline(device: str, growth: DeviceGrowth) -> Text:
+    """Return the sentence of the headline on a leak: its rate, and the code that allocates most of it."""
     return text(
-        "At worst, the allocator holds {size} that no tensor uses.",
-        size=Phrase(format_bytes(worst.bytes), evidence),
+        "Memory may leak {size} per step, {most}from {name}.",
+        size=_leak_rate(device, growth),
+        most="mostly " if len(growth.holders) > 1 else "",
+        name=_place(device, growth.holders[0]),
     )
 
 
-def growth_verdict(device: str, growth: Growth) -> Text:
-    """Whether memory may leak. A cache that fills looks the same, so that it stays a hint."""
-    steps = len(growth.live)
-    if steps < LEAST_STEPS:
-        return text("Fewer than {count} steps do not tell whether memory leaks.", count=str(LEAST_STEPS))
+def growth_verdict(device: str, growth: DeviceGrowth) -> Text:
+    """Return whether memory may leak. A cache that fills looks the same, so a leak is only a possibility."""
+    if len(growth.live) < MIN_STEPS:
+        return text("Too few steps to check for leaks; record at least {count}.", count=str(MIN_STEPS))
     if not growth.traced:
-        return text(
-            "Whether memory leaks is not known: the file has no addresses that say which block is released."
-        )
+        return text("Can't check for leaks: {reason}.", reason=NO_ADDRESSES)
     if growth.negligible:
         return text(
-            "Some blocks of several steps stay, but they hold no more than {share} of the peak.",
-            share=format_ratio(LEAST_SHARE),
+            "No significant leak: blocks of several steps stay allocated, but hold at most {share} of the peak.",
+            share=format_ratio(MIN_PEAK_SHARE),
         )
     if not growth.growing:
-        return text("No leak shows: no operator keeps allocating blocks that stay.")
+        return text("No sign of a leak: no operator keeps allocating blocks that are never released.")
     first, *others = growth.holders
     return sentences(
         text(
-            "Memory may leak by {size} per step: blocks that {name} allocated in {born} of {steps} steps are "
-            "still live at the end of the last, {held}.",
-            size=Phrase(format_bytes(growth.per_step), link("memory", device=device, table="growth")),
+            "Memory may leak {size} per step: blocks that {name} allocated in {born} of {steps} steps "
+            "are still live at the end of the last one ({live}).",
+            size=_leak_rate(device, growth),
             name=_place(device, first),
             born=str(first.born),
-            steps=str(steps),
-            held=format_bytes(first.growth),
+            steps=str(len(growth.live)),
+            live=format_bytes(first.growth),
         ),
-        text("So are those of {places}.", places=plural(len(others), "other place")) if others else (),
+        text("The same goes for {places}.", places=plural(len(others), "other place")) if others else (),
     )
 
 
-def _place(device: str, holder: Holder) -> str | Phrase:
+def _leak_rate(device: str, growth: DeviceGrowth) -> Phrase:
+    return Phrase(format_bytes(growth.per_step or 0), link("memory", device=device, table="growth"))
+
+
+def _place(device: str, holder: GrowthHolder) -> str | Phrase:
     if holder.name is None:
-        return "code outside of operators"
+        return "code outside operators"
     return Phrase(holder.name, link("memory", device=device, q=holder.name))
 
 
-def holder_summary(holder: Holder, event: int, since: str, last: str) -> Text:
-    """`since`, `last`: names of the first step that adds to it and of the last step; `event`: its latest block."""
+def holder_summary(holder: GrowthHolder, event: int, since: str, last: str) -> Text:
+    """Return what a holder has allocated and since when.
+
+    since, last  names of the first step that adds to it and of the last step
+    event        row of its newest block
+    """
     return text(
         "Holds {size} at the end of step {last}: {blocks}, allocated in {steps} since step {since}.",
         size=format_bytes(holder.growth),
@@ -140,3 +193,90 @@ def holder_summary(holder: Holder, event: int, since: str, last: str) -> Text:
         blocks=Phrase(plural(holder.blocks, "block"), link("trace", event=event)),
         steps=plural(holder.born, "step"),
     )
+
+
+def snapshot_headline(allocator: DeviceAllocator) -> Text:
+    """Return how much the allocator of a device reserves, and how much of it tensors use."""
+    return text(
+        "{device} had {reserved} reserved, {allocated} of it in use.",
+        device=device_name("CUDA", allocator.device),
+        reserved=format_bytes(allocator.reserved),
+        allocated=format_bytes(allocator.allocated),
+    )
+
+
+def snapshot_details(allocator: DeviceAllocator) -> Text:
+    """Return the blocks, the cached bytes, and the failed allocations of a device."""
+    failed = allocator.out_of_memory
+    return sentences(
+        text(
+            "{blocks} in {segments}; {free} cached for reuse, the largest block {largest}.",
+            blocks=plural(allocator.blocks, "block"),
+            segments=plural(allocator.segments, "segment"),
+            free=format_bytes(allocator.free),
+            largest=format_bytes(allocator.largest_free),
+        ),
+        text("{count} ran out of memory.", count=plural(failed, "allocation")) if failed else (),
+    )
+
+
+def timeline_headline(categories: Sequence[str], peak_sizes: Sequence[int], peak: int) -> Text:
+    """Return the peak of all categories together, and the largest category then."""
+    if peak <= 0:
+        return text("The timeline records no memory in use.")
+    size, category = max(zip(peak_sizes, categories, strict=True), key=lambda pair: pair[0])
+    lead = "Memory peaks at {peak}" if peak >= MIN_HEADLINE_BYTES else "No more than {peak} are in use at any time"
+    return text(
+        lead + "; {share} of it is {category}.",
+        peak=format_bytes(peak),
+        share=format_ratio(size / peak),
+        category=category,
+    )
+
+
+def field_reasons(trace: Trace, devices: Sequence[DeviceMemory], with_growth: int) -> dict[str, str]:
+    """Return why fields are null or empty; `with_growth` is the number of devices whose growth is known."""
+    if not devices:
+        return {"devices": no_events_reason(trace)}
+    return {
+        **_device_reasons(devices),
+        **_recording_reasons(trace),
+        **_growth_reasons(trace, with_growth == len(devices)),
+    }
+
+
+def _device_reasons(devices: Sequence[DeviceMemory]) -> dict[str, str]:
+    reasons = {}
+    hosts = [memory for memory in devices if memory.device.name == "CPU"]
+    if any(memory.device.capacity is None for memory in devices if memory not in hosts):
+        reasons["capacity_bytes"] = "the file does not describe the device (`deviceProperties`)"
+    elif hosts:
+        reasons["capacity_bytes"] = "the capacity of host memory is not recorded"
+    if any(memory.relative for memory in devices):
+        reasons["peak_allocated"] = reasons["peak_reserved"] = "the file has no totals (PyTorch before 1.10)"
+        reasons["curve"] = "change since the start of the trace; totals were not recorded"
+    if all(memory.unused is None for memory in devices):
+        reasons["fragmentation"] = "no reserved memory was recorded; the CPU allocator reserves none"
+    return reasons
+
+
+def _recording_reasons(trace: Trace) -> dict[str, str]:
+    reasons = {}
+    if not has_addresses(trace):
+        reasons["unreleased"] = reasons["older"] = "the file has no addresses (PyTorch before 1.10)"
+    if not has_stacks(trace):
+        reasons["stacks"] = f"no call stacks were recorded ({recording_option(trace, 'stacks')})"
+    if not has_modules(trace):
+        reasons["modules"] = f"no nn.Module was recorded ({recording_option(trace, 'modules')})"
+    return reasons
+
+
+def _growth_reasons(trace: Trace, known: bool) -> dict[str, str]:
+    recorded = steps(trace)
+    if not recorded.recorded:
+        return {"growth": f"no steps were recorded ({recording_option(trace, 'steps')})"}
+    if len(recorded.names) < MIN_STEPS:
+        return {"growth": f"growth needs {MIN_STEPS} steps; this trace has {len(recorded.names)}"}
+    if not has_addresses(trace):
+        return {"growth": NO_ADDRESSES}
+    return {} if known else {"growth": "the first memory events of a device have no totals"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.memory.growth import growth
+from torch_tb_profiler.analyses.memory.growth import memory_growth
 from torch_tb_profiler.analyses.shared.memory_curve import default_device, levels
 from torch_tb_profiler.base.format import format_bytes
 from torch_tb_profiler.model.trace import Trace
@@ -18,7 +18,7 @@ def leak(trace: Trace) -> Text:
     default = default_device(trace)
     for level in levels(trace):
         device = level.device
-        change = growth(trace, level) if device.name == default else None
+        change = memory_growth(trace, level) if device.name == default else None
         if change is None or not change.growing or not change.per_step:
             continue
         left = None if device.capacity is None else (device.capacity - int(change.live[-1])) // change.per_step

@@ -28,14 +28,14 @@ interface Props {
 }
 
 const GONE: Record<string, string> = {
-  unreleased: 'not released',
+  unreleased: 'still live',
   replaced: 'unknown',
   unknown: 'unknown',
 };
 const WHY: Record<string, string> = {
-  unreleased: 'It is still there when the trace ends.',
+  unreleased: 'Still live at the end of the trace.',
   replaced: 'No release is recorded, but its address was allocated again.',
-  unknown: 'The file has no addresses, so releases cannot be matched.',
+  unknown: 'The file has no addresses, so releases can’t be matched with allocations.',
 };
 const UNSORTED: ReadonlySet<string> = new Set(['module', 'lifetime', 'event']);
 
@@ -75,8 +75,8 @@ export function Blocks(props: Props) {
       foot={pages.first && `sum: ${formatBytes(pages.first.total_bytes)}`}
       empty={
         search || state || range
-          ? 'No block passes these filters.'
-          : 'No allocation is recorded on this device.'
+          ? 'No block matches these filters.'
+          : 'No allocations were recorded on this device.'
       }
       noun="block"
     />
@@ -98,7 +98,7 @@ function columnsOf(
       value: row => row.operator ?? '',
       render: row =>
         row.operator === null ? (
-          <span className="dim">{row.state === 'older' ? 'before the trace' : 'outside of operators'}</span>
+          <span className="dim">{row.state === 'older' ? 'before the trace' : 'outside operators'}</span>
         ) : (
           <span className="clip" title={row.operator}>
             {row.operator}
@@ -110,7 +110,7 @@ function columnsOf(
       title: 'Module',
       kind: 'text',
       value: row => row.module,
-      reason: 'Outside of any module.',
+      reason: 'Outside any module.',
     },
     { id: 'size', title: 'Size', kind: 'bytes', value: row => row.size_bytes },
     {
@@ -120,7 +120,7 @@ function columnsOf(
       width: 108,
       value: row => row.allocated_ns,
       render: row => <span title={exactDuration(row.allocated_ns!)}>{time(row.allocated_ns!)}</span>,
-      reason: 'It was allocated before the trace.',
+      reason: 'Allocated before the trace started.',
     },
     {
       id: 'released',

@@ -64,10 +64,10 @@ export function ByOperator({ operators, onEvent, before }: Props) {
       placeholder={`Filter ${plural(operators.rows.length, 'operator')}`}
       before={before}
       noun="operator"
-      empty="No operator allocates or releases memory here."
+      empty="No operator allocates or releases memory in this range."
       foot={
         <>
-          outside of operators <Term id="memory_outside" /> {signed(outside.size_increase_bytes)} in{' '}
+          outside operators <Term id="memory_outside" /> {signed(outside.size_increase_bytes)} in{' '}
           {plural(outside.allocation_count, 'allocation')} of {formatBytes(outside.allocation_size_bytes)}
         </>
       }

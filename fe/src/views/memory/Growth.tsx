@@ -1,4 +1,4 @@
-// Memory that grows from step to step, and the operators that hold it.
+// Memory that grows from step to step, and the code that allocated it.
 import { useMemo, useState } from 'react';
 import type { MemoryGrowth } from '../../api/types';
 import { formatBytes, plural } from '../../base/format';
@@ -49,20 +49,20 @@ export function Growth({ growth, reason, stacks, onEvent, before }: Props) {
         foot={
           growth?.per_step_bytes !== undefined &&
           growth.per_step_bytes !== null &&
-          `stays: ${signed(growth.per_step_bytes)} per step on average`
+          `${signed(growth.per_step_bytes)} per step on average, never released`
         }
       />
       {chosen && (
         <aside className={rowDetailCss.detail} data-part="row-detail">
-          <h2>{chosen.name ?? 'outside of operators'}</h2>
+          <h2>{chosen.name ?? 'outside operators'}</h2>
           <p>
             <Sentence text={chosen.summary} />
           </p>
           {chosen.module && <p className="dim">In {chosen.module}</p>}
           <Button onClick={() => onEvent(chosen.operator_event ?? chosen.event)}>
-            Show the latest on the timeline
+            Show the newest block on the timeline
           </Button>
-          <h3>Its stack</h3>
+          <h3>Call stack</h3>
           {chosen.frames.length > 0 ? (
             <ol className={sourceFrameCss.frames}>
               {chosen.frames.map((frame, i) => (
@@ -73,7 +73,7 @@ export function Growth({ growth, reason, stacks, onEvent, before }: Props) {
               ))}
             </ol>
           ) : (
-            <p className="dim">{stacks ? <Sentence text={stacks} /> : 'No frame is around it.'}</p>
+            <p className="dim">{stacks ? <Sentence text={stacks} /> : 'No Python frame was recorded around it.'}</p>
           )}
         </aside>
       )}
@@ -85,16 +85,16 @@ function columnsOf(steps: string[]): Column<Row>[] {
   return [
     {
       id: 'name',
-      title: 'Held by',
+      title: 'Allocated by',
       kind: 'text',
-      value: row => row.name ?? 'outside of operators',
+      value: row => row.name ?? 'outside operators',
     },
     {
       id: 'module',
       title: 'Module',
       kind: 'text',
       value: row => row.module,
-      reason: 'Outside of any module.',
+      reason: 'Outside any module.',
     },
     { id: 'growth_bytes', title: 'Growth', kind: 'bytes', value: row => row.growth_bytes },
     { id: 'blocks', title: 'Blocks', kind: 'count', value: row => row.blocks },

@@ -1,4 +1,4 @@
-// What lives at an instant, and who allocated it.
+// Live memory at an instant, and the code that allocated it.
 import type { MemoryLive } from '../../api/types';
 import { formatBytes, formatCount, formatRatio, plural } from '../../base/format';
 import { Button } from '../../widgets/inputs/Button';
@@ -34,7 +34,7 @@ interface Props {
 }
 
 export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPick, onEvent }: Props) {
-  const whole = live.allocated_bytes ?? live.known_bytes;
+  const total = live.allocated_bytes ?? live.known_bytes;
   const rows = live.rows.slice(0, SHOWN);
   const rest = live.rows.slice(SHOWN);
   return (
@@ -44,7 +44,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
           {isPeak ? 'Live at the peak' : `Live at ${when}`} <Term id="memory_live" />
         </h2>
         <span className={panelCss.note}>
-          {formatBytes(whole)}, {plural(live.blocks, 'block')}
+          {formatBytes(total)}, {plural(live.blocks, 'block')}
         </span>
         <span className={panelCss.actions}>
           {!isPeak && (
@@ -71,7 +71,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
                 {name}
               </span>
               <span className="num dim">{formatCount(row.blocks)}</span>
-              <Bar share={row.bytes / (whole || 1)} />
+              <Bar share={row.bytes / (total || 1)} />
               <span className="num">{formatBytes(row.bytes)}</span>
               <span className="num dim">{row.share === null ? '' : formatRatio(row.share)}</span>
             </>
@@ -95,7 +95,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
                   look="bare"
                   className={css.row}
                   title={
-                    group === 'operator' ? 'Show its blocks' : 'Show the largest of them on the timeline'
+                    group === 'operator' ? 'Show its blocks' : 'Show its largest block on the timeline'
                   }
                   onClick={() =>
                     group === 'operator' && row.name !== null
@@ -114,11 +114,11 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
             name={`${formatCount(rest.length)} more`}
             blocks={sum(rest.map(row => row.blocks))}
             bytes={sum(rest.map(row => row.bytes))}
-            whole={whole}
+            total={total}
           />
         )}
         {live.older_bytes !== null && (
-          <Rest name="from before the trace" term bytes={live.older_bytes} whole={whole} />
+          <Rest name="allocated before the trace" term bytes={live.older_bytes} total={total} />
         )}
       </ol>
       {Object.entries(live.reasons).map(([field, reason]) => (
@@ -131,8 +131,8 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
 }
 
 const NAMELESS: Partial<Record<GroupBy, string>> = {
-  operator: 'outside of operators',
-  module: 'outside of modules',
+  operator: 'outside operators',
+  module: 'outside modules',
   stack: 'no stack recorded',
 };
 
@@ -153,19 +153,19 @@ interface RestProps {
   term?: boolean;
   blocks?: number;
   bytes: number;
-  whole: number;
+  total: number;
 }
 
-function Rest({ name, term = false, blocks, bytes, whole }: RestProps) {
+function Rest({ name, term = false, blocks, bytes, total }: RestProps) {
   return (
     <li className={`${css.row} ${css.rest}`}>
       <span className="clip">
         {name} {term && <Term id="memory_before_trace" />}
       </span>
       <span className="num dim">{blocks !== undefined && formatCount(blocks)}</span>
-      <Bar share={bytes / (whole || 1)} />
+      <Bar share={bytes / (total || 1)} />
       <span className="num">{formatBytes(bytes)}</span>
-      <span className="num dim">{formatRatio(bytes / (whole || 1))}</span>
+      <span className="num dim">{formatRatio(bytes / (total || 1))}</span>
     </li>
   );
 }

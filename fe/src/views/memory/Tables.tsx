@@ -26,8 +26,8 @@ interface Props {
 const STATES = [
   ['', 'any'],
   ['released', 'released'],
-  ['unreleased', 'not released'],
-  ['older', 'from before the trace'],
+  ['unreleased', 'still live'],
+  ['older', 'allocated before the trace'],
   ['replaced', 'replaced'],
 ] as const;
 

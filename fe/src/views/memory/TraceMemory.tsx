@@ -1,4 +1,4 @@
-// The memory of a trace: the curve, what lives at an instant, and the tables.
+// The memory of a trace: the curve, live memory at an instant, and the tables.
 import { useCallback, useMemo } from 'react';
 import type { MemoryCurve, MemoryLive, MemoryPayload } from '../../api/types';
 import { formatDuration } from '../../base/format';
@@ -112,7 +112,7 @@ export function TraceMemory({ payload, crumb, files }: Props) {
             device.relative ? (
               <Sentence text={payload.reasons.curve ?? []} />
             ) : (
-              'drag to select a range, click for an instant'
+              'drag to select a range, click to select an instant'
             )
           }
           actions={

@@ -23,8 +23,8 @@ export default function MemoryView({ payload, crumb, run }: Props) {
   const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
   const files = workers.data?.memory_files ?? [];
   const traced = payload.devices.length > 0;
-  const asked = params.file ?? (traced ? '' : String(files[0]?.file ?? ''));
-  const file = files.find(each => String(each.file) === asked);
+  const requested = params.file ?? (traced ? '' : String(files[0]?.file ?? ''));
+  const file = files.find(each => String(each.file) === requested);
   const options = [
     ...(traced ? [['', 'the trace'] as const] : []),
     ...files.map(each => [String(each.file), each.name] as const),
@@ -32,7 +32,7 @@ export default function MemoryView({ payload, crumb, run }: Props) {
   const choice = files.length > 0 && (
     <Select
       label="Memory of"
-      value={file ? asked : ''}
+      value={file ? requested : ''}
       options={options}
       onChange={next => select({ params: next === '' ? {} : { file: next } })}
     />

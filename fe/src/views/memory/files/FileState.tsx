@@ -10,12 +10,12 @@ interface Props {
   error: Error | null;
 }
 
-/** A memory file that is being read, or why it cannot be. */
+/** A memory file that is being read, or why it can't be. */
 export function FileState({ file, crumb, files, error }: Props) {
   return (
     <div className={pageCss.view}>
       <Answer crumb={`${crumb} · ${file.name}`} why={error ? error.message : formatBytes(file.bytes)}>
-        {error ? 'This file cannot be shown.' : 'Reading the file.'}
+        {error ? 'This file can’t be shown.' : 'Reading the file…'}
       </Answer>
       <div className={pageCss.tools} data-part="file-tools">
         {files}

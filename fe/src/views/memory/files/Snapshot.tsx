@@ -1,4 +1,4 @@
-// A CUDA memory snapshot: what the allocator of a device held when it was taken, and how it came to that.
+// A CUDA memory snapshot: what the allocator of a device held when it was taken, and its history.
 import { scaleLinear } from 'd3-scale';
 import { useMemo, useState } from 'react';
 import type { MemoryFileInfo, MemorySnapshot, Selectors } from '../../../api/types';
@@ -127,7 +127,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
       </div>
       <Panel
         title="Segments"
-        note={`${formatCount(snapshot.total_segments)}; each is one cudaMalloc, the filled part is in use`}
+        note={`${formatCount(snapshot.total_segments)}, one per cudaMalloc; the filled part is in use`}
       >
         <ol className={css.segments} data-part="segments">
           {snapshot.segments.map(segment => (

@@ -1,0 +1,278 @@
+"""Memory files beside a trace: CUDA memory snapshots and exported memory timelines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+
+from torch_tb_profiler.analyses.memory.snapshot import (
+    AllocatorHistory,
+    DeviceAllocator,
+    allocator_history,
+    device_allocators,
+    find_allocator,
+    has_requested_sizes,
+    largest_segments,
+    last_failures,
+    sample_history,
+    usage_by_stack,
+)
+from torch_tb_profiler.analyses.memory.timeline import stack_categories
+from torch_tb_profiler.analyses.tracks.sources import Frame, frame
+from torch_tb_profiler.base.grammar import agree, plural
+from torch_tb_profiler.model.memory.exports import RecordedSnapshot, RecordedTimeline
+from torch_tb_profiler.view import FileParams, FileView, Float64s
+from torch_tb_profiler.views._shared.text import Text, reason_texts
+from torch_tb_profiler.views.memory import words
+from torch_tb_profiler.views.memory.curve import Points
+
+MAX_FAILURES = 100
+"""Out-of-memory errors listed; a loop that catches them makes thousands."""
+
+
+class SnapshotParams(FileParams, frozen=True):
+    """A snapshot of the run and a device in it (default: the one that reserves most); `limit` of the rows."""
+
+    device: int | None = None
+    points: Points = 1000
+    limit: Annotated[int, msgspec.Meta(ge=0)] = 200
+
+
+class SnapshotDevice(msgspec.Struct, frozen=True):
+    """The caching allocator of one device when the snapshot was taken.
+
+    reserved_bytes       in segments; allocated_bytes: in use by tensors; awaiting_bytes: freed, another stream
+                         still uses it; free_bytes: cached, for reuse; largest_free_bytes: the largest such block
+    requested_bytes      what the tensors in use requested; allocated - requested is lost to rounding. Null in
+                         old files
+    entries              of the recorded history; oldest ones are lost once the history is full
+    out_of_memory        errors in the history
+    """
+
+    id: int
+    segments: int
+    blocks: int
+    reserved_bytes: int
+    allocated_bytes: int
+    awaiting_bytes: int
+    free_bytes: int
+    largest_free_bytes: int
+    requested_bytes: int | None
+    entries: int
+    out_of_memory: int
+
+
+class SnapshotStack(msgspec.Struct, frozen=True):
+    """Blocks in use that were allocated from one stack, innermost frame first; no frame: not recorded."""
+
+    frames: list[Frame]
+    blocks: int
+    bytes: int
+
+
+class SnapshotSegment(msgspec.Struct, frozen=True):
+    """Memory from one `cudaMalloc`. `blocks` in use and free, `address` in hexadecimal."""
+
+    address: str
+    stream: int
+    kind: str
+    bytes: int
+    allocated_bytes: int
+    blocks: int
+
+
+class OutOfMemory(msgspec.Struct, frozen=True):
+    """A failed allocation: bytes requested, bytes free on the device, and its stack; `entry` of the history."""
+
+    entry: int
+    bytes: int
+    device_free_bytes: int | None
+    frames: list[Frame]
+
+
+class MemorySnapshot(msgspec.Struct, frozen=True):
+    """A CUDA memory snapshot (`torch.cuda.memory._dump_snapshot`), one device of it.
+
+    headline          what the device reserves, and how much of it is in use; details: blocks, cache, failures
+    stacks, segments  largest first, at most `limit` of them; `total_stacks`, `total_segments`: without the limit
+    history           step function over the recorded history, ending in the state of the snapshot; columns are
+                      little-endian float64 of equal length (base64), sampled to the requested number of points:
+                      `entry` is the number of the entry (or bucket's first), with minimum, maximum and
+                      last value of its bucket
+    history_time_us   of each point, microseconds since the epoch; empty where the file has no times
+    """
+
+    headline: Text
+    details: Text
+    device: int
+    devices: list[SnapshotDevice]
+    total_stacks: int
+    stacks: list[SnapshotStack]
+    total_segments: int
+    segments: list[SnapshotSegment]
+    out_of_memory: list[OutOfMemory]
+    entry: Float64s
+    history_time_us: Float64s
+    allocated_min: Float64s
+    allocated_max: Float64s
+    allocated_last: Float64s
+    reserved_last: Float64s
+    peak_allocated_bytes: int
+    peak_entry: int | None
+    reasons: Mapping[str, Text]
+
+
+def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> MemorySnapshot:
+    """Build the payload of one device. NotFoundError for an unknown device."""
+    allocator = find_allocator(snapshot, params.device)
+    history = allocator_history(snapshot, allocator)
+    sampled = sample_history(snapshot, history, params.points)
+    stacks = usage_by_stack(snapshot, allocator.device)
+    return MemorySnapshot(
+        headline=words.snapshot_headline(allocator),
+        details=words.snapshot_details(allocator),
+        device=allocator.device,
+        devices=[_snapshot_device(each) for each in device_allocators(snapshot)],
+        total_stacks=len(stacks),
+        stacks=[
+            SnapshotStack(_frames(snapshot, stack.code), stack.blocks, stack.size)
+            for stack in stacks[: params.limit]
+        ],
+        total_segments=allocator.segments,
+        segments=[
+            SnapshotSegment(
+                address=hex(segment.address),
+                stream=segment.stream,
+                kind=segment.kind,
+                bytes=segment.size,
+                allocated_bytes=segment.allocated,
+                blocks=segment.blocks,
+            )
+            for segment in largest_segments(snapshot, allocator.device, params.limit)
+        ],
+        out_of_memory=[
+            OutOfMemory(failure.entry, failure.size, failure.device_free, _frames(snapshot, failure.stack))
+            for failure in last_failures(snapshot, history, MAX_FAILURES)
+        ],
+        entry=sampled.entry,
+        history_time_us=sampled.time,
+        allocated_min=sampled.allocated_min,
+        allocated_max=sampled.allocated_max,
+        allocated_last=sampled.allocated_last,
+        reserved_last=sampled.reserved_last,
+        peak_allocated_bytes=max(allocator.allocated, history.peak_allocated),
+        peak_entry=history.peak,
+        reasons=reason_texts(_reasons(snapshot, history)),
+    )
+
+
+def _snapshot_device(allocator: DeviceAllocator) -> SnapshotDevice:
+    return SnapshotDevice(
+        id=allocator.device,
+        segments=allocator.segments,
+        blocks=allocator.blocks,
+        reserved_bytes=allocator.reserved,
+        allocated_bytes=allocator.allocated,
+        awaiting_bytes=allocator.awaiting,
+        free_bytes=allocator.free,
+        largest_free_bytes=allocator.largest_free,
+        requested_bytes=allocator.requested,
+        entries=allocator.entries,
+        out_of_memory=allocator.out_of_memory,
+    )
+
+
+def _frames(snapshot: RecordedSnapshot, code: int) -> list[Frame]:
+    return [frame(text) for text in snapshot.stacks[code]]
+
+
+def _reasons(snapshot: RecordedSnapshot, history: AllocatorHistory) -> dict[str, str]:
+    reasons = {}
+    if not len(history):
+        reasons["entry"] = (
+            "no history was recorded (call `torch.cuda.memory._record_memory_history()` before the work)"
+        )
+    elif not history.timed:
+        reasons["history_time_us"] = "the file has no times (PyTorch before 2.1)"
+    if len(snapshot.stacks) == 1:
+        reasons["stacks"] = (
+            "no stacks were recorded (call `torch.cuda.memory._record_memory_history()` before the work)"
+        )
+    if not has_requested_sizes(snapshot):
+        reasons["requested_bytes"] = "the file does not record requested sizes (PyTorch before 2.1)"
+    if snapshot.skipped:
+        count = snapshot.skipped
+        reasons["skipped"] = (
+            f"{plural(count, 'entry')} of the file can't be read and {agree(count, 'is', 'are')} left out"
+        )
+    return reasons
+
+
+SNAPSHOT = FileView(
+    "memory/snapshot",
+    "Memory snapshot",
+    SnapshotParams,
+    MemorySnapshot,
+    build_snapshot,
+    "snapshot",
+    rows="stacks",
+)
+
+
+class TimelineParams(FileParams, frozen=True):
+    """A memory timeline of the run."""
+
+    points: Points = 1000
+
+
+class MemoryTimeline(msgspec.Struct, frozen=True):
+    """An exported memory timeline (`profiler.export_memory_timeline("x.raw.json.gz")`) as stacked categories.
+
+    headline     the peak and its largest category
+    categories   parameter, optimizer state, input, temporary, activation, gradient, autograd detail, unknown:
+                 those that occur, in this order
+    time         little-endian float64 ns (base64), as the file has it; the first is that of the first event
+                 that has one
+    sizes        per category a column like `time`: its bytes when the sum over the categories peaks in
+                 the point's bucket, so that the stack reaches the exact peak
+    peak_...     largest sum over the categories, when, and the bytes of each category then
+    start_bytes  before the first event, per category
+    """
+
+    headline: Text
+    events: int
+    categories: list[str]
+    time: Float64s
+    sizes: list[Float64s]
+    begin_ns: int
+    end_ns: int
+    peak_bytes: int
+    peak_time_ns: int
+    peak_sizes: list[int]
+    start_bytes: list[int]
+
+
+def build_timeline(timeline: RecordedTimeline, params: TimelineParams) -> MemoryTimeline:
+    """Build the stacked areas of the categories in the file."""
+    stack = stack_categories(timeline, params.points)
+    peak_sizes = stack.peak_sizes.tolist()
+    return MemoryTimeline(
+        headline=words.timeline_headline(stack.categories, peak_sizes, stack.peak),
+        events=len(timeline.time),
+        categories=list(stack.categories),
+        time=stack.time,
+        sizes=list(stack.sizes),
+        begin_ns=stack.begin,
+        end_ns=stack.end,
+        peak_bytes=stack.peak,
+        peak_time_ns=stack.peak_time,
+        peak_sizes=peak_sizes,
+        start_bytes=stack.start.tolist(),
+    )
+
+
+TIMELINE = FileView(
+    "memory/timeline", "Memory timeline", TimelineParams, MemoryTimeline, build_timeline, "timeline"
+)
