@@ -20,7 +20,7 @@ from tests.support.waiting import PATIENCE
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.cli.main import _parser
 from torch_tb_profiler.views import SLUGS, all_views
-from torch_tb_profiler.views.distributed.payload.job import Verdict
+from torch_tb_profiler.views.distributed.payload.job import VerdictPayload
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -113,7 +113,7 @@ def test_calls_in_place_of_those_of_hta_answer(tmp_path: Path, monkeypatch: pyte
     assert len(theirs) == len(set(theirs)) > 20
     for call in {row[1].strip() for row in rows}:
         answer = eval(call.strip("`"), names)
-        assert isinstance(answer, pa.Table | Verdict) or answer.to_arrow().num_rows, call
+        assert isinstance(answer, pa.Table | VerdictPayload) or answer.to_arrow().num_rows, call
 
 
 @pytest.mark.slow

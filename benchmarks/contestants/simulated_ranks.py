@@ -22,8 +22,7 @@ import msgspec
 from tests.support.simulation.large_jobs import large_job
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.distributed.build import build
-from torch_tb_profiler.views.distributed.payload.scale import MapParams
-from torch_tb_profiler.views.distributed.tables.map import MAP
+from torch_tb_profiler.views.distributed.map import MAP, MapParams
 
 
 def main() -> None:

@@ -25,9 +25,8 @@ from torch_tb_profiler.model.trace import ABSENT, Trace
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.build import build, unavailable
-from torch_tb_profiler.views.distributed.collectives import build as build_collectives
-from torch_tb_profiler.views.distributed.payload.collectives import CollectivesParams
-from torch_tb_profiler.views.distributed.payload.job import Distributed
+from torch_tb_profiler.views.distributed.collectives import CollectivesParams, build_collectives
+from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 
 pytestmark = real_traces.MARKS
 
@@ -65,7 +64,7 @@ def job(traces: Callable[[str], list[Trace]]) -> Load:
     return load
 
 
-def view(members: Members[RankSummary]) -> Distributed:
+def view(members: Members[RankSummary]) -> DistributedPayload:
     return build(members, NoParams())
 
 

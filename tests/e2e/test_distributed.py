@@ -113,16 +113,16 @@ def test_a_single_rank_still_has_the_view(open_page: Open) -> None:
 def test_ranks_lie_on_one_timeline_with_their_collectives_joined(open_page: Open) -> None:
     page, frame = open_page(**JOB)
     frame.get_by_role("button", name="One timeline").click()
-    waiting = "Rank 4 keeps the others waiting; below it, ranks {} on the clock of the job."
-    expect(frame.locator("h1")).to_have_text(waiting.format("2, 3 and 5"))
-    expect(frame.locator("[data-part=answer]")).to_contain_text("9 collectives in sight")
+    expected = "Rank 4 is a straggler. Ranks {} are shown below it, on the job's clock."
+    expect(frame.locator("h1")).to_have_text(expected.format("2, 3 and 5"))
+    expect(frame.locator("[data-part=answer]")).to_contain_text("9 collectives in this window")
     labels = frame.locator("[data-part=track-label][data-kind=group]")
     expect(labels.filter(has_text="rank 4")).to_have_count(1)
     expect(labels.first).to_contain_text("rank 4")
     frame.get_by_role("button", name="Ranks", exact=False).first.click()
     frame.get_by_role("checkbox", name="rank 2").click()
     page.keyboard.press("Escape")
-    expect(frame.locator("h1")).to_have_text(waiting.format("3 and 5"))
+    expect(frame.locator("h1")).to_have_text(expected.format("3 and 5"))
     expect(page).to_have_url(in_address("ranks"))
     stage = frame.locator("[data-part=stage]")
     expect(frame.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
@@ -182,9 +182,9 @@ def test_ranks_on_one_timeline_have_the_tools_of_one(open_page: Open) -> None:
 def test_a_collective_opens_its_ranks_on_one_timeline(open_page: Open) -> None:
     page, frame = open_page(table="collectives", collective="3", **JOB)
     frame.get_by_role("button", name="Ranks on one timeline").click()
-    expect(frame.locator("h1")).to_contain_text("on the clock of the job")
+    expect(frame.locator("h1")).to_contain_text("on the job's clock")
     expect(page).to_have_url(in_address("at"))
-    expect(frame.locator("[data-part=answer]")).to_contain_text("in sight, joined from rank to rank")
+    expect(frame.locator("[data-part=answer]")).to_contain_text("in this window, connected across ranks")
 
 
 LARGE = {"view": "distributed", "run": "u_ranks"}
@@ -196,7 +196,7 @@ def test_of_a_large_job_the_late_rank_is_seen_on_the_map_and_beside_the_others(
 ) -> None:
     _, frame = open_page(width=width, theme=theme, **LARGE)
     expect(frame.locator("h1")).to_contain_text("Rank 101 is a straggler")
-    expect(frame.get_by_role("figure", name="Late by rank and step")).to_be_visible()
+    expect(frame.get_by_role("figure", name="Lateness by rank and step")).to_be_visible()
     expect(frame.locator("[data-part=spread]")).to_have_count(5)
     expect(frame.locator("[data-part=found-rank]")).to_contain_text("Costs the others")
     expect(frame.locator("[data-part=group-families]")).to_contain_text("1 × 160")
@@ -220,7 +220,7 @@ def test_a_rank_of_a_large_job_is_found_and_leads_on(open_page: Open) -> None:
 
 def test_a_drag_across_the_map_shows_these_ranks_alone(open_page: Open) -> None:
     page, frame = open_page(**LARGE)
-    canvas = frame.get_by_role("figure", name="Late by rank and step").locator("canvas")
+    canvas = frame.get_by_role("figure", name="Lateness by rank and step").locator("canvas")
     expect(frame.locator("[data-part=column-maxima] span")).to_have_text(re.compile(r"\d"))
     expect(frame.locator("[data-part=column-names]")).to_contain_text("140")
     expect(frame.locator("[data-part=found-rank]")).to_be_visible()  # what comes later moves and narrows the map
@@ -279,7 +279,7 @@ def test_ten_thousand_ranks_open_as_eight_do(new_page: NewPage, ten_thousand: st
     page.goto(f"{ten_thousand}/#pytorch_profiler&p.pytorch_profiler.view=distributed")
     frame = page.frame_locator("iframe")
     expect(frame.locator("h1")).to_contain_text("Rank 5 is a straggler")
-    expect(frame.get_by_role("figure", name="Late by rank and step")).to_be_visible()
+    expect(frame.get_by_role("figure", name="Lateness by rank and step")).to_be_visible()
     expect(frame.locator("[data-part=marked-column]")).to_be_visible()
     expect(frame.locator("[data-part=spread]")).to_have_count(5)
     families = frame.locator("[data-part=group-families] tbody tr")

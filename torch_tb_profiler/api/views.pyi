@@ -16,16 +16,16 @@ from torch_tb_profiler.views.critical_path.payload import (
     TargetRow,
 )
 from torch_tb_profiler.views.diff.payload import DiffLevel, DiffPayload
-from torch_tb_profiler.views.distributed.payload.collectives import Collective, Collectives
-from torch_tb_profiler.views.distributed.payload.connections import Connections
-from torch_tb_profiler.views.distributed.payload.job import Distributed
-from torch_tb_profiler.views.distributed.payload.scale import RankMap
+from torch_tb_profiler.views.distributed.collectives import CollectivePayload, CollectivesPayload
+from torch_tb_profiler.views.distributed.connections import ConnectionsPayload
+from torch_tb_profiler.views.distributed.map import RankMap
+from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 from torch_tb_profiler.views.distributed.payload.tables import (
     FamilyRows,
     GroupRows,
     JobRanks,
     OperationRows,
-    StepRows,
+    RankStepRows,
 )
 from torch_tb_profiler.views.idle.launches import (
     BandwidthPayload,
@@ -437,7 +437,7 @@ class _Lightning:
         """Module calls."""
 
 class _Distributed:
-    def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Distributed]:
+    def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[DistributedPayload]:
         """Distributed."""
     def collectives(
         self,
@@ -465,11 +465,11 @@ class _Distributed:
         mismatched: bool = False,
         first: int = 0,
         limit: int | None = None,
-    ) -> Result[Collectives]:
+    ) -> Result[CollectivesPayload]:
         """Collectives."""
     def collective(
         self, *, worker: str | None = None, span: str | int | None = None, collective: int
-    ) -> Result[Collective]:
+    ) -> Result[CollectivePayload]:
         """One collective."""
     def connections(
         self,
@@ -480,7 +480,7 @@ class _Distributed:
         begin: int | None = None,
         end: int | None = None,
         limit: int = 300,
-    ) -> Result[Connections]:
+    ) -> Result[ConnectionsPayload]:
         """Connected ranks."""
     def map(
         self,
@@ -545,7 +545,7 @@ class _Distributed:
             "transfer_ns",
             "waiting_ns",
         ] = "rank",
-    ) -> Result[StepRows]:
+    ) -> Result[RankStepRows]:
         """Steps of the ranks."""
     def operations(
         self,

@@ -14,7 +14,7 @@ from torch_tb_profiler.summary.payload import VERSION, Advice, Communication, He
 from torch_tb_profiler.summary.steps import device_use, step_time
 from torch_tb_profiler.summary.tops import tops
 from torch_tb_profiler.views._shared.text import plain, text
-from torch_tb_profiler.views.distributed.payload.job import Distributed
+from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.overview.payload import Overview
 
@@ -60,7 +60,7 @@ def summarize(source: Source) -> Summary:
     overviews, unreadable = _overviews(source)
     read = list(overviews)
     answers = _Answers(source)
-    job: Distributed | None = answers.of("distributed", read[:1]).get(read[0])
+    job: DistributedPayload | None = answers.of("distributed", read[:1]).get(read[0])
     beside = answers.of("overview/ranks", read) if job is not None else {}
     advised: dict[str, Overview] = {**overviews, **beside}
     step = step_time(overviews)
@@ -106,14 +106,14 @@ def _overviews(source: Source) -> tuple[dict[str, Overview], dict[str, ProfilerE
     return overviews, failed
 
 
-def _headline(job: Distributed | None, decisive: Overview) -> list[str]:
+def _headline(job: DistributedPayload | None, decisive: Overview) -> list[str]:
     """Of a job who keeps the others waiting, else how a step is spent."""
     if job is not None and job.rank_count > 1:
         return [sentence for text in (job.headline, job.explanation) if (sentence := plain(text))]
     return [plain(decisive.headline)] if decisive.headline else []
 
 
-def _communication(job: Distributed | None, overviews: Mapping[str, Overview]) -> Communication | None:
+def _communication(job: DistributedPayload | None, overviews: Mapping[str, Overview]) -> Communication | None:
     means = {each.measure: each.mean_ns for each in job.spreads} if job is not None else {}
     if "exposed" in means:
         exposed, steps = means["exposed"], means["duration"]

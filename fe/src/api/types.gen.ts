@@ -3750,7 +3750,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['Distributed'];
+              payload: components['schemas']['DistributedPayload'];
             };
           };
         };
@@ -3841,7 +3841,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['Collectives'];
+              payload: components['schemas']['CollectivesPayload'];
             };
           };
         };
@@ -3913,7 +3913,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['Collective'];
+              payload: components['schemas']['CollectivePayload'];
             };
           };
         };
@@ -3988,7 +3988,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['Connections'];
+              payload: components['schemas']['ConnectionsPayload'];
             };
           };
         };
@@ -4243,7 +4243,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['StepRows'];
+              payload: components['schemas']['RankStepRows'];
             };
           };
         };
@@ -7560,11 +7560,11 @@ export interface components {
      * LightningPayload
      * @description Hooks and modules, the outermost in order of their first call.
      *
-     *     headline  which hook takes the most time, without hooks which class of modules; details: how many ran how long
-     *     rows      the model: dotted names, `class_name` in full; modules inside the module their name says
+     *     headline  the hook with the most host time, or without hooks the class of modules; details: how many ran
+     *     rows      the model: dotted names, `class_name` in full; each module inside the module that its name says
      *     classes   sums over all modules of a class
      *     device_ns all device time = sum of `device_self_ns` of `rows` + outside + unlinked
-     *     reasons   field -> why it is null or empty
+     *     reasons   why fields are null or empty, by field
      */
     LightningPayload: {
       headline: components['schemas']['Phrase'][];
@@ -7583,17 +7583,17 @@ export interface components {
     };
     /**
      * HookRow
-     * @description A hook, called from the hook around it. Times in ns.
+     * @description A hook and the hooks called inside it; times in ns.
      *
      *     place           number of the hook
-     *     name            "L.training_step"; `owner` is what Lightning puts before it: LightningModule, Strategy,
-     *                     Callback, ...; "" if nothing
+     *     name            "L.training_step"; `owner`: what Lightning puts before it (LightningModule, Strategy,
+     *                     Callback, ...), "" if nothing
      *     event           row of its longest call, for the timeline
      *     operators       operators called directly by it
-     *     host_self_ns    outside of hooks and operators inside
+     *     host_self_ns    time outside the hooks and operators inside it
      *     operators_ns    host time of its operators: total = self + operators + totals of the hooks inside
      *     host_share      total / total of the outermost hooks
-     *     device_*        device work launched while it ran, including by the backward pass that it waited for
+     *     device_*        device work launched while it ran, including by a backward pass that it waited for
      */
     HookRow: {
       place: number;
@@ -7613,66 +7613,69 @@ export interface components {
       children: components['schemas']['HookRow'][];
     };
     /**
-     * Distributed
+     * DistributedPayload
      * @description The payload of the tab.
      *
      *     The lists with rows of every rank, step, operation, or group (ranks, nodes, overview, averages, families,
-     *     waiting, average_waiting, collectives, groups) and the heat map are whole up to 64 ranks. Of a larger job they
-     *     are empty, with the part that has them page by page in `reasons`; all else is bounded for any number of ranks.
+     *     waiting, average_waiting, collectives, groups) and the heat map are complete up to 64 ranks. For a larger job
+     *     they are empty, and `reasons` names the part that has them page by page; everything else is bounded for any
+     *     number of ranks.
      *
-     *     headline       who keeps the others waiting, or why that is unknown
-     *     explanation    what that costs, and what these ranks do meanwhile; may be empty
+     *     headline       who is a straggler, or why that is unknown
+     *     explanation    what that costs, and what these ranks spend extra time on; may be empty
      *     origin_ns      the zero of the job's clock as ns since the epoch, null if no file records the time of day
-     *     start_skew_ns  from the first to the last rank to begin recording; null without two ranks on one clock
-     *     rank_count     workers of the run; read_count: of these, those that are read or cannot be
+     *     start_skew_ns  from the first to the last rank to start recording; null without two ranks on one clock
+     *     rank_count     workers of the run; read_count: of these, the ones that are read or can't be
      *     steps          names, in order of first appearance, at most a thousand
-     *     spreads        how much the ranks differ; group_families: process groups by what they are for
-     *     families       of each rank, most device time first
-     *     stragglers     the hundred that cost most; late_hosts: the hosts of these
-     *     mismatches     the first hundred; mismatch_count all
+     *     spreads        how much the ranks differ; group_families: process groups by purpose
+     *     families       kernel families of each rank, most device time first
+     *     stragglers     the hundred costliest ranks; late_hosts: their hosts
+     *     mismatches     the first hundred; mismatch_count: all
+     *     meanwhile      what the costliest ranks spent extra time on before the collectives they were late for
      */
-    Distributed: {
+    DistributedPayload: {
       headline: components['schemas']['Phrase'][];
       explanation: components['schemas']['Phrase'][];
-      verdict: components['schemas']['Verdict'];
+      verdict: components['schemas']['VerdictPayload'];
       problems: components['schemas']['Problem'][];
       rank_count: number;
       read_count: number;
       steps: string[];
-      spreads: components['schemas']['Spread'][];
+      spreads: components['schemas']['RankSpreadRow'][];
       group_families: components['schemas']['GroupFamily'][];
-      ranks: components['schemas']['Rank'][];
-      nodes: components['schemas']['Node'][];
+      ranks: components['schemas']['RankEntry'][];
+      nodes: components['schemas']['JobNode'][];
       origin_ns: number | null;
       start_skew_ns: number | null;
-      overview: components['schemas']['StepTimes'][];
-      averages: components['schemas']['AverageTimes'][];
+      overview: components['schemas']['RankStepTimes'][];
+      averages: components['schemas']['AverageStepTimes'][];
       families: components['schemas']['RankFamily'][];
-      waiting: components['schemas']['Waiting'][];
-      average_waiting: components['schemas']['AverageWaiting'][];
-      collectives: components['schemas']['CollectiveRow'][];
-      groups: components['schemas']['Group'][];
-      mismatches: components['schemas']['Mismatch'][];
+      waiting: components['schemas']['StepWaitingRow'][];
+      average_waiting: components['schemas']['AverageWaitingRow'][];
+      collectives: components['schemas']['RankCollectiveRow'][];
+      groups: components['schemas']['ProcessGroupRow'][];
+      mismatches: components['schemas']['MismatchRow'][];
       mismatch_count: number;
-      stragglers: components['schemas']['Straggler'][];
+      stragglers: components['schemas']['StragglerRow'][];
       late_hosts: components['schemas']['LateHost'][];
-      heat_map: components['schemas']['HeatMap'] | null;
-      meanwhile: components['schemas']['Meanwhile'][];
+      heat_map: components['schemas']['LatenessMap'] | null;
+      meanwhile: components['schemas']['StragglerActivityRow'][];
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
-     * Verdict
-     * @description Whether ranks keep the others waiting.
+     * VerdictPayload
+     * @description Whether the job has stragglers.
      *
-     *     kind      uncertain: one or a few may, at a cost that matters, but it may be chance; the text names them
-     *     worker, rank  the one that costs most, null if none stands out or it is unknown
+     *     kind      uncertain: one or a few ranks may be, at a cost that matters, but it may be chance; the text names
+     *               them
+     *     worker, rank  the costliest straggler, null if there is none or it is unknown
      *     text      the headline
-     *     cost_ns   per step, of all ranks that stand out; cause: why the first of them is late
-     *     host      whose ranks they are, if they are late together; null otherwise
+     *     cost_ns   per step, of all stragglers together; cause: why the first of them is late
+     *     host      the host of the stragglers if they are late together, else null
      */
-    Verdict: {
+    VerdictPayload: {
       /** @enum {unknown} */
       kind: 'balanced' | 'straggler' | 'uncertain' | 'unknown';
       worker: string | null;
@@ -7686,7 +7689,7 @@ export interface components {
     };
     /**
      * Problem
-     * @description What is missing or doubtful; `worker` and `rank` where it concerns one.
+     * @description What is missing or in doubt; `worker` and `rank` if it concerns a single one.
      */
     Problem: {
       /** @enum {unknown} */
@@ -7706,13 +7709,13 @@ export interface components {
       rank: number | null;
     };
     /**
-     * Spread
-     * @description One measure over all ranks that have it, ns per step; percentiles are linear between the nearest ranks.
+     * RankSpreadRow
+     * @description One measure over all ranks that have it, ns per step; percentiles interpolate between the nearest ranks.
      *
      *     measure  as in `JobRank`: duration, computation, overlap, exposed, other, transfer, waiting, cost
-     *     least_worker, most_worker  the first rank with the least and with the greatest
+     *     least_worker, most_worker  the first rank with the minimum and with the maximum
      */
-    Spread: {
+    RankSpreadRow: {
       /** @enum {unknown} */
       measure: 'computation' | 'cost' | 'duration' | 'exposed' | 'other' | 'overlap' | 'transfer' | 'waiting';
       ranks: number;
@@ -7728,10 +7731,10 @@ export interface components {
     };
     /**
      * GroupFamily
-     * @description Process groups that divide the job in one way; times are sums over all their ranks, the whole recording.
+     * @description Process groups that divide the job in one way; times are sums over all their ranks, the entire recording.
      *
      *     label     their description or name, else their size and spacing
-     *     groups    how many; complete: of these, those of which every rank is compared
+     *     groups    number of groups; complete: number of these of which every rank is compared
      *     size      ranks of the largest
      *     names     the collectives, most calls first, at most six; collectives: how many, matched across ranks
      *     slowest_group, slowest_ranks, slowest_waiting_ns  the group whose ranks wait most, and its ranks in short; null
@@ -7755,15 +7758,15 @@ export interface components {
       slowest_waiting_ns: number | null;
     };
     /**
-     * Rank
+     * RankEntry
      * @description One worker of the run.
      *
      *     reason    why it failed, or why a ready one is left out
      *     compared  it takes part in the comparison between ranks
-     *     recording_start_ns  job time of its first event: what others did before, it did not record
-     *     calls     its communication operations; null while it is not ready
+     *     calls     its communication operations; null while it isn't ready
+     *     recording_start_ns  job time of its first event; nothing before that is recorded
      */
-    Rank: {
+    RankEntry: {
       worker: string;
       rank: number | null;
       span: string;
@@ -7776,24 +7779,23 @@ export interface components {
       calls: number | null;
       recording_start_ns: number | null;
       recording_duration_ns: number | null;
-      clock: components['schemas']['Clock'] | null;
+      clock: components['schemas']['RankClockRow'] | null;
     };
     /**
-     * Clock
+     * RankClockRow
      * @description How a rank's clock was aligned with the job's.
      *
-     *     method       reference: it sets the clock; base_time: by the time of day in the file (`baseTimeNanoseconds`);
-     *                  clock_sync: by the moment at which a trainer let all ranks meet (Composer's `clock_sync`);
+     *     method       reference: this rank sets the clock; base_time: by the time of day in the file
+     *                  (`baseTimeNanoseconds`); clock_sync: by a barrier of the trainer (Composer's `clock_sync`);
      *                  collective_ends: by the ends of collectives shared with other ranks, on top of the time of day
-     *                  where there is one; none: its times cannot be compared
-     *     offset_ns    by which that moment or the ends of collectives corrected the time of day; null where there was
-     *                  none to correct
-     *     residual_ns  how far the ends of shared collectives still lie apart (median): the error of a comparison; where
-     *                  the rank shares none that end together, what the trainer notes as the error, else null
-     *     collectives  how many shared collectives that is based on
+     *                  if there is one; none: its times can't be compared
+     *     offset_ns    correction of the time of day by that barrier or those ends; null if there was none to correct
+     *     residual_ns  error of a comparison: how far the ends of shared collectives still lie apart (median). If the
+     *                  rank shares none that end together, the error that the trainer notes, else null
+     *     collectives  number of shared collectives that this is based on
      *     shift_ns     job time = time in the rank's trace + shift_ns; null with method none
      */
-    Clock: {
+    RankClockRow: {
       method: string;
       offset_ns: number | null;
       residual_ns: number | null;
@@ -7801,28 +7803,28 @@ export interface components {
       shift_ns: number | null;
     };
     /**
-     * Node
-     * @description One host and its processes.
+     * JobNode
+     * @description A host and its processes.
      */
-    Node: {
+    JobNode: {
       name: string;
-      processes: components['schemas']['Process'][];
+      processes: components['schemas']['NodeProcess'][];
     };
     /**
-     * Process
-     * @description One process of a node; `name` is its process id where that is known.
+     * NodeProcess
+     * @description A process of a node; `name` is its process id if that is known.
      */
-    Process: {
+    NodeProcess: {
       name: string;
       worker: string;
       rank: number | null;
-      devices: components['schemas']['DeviceEntry'][];
+      devices: components['schemas']['RankDevice'][];
     };
     /**
-     * DeviceEntry
-     * @description One accelerator that a process used.
+     * RankDevice
+     * @description An accelerator used by a process.
      */
-    DeviceEntry: {
+    RankDevice: {
       id: number;
       kind: string;
       name: string | null;
@@ -7830,17 +7832,16 @@ export interface components {
       compute_capability: string | null;
     };
     /**
-     * StepTimes
+     * RankStepTimes
      * @description One step of one worker: duration = computation + overlap + exposed + other, to the ns.
      *
      *     start_ns        in the worker's own trace
-     *     computation_ns  kernels that do not communicate (without a GPU: CPU Exec of the overview) while nothing
-     *                     communicates
-     *     overlap_ns      both at once
-     *     exposed_ns      exposed communication: no computation hides it
-     *     complete        False for a trailing step whose device work is missing; in no average
+     *     computation_ns  compute kernels (without a GPU: CPU Exec of the overview) while nothing communicates
+     *     overlap_ns      computation and communication at once
+     *     exposed_ns      exposed communication: not overlapped with computation
+     *     complete        False for a trailing step whose device work is missing; averages leave it out
      */
-    StepTimes: {
+    RankStepTimes: {
       worker: string;
       rank: number | null;
       step: string;
@@ -7853,10 +7854,10 @@ export interface components {
       other_ns: number;
     };
     /**
-     * AverageTimes
+     * AverageStepTimes
      * @description Mean over the complete steps of one worker (not rounded).
      */
-    AverageTimes: {
+    AverageStepTimes: {
       worker: string;
       rank: number | null;
       steps: number;
@@ -7868,11 +7869,11 @@ export interface components {
     };
     /**
      * RankFamily
-     * @description Device work of one family of kernels on one rank, over its whole trace.
+     * @description Device work of one kernel family on one rank, over its entire trace.
      *
      *     kind       computation, communication or memory (copies and memsets)
      *     device_ns  sum of the durations; share: of all device work of the rank, 0..1
-     *     kernel     short name of the kernel (copy, memset) that takes most of it, and its ns
+     *     kernel     short name of the kernel (copy, memset) with the most time, and its ns
      */
     RankFamily: {
       worker: string;
@@ -7887,13 +7888,13 @@ export interface components {
       kernel_ns: number;
     };
     /**
-     * Waiting
-     * @description A worker's communication in one step: moving data, and waiting for other ranks to arrive.
+     * StepWaitingRow
+     * @description Communication of a worker in one step: moving data, and waiting for other ranks to arrive.
      *
      *     step  null for operations outside the steps
      *     transfer_ns, waiting_ns  of the operations that were compared; null if none was
      */
-    Waiting: {
+    StepWaitingRow: {
       worker: string;
       rank: number | null;
       step: string | null;
@@ -7901,33 +7902,33 @@ export interface components {
       waiting_ns: number | null;
     };
     /**
-     * AverageWaiting
+     * AverageWaitingRow
      * @description Mean over the complete steps of one worker (not rounded).
      */
-    AverageWaiting: {
+    AverageWaitingRow: {
       worker: string;
       rank: number | null;
       transfer_ns: number | null;
       waiting_ns: number | null;
     };
     /**
-     * CollectiveRow
-     * @description Communication operations of one worker that share group and name, whole recording.
+     * RankCollectiveRow
+     * @description Communication operations of one worker that share group and name, over the entire recording.
      *
      *     group_label    the description or name of the group
      *     name           as the profiler names it: back end, colon, collective (`nccl:all_reduce`)
      *     bytes          what the rank puts in, all calls; null if no call records a size
      *     out_bytes      what it gets out
      *     message_bytes  the size that bandwidth refers to (of an all-gather what comes out)
-     *     latency_ns     time in which one of them runs
+     *     latency_ns     time while at least one of them runs
      *     transfer_ns    the part after the last rank arrived; waiting_ns: the rest; null if none was compared
-     *     exposed_ns     the part of latency_ns that no computation hides
+     *     exposed_ns     the part of latency_ns not overlapped with computation
      *     algorithm_bandwidth, bus_bandwidth  message_bytes per second of transfer, and that times the collective's
      *                    factor (all-reduce 2(n-1)/n, all-gather, reduce-scatter, all-to-all (n-1)/n)
-     *     lower_bound    the bandwidths are based on the whole latency, which includes waiting: they are at least that
+     *     lower_bound    the bandwidths are based on the entire latency, which includes waiting: they are at least that
      *     timing         device, host (no device work was recorded: the host's calls) or none
      */
-    CollectiveRow: {
+    RankCollectiveRow: {
       worker: string;
       rank: number | null;
       group: number;
@@ -7949,20 +7950,20 @@ export interface components {
       timing: string;
     };
     /**
-     * Group
-     * @description One process group: a name *and* its ranks, as the same name serves several.
+     * ProcessGroupRow
+     * @description One process group: a name *and* its ranks, because one name serves several groups.
      *
      *     id           names the group in rows and parameters
      *     label        its description or name, or what is known of it
-     *     name         null: the traces do not record in which group they communicate
+     *     name         null: the traces don't record in which group they communicate
      *     ranks, size  null if unknown
-     *     assumed      name and ranks are not recorded with the operations; they follow from the job's description
+     *     assumed      name and ranks aren't recorded with the operations; they follow from the job's description
      *     matched_by   sequence_number, order (n-th operation of the group), peers (n-th message from one rank to
-     *                  another) or null with one rank
-     *     workers      that communicate in it
+     *                  another), or null with one rank
+     *     workers      workers that communicate in it
      *     absent_ranks ranks of the group without a trace here
      */
-    Group: {
+    ProcessGroupRow: {
       id: number;
       label: string;
       name: string | null;
@@ -7974,18 +7975,18 @@ export interface components {
       matched_by: string | null;
       workers: string[];
       absent_ranks: number[];
-      operations: components['schemas']['Operation'][];
+      operations: components['schemas']['GroupCollectiveRow'][];
       mismatches: number;
     };
     /**
-     * Operation
+     * GroupCollectiveRow
      * @description Operations of a process group that share a name: sums over its ranks.
      *
      *     collectives  matched across ranks: what every rank does once counts once
-     *     compared     of these, those that at least two ranks recorded alike
+     *     compared     of these, the ones that at least two ranks recorded alike
      *     mean_skew_ns, max_skew_ns  first to last arrival; null without two ranks on one clock
      */
-    Operation: {
+    GroupCollectiveRow: {
       name: string;
       collective: string;
       collectives: number;
@@ -8004,46 +8005,46 @@ export interface components {
       lower_bound: boolean;
     };
     /**
-     * Mismatch
-     * @description Operations that should be one collective but differ between ranks; they are in no comparison.
+     * MismatchRow
+     * @description Operations that should be one collective but differ between ranks; comparisons leave them out.
      *
-     *     values  the first eight
-     *
-     *     what  name, size, dtype, or missing (`values`: the ranks in the middle of whose recording it is absent)
-     *     collective  its id in the part `distributed/collective`
+     *     collective  its id in `distributed/collective`
+     *     what        name, size, dtype, or missing (`values`: the ranks that lack it in the middle of their recording)
+     *     values      the first eight
      */
-    Mismatch: {
+    MismatchRow: {
       group: number;
       collective: number;
       step: string | null;
       what: string;
-      values: components['schemas']['Differing'][];
+      values: components['schemas']['MismatchValue'][];
       text: components['schemas']['Phrase'][];
     };
     /**
-     * Differing
+     * MismatchValue
      * @description A value and who has it: `count` workers, of which the first 64 are listed.
      */
-    Differing: {
+    MismatchValue: {
       value: string;
       workers: string[];
       count: number;
     };
     /**
-     * Straggler
-     * @description How often and how much a rank kept the others waiting, and what that costs; most cost first.
+     * StragglerRow
+     * @description How often and how long a rank kept the others waiting, and what that costs; highest cost first.
      *
      *     collectives  compared ones it took part in whose arrivals differ by more than the error of the clocks
-     *     last, last_ratio  of these, how often it arrived last
-     *     cost_ns      per step, by how much sooner the others would be done if it worked as long as usual
-     *     delay_ns     waiting caused: time between the median arrival of the other ranks and its own in those, less
-     *                  what it waited for others before; time in which several collectives wait for it counts once
-     *     delay_per_step_ns  that over the number of steps
+     *     last, last_ratio  how often it arrived last in these
+     *     cost_ns      per step: how much sooner the other ranks would finish if this one worked as long as the median
+     *                  rank
+     *     delay_ns     waiting it caused in those: time between the median arrival of the other ranks and its own, minus
+     *                  the time it had waited for others; time in which several collectives wait for it counts once
+     *     delay_per_step_ns  delay_ns over the number of steps
      *     waiting_ns   its own waiting for others, all compared collectives; waiting_per_step_ns likewise
-     *     cause        why it is late: null if it is not, or of a rank below the first six; why: in words
+     *     cause        why it is late: null if it isn't, or for ranks below the first six; why: the same in words
      *     held_up_by   the worker whose lateness it passes on
      */
-    Straggler: {
+    StragglerRow: {
       worker: string;
       rank: number | null;
       host: string | null;
@@ -8063,10 +8064,10 @@ export interface components {
     };
     /**
      * LateHost
-     * @description A host with several ranks, of which one is listed under `stragglers`; only where there are several hosts.
+     * @description A host with several ranks, at least one of them listed under `stragglers`; only if there are several hosts.
      *
-     *     ranks     how many of its ranks are compared
-     *     cost_ns   per step: of all of them together if they are late together, else of the one that costs most
+     *     ranks     number of its ranks that are compared
+     *     cost_ns   per step: of all of them together if they are late together, else of its costliest rank
      */
     LateHost: {
       host: string;
@@ -8075,32 +8076,30 @@ export interface components {
       together: boolean;
     };
     /**
-     * HeatMap
+     * LatenessMap
      * @description rank x step: time after the median arrival of the other ranks, summed over the step's compared collectives.
      *
      *     lateness_ns  a row per worker, a cell per step; null where nothing was compared
      */
-    HeatMap: {
+    LatenessMap: {
       workers: string[];
       steps: string[];
       lateness_ns: (number | null)[][];
     };
     /**
-     * Meanwhile
-     * @description What a rank did between one arrival and its next, summed over the windows in which it worked longer than
-     *     usual.
+     * StragglerActivityRow
+     * @description What a rank spent extra time on, summed over the windows between collectives in which it worked longest.
      *
-     *     summary     how long that took in total
-     *     collectives  how many windows count: those that make up 95% of that; steps: in how many steps these lie
-     *     latest      id of the collective after the longest of them
-     *     window_ns   that time without stalls for communication; median_window_ns: of a rank that worked as long as
-     *                 usual
-     *     categories  the overview's eight categories, in order
-     *     host        operators and annotations by self time, largest difference first
-     *     frames      Python frames of the user's code, less the frames of that in them, likewise
-     *     kernels     device work by name, likewise
+     *     summary      how long that took in total
+     *     collectives  number of windows: those that make up 95% of the extra time; steps: number of steps they are in
+     *     latest       id of the collective after the longest of them
+     *     window_ns    time of the windows without stalls for communication; median_window_ns: of the median rank
+     *     categories   the overview's eight categories, in order
+     *     host         operators and annotations by self time, largest difference first
+     *     frames       Python frames of the user's code, minus user frames inside them, likewise
+     *     kernels      device work by name, likewise
      */
-    Meanwhile: {
+    StragglerActivityRow: {
       worker: string;
       rank: number | null;
       summary: components['schemas']['Phrase'][];
@@ -8109,30 +8108,29 @@ export interface components {
       latest: number;
       window_ns: number;
       median_window_ns: number;
-      categories: components['schemas']['RankTime'][];
-      host: components['schemas']['RankTime'][];
-      frames: components['schemas']['RankTime'][];
-      kernels: components['schemas']['RankTime'][];
+      categories: components['schemas']['RankTimeRow'][];
+      host: components['schemas']['RankTimeRow'][];
+      frames: components['schemas']['RankTimeRow'][];
+      kernels: components['schemas']['RankTimeRow'][];
     };
     /**
-     * RankTime
-     * @description Time by name: of the late rank, and of the median rank before the same collectives.
+     * RankTimeRow
+     * @description Time by name: on the late rank, and on the median rank before the same collectives.
      *
-     *     short_name  of a kernel as the rank's Kernels view has it, of a frame `prepare_batch (train.py:42)`, of all
-     *                 else the name
-     *     median_ns  null where it is not among the largest of the median rank: then it is less than those
+     *     short_name  kernels: as in the rank's Kernels view; frames: `prepare_batch (train.py:42)`; else the name
+     *     median_ns   null if it isn't among the largest of the median rank, so it is less than those
      */
-    RankTime: {
+    RankTimeRow: {
       name: string;
       short_name: string;
       time_ns: number;
       median_ns: number | null;
     };
     /**
-     * Collectives
-     * @description `total` rows remain after the filters, of which `rows` are a page.
+     * CollectivesPayload
+     * @description A page of the table; `total` rows match the filters.
      */
-    Collectives: {
+    CollectivesPayload: {
       rows: components['schemas']['CollectiveInstance'][];
       total: number;
       first: number;
@@ -8148,13 +8146,13 @@ export interface components {
      *     group_label  the description or name of the group
      *     sequence   its recorded sequence number, null if none
      *     start_ns, end_ns  job time of the first arrival and of the last end
-     *     ranks      how many recorded it; size: how many the group has, null if unknown
+     *     ranks      number of ranks that recorded it; size: number of ranks in the group, null if unknown
      *     bytes      message size of one rank (the largest), null if not recorded
      *     latency_ns longest of the ranks; transfer_ns: the shortest, which all of them needed
      *     waiting_ns sum over the ranks of latency - transfer
      *     skew_ns    first to last arrival; null without two ranks on one clock
-     *     late_worker, late_rank  who arrived last; null where the clocks' error is larger than the skew
-     *     mismatch   what differs between the ranks, null if nothing: then it was not compared
+     *     late_worker, late_rank  who arrived last; null if the error of the clocks exceeds the skew
+     *     mismatch   what differs between the ranks, so that it was not compared; null if nothing does
      */
     CollectiveInstance: {
       id: number;
@@ -8181,28 +8179,28 @@ export interface components {
       mismatch: string | null;
     };
     /**
-     * Collective
+     * CollectivePayload
      * @description One collective across the ranks, in order of rank; `median_worker` arrived in the middle.
      */
-    Collective: {
+    CollectivePayload: {
       instance: components['schemas']['CollectiveInstance'];
-      participants: components['schemas']['Participant'][];
+      participants: components['schemas']['ParticipantRow'][];
       median_worker: string | null;
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
-     * Participant
+     * ParticipantRow
      * @description A rank's part in one collective.
      *
-     *     event     row of its trace: the kernel, or the host's call where no kernel is recorded
+     *     event     row of its trace: the kernel, or the host's call if no kernel is recorded
      *     call      row of its trace: the host's call that launched it, null if none is recorded
-     *     trace_start_ns  when it began, in the rank's own trace; start_ns, end_ns: job time
-     *     after_first_ns  after the first arrival
+     *     trace_start_ns  its start in the rank's own trace; start_ns, end_ns: job time
+     *     after_first_ns  time after the first arrival
      *     before    null for the first of the group in the recording
      */
-    Participant: {
+    ParticipantRow: {
       worker: string;
       rank: number | null;
       span: string;
@@ -8220,16 +8218,16 @@ export interface components {
       waiting_ns: number | null;
       exposed_ns: number | null;
       after_first_ns: number | null;
-      before: components['schemas']['Before'] | null;
+      before: components['schemas']['PrecedingWork'] | null;
     };
     /**
-     * Before
+     * PrecedingWork
      * @description What the rank did between the group's previous collective and this one.
      *
      *     window_ns   that time; `categories` (the overview's eight, in order) sum to it
      *     host        operators and annotations by self time, largest first; kernels: device work likewise
      */
-    Before: {
+    PrecedingWork: {
       window_ns: number;
       categories: components['schemas']['NamedTime'][];
       host: components['schemas']['NamedTime'][];
@@ -8237,7 +8235,7 @@ export interface components {
     };
     /**
      * NamedTime
-     * @description Time by name. short_name: of a kernel as the rank's Kernels view has it, of all else the name.
+     * @description Time by name; `short_name`: for kernels as in the rank's Kernels view, else the name.
      */
     NamedTime: {
       name: string;
@@ -8245,20 +8243,20 @@ export interface components {
       ns: number;
     };
     /**
-     * Connections
-     * @description `total` collectives join the chosen ranks in the window; `rows` are the longest of them.
+     * ConnectionsPayload
+     * @description The `total` collectives that connect the chosen ranks in the window; `rows` are the longest of them.
      *
-     *     headline  which ranks are on one clock, and which keep the others waiting
-     *     details   how many collectives join them, and which workers are left out
-     *     late      those that keep the others of the job waiting, most cost first: indices into `ranks`
+     *     headline  which ranks are on one clock, and which are stragglers
+     *     details   how many collectives connect them, and which workers are left out
+     *     late      the stragglers among them, highest cost first: indices into `ranks`
      */
-    Connections: {
+    ConnectionsPayload: {
       headline: components['schemas']['Phrase'][];
       details: components['schemas']['Phrase'][];
       ranks: components['schemas']['AlignedRank'][];
       late: number[];
       origin_ns: number | null;
-      rows: components['schemas']['Connection'][];
+      rows: components['schemas']['ConnectionRow'][];
       total: number;
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
@@ -8268,7 +8266,7 @@ export interface components {
      * AlignedRank
      * @description A chosen worker and its state.
      *
-     *     shift_ns  leads from its trace's time to the job's; null: it is not read, or its clock cannot be aligned
+     *     shift_ns  job time = time in its trace + shift_ns; null if it isn't read or its clock can't be aligned
      */
     AlignedRank: {
       worker: string;
@@ -8279,14 +8277,14 @@ export interface components {
       shift_ns: number | null;
     };
     /**
-     * Connection
+     * ConnectionRow
      * @description One collective; columns with an entry per chosen rank that takes part.
      *
      *     members    index into `ranks`
      *     events     row in that rank's trace
      *     starts_ns, ends_ns  job time
      */
-    Connection: {
+    ConnectionRow: {
       collective: number;
       group: number;
       name: string;
@@ -8297,12 +8295,12 @@ export interface components {
     };
     /**
      * RankMap
-     * @description At most 256 columns and 64 rows of maxima: a cell is the greatest value of its ranks in its steps.
+     * @description At most 256 columns and 64 rows of maxima: a cell is the maximum of its ranks in its steps.
      *
      *     rows      names of steps, "40" or "40-43"
      *     cells_ns  a list per row with a cell per column, null where nothing is known
-     *     marked    position of the column with the worker that is asked for, null if it is in none
-     *     count     how many hosts, ranks, or places there are in all; choices: what `by` can be
+     *     marked    position of the column with the worker `mark`, null if it is in none
+     *     count     total number of hosts, ranks, or places; choices: what `by` can be
      */
     RankMap: {
       columns: components['schemas']['MapColumn'][];
@@ -8317,10 +8315,10 @@ export interface components {
     };
     /**
      * MapColumn
-     * @description Ranks that stand together.
+     * @description Ranks that share a column.
      *
-     *     first, last  positions among all that `by` tells apart
-     *     worst_worker  the first rank with the greatest value, null where nothing is known
+     *     first, last   positions among all keys of `by`
+     *     worst_worker  the first rank with the maximum, null if nothing is known
      */
     MapColumn: {
       label: string;
@@ -8332,7 +8330,7 @@ export interface components {
     };
     /**
      * JobRanks
-     * @description `total` rows remain after the search, of which `rows` are a page.
+     * @description A page of the ranks; `total` rows match the search.
      */
     JobRanks: {
       rows: components['schemas']['JobRank'][];
@@ -8344,13 +8342,13 @@ export interface components {
     };
     /**
      * JobRank
-     * @description One worker of the run. Times are means over its complete steps, where `..._ns` names no other.
+     * @description One worker of the run; times are means over its complete steps unless noted.
      *
-     *     state, reason, compared, calls  as in `Rank`
-     *     host, devices  where it ran, null and empty if that is not recorded
-     *     duration_ns ... other_ns  as in `AverageTimes`; transfer_ns, waiting_ns: as in `AverageWaiting`
-     *     cost_ns, last, collectives  as in `Straggler`; null if it is not compared
-     *     method, residual_ns, offset_ns, recording_start_ns, recording_duration_ns  as in `Clock` and `Rank`
+     *     state, reason, compared, calls  as in `RankEntry`
+     *     host, devices  where it ran; null and empty if that isn't recorded
+     *     duration_ns ... other_ns  as in `AverageStepTimes`; transfer_ns, waiting_ns: as in `AverageWaitingRow`
+     *     cost_ns, last, collectives  as in `StragglerRow`; null if it isn't compared
+     *     method, residual_ns, offset_ns, recording_start_ns, recording_duration_ns  as in `RankClockRow` and `RankEntry`
      */
     JobRank: {
       worker: string;
@@ -8362,7 +8360,7 @@ export interface components {
       compared: boolean;
       host: string | null;
       devices: string[];
-      places: components['schemas']['Place'][];
+      places: components['schemas']['GroupPlace'][];
       calls: number | null;
       duration_ns: number | null;
       computation_ns: number | null;
@@ -8381,20 +8379,20 @@ export interface components {
       recording_duration_ns: number | null;
     };
     /**
-     * Place
-     * @description Where a rank stands in its group of a family of process groups, from 0; `size`: ranks of the largest.
+     * GroupPlace
+     * @description Position of a rank in its group of a family of process groups, from 0; `size`: ranks of the largest.
      */
-    Place: {
+    GroupPlace: {
       family: string;
       place: number;
       size: number;
     };
     /**
-     * StepRows
-     * @description As JobRanks.
+     * RankStepRows
+     * @description A page of the steps; `total` rows match the search.
      */
-    StepRows: {
-      rows: components['schemas']['StepRow'][];
+    RankStepRows: {
+      rows: components['schemas']['RankStepRow'][];
       total: number;
       first: number;
       reasons: {
@@ -8402,11 +8400,12 @@ export interface components {
       };
     };
     /**
-     * StepRow
-     * @description One step of one rank: as in `StepTimes`, with transfer and waiting as in `Waiting`. Of communication outside
-     *     the steps `step` and the other times are null.
+     * RankStepRow
+     * @description One step of one rank: as in `RankStepTimes`, with transfer and waiting as in `StepWaitingRow`.
+     *
+     *     For communication outside the steps, `step` and the other times are null.
      */
-    StepRow: {
+    RankStepRow: {
       worker: string;
       rank: number | null;
       step: string | null;
@@ -8422,10 +8421,10 @@ export interface components {
     };
     /**
      * OperationRows
-     * @description As JobRanks.
+     * @description A page of the operations by rank; `total` rows match the search.
      */
     OperationRows: {
-      rows: components['schemas']['CollectiveRow'][];
+      rows: components['schemas']['RankCollectiveRow'][];
       total: number;
       first: number;
       reasons: {
@@ -8434,7 +8433,7 @@ export interface components {
     };
     /**
      * GroupRows
-     * @description As JobRanks.
+     * @description A page of the operations by process group; `total` rows match the search.
      */
     GroupRows: {
       rows: components['schemas']['GroupRow'][];
@@ -8448,11 +8447,11 @@ export interface components {
      * GroupRow
      * @description Operations of one process group that share a name.
      *
-     *     group  its id; label: its description or name; family: label of the family it is in, null if its ranks are
-     *            not recorded
+     *     group  its id; label: its description or name; family: label of its family, null if its ranks
+     *            are unknown
      *     ranks  in short (`0-7`, `0-56/8`, or the first and the last of an uneven list), null if unknown
-     *     present, absent  how many of its ranks communicate here, and how many have no trace
-     *     matched_by, mismatches, assumed  as in `Group`
+     *     present, absent  number of its ranks that communicate here, and that have no trace
+     *     matched_by, mismatches, assumed  as in `ProcessGroupRow`
      */
     GroupRow: {
       name: string;
@@ -8484,7 +8483,7 @@ export interface components {
     };
     /**
      * FamilyRows
-     * @description As JobRanks.
+     * @description A page of the kernel families by rank; `total` rows match the search.
      */
     FamilyRows: {
       rows: components['schemas']['RankFamily'][];
@@ -8499,36 +8498,36 @@ export interface components {
      * @description The iterations of all ranks.
      *
      *     workers   the rows of the maps; steps: their columns, "4" or "4–7"
-     *     links     by row and column of the maps the iteration with the most exposed communication, on the timeline
-     *     recorded_headline  whether what was recorded is what the ranges give
-     *     reading   how many files are still to be read; empty once all are: until then all figures are of what is read
+     *     links     by row and column of the maps: opens the iteration with the most exposed communication
+     *     recorded_headline  whether the recorded totals match the ranges
+     *     reading   how many files are still to be read, empty once all are; until then all figures are of those read
      */
     OverlapPayload: {
       headline: components['schemas']['Phrase'][];
       details: components['schemas']['Phrase'][];
       reading: components['schemas']['Phrase'][];
-      ranks: components['schemas']['RankRow'][];
+      ranks: components['schemas']['OverlapRankRow'][];
       workers: string[];
       steps: string[];
       maps: components['schemas']['OverlapMap'][];
       links: (string | null)[][];
-      recorded: components['schemas']['RecordedRow'][];
+      recorded: components['schemas']['RecordedTotalRow'][];
       recorded_headline: components['schemas']['Phrase'][];
     };
     /**
-     * RankRow
-     * @description One rank: means per iteration in ns, null where it is not read.
+     * OverlapRankRow
+     * @description One rank: means per iteration in ns, null if it isn't read.
      *
-     *     reason         why it failed, or why it has nothing to show
-     *     <collective>_exposed_ns  while no computation runs
+     *     reason         why it failed, or why there is nothing to show
+     *     <collective>_exposed_ns  the part while no computation runs
      *     overlap_ns     computation while an all-reduce or a reduce-scatter runs
      *     exposed_ns     any collective while no computation runs
-     *     idle_ns        no stream is busy, to the end of the iteration
+     *     idle_ns        time without any busy stream, to the end of the iteration
      *     overlap_ratio  overlap / computation, as AORTA defines it
-     *     hidden_ratio   share of the communication that runs beside computation
-     *     link           the iteration with the most exposed communication, on the timeline
+     *     hidden_ratio   share of communication that overlaps with computation
+     *     link           opens the iteration with the most exposed communication, on the timeline
      */
-    RankRow: {
+    OverlapRankRow: {
       worker: string;
       rank: number | null;
       /** @enum {unknown} */
@@ -8552,7 +8551,7 @@ export interface components {
     };
     /**
      * OverlapMap
-     * @description Means in ns by rank and group of steps, null where a rank has no such step.
+     * @description Means in ns by rank and group of steps, null if a rank has no such step.
      */
     OverlapMap: {
       /** @enum {unknown} */
@@ -8560,13 +8559,13 @@ export interface components {
       values: (number | null)[][];
     };
     /**
-     * RecordedRow
-     * @description A total that was recorded beside what the ranges give, means per iteration in ns.
+     * RecordedTotalRow
+     * @description A total as recorded and as recomputed from the ranges: means per iteration in ns.
      *
-     *     iterations  in how many the two differ; most_ns: by how much at most
-     *     reason      why they differ; null where they do not, or where it is not known
+     *     iterations  number of iterations in which the two differ; most_ns: the largest difference
+     *     reason      why they differ; null if they don't, or if it is unknown
      */
-    RecordedRow: {
+    RecordedTotalRow: {
       name: string;
       recorded_ns: number;
       recomputed_ns: number;
@@ -8576,21 +8575,22 @@ export interface components {
     };
     /**
      * OverlapReport
-     * @description What `overlap-report` writes of one folder: AORTA's totals, and means of the ranks by global step in ns.
+     * @description What `overlap-report` writes about a folder: AORTA's totals, and means of the ranks by global step in ns.
      */
     OverlapReport: {
-      summary: components['schemas']['Dataset'];
+      summary: components['schemas']['OverlapTotals'];
       step: number[];
       compute_ns: number[];
       overlap_ns: number[];
     };
     /**
-     * Dataset
-     * @description Means over all iterations of all ranks, under the names of AORTA's own report; ms. From what the recorder
-     *     counted, where it counted nothing from the ranges. `mean_loss` leaves out losses that are no numbers; null
-     *     without any.
+     * OverlapTotals
+     * @description Means over all iterations of all ranks, in ms, under the names of AORTA's own report.
+     *
+     *     They are the recorder's totals, or recomputed from the ranges if it wrote none. `mean_loss` leaves out losses
+     *     that aren't numbers; null if there are no others.
      */
-    Dataset: {
+    OverlapTotals: {
       count: number;
       mean_loss: number | null;
       mean_overlap_ms: number;
@@ -8601,19 +8601,19 @@ export interface components {
     };
     /**
      * OverlapComparison
-     * @description Two sets of recordings.
+     * @description Two sets of recordings compared.
      */
     OverlapComparison: {
       headline: components['schemas']['Phrase'][];
-      rows: components['schemas']['ComparedRow'][];
-      base: components['schemas']['Dataset'];
-      candidate: components['schemas']['Dataset'];
+      rows: components['schemas']['OverlapComparedRow'][];
+      base: components['schemas']['OverlapTotals'];
+      candidate: components['schemas']['OverlapTotals'];
     };
     /**
-     * ComparedRow
-     * @description Means per iteration in ns (or a ratio) of both sides; null where a side has none.
+     * OverlapComparedRow
+     * @description Means per iteration in ns (or a ratio) of both sides; null if a side has none.
      */
-    ComparedRow: {
+    OverlapComparedRow: {
       name: string;
       base: number | null;
       candidate: number | null;

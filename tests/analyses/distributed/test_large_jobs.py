@@ -19,7 +19,7 @@ from torch_tb_profiler.analyses.distributed.totals import group_totals
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.model.trace import NO_CODE
 from torch_tb_profiler.views._shared.job.members import compare_members, judge_members
-from torch_tb_profiler.views.distributed.problems import problems
+from torch_tb_profiler.views.distributed.problems import build_problems
 
 RANKS = 160
 """More ranks than are unpacked in one batch."""
@@ -137,7 +137,7 @@ def _count_touched(ranks: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, in
     assert judged.verdict.kind == "straggler" and judged.rows[0].member == LATE_RANK
     group_usage(comparison)
     group_totals(comparison, judged.totals)
-    problems(members)
+    build_problems(members)
     return len(comparison.job.table), CountingArray.elements
 
 

@@ -11,16 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.producers.aorta import STREAMS, Busy, active, iteration, line
-from torch_tb_profiler.analyses.overlap.job import Table, dataset, differences, heat_map, series
-from torch_tb_profiler.analyses.overlap.summary import summarize
+from torch_tb_profiler.analyses.overlap.job import (
+    OverlapColumns,
+    build_heat_map,
+    means_by_step,
+    overlap_totals,
+    recorded_differences,
+)
+from torch_tb_profiler.analyses.overlap.summary import summarize_overlap
 from torch_tb_profiler.ingest import read_trace
 
 GATHER = "all_gather_into_tensor"
 
 
-def table(iterations: Sequence[Sequence[Busy]], total: int = 500, first: int = 0) -> Table:
+def table(iterations: Sequence[Sequence[Busy]], total: int = 500, first: int = 0) -> OverlapColumns:
     lines = [line(first + step, ranges, total) for step, ranges in enumerate(iterations)]
-    return summarize(read_trace(io.BytesIO("\n".join(map(json.dumps, lines)).encode()))).table()
+    return summarize_overlap(read_trace(io.BytesIO("\n".join(map(json.dumps, lines)).encode()))).table()
 
 
 busy = st.builds(
@@ -64,7 +70,7 @@ def test_a_range_that_begins_before_its_iteration_counts_whole() -> None:
 
 
 def test_what_was_recorded_is_what_the_ranges_give() -> None:
-    found = differences([table([iteration(seed) for seed in range(5)])])
+    found = recorded_differences([table([iteration(seed) for seed in range(5)])])
     assert [each.name for each in found] == [
         "stream allreduce",
         "stream aux",
@@ -82,7 +88,7 @@ def test_ranges_of_one_stream_that_overlap_are_recorded_too_short() -> None:
     """The recorder turns the stream off at 30 µs: it has 30 of the 60 µs."""
     found = table([[Busy("compute", 0, 30), Busy("compute", 20, 60)], [Busy("compute", 0, 30)]])
     assert found["folded"].tolist() == [1, 0]
-    (compute,) = [each for each in differences([found]) if each.name == "stream compute"]
+    (compute,) = [each for each in recorded_differences([found]) if each.name == "stream compute"]
     assert (compute.recorded, compute.recomputed) == (30_000, 45_000)
     assert (compute.iterations, compute.most, compute.folded) == (1, 30_000, 1)
 
@@ -90,34 +96,34 @@ def test_ranges_of_one_stream_that_overlap_are_recorded_too_short() -> None:
 def test_ranges_of_one_stream_that_meet_are_recorded_as_the_first() -> None:
     """At 30 µs the recorder turns the stream on again, and then off."""
     found = table([[Busy("compute", 0, 30), Busy("compute", 30, 60), Busy("aux", 60, 70)]])
-    (compute,) = [each for each in differences([found]) if each.name == "stream compute"]
+    (compute,) = [each for each in recorded_differences([found]) if each.name == "stream compute"]
     assert (compute.recorded, compute.recomputed, compute.folded) == (30_000, 60_000, 1)
 
 
 def test_a_difference_without_such_ranges_has_no_known_reason() -> None:
     wrong = line(0, iteration(0), 500)
     wrong["profile"]["overlap"]["per_stream_ms"]["compute"] += 0.002
-    found = differences([summarize(read_trace(io.BytesIO(json.dumps(wrong).encode()))).table()])
+    found = recorded_differences([summarize_overlap(read_trace(io.BytesIO(json.dumps(wrong).encode()))).table()])
     assert [(each.name, each.folded) for each in found if each.iterations] == [("stream compute", 0)]
 
 
 def test_what_is_closer_than_events_are_timed_does_not_differ() -> None:
     close = line(0, iteration(0), 500)
     close["profile"]["overlap"]["per_stream_ms"]["compute"] += 0.0009
-    found = differences([summarize(read_trace(io.BytesIO(json.dumps(close).encode()))).table()])
+    found = recorded_differences([summarize_overlap(read_trace(io.BytesIO(json.dumps(close).encode()))).table()])
     assert not any(each.iterations for each in found)
 
 
 def test_totals_of_a_recorder_that_counted_nothing_are_recomputed() -> None:
     silent = line(0, iteration(0), 500)
     silent["profile"]["overlap"] = {}
-    found = summarize(read_trace(io.BytesIO(json.dumps(silent).encode()))).table()
-    assert differences([found]) == []
-    assert dataset([found]) == dataset([table([iteration(0)])])
+    found = summarize_overlap(read_trace(io.BytesIO(json.dumps(silent).encode()))).table()
+    assert recorded_differences([found]) == []
+    assert overlap_totals([found]) == overlap_totals([table([iteration(0)])])
 
 
 def test_the_totals_of_the_report_are_means_over_all_iterations() -> None:
-    found = dataset([table([iteration(0), iteration(2)]), table([iteration(4)], first=7)])
+    found = overlap_totals([table([iteration(0), iteration(2)]), table([iteration(4)], first=7)])
     overlap = [
         len(active(iteration(seed), "compute") & active(iteration(seed), "allreduce", "reducescatter"))
         for seed in (0, 2, 4)
@@ -126,17 +132,17 @@ def test_the_totals_of_the_report_are_means_over_all_iterations() -> None:
     assert found.mean_overlap_ms == pytest.approx(sum(overlap) / 3 / 1000)
     assert found.mean_loss == pytest.approx((1 + 1 / 2 + 1 / 8) / 3)
     assert found.overlap_ratio == pytest.approx(found.mean_overlap_ms / found.mean_compute_ms)
-    assert dataset([]).count == 0 and dataset([]).overlap_ratio == 0
+    assert overlap_totals([]).count == 0 and overlap_totals([]).overlap_ratio == 0
 
 
 def test_a_map_shares_columns_and_leads_to_the_worst_iteration() -> None:
     first, second = table([iteration(0), iteration(1), iteration(2)]), table([iteration(3)], first=2)
-    found = heat_map([first, second], "allreduce", 2)
+    found = build_heat_map([first, second], "allreduce", 2)
     assert found.steps == [(0, 1), (2, 2)]
     assert found.values == [[61_500, 66_000], [None, 69_000]]
     assert found.worst == [[(500_000, 1_000_000), (1_000_000, 1_500_000)], [None, (0, 500_000)]]
 
 
 def test_a_series_is_the_mean_of_the_ranks_at_each_step() -> None:
-    found = series([table([iteration(0), iteration(1)]), table([iteration(2)], first=1)], ("allreduce",))
+    found = means_by_step([table([iteration(0), iteration(1)]), table([iteration(2)], first=1)], ("allreduce",))
     assert found == {"step": [0, 1], "allreduce": [60_000, 64_500]}

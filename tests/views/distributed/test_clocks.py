@@ -12,8 +12,7 @@ from tests.support.jobs import Job, ddp, ring_of_pairs, tensor_and_data_parallel
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed.build import build
-from torch_tb_profiler.views.distributed.collectives import build as build_collectives
-from torch_tb_profiler.views.distributed.payload.collectives import CollectivesParams
+from torch_tb_profiler.views.distributed.collectives import CollectivesParams, build_collectives
 
 
 @pytest.mark.parametrize("ahead", [5_000_000, -70_000_000, 3_600_000_000_000])

@@ -6,9 +6,12 @@ import pytest
 
 from tests.support.jobs import CULPRIT, Job, ddp
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.views.distributed.collective import build as build_collective
-from torch_tb_profiler.views.distributed.collectives import build as build_collectives
-from torch_tb_profiler.views.distributed.payload.collectives import CollectiveParams, CollectivesParams
+from torch_tb_profiler.views.distributed.collectives import (
+    CollectiveParams,
+    CollectivesParams,
+    build_collective,
+    build_collectives,
+)
 
 
 def test_the_table_is_filtered_sorted_and_cut_into_pages() -> None:

@@ -21,9 +21,12 @@ from torch_tb_profiler.model.trace import ABSENT
 from torch_tb_profiler.session.cache.packed import pack, unpack
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed.build import build
-from torch_tb_profiler.views.distributed.collective import build as build_collective
-from torch_tb_profiler.views.distributed.collectives import build as build_collectives
-from torch_tb_profiler.views.distributed.payload.collectives import CollectiveParams, CollectivesParams
+from torch_tb_profiler.views.distributed.collectives import (
+    CollectiveParams,
+    CollectivesParams,
+    build_collective,
+    build_collectives,
+)
 
 NAMES = {
     "cpu_op": ["record_param_comms", "c10d::allreduce_", "aten::mm", "gloo:all_reduce"],

@@ -7,8 +7,7 @@ import pytest
 from tests.support.job_views import kinds, view
 from tests.support.jobs import Job, Op, ddp, pipeline, ring_of_pairs, tensor_and_data_parallel
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.distributed.collectives import build as build_collectives
-from torch_tb_profiler.views.distributed.payload.collectives import CollectivesParams
+from torch_tb_profiler.views.distributed.collectives import CollectivesParams, build_collectives
 
 
 def test_groups_of_one_name_are_told_apart_by_their_ranks() -> None:

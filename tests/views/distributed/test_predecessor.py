@@ -9,7 +9,7 @@ from tests.support.traces import draw
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed.build import build
-from torch_tb_profiler.views.distributed.payload.job import Distributed
+from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 
 GRADIENTS = 'Input~Dims=[[2049000]] Input~type=["float"]'.replace("~", " ")
 BUFFERS = 'Input~Dims=[[53120]] Input~type=["float"]'.replace("~", " ")
@@ -55,14 +55,14 @@ NCCL = (
 )
 
 
-def compare(*pictures: str) -> Distributed:
+def compare(*pictures: str) -> DistributedPayload:
     members: list[Member[RankSummary]] = [
         ready_member(f"worker{i}", i, draw(picture)) for i, picture in enumerate(pictures)
     ]
     return build(Members(members), NoParams())
 
 
-def overlap(payload: Distributed) -> list[list[int]]:
+def overlap(payload: DistributedPayload) -> list[list[int]]:
     """[computation, overlap, communication, other] in µs per worker."""
     return [
         [time // 1000 for time in (row.computation_ns, row.overlap_ns, row.exposed_ns, row.other_ns)]
@@ -70,11 +70,11 @@ def overlap(payload: Distributed) -> list[list[int]]:
     ]
 
 
-def waits(payload: Distributed) -> list[list[int]]:
+def waits(payload: DistributedPayload) -> list[list[int]]:
     return [[(row.transfer_ns or 0) // 1000, (row.waiting_ns or 0) // 1000] for row in payload.waiting]
 
 
-def operations(payload: Distributed) -> list[tuple[object, ...]]:
+def operations(payload: DistributedPayload) -> list[tuple[object, ...]]:
     """(worker, name, calls, bytes, latency µs, transfer µs)."""
     return [
         (row.worker, row.name, row.calls, row.bytes, (row.latency_ns or 0) // 1000, (row.transfer_ns or 0) // 1000)

@@ -12,8 +12,7 @@ from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.build import build
-from torch_tb_profiler.views.distributed.collectives import build as build_collectives
-from torch_tb_profiler.views.distributed.payload.collectives import CollectivesParams
+from torch_tb_profiler.views.distributed.collectives import CollectivesParams, build_collectives
 
 
 def test_no_rank_is_lost_while_traces_are_still_to_come() -> None:

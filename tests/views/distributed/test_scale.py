@@ -18,9 +18,9 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE
 from torch_tb_profiler.view import Member, Members, NoParams, RunView
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.distributed import build as page
+from torch_tb_profiler.views.distributed import build as build_module
 from torch_tb_profiler.views.distributed.build import TAB, build
-from torch_tb_profiler.views.distributed.payload.job import Distributed
+from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 
 RANKS = 96
 PARTS = {part.slug.partition("/")[2]: part for part in TAB.parts if isinstance(part, RunView)}
@@ -37,10 +37,10 @@ def ask(part: str, members: Members[RankSummary] | None = None, **params: Any) -
 
 
 @pytest.fixture
-def whole(monkeypatch: pytest.MonkeyPatch) -> Distributed:
-    """The same job as the page of a small one."""
+def complete(monkeypatch: pytest.MonkeyPatch) -> DistributedPayload:
+    """Return the payload that has all rows, as if the job were small."""
     with monkeypatch.context() as patched:
-        patched.setattr(page, "MOST_RANKS", RANKS)
+        patched.setattr(build_module, "MAX_LISTED_RANKS", RANKS)
         return build(large_job(RANKS), NoParams())
 
 
@@ -56,19 +56,21 @@ def test_the_page_of_a_large_job_is_bounded() -> None:
     "name",
     ["ranks", "nodes", "overview", "averages", "families", "waiting", "average_waiting", "collectives", "groups"],
 )
-def test_what_is_left_out_says_where_it_is(name: str, whole: Distributed) -> None:
+def test_the_reason_of_an_empty_list_names_the_part_that_has_it(name: str, complete: DistributedPayload) -> None:
     large = build(job(), NoParams())
-    assert getattr(large, name) == [] and getattr(whole, name)
-    said = plain(large.reasons[name])
-    part = said.partition("`distributed/")[2].partition("`")[0]
-    assert "of 96 ranks" in said and ask(part).total > 0
+    assert getattr(large, name) == [] and getattr(complete, name)
+    reason = plain(large.reasons[name])
+    part = reason.partition("`distributed/")[2].partition("`")[0]
+    assert "96 ranks are too many" in reason and ask(part).total > 0
 
 
-def test_the_parts_have_the_rows_that_a_small_job_has(whole: Distributed) -> None:
-    assert ask("operations").rows == whole.collectives
-    assert ask("families").rows == whole.families
+def test_the_parts_have_the_rows_that_a_small_job_has(complete: DistributedPayload) -> None:
+    assert ask("operations").rows == complete.collectives
+    assert ask("families").rows == complete.families
     ranks, steps, groups = ask("ranks").rows, ask("steps").rows, ask("groups").rows
-    for row, averages, waits, rank in zip(ranks, whole.averages, whole.average_waiting, whole.ranks, strict=True):
+    for row, averages, waits, rank in zip(
+        ranks, complete.averages, complete.average_waiting, complete.ranks, strict=True
+    ):
         assert row.worker == averages.worker == waits.worker == rank.worker
         assert (row.duration_ns, row.exposed_ns) == (averages.duration_ns, averages.exposed_ns)
         assert (row.transfer_ns, row.waiting_ns) == (waits.transfer_ns, waits.waiting_ns)
@@ -76,16 +78,16 @@ def test_the_parts_have_the_rows_that_a_small_job_has(whole: Distributed) -> Non
             rank.clock and rank.clock.method,
             rank.clock and rank.clock.residual_ns,
         )
-    by_worker = {row.worker: row for row in whole.stragglers}
+    by_worker = {row.worker: row for row in complete.stragglers}
     assert all(row.cost_ns == by_worker[row.worker].cost_ns for row in ranks if row.worker in by_worker)
     assert [(row.worker, row.step, row.duration_ns) for row in steps] == [
-        (row.worker, row.step, row.duration_ns) for row in whole.overview
+        (row.worker, row.step, row.duration_ns) for row in complete.overview
     ]
     assert [(row.worker, row.step, row.transfer_ns, row.waiting_ns) for row in steps] == [
-        (row.worker, row.step, row.transfer_ns, row.waiting_ns) for row in whole.waiting
+        (row.worker, row.step, row.transfer_ns, row.waiting_ns) for row in complete.waiting
     ]
     assert [(row.group, row.calls, row.waiting_ns) for row in groups] == [
-        (group.id, each.calls, each.waiting_ns) for group in whole.groups for each in group.operations
+        (group.id, each.calls, each.waiting_ns) for group in complete.groups for each in group.operations
     ]
 
 
@@ -121,17 +123,17 @@ def test_what_is_not_known_comes_last_in_every_order() -> None:
         assert costs[:-1] == sorted(costs[:-1], reverse=descending)
 
 
-def test_the_spread_of_the_ranks_is_that_of_their_rows(whole: Distributed) -> None:
+def test_the_spread_of_the_ranks_is_that_of_their_rows(complete: DistributedPayload) -> None:
     by_measure = {each.measure: each for each in build(job(), NoParams()).spreads}
     for measure in ("duration", "computation", "exposed", "other"):
-        times = np.array([getattr(row, f"{measure}_ns") for row in whole.averages])
+        times = np.array([getattr(row, f"{measure}_ns") for row in complete.averages])
         each = by_measure[measure]
         assert each.ranks == RANKS and each.mean_ns == pytest.approx(times.mean())
         assert (each.least_ns, each.most_ns) == (times.min(), times.max())
         assert [each.p10_ns, each.median_ns, each.p90_ns] == pytest.approx(
             np.percentile(times, [10, 50, 90]).tolist()
         )
-        assert each.most_worker == whole.averages[int(times.argmax())].worker
+        assert each.most_worker == complete.averages[int(times.argmax())].worker
     assert by_measure["cost"].most_worker == f"host0_{1000 + LATE_RANK}"
 
 
@@ -179,9 +181,9 @@ def test_a_rank_without_its_group_mates_makes_the_group_incomplete() -> None:
     assert (families["tp"].complete, families["dp"].complete) == (RANKS // NODE_SIZE - 1, NODE_SIZE - 1)
 
 
-def test_the_map_shows_the_worst_of_what_a_cell_joins(whole: Distributed) -> None:
-    assert whole.heat_map is not None
-    late = whole.heat_map.lateness_ns
+def test_the_map_shows_the_worst_of_what_a_cell_joins(complete: DistributedPayload) -> None:
+    assert complete.heat_map is not None
+    late = complete.heat_map.lateness_ns
     by_rank = ask("map")
     assert [[row[at] for row in by_rank.cells_ns] for at in range(RANKS)] == late
     by_host = ask("map", by="host")
@@ -202,9 +204,9 @@ def test_the_map_shows_the_worst_of_what_a_cell_joins(whole: Distributed) -> Non
 
 
 def test_a_part_of_the_map_and_the_column_of_a_rank() -> None:
-    whole, part = ask("map"), ask("map", begin=16, end=24, mark="host2_1019")
+    complete, part = ask("map"), ask("map", begin=16, end=24, mark="host2_1019")
     assert [column.label for column in part.columns] == [str(rank) for rank in range(16, 24)]
-    assert part.cells_ns == [row[16:24] for row in whole.cells_ns] and part.count == RANKS
+    assert part.cells_ns == [row[16:24] for row in complete.cells_ns] and part.count == RANKS
     assert part.marked == 3 and ask("map", by="host", mark="host2_1019").marked == 2
     assert ask("map", begin=16, end=24, mark="host0_1001").marked is None
     assert ask("map", begin=RANKS).columns == []

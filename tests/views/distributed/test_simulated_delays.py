@@ -19,7 +19,7 @@ from tests.support.simulation.simulator import (
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import Phrase, plain
 from torch_tb_profiler.views.distributed.build import build
-from torch_tb_profiler.views.distributed.payload.job import Distributed
+from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 
 JOBS: dict[str, tuple[Sequence[Sequence[Action]], int]] = {
     "ddp 8": (ddp(8), 5),
@@ -39,7 +39,7 @@ DELAYS = {
 }
 
 
-def view(simulation: Simulation) -> Distributed:
+def view(simulation: Simulation) -> DistributedPayload:
     return build(simulation.run().members(), NoParams())
 
 

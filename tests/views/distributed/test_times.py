@@ -6,8 +6,7 @@ import pytest
 
 from tests.support.job_views import view
 from tests.support.jobs import Job, ddp, fsdp
-from torch_tb_profiler.views.distributed.collectives import build as build_collectives
-from torch_tb_profiler.views.distributed.payload.collectives import CollectivesParams
+from torch_tb_profiler.views.distributed.collectives import CollectivesParams, build_collectives
 
 
 def test_steps_add_up_and_waiting_and_transfer_are_the_communication() -> None:

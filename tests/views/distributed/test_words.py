@@ -1,4 +1,4 @@
-"""What is said of a job is true of it, and leads to its evidence."""
+"""Sentences about a job are true of it, and their parts open the evidence."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views._shared.job.wording import RANKS_TABLE, rank_names
 from torch_tb_profiler.views._shared.text import Phrase, Text, plain, worker_name
 from torch_tb_profiler.views.distributed.build import build
-from torch_tb_profiler.views.distributed.payload.job import Distributed
+from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 
 
 def links(text: Text) -> dict[str, str]:
     return {phrase.text: phrase.link for phrase in text if phrase.link is not None}
 
 
-def of(members: Sequence[Member[RankSummary]]) -> Distributed:
+def build_payload(members: Sequence[Member[RankSummary]]) -> DistributedPayload:
     return build(Members(members), NoParams())
 
 
-def lose(member: Member[RankSummary], state: str) -> Member[RankSummary]:
+def drop_result(member: Member[RankSummary], state: str) -> Member[RankSummary]:
     return replace(member, state=state, result=None)  # type: ignore[arg-type]
 
 
@@ -55,13 +55,13 @@ def test_with_one_other_rank_it_is_the_other() -> None:
     assert plain(view(Job(2, ddp(2), straggler=1)).headline).startswith("Rank 1 is a straggler")
 
 
-def test_where_no_step_is_recorded_the_cost_is_that_of_the_recording() -> None:
+def test_without_recorded_steps_the_cost_is_that_of_the_recording() -> None:
     members = [
         replace(member, result=msgspec.structs.replace(member.result, recorded_steps=False))
         for member in Job(4, ddp(4), straggler=2, steps=1).members()
         if member.result is not None
     ]
-    payload = of(members)
+    payload = build_payload(members)
     assert plain(payload.headline).endswith("in the recording.")
     assert "of the recording in exposed communication" in plain(payload.explanation)
     assert "per step" not in sentences(payload)
@@ -102,7 +102,7 @@ def test_arrivals_within_the_error_of_the_clocks_are_attributed_to_nobody() -> N
 
 
 def test_a_rank_alone_is_named() -> None:
-    payload = of(Job(4, ddp(4)).members(only=[1]))
+    payload = build_payload(Job(4, ddp(4)).members(only=[1]))
     assert (
         plain(payload.headline) == "Only rank 1 was found. Add the other ranks' traces to see who waits for whom."
     )
@@ -113,39 +113,37 @@ def test_a_rank_alone_is_named() -> None:
 def test_while_ranks_are_read_nothing_is_claimed() -> None:
     first, *others = Job(4, ddp(4)).members()
     for members in (
-        [first, *(lose(each, "loading") for each in others)],
-        [lose(each, "waiting") for each in others],
+        [first, *(drop_result(each, "loading") for each in others)],
+        [drop_result(each, "waiting") for each in others],
     ):
-        payload = of(members)
+        payload = build_payload(members)
         assert plain(payload.headline) == "Reading the ranks."
-        assert plain(payload.explanation) == "Waiting can be attributed once two of them are read."
-    compared = of([*others[:2], lose(others[2], "loading")])
+        assert plain(payload.explanation) == "Waiting can be attributed once two ranks are read."
+    compared = build_payload([*others[:2], drop_result(others[2], "loading")])
     assert plain(compared.headline) == "Of the 2 ranks read so far, none is a straggler."
 
 
 def test_while_ranks_are_read_a_late_rank_is_late_among_those_read() -> None:
     members = Job(4, ddp(4), straggler=2).members()
-    whole, partly = of(members), of([*members[:3], lose(members[3], "loading")])
+    whole, partly = build_payload(members), build_payload([*members[:3], drop_result(members[3], "loading")])
     assert plain(whole.headline).startswith("Rank 2 is a straggler: ")
     assert plain(partly.headline).startswith("Of the 3 ranks read so far, rank 2 is a straggler: ")
     assert links(partly.headline)["rank 2"] == "trace?worker=host0_1002"
 
 
 @pytest.mark.parametrize(("world", "read", "straggler"), [(6, 2, None), (4, 3, 3)], ids=["few", "absent"])
-def test_while_ranks_are_read_those_that_tell_nothing_are_counted(
-    world: int, read: int, straggler: int | None
-) -> None:
+def test_while_ranks_are_read_too_few_of_them_are_counted(world: int, read: int, straggler: int | None) -> None:
     members = Job(world, ddp(world), straggler=straggler).members()
-    payload = of([*members[:read], *(lose(each, "loading") for each in members[read:])])
+    payload = build_payload([*members[:read], *(drop_result(each, "loading") for each in members[read:])])
     assert plain(payload.headline) == "Reading the ranks."
-    expected = f"The {read} ranks read so far do not tell who keeps the others waiting."
+    expected = f"The {read} ranks read so far don't show whether one is a straggler."
     assert plain(payload.explanation) == expected
-    lost = of([*members[:read], *(lose(each, "failed") for each in members[read:])])
+    lost = build_payload([*members[:read], *(drop_result(each, "failed") for each in members[read:])])
     assert "so far" not in sentences(lost)
 
 
 def test_without_any_rank_there_is_none_to_compare() -> None:
-    payload = of([lose(each, "failed") for each in Job(2, ddp(2)).members()])
+    payload = build_payload([drop_result(each, "failed") for each in Job(2, ddp(2)).members()])
     assert plain(payload.headline) == "No rank of this job can be compared."
     assert links(payload.headline) == {"rank": RANKS_TABLE}
 
@@ -171,7 +169,7 @@ def test_a_group_without_listed_ranks_shares_ends_that_agree() -> None:
         for member in Job(3, ddp(3), straggler=1).members()
         if member.result is not None
     ]
-    payload = of(members)
+    payload = build_payload(members)
     assert [rank.clock.method for rank in payload.ranks if rank.clock] == ["reference", *2 * ["collective_ends"]]
     assert payload.verdict.rank == 1
     assert plain(payload.headline).endswith(" and costs every other rank 5.00 ms per step.")
@@ -185,14 +183,14 @@ def test_the_explanation_says_what_the_others_spend_and_opens_the_collective() -
     shares = [row.exposed_ns / row.duration_ns for row in payload.overview if row.rank != 2]
     share = format_ratio(sum(shares) / len(shares))
     assert plain(payload.explanation).startswith(
-        f"Ranks 0, 1 and 3 spend {share} of each step in exposed communication (nccl:all_reduce). "
+        f"Ranks 0, 1 and 3 spend {share} of an average step in exposed communication (nccl:all_reduce). "
     )
     assert links(payload.explanation)["nccl:all_reduce"] == "distributed?table=collectives&q=nccl%3Aall_reduce"
 
 
-@pytest.mark.parametrize(("steps", "whole"), [(1, "of the step in"), (2, "of each step in")])
-def test_one_step_is_not_called_each(steps: int, whole: str) -> None:
-    assert whole in plain(view(Job(4, ddp(4), straggler=2, steps=steps)).explanation)
+@pytest.mark.parametrize(("steps", "base"), [(1, "of the step in"), (2, "of an average step in")])
+def test_one_step_is_not_called_an_average(steps: int, base: str) -> None:
+    assert base in plain(view(Job(4, ddp(4), straggler=2, steps=steps)).explanation)
 
 
 def test_of_several_collectives_the_one_with_most_time_is_named() -> None:
@@ -231,21 +229,21 @@ def _nameless(details: RankDetails) -> RankDetails:
     return msgspec.structs.replace(details, operations=memoryview(table.tobytes()))
 
 
-def without_names(job: Job) -> Distributed:
+def without_names(job: Job) -> DistributedPayload:
     """The job without the names of what was done before each collective."""
     members = []
     for member in job.members():
         assert member.result is not None
         members.append(replace(member, details=partial(_nameless, member.details())))
-    return of(members)
+    return build_payload(members)
 
 
 # ---- problems and names ---------------------------------------------------------------------------------
 
 
 def test_problems_lead_to_the_ranks_and_to_the_collectives() -> None:
-    broken = lose(Job(2, ddp(2)).members()[1], "failed")
-    payload = of([*Job(2, ddp(2)).members(only=[0]), replace(broken, reason="the file is empty")])
+    broken = drop_result(Job(2, ddp(2)).members()[1], "failed")
+    payload = build_payload([*Job(2, ddp(2)).members(only=[0]), replace(broken, reason="the file is empty")])
     (problem,) = payload.problems
     assert plain(problem.text) == "Rank 1 (host0_1001) is missing: the file is empty"
     assert links(problem.text) == {"Rank 1 (host0_1001)": RANKS_TABLE}
@@ -258,11 +256,11 @@ def test_problems_lead_to_the_ranks_and_to_the_collectives() -> None:
 def test_a_mismatch_says_what_differs() -> None:
     payload = view(Job(4, ddp(4), wrong={(2, 1): ("In msg nelems", 7)}))
     (mismatch,) = payload.mismatches
-    assert plain(mismatch.text) == "nccl:all_reduce: ranks move different amounts (800000 bytes, 28 bytes)"
+    assert plain(mismatch.text) == "nccl:all_reduce: ranks move different amounts of data (800000 bytes, 28 bytes)"
     evidence = f"distributed?table=collectives&collective={mismatch.collective}"
     assert links(mismatch.text) == {"nccl:all_reduce": evidence}
     (missing,) = view(Job(4, ddp(4), lost=frozenset({(1, 1)}))).mismatches
-    assert plain(missing.text).endswith("a rank has not recorded it, though it has earlier and later ones")
+    assert plain(missing.text).endswith("a rank lacks it but has earlier and later ones")
 
 
 def source(rank: int | None, worker: str | None = None) -> RankSource:
@@ -313,15 +311,16 @@ def test_a_hostile_name_stays_a_name() -> None:
     worker = "{names}?worker=x&view=<b>"
     member = replace(Job(2, ddp(2)).members(only=[0])[0], worker=worker, rank=None)
     assert member.result is not None
-    payload = of([replace(member, result=msgspec.structs.replace(member.result, rank=None))])
+    payload = build_payload([replace(member, result=msgspec.structs.replace(member.result, rank=None))])
     assert Phrase(worker, "trace?worker=%7Bnames%7D%3Fworker%3Dx%26view%3D%3Cb%3E") in payload.headline
 
 
 def test_the_summary_of_what_a_rank_did_leads_to_its_latest_collective() -> None:
     row = view(Job(4, ddp(4), straggler=1)).meanwhile[0]
     assert plain(row.summary) == (
-        f"{format_duration(row.window_ns)} before {row.collectives} collectives in {row.steps} steps; "
-        f"the median rank took {format_duration(row.median_window_ns)}."
+        f"It spends {format_duration(row.window_ns)} getting to {row.collectives} collectives "
+        f"in {row.steps} steps; "
+        f"the median rank spends {format_duration(row.median_window_ns)}."
     )
     assert links(row.summary) == {
         f"{row.collectives} collectives": f"distributed?table=collectives&collective={row.latest}"

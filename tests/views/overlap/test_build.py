@@ -11,7 +11,7 @@ from typing import Any
 from tests.support.producers.aorta import Busy, active, iteration, line, write
 from tests.support.traces import read_bytes
 from tests.support.waiting import PATIENCE
-from torch_tb_profiler.analyses.overlap.summary import RankOverlap, summarize
+from torch_tb_profiler.analyses.overlap.summary import RankOverlap, summarize_overlap
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.view import Member, Members
@@ -20,7 +20,7 @@ from torch_tb_profiler.views.overlap.build import build
 from torch_tb_profiler.views.overlap.payload import OverlapParams
 
 
-def said(parts: Sequence[Mapping[str, Any]]) -> str:
+def join_text(parts: Sequence[Mapping[str, Any]]) -> str:
     return "".join(part["text"] for part in parts)
 
 
@@ -41,20 +41,20 @@ def test_the_headline_is_the_exposed_communication(tmp_path: Path) -> None:
     payload = overlap(tmp_path, [[iteration(0)] * 2, [iteration(6)] * 2])
     # Neither range of 0: gathers 25..40, all-reduce 300..340, reduce-scatter 140..150 and 300..350: 75 µs;
     # of 6: 25..40, 300..358, 146..150, so 15 + 58 + 4 = 77 µs.
-    assert said(payload["headline"]) == (
-        "76.0 µs of an iteration only communicates, 15.2% of it; reduce-scatter is exposed longest."
+    assert join_text(payload["headline"]) == (
+        "Exposed communication takes 76.0 µs of an average iteration (15.2%), most of it in reduce-scatter."
     )
-    assert payload["headline"][0]["link"] == "trace?worker=rank1&span=1&at=0-500000"
-    assert "rank1 has the most exposed communication: 77.0 µs per iteration." in said(payload["details"])
+    assert payload["headline"][1]["link"] == "trace?worker=rank1&span=1&at=0-500000"
+    assert "rank1 has the most exposed communication: 77.0 µs per iteration." in join_text(payload["details"])
     assert [row["exposed_ns"] for row in payload["ranks"]] == [75_000, 77_000]
 
 
-def test_ranks_that_are_still_to_be_read_are_told_and_no_rank_has_the_most_yet(tmp_path: Path) -> None:
+def test_unread_ranks_are_counted_and_no_rank_has_the_most_yet(tmp_path: Path) -> None:
     """The slowest may come last: 75 µs of one rank are not the job's 76."""
     write(tmp_path, 0, [line(0, iteration(0), 500, rank=0)])
     write(tmp_path, 1, [line(0, iteration(6), 500, rank=1)])
     read = [
-        Member(f"rank{rank}", rank, "1", "ready", None, summarize(read_bytes(file.read_bytes())))
+        Member(f"rank{rank}", rank, "1", "ready", None, summarize_overlap(read_bytes(file.read_bytes())))
         for rank, file in enumerate(sorted(tmp_path.iterdir()))
     ]
     waits = replace(read[1], state="loading", result=None)
@@ -64,13 +64,13 @@ def test_ranks_that_are_still_to_be_read_are_told_and_no_rank_has_the_most_yet(t
         return plain(payload.headline), plain(payload.details), plain(payload.reading)
 
     headline, details, reading = built(read[0], waits)
-    assert headline.endswith(" is exposed longest in what is read so far.") and headline.startswith("75.0 µs of")
-    assert details.endswith("means over 1 iteration of 1 rank.")
+    assert headline.endswith("in reduce-scatter in the ranks read so far.") and " takes 75.0 µs of" in headline
+    assert details.endswith("Means over 1 iteration of 1 rank.")
     assert reading == "1 of 2 traces is still being read"
     _, details, _ = built(*read, replace(waits, worker="rank2"))
     assert "has the most" not in details
     headline, details, reading = built(*read)
-    assert headline.endswith(" is exposed longest.") and headline.startswith("76.0 µs of")
+    assert headline.endswith(" most of it in reduce-scatter.") and " takes 76.0 µs of" in headline
     assert "rank1 has the most" in details and reading == ""
 
 
@@ -87,15 +87,15 @@ def test_a_rank_has_the_means_of_its_iterations(tmp_path: Path) -> None:
     assert row["iterations"] == 2
 
 
-def test_hidden_communication_is_said_to_be_hidden(tmp_path: Path) -> None:
+def test_communication_that_overlaps_entirely_is_reported_so(tmp_path: Path) -> None:
     payload = overlap(tmp_path, [[[Busy("compute", 0, 100), Busy("allreduce", 20, 80)]]])
-    assert said(payload["headline"]) == "Computation hides all communication."
+    assert join_text(payload["headline"]) == "All communication overlaps with computation."
     assert payload["ranks"][0]["hidden_ratio"] == 1
 
 
 def test_iterations_without_collectives_say_so(tmp_path: Path) -> None:
     payload = overlap(tmp_path, [[[Busy("compute", 0, 100), Busy("aux", 100, 120)]]])
-    assert said(payload["headline"]) == "No collective was recorded on a stream."
+    assert join_text(payload["headline"]) == "No collective was recorded on a stream."
     assert payload["ranks"][0]["hidden_ratio"] is None
 
 
@@ -113,11 +113,11 @@ def test_what_differs_from_the_record_has_its_reason(tmp_path: Path) -> None:
     rows = {row["name"]: row for row in payload["recorded"]}
     assert rows["Stream compute"]["iterations"] == 1
     assert rows["Stream compute"]["reason"] == (
-        "two ranges of one stream run at once or meet, and the recorder ends both with the first"
+        "two ranges of one stream run at once or touch, and the recorder ends both with the first"
     )
     assert rows["Stream allreduce"]["reason"] is None
-    assert said(payload["recorded_headline"]) == (
-        "2 of 8 recorded totals differ from what the ranges give: stream compute and idle before the last range."
+    assert join_text(payload["recorded_headline"]) == (
+        "2 of 8 recorded totals differ from the ranges: stream compute and idle before the last range."
     )
 
 

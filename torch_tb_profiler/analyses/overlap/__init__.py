@@ -1,1 +1,1 @@
-"""How much communication computation hides, from the busy times of streams per iteration."""
+"""How much communication overlaps with computation, from the busy times of streams per iteration."""

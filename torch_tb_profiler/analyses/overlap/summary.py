@@ -1,4 +1,4 @@
-"""What one rank's iterations contribute: the busy time of each stream, what overlaps, and what was recorded of it.
+"""The iterations of one rank: how long each stream is busy, what overlaps, and which totals the recorder wrote.
 
 compute        [forward     ][backward        ]
 allreduce                          [all_reduce       ]
@@ -12,7 +12,6 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.overlap.recorded import STREAM, recorded_times
 from torch_tb_profiler.analyses.shared.packing import float64_bytes
 from torch_tb_profiler.base.intervals import (
     NO_INTERVALS,
@@ -27,45 +26,55 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.iterations import Iterations, iterations, stream_ranges
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.ranks import trace_rank
-from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
 
 COMPUTE = "compute"
 """The stream of the computation, as the recorder names it."""
 
+STREAM = "stream "
+"""Prefix of a total that is the busy time of the stream named after it."""
+
+COLLECTIVE_STREAMS = ("allreduce", "reducescatter", "allgather")
+
 _ALL_GATHER = "all_gather"
-"""What the functions of gathers begin with; they run on a stream that also has other work."""
+"""Prefix of the functions that gather; they run on a stream that also has other work."""
+
+_RECORDED_NAMES = {
+    "compute_comm": "overlap",
+    "compute_allreduce": "allreduce_overlap",
+    "compute_reducescatter": "reducescatter_overlap",
+    "idle": "idle",
+}
+"""A total of the recorder -> its name here."""
 
 
 class RankOverlap(msgspec.Struct, frozen=True):
-    """One rank. `columns` name -> float64[k] of its k iterations, as bytes; times in ns.
+    """The iterations of one rank: `columns` name -> float64[k] of its k iterations, as bytes; times in ns.
 
-    step, begin, total   global step, when it begins in the trace, its length as recorded
-    loss                 NaN where unknown
+    step, begin, total   global step, its start in the trace, its recorded length
+    loss                 NaN if unknown
     compute, allreduce, reducescatter, allgather   how long the stream (or the gathers) is busy
-    <collective>_overlap, <collective>_exposed     ... while the computation runs, and while it does not
+    <collective>_overlap, <collective>_exposed     ... while the computation runs, and while it doesn't
     overlap              computation while an all-reduce or a reduce-scatter runs: what the recorder counts
-    hidden, exposed      any of the three collectives while the computation runs, and while it does not
+    hidden, exposed      any of the three collectives while the computation runs, and while it doesn't
     idle                 no stream is busy, to the iteration's end
-    idle_before_last     ... without the tail after the last range; all of it where there is no other
-    folded               ranges that begin while an earlier one of their stream runs, or as it ends
+    idle_before_last     ... without the tail after the last range; all of it if there is no other
+    folded               ranges that start while an earlier one of their stream runs, or as it ends
     stream <name>        how long each stream is busy
-    recorded ...         what the recorder made of it (`recorded_times`)
+    recorded ...         the recorder's own total (`_recorded_times`)
     """
 
     rank: int | None
     columns: Mapping[str, bytes]
 
     def table(self) -> dict[str, Float64]:
-        """The columns as arrays (read-only)."""
+        """Return the columns as arrays (read-only)."""
         return {name: np.frombuffer(values, "<f8") for name, values in self.columns.items()}
 
 
-COLLECTIVES = ("allreduce", "reducescatter", "allgather")
-
-
 @derived
-def summarize(trace: Trace) -> RankOverlap:
-    """The iterations of a trace whose clock is theirs."""
+def summarize_overlap(trace: Trace) -> RankOverlap:
+    """Summarize the iterations of a trace whose clock is `iteration`."""
     iteration, rows = iterations(trace), stream_ranges(trace)
     step = trace.arg_int("global_step", iteration.row)
     columns: dict[str, Int64 | Float64] = {
@@ -74,11 +83,11 @@ def summarize(trace: Trace) -> RankOverlap:
         "total": iteration.totals,
         "loss": trace.arg_float("loss", iteration.row),
         "folded": sum(
-            (_folded(trace, each, iteration.begins) for each in rows.values()), np.zeros(len(step), np.int64)
+            (_folded(trace, ranges, iteration.begins) for ranges in rows.values()), np.zeros(len(step), np.int64)
         ),
         **_busy_times(trace, iteration, rows),
         **_idle_times(trace, iteration, rows),
-        **{f"recorded {name}": values for name, values in recorded_times(trace, iteration.row).items()},
+        **{f"recorded {name}": values for name, values in _recorded_times(trace, iteration.row).items()},
     }
     return RankOverlap(trace_rank(trace), {name: float64_bytes(values) for name, values in columns.items()})
 
@@ -89,29 +98,29 @@ def _busy_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) 
     def per_iteration(busy: Intervals) -> Int64:
         return covered_time(busy, iteration.begins, bounds)
 
-    streams = {name: _busy(trace, each) for name, each in rows.items()}
+    streams = {name: _busy(trace, ranges) for name, ranges in rows.items()}
     compute = streams.get(COMPUTE, NO_INTERVALS)
     communication = {
         "allreduce": streams.get("allreduce", NO_INTERVALS),
         "reducescatter": streams.get("reducescatter", NO_INTERVALS),
         "allgather": _busy(trace, _gathers(trace, rows)),
     }
-    counted = union(communication["allreduce"], communication["reducescatter"])
-    every = union(*communication.values())
+    reductions = union(communication["allreduce"], communication["reducescatter"])
+    collectives = union(*communication.values())
     times = {f"{STREAM}{name}": per_iteration(busy) for name, busy in streams.items()}
     times[COMPUTE] = per_iteration(compute)
     for name, busy in communication.items():
         times[name] = per_iteration(busy)
         times[f"{name}_overlap"] = per_iteration(intersect(busy, compute))
         times[f"{name}_exposed"] = per_iteration(subtract(busy, compute))
-    times["overlap"] = per_iteration(intersect(counted, compute))
-    times["hidden"] = per_iteration(intersect(every, compute))
-    times["exposed"] = per_iteration(subtract(every, compute))
+    times["overlap"] = per_iteration(intersect(reductions, compute))
+    times["hidden"] = per_iteration(intersect(collectives, compute))
+    times["exposed"] = per_iteration(subtract(collectives, compute))
     return times
 
 
 def _idle_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:
-    active = union(*(_busy(trace, each) for each in rows.values()))
+    active = union(*(_busy(trace, ranges) for ranges in rows.values()))
     last = _last_ends(trace, rows, iteration)
     gaps = last - iteration.starts - covered_time(active, iteration.starts, last)
     idle = iteration.totals - covered_time(active, iteration.starts, iteration.starts + iteration.totals)
@@ -125,8 +134,8 @@ def _busy(trace: Trace, rows: Int32) -> Intervals:
 
 
 def _gathers(trace: Trace, rows: Mapping[str, Int32]) -> Int32:
-    """Ranges of any stream but the computation's whose function gathers."""
-    chosen = np.concatenate([np.empty(0, np.int32), *(each for name, each in rows.items() if name != COMPUTE)])
+    """Return the ranges whose function gathers, of all streams but the computation's."""
+    chosen = np.concatenate([np.empty(0, np.int32), *(ranges for name, ranges in rows.items() if name != COMPUTE)])
     codes, texts = trace.arg_codes("function", chosen)
     gathers: Bool = np.array([*(text.startswith(_ALL_GATHER) for text in texts), False])
     gathering: Int32 = chosen[gathers[codes]].astype(np.int32)
@@ -134,20 +143,41 @@ def _gathers(trace: Trace, rows: Mapping[str, Int32]) -> Int32:
 
 
 def _last_ends(trace: Trace, rows: Mapping[str, Int32], iteration: Iterations) -> Int64:
-    """int64[k]: when the last range of each iteration ends; its start where it has none."""
+    """Return int64[k]: when the last range of each iteration ends; its start if it has none."""
     last: Int64 = iteration.starts.copy()
-    for each in rows.values():
-        at = np.searchsorted(iteration.begins, trace.events.start[each], "right") - 1
-        np.maximum.at(last, at, event_ends(trace)[each])
+    for ranges in rows.values():
+        index = np.searchsorted(iteration.begins, trace.events.start[ranges], "right") - 1
+        np.maximum.at(last, index, event_ends(trace)[ranges])
     return last
 
 
 def _folded(trace: Trace, rows: Int32, begins: Int64) -> Int64:
-    """int64[k]: ranges of one stream that begin while an earlier one runs, or in the moment in which it ends."""
+    """Return int64[k]: how many ranges of one stream start while an earlier one runs, or just as it ends."""
     start, finish = trace.events.start[rows], event_ends(trace)[rows]
     order = np.lexsort((finish, start))
     start, finish = start[order], finish[order]
     reach = np.maximum.accumulate(finish)
     inside = start[1:] <= reach[:-1]
-    at = np.searchsorted(begins, start[1:][inside], "right") - 1
-    return np.bincount(at, minlength=len(begins)).astype(np.int64)
+    index = np.searchsorted(begins, start[1:][inside], "right") - 1
+    return np.bincount(index, minlength=len(begins)).astype(np.int64)
+
+
+def _recorded_times(trace: Trace, rows: Int32) -> dict[str, Float64]:
+    """Return the recorder's totals of the iterations in `rows`: name -> float64[k] ns; NaN if it wrote none.
+
+    The recorder leaves out what is 0, so a name that is missing beside others counts as 0.
+    """
+    streams, present = _recorded_totals(trace, "per_stream_ms", rows)
+    overlaps, _ = _recorded_totals(trace, "overlap_ms", rows)
+    named = {f"{STREAM}{name}": values for name, values in streams.items()}
+    zeros = np.zeros(len(rows))
+    named |= {name: overlaps.get(recorded, zeros) for recorded, name in _RECORDED_NAMES.items()}
+    return {name: np.where(present, values, np.nan) for name, values in named.items()}
+
+
+def _recorded_totals(trace: Trace, key: str, rows: Int32) -> tuple[dict[str, Float64], Bool]:
+    codes, texts = trace.arg_codes(key, rows)
+    totals = [msgspec.json.decode(text, type=dict[str, float]) for text in texts]
+    names = sorted({name for total in totals for name in total})
+    table = {name: np.array([*(total.get(name, 0.0) for total in totals), np.nan]) * 1e6 for name in names}
+    return {name: values[codes] for name, values in table.items()}, codes != NO_CODE

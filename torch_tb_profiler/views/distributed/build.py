@@ -17,74 +17,74 @@ from torch_tb_profiler.views._shared.job.members import (
     judge_members,
 )
 from torch_tb_profiler.views._shared.job.wording import verdict_headline
-from torch_tb_profiler.views.distributed import columns, operations, ranks, scale, words
-from torch_tb_profiler.views.distributed import stragglers as late_ranks
-from torch_tb_profiler.views.distributed.collective import COLLECTIVE
-from torch_tb_profiler.views.distributed.collectives import COLLECTIVES
+from torch_tb_profiler.views.distributed import communication, ranks, stragglers
+from torch_tb_profiler.views.distributed.collectives import COLLECTIVE, COLLECTIVES
 from torch_tb_profiler.views.distributed.connections import CONNECTIONS
-from torch_tb_profiler.views.distributed.payload.job import Distributed
-from torch_tb_profiler.views.distributed.problems import problems
-from torch_tb_profiler.views.distributed.reasons import elsewhere, reasons
-from torch_tb_profiler.views.distributed.tables.families import FAMILIES
-from torch_tb_profiler.views.distributed.tables.map import MAP
-from torch_tb_profiler.views.distributed.tables.operations import GROUPS, OPERATIONS
-from torch_tb_profiler.views.distributed.tables.ranks import RANKS
-from torch_tb_profiler.views.distributed.tables.steps import STEPS
+from torch_tb_profiler.views.distributed.map import MAP
+from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
+from torch_tb_profiler.views.distributed.problems import build_problems
+from torch_tb_profiler.views.distributed.reasons import null_reasons, paged_reasons
+from torch_tb_profiler.views.distributed.tables import FAMILIES, GROUPS, OPERATIONS, RANKS, STEPS
 
-MOST_RANKS = 64
-"""Of a larger job the rows of every rank are answered page by page."""
+MAX_LISTED_RANKS = 64
+"""Most ranks of a job whose tables are in the payload; those of a larger job are read page by page."""
 
-MOST_STRAGGLERS = 100
-MOST_STEPS = 1000
+MAX_STRAGGLERS = 100
+"""Most ranks listed as stragglers."""
+
+MAX_STEPS = 1000
+"""Most names of steps listed."""
 
 
-def build(members: Members[RankSummary], params: NoParams) -> Distributed:
-    """The job as far as its traces are read."""
+def build(members: Members[RankSummary], params: NoParams) -> DistributedPayload:
+    """Compare the ranks whose traces have been read."""
     return _build(members)
 
 
 @derived
-def _build(members: Members[RankSummary]) -> Distributed:
-    comparison, judged = compare_members(members), judge_members(members)
-    verdict, before = judged.verdict, judged.before
-    sentence, whole = verdict_headline(members, verdict), len(members) <= MOST_RANKS
-    return Distributed(
-        headline=sentence,
-        explanation=words.explanation(members, verdict),
-        verdict=late_ranks.verdict(comparison, verdict, sentence),
-        problems=problems(members),
+def _build(members: Members[RankSummary]) -> DistributedPayload:
+    comparison, judgment = compare_members(members), judge_members(members)
+    verdict, before = judgment.verdict, judgment.before
+    headline, complete = verdict_headline(members, verdict), len(members) <= MAX_LISTED_RANKS
+    return DistributedPayload(
+        headline=headline,
+        explanation=stragglers.explanation(members, verdict),
+        verdict=stragglers.build_verdict(comparison, verdict, headline),
+        problems=build_problems(members),
         rank_count=len(members),
         read_count=len(members) - count_unread(members),
-        steps=list(comparison.job.steps[:MOST_STEPS]),
-        spreads=scale.spreads(members),
-        group_families=scale.group_families(members),
-        ranks=ranks.ranks(members) if whole else [],
-        nodes=ranks.nodes(comparison) if whole else [],
+        steps=list(comparison.job.steps[:MAX_STEPS]),
+        spreads=ranks.build_spreads(members),
+        group_families=communication.build_group_families(members),
+        ranks=ranks.build_ranks(members) if complete else [],
+        nodes=ranks.build_nodes(comparison) if complete else [],
         origin_ns=comparison.clocks.origin,
         start_skew_ns=comparison.clocks.start_skew(),
-        overview=ranks.step_times(comparison) if whole else [],
-        averages=ranks.averages(comparison, columns.averages_of(members)) if whole else [],
-        families=ranks.families(comparison) if whole else [],
-        waiting=operations.waiting(comparison, waiting_by_step(comparison, columns.sums_of(members)))
-        if whole
+        overview=ranks.build_step_times(comparison) if complete else [],
+        averages=ranks.build_averages(comparison, ranks.members_averages(members)) if complete else [],
+        families=ranks.build_families(comparison) if complete else [],
+        waiting=communication.build_waiting(
+            comparison, waiting_by_step(comparison, ranks.members_step_sums(members))
+        )
+        if complete
         else [],
-        average_waiting=operations.average_waiting(comparison, columns.waits_of(members)) if whole else [],
-        collectives=operations.collective_rows(comparison, judged.totals) if whole else [],
-        groups=operations.groups(comparison, columns.uses_of(members), columns.totals_of(members))
-        if whole
+        average_waiting=communication.build_average_waiting(comparison, ranks.members_waiting(members))
+        if complete
         else [],
-        mismatches=operations.mismatches(comparison),
+        collectives=communication.build_rank_collectives(comparison, judgment.totals) if complete else [],
+        groups=communication.build_groups(members) if complete else [],
+        mismatches=communication.build_mismatches(comparison),
         mismatch_count=len(comparison.matching.mismatches),
-        stragglers=late_ranks.stragglers(comparison, judged.rows[:MOST_STRAGGLERS], verdict, before),
-        late_hosts=scale.late_hosts(comparison, judged.rows, MOST_STRAGGLERS, verdict),
-        heat_map=late_ranks.heat_map(comparison) if whole else None,
-        meanwhile=late_ranks.meanwhile(comparison, before),
-        reasons=reasons(comparison) if whole else {**reasons(comparison), **elsewhere(len(members))},
+        stragglers=stragglers.build_stragglers(comparison, judgment.rows[:MAX_STRAGGLERS], verdict, before),
+        late_hosts=stragglers.build_late_hosts(comparison, judgment.rows, MAX_STRAGGLERS, verdict),
+        heat_map=stragglers.build_lateness_map(comparison) if complete else None,
+        meanwhile=stragglers.build_activity(comparison, before),
+        reasons=null_reasons(comparison) | ({} if complete else paged_reasons(len(members))),
     )
 
 
 def unavailable(trace: Trace) -> str | None:
-    """The view needs communication, or a trace that says it is one of several ranks."""
+    """Return why the view has nothing to show; None if the trace communicates or is one of several ranks."""
     info: Any = trace.metadata.get("distributedInfo")
     world = info.get("world_size") if isinstance(info, dict) else None
     if len(collectives(trace)) or (type(world) is int and world > 1):
@@ -98,11 +98,11 @@ TAB = Tab(
         "distributed",
         "Distributed",
         NoParams,
-        Distributed,
+        DistributedPayload,
         build,
         RANK_SUMMARIES,
         rows="ranks",
-        answers="Whether ranks wait for each other, for whom, and what it costs.",
+        answers="Which ranks are stragglers, why, and what they cost the others.",
     ),
     unavailable,
     (COLLECTIVES, COLLECTIVE, CONNECTIONS, MAP, RANKS, STEPS, OPERATIONS, GROUPS, FAMILIES),

@@ -1,4 +1,4 @@
-"""Why fields of the distributed view are null."""
+"""Why fields of the Distributed tab are null."""
 
 from __future__ import annotations
 
@@ -6,52 +6,53 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison, fi
 from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, producer_option
 from torch_tb_profiler.views._shared.text import Text, reason_texts
 
-_ALONE = "there is only one rank here; the traces of the others are needed"
-_NOT_COMPARED = "no other rank recorded the same operation alike, with a time"
+_ALONE = "only one rank was found; add the other ranks' traces"
+_NOT_COMPARED = "no other rank recorded a matching operation with a time"
 
 
-def reasons(comparison: RankComparison) -> dict[str, Text]:
-    """Field -> why it is null, where some are."""
-    gap = find_missing_data(comparison)
-    reason: dict[str, str] = {}
-    if gap.alone or gap.uncompared:
-        why = _ALONE if gap.alone else _NOT_COMPARED
-        reason.update(dict.fromkeys(("transfer_ns", "waiting_ns"), why))
-        reason["lower_bound"] = "the time includes waiting for other ranks, so the bandwidth is at least this"
-    if gap.alone or gap.unaligned:
-        why = _ALONE if gap.alone else "too few of its ranks are on one clock"
-        reason.update(
+def null_reasons(comparison: RankComparison) -> dict[str, Text]:
+    """Return why fields are null, by field; only fields that are null somewhere are included."""
+    missing = find_missing_data(comparison)
+    reasons: dict[str, str] = {}
+    if missing.alone or missing.uncompared:
+        why = _ALONE if missing.alone else _NOT_COMPARED
+        reasons.update(dict.fromkeys(("transfer_ns", "waiting_ns"), why))
+        reasons["lower_bound"] = "the time includes waiting for other ranks, so the bandwidth is at least this"
+    if missing.alone or missing.unaligned:
+        why = _ALONE if missing.alone else "too few of its ranks share one clock"
+        reasons.update(
             dict.fromkeys(("skew_ns", "mean_skew_ns", "max_skew_ns", "after_first_ns", "start_skew_ns"), why)
         )
-        reason.update(dict.fromkeys(("late_worker", "late_rank", "lateness_ns", "heat_map"), why))
-    elif gap.unattributed:
-        why = "the arrivals lie closer together than the error of the clocks"
-        reason["late_worker"] = reason["late_rank"] = why
-    if gap.unsized:
-        size = f"the trace does not record the size ({options(comparison, 'sizes')})"
-        reason.update(dict.fromkeys(("bytes", "message_bytes", "out_bytes"), size))
-        reason["algorithm_bandwidth"] = reason["bus_bandwidth"] = (
-            "size, number of ranks, or the device's time is not recorded, or the collective moves no data"
+        reasons.update(dict.fromkeys(("late_worker", "late_rank", "lateness_ns", "heat_map"), why))
+    elif missing.unattributed:
+        why = "the arrivals are closer together than the error of the clocks"
+        reasons["late_worker"] = reasons["late_rank"] = why
+    if missing.unsized:
+        size = f"the trace doesn't record the size ({recording_options(comparison, 'sizes')})"
+        reasons.update(dict.fromkeys(("bytes", "message_bytes", "out_bytes"), size))
+        reasons["algorithm_bandwidth"] = reasons["bus_bandwidth"] = (
+            "size, number of ranks, or device time isn't recorded, or the collective moves no data"
         )
-    if gap.untimed:
-        reason["latency_ns"] = reason["exposed_ns"] = "the operation's kernel is not in the trace"
-    if gap.unknown_members:
-        reason["ranks"] = (
-            "the traces do not record which ranks are in the process group; "
+    if missing.untimed:
+        reasons["latency_ns"] = reasons["exposed_ns"] = "the operation's kernel isn't in the trace"
+    if missing.unknown_members:
+        reasons["ranks"] = (
+            "the traces don't record which ranks are in the process group; "
             "operations of several groups may appear as one"
         )
-    if gap.unnamed_groups:
-        reason["name"] = "the trace does not record in which process group it communicates"
-    if gap.stepless:
-        reason["steps"] = f"no step is recorded ({options(comparison, 'steps')}): a whole recording is one step"
-    if gap.host_computation:
-        reason["computation_ns"] = "without kernels, computation is the host's CPU Exec"
+    if missing.unnamed_groups:
+        reasons["name"] = "the trace doesn't record in which process group it communicates"
+    if missing.stepless:
+        option = recording_options(comparison, "steps")
+        reasons["steps"] = f"no steps were recorded ({option}), so each recording counts as one step"
+    if missing.host_computation:
+        reasons["computation_ns"] = "no kernels were recorded, so computation is CPU Exec on the host"
     if not comparison.arrivals.attributable.any():
-        reason["stragglers"] = "no collective has a last arrival that can be attributed to a rank"
-    return reason_texts(reason)
+        reasons["stragglers"] = "no collective has a last arrival that can be attributed to a rank"
+    return reason_texts(reasons)
 
 
-_PARTS = {
+_PAGED_PARTS = {
     "ranks": "ranks",
     "nodes": "ranks",
     "averages": "ranks",
@@ -63,16 +64,20 @@ _PARTS = {
     "groups": "groups",
     "heat_map": "map",
 }
+"""Lists that the payload of a large job leaves out -> the part of the tab that has their rows."""
 
 
-def elsewhere(ranks: int) -> dict[str, Text]:
-    """List of the payload -> which part has it page by page, of a job so large that it is left out."""
+def paged_reasons(ranks: int) -> dict[str, Text]:
+    """Return which part has the rows of each list that the payload of a large job leaves out."""
     return reason_texts(
-        {name: f"of {ranks:,} ranks; `distributed/{part}` has them page by page" for name, part in _PARTS.items()}
+        {
+            name: f"{ranks:,} ranks are too many for this list; `distributed/{part}` has them page by page"
+            for name, part in _PAGED_PARTS.items()
+        }
     )
 
 
-def options(comparison: RankComparison, topic: RecordingTopic) -> str:
-    """Of those who wrote the traces."""
+def recording_options(comparison: RankComparison, topic: RecordingTopic) -> str:
+    """Return the option that records `topic`, for every producer of the traces."""
     producers = dict.fromkeys(source.summary.producer for source in comparison.sources)
     return "; ".join(producer_option(producer, topic) for producer in producers)

@@ -1,54 +1,137 @@
-"""Who arrives late, in which steps, and what these ranks do meanwhile."""
+"""Which ranks are stragglers, what that costs the others, and what these ranks spend extra time on."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from torch_tb_profiler.analyses.distributed import stragglers as delays
-from torch_tb_profiler.analyses.distributed import verdict as verdicts
 from torch_tb_profiler.analyses.distributed.causes import StragglerCause, find_work_cause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.heat_map import lateness_by_step
-from torch_tb_profiler.views._shared.job.members import MAX_EXPLAINED_RANKS
-from torch_tb_profiler.views._shared.job.wording import cause_cell, held_up_cell
-from torch_tb_profiler.views._shared.text import Text, shorten_frame
-from torch_tb_profiler.views.distributed.payload.job import Verdict
-from torch_tb_profiler.views.distributed.payload.stragglers import HeatMap, Meanwhile, RankTime, Straggler
-from torch_tb_profiler.views.distributed.words import meanwhile_summary
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.stragglers import RankTime, Straggler, StragglerActivity
+from torch_tb_profiler.analyses.distributed.verdict import CommunicationShare, StragglerVerdict
+from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.base.grammar import agree, plural
+from torch_tb_profiler.view import Members
+from torch_tb_profiler.views._shared.job.members import MAX_EXPLAINED_RANKS, compare_members, count_unread
+from torch_tb_profiler.views._shared.job.wording import (
+    MAX_NAMED_RANKS,
+    cause_cell,
+    cause_sentence,
+    costliest_rank_sentence,
+    held_up_cell,
+    member_names,
+    rank_differences_sentence,
+    time_base,
+)
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, shorten_frame, text
+from torch_tb_profiler.views.distributed.payload.job import (
+    LateHost,
+    LatenessMap,
+    RankTimeRow,
+    StragglerActivityRow,
+    StragglerRow,
+    VerdictPayload,
+)
 
 
-def verdict(comparison: RankComparison, judged: verdicts.StragglerVerdict, headline: Text) -> Verdict:
-    """Who stands out, at what cost."""
-    named = comparison.sources[judged.ranks[0].member] if judged.ranks else None
-    suspect = judged.suspect if judged.kind == "straggler" else None
-    return Verdict(
-        kind=judged.kind,
+def build_verdict(comparison: RankComparison, verdict: StragglerVerdict, headline: Text) -> VerdictPayload:
+    """Return which rank stands out and at what cost."""
+    named = comparison.sources[verdict.ranks[0].member] if verdict.ranks else None
+    suspect = verdict.suspect if verdict.kind == "straggler" else None
+    return VerdictPayload(
+        kind=verdict.kind,
         worker=named.worker if named else None,
         rank=named.rank if named else None,
         text=headline,
         cost_ns=suspect.cost if suspect else None,
-        cause=judged.cause.kind if judged.cause else None,
+        cause=verdict.cause.kind if verdict.cause else None,
         host=suspect.host if suspect else None,
     )
 
 
-def stragglers(
+# ---- the explanation below the headline -----------------------------------------------------------------
+
+
+def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Text:
+    """Say what the delay and the communication cost, and why the rank is late; may be empty."""
+    comparison = compare_members(members)
+    if verdict.kind == "unknown":
+        if count_unread(members):
+            return _unread_sentence(comparison, verdict)
+        if verdict.reason in ("few", "absent"):
+            return costliest_rank_sentence(comparison, verdict.costliest)
+        return ()
+    return sentences(
+        rank_differences_sentence(comparison, verdict) if verdict.kind == "balanced" else (),
+        _communication_sentence(comparison, verdict.communication, verdict.ranks) if verdict.communication else (),
+        cause_sentence(comparison, verdict.cause, time_base(comparison)) if verdict.cause else (),
+    )
+
+
+def _unread_sentence(comparison: RankComparison, verdict: StragglerVerdict) -> Text:
+    if verdict.reason in ("empty", "alone"):
+        return text("Waiting can be attributed once two ranks are read.")
+    return text(
+        "The {count} ranks read so far don't show whether one is a straggler.",
+        count=f"{len(comparison.sources):,}",
+    )
+
+
+def _communication_sentence(
+    comparison: RankComparison, communication: CommunicationShare, stragglers: Sequence[Straggler]
+) -> Text:
+    """Say how much of a step the other ranks spend in (exposed) communication, and in which collective."""
+    count = len(communication.members)
+    if count <= MAX_NAMED_RANKS:
+        names = member_names(comparison, communication.members)
+    else:
+        names = text("The {other}{count} ranks", other="other " if stragglers else "", count=f"{count:,}")
+    largest: Text = ()
+    if communication.largest is not None:
+        evidence = link("distributed", table="collectives", q=communication.largest)
+        name = Phrase(communication.largest, evidence)
+        largest = text(" ({name})" if communication.only else ", most of it in {name}", name=name)
+    return text(
+        "{names} {spend} {share} of {base} in {what}{largest}.",
+        names=names,
+        spend=agree(count, "spends", "spend"),
+        share=format_ratio(communication.share),
+        base=_communication_base(comparison),
+        what="exposed communication" if communication.exposed else "communication",
+        largest=largest,
+    )
+
+
+def _communication_base(comparison: RankComparison) -> str:
+    """Return what the share of communication refers to: "an average step", "the step", or "the recording"."""
+    if time_base(comparison) != "per step":
+        return "the recording"
+    single = all(len(source.summary.steps.complete_names()) == 1 for source in comparison.sources)
+    return "the step" if single else "an average step"
+
+
+# ---- the rows -------------------------------------------------------------------------------------------
+
+
+def build_stragglers(
     comparison: RankComparison,
-    rows: Sequence[delays.Straggler],
-    judged: verdicts.StragglerVerdict,
-    before: Sequence[delays.StragglerActivity],
-) -> list[Straggler]:
-    """Every rank, most cost first; empty if nothing was compared."""
+    rows: Sequence[Straggler],
+    verdict: StragglerVerdict,
+    before: Sequence[StragglerActivity],
+) -> list[StragglerRow]:
+    """Return every rank, highest cost first; empty if nothing was compared."""
     causes = {row.member: find_work_cause(comparison, row) for row in before}
-    if judged.cause is not None:
-        causes[judged.cause.member] = judged.cause
+    if verdict.cause is not None:
+        causes[verdict.cause.member] = verdict.cause
     return [_straggler(comparison, row, causes.get(row.member)) for row in rows]
 
 
-def _straggler(comparison: RankComparison, row: delays.Straggler, cause: StragglerCause | None) -> Straggler:
-    by = None if row.held_up_by is None else comparison.sources[row.held_up_by]
+def _straggler(comparison: RankComparison, row: Straggler, cause: StragglerCause | None) -> StragglerRow:
+    blocker = None if row.held_up_by is None else comparison.sources[row.held_up_by]
     source = comparison.sources[row.member]
-    return Straggler(
+    return StragglerRow(
         worker=source.worker,
         rank=source.rank,
         host=source.host,
@@ -60,40 +143,76 @@ def _straggler(comparison: RankComparison, row: delays.Straggler, cause: Straggl
         delay_per_step_ns=row.delay_per_step,
         waiting_ns=row.waiting,
         waiting_per_step_ns=row.waiting_per_step,
-        cause="held_up" if by else cause.kind if cause else None,
-        why=held_up_cell(by) if by else cause_cell(cause) if cause else (),
-        held_up_by=by.worker if by else None,
+        cause="held_up" if blocker else cause.kind if cause else None,
+        why=held_up_cell(blocker) if blocker else cause_cell(cause) if cause else (),
+        held_up_by=blocker.worker if blocker else None,
     )
 
 
-def heat_map(comparison: RankComparison) -> HeatMap | None:
-    """None if no arrivals can be compared."""
+def build_late_hosts(
+    comparison: RankComparison, rows: Sequence[Straggler], listed: int, verdict: StragglerVerdict
+) -> list[LateHost]:
+    """Return the hosts of the first `listed` rows, in their order."""
+    ranks = Counter(source.host for source in comparison.sources if source.host is not None)
+    if len(ranks) < 2:
+        return []
+    suspect = verdict.suspect if verdict.kind == "straggler" else None
+    hosts = dict.fromkeys(comparison.sources[row.member].host for row in rows[:listed])
+    max_costs: dict[str | None, float] = {}
+    for row in rows:
+        host = comparison.sources[row.member].host
+        max_costs[host] = max(max_costs.get(host, 0.0), row.cost)
+    late_hosts = []
+    for host in hosts:
+        if host is not None and ranks[host] > 1:
+            together = suspect is not None and suspect.host == host
+            cost = suspect.cost if together and suspect is not None else max_costs[host]
+            late_hosts.append(LateHost(host, ranks[host], cost, together))
+    return late_hosts
+
+
+def build_lateness_map(comparison: RankComparison) -> LatenessMap | None:
+    """Return how late each rank arrives in each step; None if no arrivals can be compared."""
     lateness = lateness_by_step(comparison)
     if lateness is None:
         return None
-    return HeatMap([source.worker for source in comparison.sources], lateness.steps, lateness.rows)
+    return LatenessMap([source.worker for source in comparison.sources], lateness.steps, lateness.rows)
 
 
-def meanwhile(comparison: RankComparison, rows: Sequence[delays.StragglerActivity]) -> list[Meanwhile]:
-    """What the ranks that cost most did in the windows in which they worked longer than usual."""
+def build_activity(comparison: RankComparison, rows: Sequence[StragglerActivity]) -> list[StragglerActivityRow]:
+    """Return what the costliest ranks spent extra time on."""
     return [
-        Meanwhile(
+        StragglerActivityRow(
             worker=comparison.sources[row.member].worker,
             rank=comparison.sources[row.member].rank,
-            summary=meanwhile_summary(row),
+            summary=_activity_sentence(row),
             collectives=row.collectives,
             steps=row.steps,
             latest=row.latest,
             window_ns=row.busy,
             median_window_ns=row.median_busy,
-            categories=_times(row.categories, {}),
-            host=_times(row.host, {}),
-            frames=[RankTime(each.name, shorten_frame(each.name), each.time, each.median) for each in row.frames],
-            kernels=_times(row.kernels, row.short_names),
+            categories=_rank_times(row.categories, {}),
+            host=_rank_times(row.host, {}),
+            frames=[
+                RankTimeRow(frame.name, shorten_frame(frame.name), frame.time, frame.median)
+                for frame in row.frames
+            ],
+            kernels=_rank_times(row.kernels, row.short_names),
         )
         for row in rows[:MAX_EXPLAINED_RANKS]
     ]
 
 
-def _times(rows: Iterable[delays.RankTime], short: Mapping[str, str]) -> list[RankTime]:
-    return [RankTime(row.name, short.get(row.name, row.name), row.time, row.median) for row in rows]
+def _rank_times(rows: Iterable[RankTime], short_names: Mapping[str, str]) -> list[RankTimeRow]:
+    return [RankTimeRow(row.name, short_names.get(row.name, row.name), row.time, row.median) for row in rows]
+
+
+def _activity_sentence(row: StragglerActivity) -> Text:
+    latest = link("distributed", table="collectives", collective=row.latest)
+    return text(
+        "It spends {time} getting to {collectives} in {steps}; the median rank spends {median}.",
+        time=format_duration(row.busy),
+        collectives=Phrase(plural(row.collectives, "collective"), latest),
+        steps=plural(row.steps, "step"),
+        median=format_duration(row.median_busy),
+    )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from torch_tb_profiler.analyses.modules.times import call_order, class_times, module_times
+from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.lightning import has_lightning_marks, lightning_hooks, lightning_modules
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.view import NoParams, Tab, TraceView
+from torch_tb_profiler.views._shared.module_parts import module_views
 from torch_tb_profiler.views._shared.modules import (
     ModuleRow,
     build_class_rows,
@@ -16,28 +21,27 @@ from torch_tb_profiler.views._shared.modules import (
     modules_details,
     modules_headline,
 )
-from torch_tb_profiler.views._shared.text import device_noun, reason_texts
+from torch_tb_profiler.views._shared.text import Phrase, Text, device_noun, link, reason_texts, text
 from torch_tb_profiler.views.lightning.payload import HookRow, LightningPayload
-from torch_tb_profiler.views.lightning.words import hooks_details, hooks_headline
 
 
 def build(trace: Trace, _: NoParams) -> LightningPayload:
-    """Hooks and modules of one trace."""
+    """Build the hooks and the modules of one trace."""
     model = lightning_modules(trace)
     times, order = module_times(trace, model), call_order(trace, model)
     classes = build_class_rows(trace, model, class_times(model, times, order))
     outside, unlinked = build_unplaced_work(times.outside), build_unplaced_work(times.unlinked)
     has_device, has_backward = times.device_time > 0, len(model.tasks) > 0
     device = device_noun(device_kind(trace)) if has_device else None
-    hooks = _hooks(trace)
-    missing = missing_reasons(trace, model, times) if model.names else {}
+    hooks = _build_hooks(trace)
+    reasons = missing_reasons(trace, model, times) if model.names else {}
     if not model.names:
-        missing["rows"] = "no `[pl][module]` is recorded (`PyTorchProfiler(record_module_names=True)`)"
+        reasons["rows"] = "no `[pl][module]` was recorded; pass `PyTorchProfiler(record_module_names=True)`"
     if not hooks:
-        missing["hooks"] = "no `[pl][profile]` is recorded (`Trainer(profiler=PyTorchProfiler(...))`)"
+        reasons["hooks"] = "no `[pl][profile]` was recorded; pass `Trainer(profiler=PyTorchProfiler(...))`"
     return LightningPayload(
-        headline=hooks_headline(hooks) if hooks else modules_headline("lightning", classes, device),
-        details=hooks_details(hooks)
+        headline=_hooks_headline(hooks) if hooks else modules_headline("lightning", classes, device),
+        details=_hooks_details(hooks)
         if hooks
         else modules_details(classes, has_backward, device, times.device_time, outside, unlinked),
         hooks=hooks,
@@ -48,15 +52,14 @@ def build(trace: Trace, _: NoParams) -> LightningPayload:
         unlinked=unlinked,
         has_device=has_device,
         has_backward=has_backward,
-        reasons=reason_texts(missing),
+        reasons=reason_texts(reasons),
     )
 
 
-def _hooks(trace: Trace) -> list[HookRow]:
+def _build_hooks(trace: Trace) -> list[HookRow]:
     hooks = lightning_hooks(trace)
-    return [
-        _hook(row) for row in build_module_rows(trace, hooks, module_times(trace, hooks), call_order(trace, hooks))
-    ]
+    rows = build_module_rows(trace, hooks, module_times(trace, hooks), call_order(trace, hooks))
+    return [_hook(row) for row in rows]
 
 
 def _hook(row: ModuleRow) -> HookRow:
@@ -79,11 +82,54 @@ def _hook(row: ModuleRow) -> HookRow:
     )
 
 
+def _hooks_headline(hooks: Sequence[HookRow]) -> Text:
+    """Name the hook with the most host time outside nested hooks."""
+    rows = list(_flatten(hooks))
+    total = sum(map(_exclusive_time, rows))
+    if total == 0:
+        return text("No time was recorded in hooks.")
+    top = max(rows, key=_exclusive_time)
+    return text(
+        "{name} is the top hook: {share} of the host time of all hooks.",
+        name=Phrase(top.name, link("lightning", show="hooks", q=top.name)),
+        share=format_ratio(_exclusive_time(top) / total),
+    )
+
+
+def _hooks_details(hooks: Sequence[HookRow]) -> Text:
+    """Say how many hooks ran and for how long."""
+    rows = list(_flatten(hooks))
+    return text(
+        "{hooks} ran for {time} on the host. Time in a nested hook counts only for that hook.",
+        hooks=plural(len(rows), "hook"),
+        time=format_duration(sum(map(_exclusive_time, rows))),
+    )
+
+
+def _flatten(hooks: Sequence[HookRow]) -> Iterator[HookRow]:
+    for hook in hooks:
+        yield hook
+        yield from _flatten(hook.children)
+
+
+def _exclusive_time(hook: HookRow) -> int:
+    """Return the host time of a hook without the hooks inside it, in ns."""
+    return hook.host_self_ns + hook.operators_ns
+
+
 def unavailable(trace: Trace) -> str | None:
-    """Lightning's profiler must have marked something."""
+    """Return why the view has nothing to show; None if Lightning's profiler marked something."""
     if has_lightning_marks(trace):
         return None
     return (
-        "no mark of Lightning's profiler (`[pl][profile]`, `[pl][module]`) is recorded: train with "
+        "no marks of Lightning's profiler (`[pl][profile]`, `[pl][module]`) were recorded; train with "
         "`Trainer(profiler=PyTorchProfiler(record_module_names=True))`"
     )
+
+
+TAB = Tab(
+    "Where the time goes",
+    TraceView("lightning", "Lightning", NoParams, LightningPayload, build, cached="on_request"),
+    unavailable,
+    module_views("lightning", lightning_modules),
+)

@@ -1,4 +1,4 @@
-"""What the Lightning tab answers."""
+"""Payloads of the Lightning tab."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from torch_tb_profiler.views._shared.text import Text
 
 
 class HookRow(msgspec.Struct, frozen=True):
-    """A hook, called from the hook around it. Times in ns.
+    """A hook and the hooks called inside it; times in ns.
 
     place           number of the hook
-    name            "L.training_step"; `owner` is what Lightning puts before it: LightningModule, Strategy,
-                    Callback, ...; "" if nothing
+    name            "L.training_step"; `owner`: what Lightning puts before it (LightningModule, Strategy,
+                    Callback, ...), "" if nothing
     event           row of its longest call, for the timeline
     operators       operators called directly by it
-    host_self_ns    outside of hooks and operators inside
+    host_self_ns    time outside the hooks and operators inside it
     operators_ns    host time of its operators: total = self + operators + totals of the hooks inside
     host_share      total / total of the outermost hooks
-    device_*        device work launched while it ran, including by the backward pass that it waited for
+    device_*        device work launched while it ran, including by a backward pass that it waited for
     """
 
     place: int
@@ -44,11 +44,11 @@ class HookRow(msgspec.Struct, frozen=True):
 class LightningPayload(msgspec.Struct, frozen=True):
     """Hooks and modules, the outermost in order of their first call.
 
-    headline  which hook takes the most time, without hooks which class of modules; details: how many ran how long
-    rows      the model: dotted names, `class_name` in full; modules inside the module their name says
+    headline  the hook with the most host time, or without hooks the class of modules; details: how many ran
+    rows      the model: dotted names, `class_name` in full; each module inside the module that its name says
     classes   sums over all modules of a class
     device_ns all device time = sum of `device_self_ns` of `rows` + outside + unlinked
-    reasons   field -> why it is null or empty
+    reasons   why fields are null or empty, by field
     """
 
     headline: Text

@@ -1,154 +1,191 @@
-"""Overlap: how much communication computation hides, by rank and iteration."""
+"""Overlap: how much communication overlaps with computation, by rank and iteration, also of two runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch_tb_profiler.analyses.overlap.job import (
-    Dataset,
-    Table,
-    dataset,
-    differences,
-    heat_map,
-    mean,
-    series,
+    OverlapColumns,
+    build_heat_map,
+    column_mean,
+    means_by_step,
+    overlap_totals,
+    recorded_differences,
 )
-from torch_tb_profiler.analyses.overlap.summary import COLLECTIVES, RankOverlap, summarize
+from torch_tb_profiler.analyses.overlap.summary import COLLECTIVE_STREAMS, RankOverlap, summarize_overlap
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.trace import AORTA, Trace
-from torch_tb_profiler.view import Member, Members, NoParams, Reduction, RunView, Tab
+from torch_tb_profiler.model.trace import AORTA, Trace, TracePair
+from torch_tb_profiler.view import Member, Members, NoParams, PairView, Reduction, RunView, Tab
 from torch_tb_profiler.views._shared.job.members import count_unread, progress_phrase
 from torch_tb_profiler.views._shared.text import link
-from torch_tb_profiler.views.overlap import words
-from torch_tb_profiler.views.overlap.compare import COMPARE
+from torch_tb_profiler.views.overlap import wording
 from torch_tb_profiler.views.overlap.payload import (
     MapName,
+    OverlapComparedRow,
+    OverlapComparison,
     OverlapMap,
     OverlapParams,
     OverlapPayload,
+    OverlapRankRow,
     OverlapReport,
-    RankRow,
-    RecordedRow,
+    RecordedTotalRow,
 )
 
 _MAPS: tuple[MapName, ...] = ("exposed", "overlap", "compute", "total")
 
+_COMPARED_TOTALS = (
+    "total",
+    "compute",
+    "allreduce",
+    "reducescatter",
+    "allgather",
+    "overlap",
+    "hidden",
+    "exposed",
+)
+
 
 @derived
-def _tables(members: Members[RankOverlap]) -> dict[str, Table]:
-    """Worker -> the columns of a rank that is read."""
+def _columns_by_worker(members: Members[RankOverlap]) -> dict[str, OverlapColumns]:
     return {member.worker: member.result.table() for member in members if member.result is not None}
 
 
 def build(members: Members[RankOverlap], params: OverlapParams) -> OverlapPayload:
-    """The job as far as its files are read."""
-    by_worker = _tables(members)
+    """Show the ranks whose files have been read."""
+    by_worker = _columns_by_worker(members)
     tables = list(by_worker.values())
     spans = {member.worker: member.span for member in members}
-    maps = {name: heat_map(tables, name, params.columns) for name in _MAPS}
+    maps = {name: build_heat_map(tables, name, params.columns) for name in _MAPS}
     links = [
-        [None if place is None else _timeline(worker, spans[worker], place) for place in row]
+        [None if window is None else _timeline_link(worker, spans[worker], window) for window in row]
         for worker, row in zip(by_worker, maps["exposed"].worst, strict=True)
     ]
-    rows = [_rank(member, by_worker.get(member.worker)) for member in members]
-    collectives = {name: mean(tables, f"{name}_exposed") or 0.0 for name in COLLECTIVES if mean(tables, name)}
-    hidden, exposed = mean(tables, "hidden"), mean(tables, "exposed")
-    differing = differences(tables)
-    summary = dataset(tables)
+    rows = [_rank_row(member, by_worker.get(member.worker)) for member in members]
+    collectives = {
+        name: column_mean(tables, f"{name}_exposed") or 0.0
+        for name in COLLECTIVE_STREAMS
+        if column_mean(tables, name)
+    }
+    hidden, exposed = column_mean(tables, "hidden"), column_mean(tables, "exposed")
+    differences = recorded_differences(tables)
     worst = max(rows, key=lambda row: row.exposed_ns or 0.0, default=None)
     return OverlapPayload(
-        headline=words.headline(
-            mean(tables, "total"),
+        headline=wording.headline(
+            column_mean(tables, "total"),
             exposed,
             collectives,
             None if worst is None else worst.link,
             not count_unread(members),
         ),
-        details=words.details(rows, summary, _share(hidden, exposed)),
+        details=wording.details(rows, overlap_totals(tables), _hidden_ratio(hidden, exposed)),
         reading=progress_phrase(members),
         ranks=rows,
         workers=list(by_worker),
         steps=[f"{begin}" if begin == end else f"{begin}–{end}" for begin, end in maps["total"].steps],
-        maps=[OverlapMap(name, each.values) for name, each in maps.items()],
+        maps=[OverlapMap(name, heat_map.values) for name, heat_map in maps.items()],
         links=links,
         recorded=[
-            RecordedRow(
-                words.title(each.name),
-                each.recorded,
-                each.recomputed,
-                each.iterations,
-                each.most,
-                words.FOLDED if each.iterations and each.folded == each.iterations else None,
+            RecordedTotalRow(
+                wording.title(difference.name),
+                difference.recorded,
+                difference.recomputed,
+                difference.iterations,
+                difference.most,
+                wording.FOLDED_REASON
+                if difference.iterations and difference.folded == difference.iterations
+                else None,
             )
-            for each in differing
+            for difference in differences
         ],
-        recorded_headline=words.recorded_headline(differing),
+        recorded_headline=wording.recorded_headline(differences),
     )
 
 
-def _rank(member: Member[RankOverlap], table: Table | None) -> RankRow:
-    tables = [] if table is None else [table]
+def _rank_row(member: Member[RankOverlap], columns: OverlapColumns | None) -> OverlapRankRow:
+    tables = [] if columns is None else [columns]
 
-    def of(name: str) -> float | None:
-        return mean(tables, name)
+    def mean(name: str) -> float | None:
+        return column_mean(tables, name)
 
-    compute, overlap = of("compute"), of("overlap")
-    worst = heat_map(tables, "exposed", 1).worst if table is not None else []
-    place = worst[0][0] if worst and worst[0] else None
-    return RankRow(
+    compute, overlap = mean("compute"), mean("overlap")
+    worst = build_heat_map(tables, "exposed", 1).worst if columns is not None else []
+    window = worst[0][0] if worst and worst[0] else None
+    return OverlapRankRow(
         worker=member.worker,
         rank=member.rank if member.result is None or member.result.rank is None else member.result.rank,
         state=member.state,
         reason=member.reason,
-        iterations=0 if table is None else len(table["step"]),
-        total_ns=of("total"),
+        iterations=0 if columns is None else len(columns["step"]),
+        total_ns=mean("total"),
         compute_ns=compute,
-        allreduce_ns=of("allreduce"),
-        reducescatter_ns=of("reducescatter"),
-        allgather_ns=of("allgather"),
-        allreduce_exposed_ns=of("allreduce_exposed"),
-        reducescatter_exposed_ns=of("reducescatter_exposed"),
-        allgather_exposed_ns=of("allgather_exposed"),
+        allreduce_ns=mean("allreduce"),
+        reducescatter_ns=mean("reducescatter"),
+        allgather_ns=mean("allgather"),
+        allreduce_exposed_ns=mean("allreduce_exposed"),
+        reducescatter_exposed_ns=mean("reducescatter_exposed"),
+        allgather_exposed_ns=mean("allgather_exposed"),
         overlap_ns=overlap,
-        exposed_ns=of("exposed"),
-        idle_ns=of("idle"),
+        exposed_ns=mean("exposed"),
+        idle_ns=mean("idle"),
         overlap_ratio=None if not compute or overlap is None else overlap / compute,
-        hidden_ratio=_share(of("hidden"), of("exposed")),
-        link=None if place is None else _timeline(member.worker, member.span, place),
+        hidden_ratio=_hidden_ratio(mean("hidden"), mean("exposed")),
+        link=None if window is None else _timeline_link(member.worker, member.span, window),
     )
 
 
-def _share(hidden: float | None, exposed: float | None) -> float | None:
-    """The hidden part of all communication; None without any."""
-    whole = (hidden or 0.0) + (exposed or 0.0)
-    return None if not whole else (hidden or 0.0) / whole
+def _hidden_ratio(hidden: float | None, exposed: float | None) -> float | None:
+    """Return the share of communication that is overlapped; None if there is no communication."""
+    communication = (hidden or 0.0) + (exposed or 0.0)
+    return None if not communication else (hidden or 0.0) / communication
 
 
-def _timeline(worker: str, span: str, place: tuple[int, int]) -> str:
-    return link("trace", worker=worker, span=span, at=f"{place[0]}-{place[1]}")
+def _timeline_link(worker: str, span: str, window: tuple[int, int]) -> str:
+    return link("trace", worker=worker, span=span, at=f"{window[0]}-{window[1]}")
 
 
 def build_report(members: Members[RankOverlap], _: NoParams) -> OverlapReport:
-    """AORTA's totals, and what its picture draws."""
-    tables = list(_tables(members).values())
-    steps = series(tables, ("compute", "overlap"))
-    summary: Dataset = dataset(tables)
-    return OverlapReport(summary, [int(step) for step in steps["step"]], steps["compute"], steps["overlap"])
+    """Return AORTA's totals and the series that its picture draws."""
+    tables = list(_columns_by_worker(members).values())
+    means = means_by_step(tables, ("compute", "overlap"))
+    steps = [int(step) for step in means["step"]]
+    return OverlapReport(overlap_totals(tables), steps, means["compute"], means["overlap"])
+
+
+def build_comparison(pair: TracePair, _: NoParams) -> OverlapComparison:
+    """Compare the means over all iterations of two sets of recordings."""
+    base, candidate = _summarize_all(pair.base), _summarize_all(pair.candidate)
+    base_totals, candidate_totals = overlap_totals(base), overlap_totals(candidate)
+    rows = [
+        OverlapComparedRow(wording.title(name), column_mean(base, name), column_mean(candidate, name), False)
+        for name in _COMPARED_TOTALS
+    ]
+    ratio = OverlapComparedRow(
+        "Overlap / computation", base_totals.overlap_ratio, candidate_totals.overlap_ratio, True
+    )
+    headline = wording.comparison_headline(base_totals, candidate_totals)
+    return OverlapComparison(headline, [*rows, ratio], base_totals, candidate_totals)
+
+
+def _summarize_all(recordings: Sequence[Trace]) -> list[OverlapColumns]:
+    return [summarize_overlap(trace).table() for trace in recordings]
 
 
 def unavailable(trace: Trace) -> str | None:
-    """Only benchmarks that time streams record iterations."""
-    return (
-        None
-        if trace.clock == "iteration"
-        else f"no metrics of iterations are recorded ({AORTA}: `rank_*_metrics.jsonl`)"
-    )
+    """Return why the view has nothing to show; None if the trace has timed iterations."""
+    if trace.clock == "iteration":
+        return None
+    return f"no iteration metrics were recorded ({AORTA}: `rank_*_metrics.jsonl`)"
 
 
-REDUCTION = Reduction("overlap", RankOverlap, summarize)
+REDUCTION = Reduction("overlap", RankOverlap, summarize_overlap)
 
 TAB = Tab(
     "Resources",
     RunView("overlap", "Overlap", OverlapParams, OverlapPayload, build, REDUCTION),
     unavailable,
-    (RunView("overlap/report", "Overlap report", NoParams, OverlapReport, build_report, REDUCTION), COMPARE),
+    (
+        RunView("overlap/report", "Overlap report", NoParams, OverlapReport, build_report, REDUCTION),
+        PairView("overlap/compare", "Overlap compared", NoParams, OverlapComparison, build_comparison),
+    ),
     clocks=("epoch", "boot", "iteration"),
 )

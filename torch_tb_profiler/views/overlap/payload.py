@@ -1,4 +1,4 @@
-"""What the Overlap tab answers."""
+"""Payloads of the Overlap tab."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from torch_tb_profiler.analyses.overlap.job import Dataset
+from torch_tb_profiler.analyses.overlap.job import OverlapTotals
 from torch_tb_profiler.views._shared.text import Text
 
 MapName = Literal["exposed", "overlap", "compute", "total"]
 
 
 class OverlapParams(msgspec.Struct, frozen=True):
-    """The maps have at most `columns` columns: more iterations share one."""
+    """The maps have at most `columns` columns; if there are more iterations, several share one."""
 
     columns: Annotated[int, msgspec.Meta(ge=1, le=400)] = 120
 
 
-class RankRow(msgspec.Struct, frozen=True):
-    """One rank: means per iteration in ns, null where it is not read.
+class OverlapRankRow(msgspec.Struct, frozen=True):
+    """One rank: means per iteration in ns, null if it isn't read.
 
-    reason         why it failed, or why it has nothing to show
-    <collective>_exposed_ns  while no computation runs
+    reason         why it failed, or why there is nothing to show
+    <collective>_exposed_ns  the part while no computation runs
     overlap_ns     computation while an all-reduce or a reduce-scatter runs
     exposed_ns     any collective while no computation runs
-    idle_ns        no stream is busy, to the end of the iteration
+    idle_ns        time without any busy stream, to the end of the iteration
     overlap_ratio  overlap / computation, as AORTA defines it
-    hidden_ratio   share of the communication that runs beside computation
-    link           the iteration with the most exposed communication, on the timeline
+    hidden_ratio   share of communication that overlaps with computation
+    link           opens the iteration with the most exposed communication, on the timeline
     """
 
     worker: str
@@ -53,17 +53,17 @@ class RankRow(msgspec.Struct, frozen=True):
 
 
 class OverlapMap(msgspec.Struct, frozen=True):
-    """Means in ns by rank and group of steps, null where a rank has no such step."""
+    """Means in ns by rank and group of steps, null if a rank has no such step."""
 
     name: MapName
     values: list[list[float | None]]
 
 
-class RecordedRow(msgspec.Struct, frozen=True):
-    """A total that was recorded beside what the ranges give, means per iteration in ns.
+class RecordedTotalRow(msgspec.Struct, frozen=True):
+    """A total as recorded and as recomputed from the ranges: means per iteration in ns.
 
-    iterations  in how many the two differ; most_ns: by how much at most
-    reason      why they differ; null where they do not, or where it is not known
+    iterations  number of iterations in which the two differ; most_ns: the largest difference
+    reason      why they differ; null if they don't, or if it is unknown
     """
 
     name: str
@@ -78,34 +78,34 @@ class OverlapPayload(msgspec.Struct, frozen=True):
     """The iterations of all ranks.
 
     workers   the rows of the maps; steps: their columns, "4" or "4–7"
-    links     by row and column of the maps the iteration with the most exposed communication, on the timeline
-    recorded_headline  whether what was recorded is what the ranges give
-    reading   how many files are still to be read; empty once all are: until then all figures are of what is read
+    links     by row and column of the maps: opens the iteration with the most exposed communication
+    recorded_headline  whether the recorded totals match the ranges
+    reading   how many files are still to be read, empty once all are; until then all figures are of those read
     """
 
     headline: Text
     details: Text
     reading: Text
-    ranks: list[RankRow]
+    ranks: list[OverlapRankRow]
     workers: list[str]
     steps: list[str]
     maps: list[OverlapMap]
     links: list[list[str | None]]
-    recorded: list[RecordedRow]
+    recorded: list[RecordedTotalRow]
     recorded_headline: Text
 
 
 class OverlapReport(msgspec.Struct, frozen=True):
-    """What `overlap-report` writes of one folder: AORTA's totals, and means of the ranks by global step in ns."""
+    """What `overlap-report` writes about a folder: AORTA's totals, and means of the ranks by global step in ns."""
 
-    summary: Dataset
+    summary: OverlapTotals
     step: list[int]
     compute_ns: list[float]
     overlap_ns: list[float]
 
 
-class ComparedRow(msgspec.Struct, frozen=True):
-    """Means per iteration in ns (or a ratio) of both sides; null where a side has none."""
+class OverlapComparedRow(msgspec.Struct, frozen=True):
+    """Means per iteration in ns (or a ratio) of both sides; null if a side has none."""
 
     name: str
     base: float | None
@@ -114,9 +114,9 @@ class ComparedRow(msgspec.Struct, frozen=True):
 
 
 class OverlapComparison(msgspec.Struct, frozen=True):
-    """Two sets of recordings."""
+    """Two sets of recordings compared."""
 
     headline: Text
-    rows: list[ComparedRow]
-    base: Dataset
-    candidate: Dataset
+    rows: list[OverlapComparedRow]
+    base: OverlapTotals
+    candidate: OverlapTotals

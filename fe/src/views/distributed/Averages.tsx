@@ -1,15 +1,15 @@
 import { useMemo } from 'react';
-import type { Distributed } from '../../api/types';
+import type { DistributedPayload } from '../../api/types';
 import { plural } from '../../base/format';
 import { Button } from '../../widgets/inputs/Button';
 import { Panel } from '../../widgets/Panel';
 import { PARTS, RankBars } from './RankBars';
-import { rowNoun, someRanks } from './select';
+import { rowNoun, ranksAroundStraggler } from './select';
 import css from './index.module.css';
 import rankBarsCss from './RankBars.module.css';
 
 interface Props {
-  payload: Distributed;
+  payload: DistributedPayload;
   onWorker: (worker: string) => void;
   onMerged: (workers: string[]) => void;
 }
@@ -53,7 +53,7 @@ export function Averages({ payload, onWorker, onMerged }: Props) {
             ))}
           </span>
           {payload.averages.length > 1 && (
-            <Button look="quiet" onClick={() => onMerged(someRanks(payload))}>
+            <Button look="quiet" onClick={() => onMerged(ranksAroundStraggler(payload))}>
               One timeline
             </Button>
           )}

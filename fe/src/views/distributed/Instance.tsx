@@ -1,5 +1,5 @@
 // One collective across the ranks: when each arrived, how long it waited, what it did before.
-import type { Collective, Selectors } from '../../api/types';
+import type { CollectivePayload, Selectors } from '../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../base/category';
 import { exactDuration, formatBytes, formatCount, formatDuration } from '../../base/format';
 import { useView } from '../../state/queries';
@@ -9,7 +9,7 @@ import { rankName } from './select';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import css from './Instance.module.css';
 
-const LISTED = 64;
+const MAX_RANKS = 64;
 
 interface Props {
   selectors: Selectors;
@@ -20,7 +20,7 @@ interface Props {
 }
 
 export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Props) {
-  const { data, error } = useView<Collective>('distributed/collective', selectors, {
+  const { data, error } = useView<CollectivePayload>('distributed/collective', selectors, {
     collective: String(id),
   });
   const collective = data?.state === 'ready' ? data.payload : undefined;
@@ -46,11 +46,10 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
       <p className="dim">
         {[
           instance.step !== null && `step ${instance.step}`,
-          instance.sequence !== null && `number ${formatCount(instance.sequence)}`,
+          instance.sequence !== null && `sequence number ${formatCount(instance.sequence)}`,
           instance.bytes !== null && formatBytes(instance.bytes),
           instance.dtype,
-          instance.skew_ns !== null &&
-            `${formatDuration(instance.skew_ns)} from the first to the last arrival`,
+          instance.skew_ns !== null && `${formatDuration(instance.skew_ns)} between first and last arrival`,
         ]
           .filter(Boolean)
           .join(' · ')}
@@ -59,7 +58,7 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
       {timed.length > 1 && (
         <Button
           onClick={() =>
-            onMerged(beside(timed, instance.late_worker, collective.median_worker), {
+            onMerged(timelineRanks(timed, instance.late_worker, collective.median_worker), {
               at: `${Math.floor(begin - length / 3)}-${Math.ceil(begin + 1.5 * length)}`,
             })
           }
@@ -68,7 +67,7 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
         </Button>
       )}
       <ol className={css.arrivals}>
-        {participants.slice(0, LISTED).map(each => (
+        {participants.slice(0, MAX_RANKS).map(each => (
           <li key={each.worker}>
             <Button
               look="bare"
@@ -95,8 +94,8 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
             </Button>
           </li>
         ))}
-        {participants.length > LISTED && (
-          <li className="dim">and {formatCount(participants.length - LISTED)} more ranks</li>
+        {participants.length > MAX_RANKS && (
+          <li className="dim">and {formatCount(participants.length - MAX_RANKS)} more ranks</li>
         )}
       </ol>
       {participants
@@ -138,13 +137,13 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
   );
 }
 
-const BESIDE = 4;
+const MAX_TIMELINE_RANKS = 4;
 
-/** The last and the middle one to arrive, and others, in order of rank. */
-function beside(all: Collective['participants'], ...named: (string | null)[]): string[] {
+/** The ranks to compare on one timeline: the last and the middle one to arrive, and others, by rank. */
+function timelineRanks(all: CollectivePayload['participants'], ...named: (string | null)[]): string[] {
   const chosen = new Set(named.filter(worker => worker !== null));
   for (const { worker } of all) {
-    if (chosen.size < BESIDE) {
+    if (chosen.size < MAX_TIMELINE_RANKS) {
       chosen.add(worker);
     }
   }

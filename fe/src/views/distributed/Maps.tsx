@@ -1,15 +1,15 @@
 // Rank by step: how late each rank arrives, and how its steps are spent.
 import { useMemo } from 'react';
-import type { Distributed } from '../../api/types';
+import type { DistributedPayload } from '../../api/types';
 import { formatDuration } from '../../base/format';
 import { HeatMap } from '../../widgets/charts/HeatMap';
 import { Panel } from '../../widgets/Panel';
 import { Term } from '../../widgets/Term';
-import { greatest, grid, rankName, rowNoun } from './select';
+import { maxValue, grid, rankName, rowNoun } from './select';
 import css from './index.module.css';
 
-/** Lateness below this share of the longest part of a step is noise, and drawn pale. */
-const NOTABLE = 0.05;
+/** Lateness below this share of the longest part of a step is noise and is drawn pale. */
+const MIN_LATENESS_SHARE = 0.05;
 
 const PARTS = [
   ['computation', 'Computation', '--c-kernel', 'computation'],
@@ -18,10 +18,10 @@ const PARTS = [
 ] as const;
 
 interface Props {
-  payload: Distributed;
-  /** A cell of the map of lateness: a rank in a step. */
+  payload: DistributedPayload;
+  /** A click on a cell of the lateness map: a rank in a step. */
   onLate: (worker: string, step: string) => void;
-  /** A cell of the others. */
+  /** A click on a cell of another map. */
   onStep: (worker: string, step: string) => void;
 }
 
@@ -30,7 +30,7 @@ export function Maps({ payload, onLate, onStep }: Props) {
     const computation = grid(payload, row => row.computation_ns + row.overlap_ns);
     const exposed = grid(payload, row => row.exposed_ns);
     const other = grid(payload, row => row.other_ns);
-    return { computation, exposed, other, most: greatest(computation, exposed, other) };
+    return { computation, exposed, other, most: maxValue(computation, exposed, other) };
   }, [payload]);
   const noun = rowNoun(payload);
   const late = payload.heat_map;
@@ -44,7 +44,7 @@ export function Maps({ payload, onLate, onStep }: Props) {
         <Panel
           title={
             <>
-              Late <Term id="late" />
+              Lateness <Term id="late" />
             </>
           }
           note={`after the median ${noun}, per step`}
@@ -54,7 +54,10 @@ export function Maps({ payload, onLate, onStep }: Props) {
             rows={late.workers.map(worker => rankName(ranks.get(worker) ?? null, worker))}
             columns={late.steps}
             values={late.lateness_ns}
-            max={Math.max(greatest({ rows: [], steps: [], values: late.lateness_ns }), NOTABLE * maps.most)}
+            max={Math.max(
+              maxValue({ rows: [], steps: [], values: late.lateness_ns }),
+              MIN_LATENESS_SHARE * maps.most,
+            )}
             color="--c-late"
             format={formatDuration}
             highlightedRows={rowsOfVerdict(late.workers)}

@@ -1,14 +1,14 @@
-import type { Distributed } from '../../api/types';
+import type { DistributedPayload } from '../../api/types';
 import { formatCount } from '../../base/format';
 import { Icon } from '../../widgets/Icon';
 import { FilesProgress } from '../../widgets/Pending';
 import { Sentence } from '../../widgets/Sentence';
 import css from './index.module.css';
 
-const LISTED = 6;
+const MAX_PROBLEMS = 6;
 
-/** How far the reading is, then what is missing or cannot be compared. */
-export function Problems({ payload }: { payload: Distributed }) {
+/** Progress of reading the files, then what is missing or can't be compared. */
+export function Problems({ payload }: { payload: DistributedPayload }) {
   const loading = payload.problems.find(problem => problem.kind === 'loading');
   const problems = payload.problems.filter(problem => problem !== loading);
   return (
@@ -20,8 +20,8 @@ export function Problems({ payload }: { payload: Distributed }) {
       )}
       {problems.length > 0 && (
         <ul className={css.problems} data-part="job-problems">
-          {problems.slice(0, LISTED).map((problem, i) => (
-            // oxlint-disable-next-line react/no-array-index-key -- the list is made anew with each payload
+          {problems.slice(0, MAX_PROBLEMS).map((problem, i) => (
+            // oxlint-disable-next-line react/no-array-index-key -- the list is rebuilt with each payload
             <li key={i}>
               <Icon name="warning" size={14} />
               <span>
@@ -29,8 +29,8 @@ export function Problems({ payload }: { payload: Distributed }) {
               </span>
             </li>
           ))}
-          {problems.length > LISTED && (
-            <li className="dim">and {formatCount(problems.length - LISTED)} more</li>
+          {problems.length > MAX_PROBLEMS && (
+            <li className="dim">and {formatCount(problems.length - MAX_PROBLEMS)} more</li>
           )}
         </ul>
       )}

@@ -1,18 +1,18 @@
-// The average step of every rank: what is computed, what is communicated at the same time, what only waits.
+// The average step of every rank: computation, overlap, exposed communication, and the rest.
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef } from 'react';
-import type { Distributed } from '../../api/types';
+import type { DistributedPayload } from '../../api/types';
 import { exactDuration, formatDuration, formatRatio, timeUnit } from '../../base/format';
 import { roundTickValues } from '../../base/ticks';
 import { rankName, type Part } from './select';
 import { Button } from '../../widgets/inputs/Button';
 import css from './RankBars.module.css';
 
-type Average = Distributed['averages'][number];
+type Average = DistributedPayload['averages'][number];
 
 interface Props {
   rows: Average[];
-  /** Below the name of a rank: its process and devices. */
+  /** Process and devices, shown below the name of a rank. */
   places: ReadonlyMap<string, string>;
   marked: string | null;
   onPick: (worker: string) => void;
@@ -20,7 +20,7 @@ interface Props {
 
 export const PARTS: readonly (readonly [Part, string, string])[] = [
   ['computation_ns', 'Computation', 'computation'],
-  ['overlap_ns', 'Both at once', 'overlap'],
+  ['overlap_ns', 'Overlap', 'overlap'],
   ['exposed_ns', 'Exposed communication', 'communication'],
   ['other_ns', 'Neither', 'other'],
 ];
@@ -50,7 +50,7 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
                 className={css.bar}
                 data-part="rank-bar"
                 style={{ transform: `translateY(${item.start}px)` }}
-                title={`${row.worker}: open overview`}
+                title={`Open the overview of ${row.worker}`}
                 onClick={() => onPick(row.worker)}
               >
                 <span className={css.name}>

@@ -1,6 +1,6 @@
-// Who arrives last, and what that rank was doing while the others waited.
+// Which ranks are stragglers, and what they do before they arrive.
 import { useState } from 'react';
-import type { Distributed, Meanwhile, Straggler } from '../../api/types';
+import type { DistributedPayload, StragglerActivityRow, StragglerRow } from '../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
 import { capitalize, plainText } from '../../base/text';
@@ -9,14 +9,14 @@ import { Choice } from '../../widgets/inputs/Choice';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
-import { byNode, isLarge, isNode, rankName, rowNoun, type NodeRow } from './select';
+import { groupByHost, isLarge, isHostRow, rankName, rowNoun, type HostRow } from './select';
 import css from './Stragglers.module.css';
 import pageCss from './index.module.css';
 
-const LISTED = 8;
-const NAMES = 8;
+const MAX_ROWS = 8;
+const MAX_NAMES = 8;
 
-const CAUSES: Record<NonNullable<Straggler['cause']>, string> = {
+const CAUSES: Record<NonNullable<StragglerRow['cause']>, string> = {
   host: 'Host',
   data_loading: 'Data loading',
   more_work: 'More work',
@@ -27,17 +27,17 @@ const CAUSES: Record<NonNullable<Straggler['cause']>, string> = {
 };
 
 interface Props {
-  payload: Distributed;
+  payload: DistributedPayload;
   onWorker: (worker: string) => void;
   onLate: (worker: string) => void;
-  /** Finds a name on the timeline of a rank, Python frames unfolded if it is one of them. */
+  /** Find a name on the timeline of a rank; `frames` shows Python frames as well. */
   onName: (worker: string, name: string, frames: boolean) => void;
 }
 
 export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
   const [picked, setPicked] = useState<string>();
   const [all, setAll] = useState(false);
-  const listed = all ? payload.stragglers.length : LISTED;
+  const listed = all ? payload.stragglers.length : MAX_ROWS;
   const { stragglers, meanwhile } = payload;
   const most = Math.max(...stragglers.map(row => row.cost_ns), payload.verdict.cost_ns ?? 0, 1);
   const per = payload.steps.length > 1 ? ' per step' : '';
@@ -47,19 +47,19 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
       <Panel
         title={
           <>
-            Who keeps the others waiting <Term id="straggler" />
+            Stragglers <Term id="straggler" />
           </>
         }
         note={
           stragglers.length > listed || isLarge(payload)
-            ? `the ${listed} that cost most of ${formatCount(isLarge(payload) ? payload.rank_count : stragglers.length)}`
+            ? `costliest ${listed} of ${formatCount(isLarge(payload) ? payload.rank_count : stragglers.length)}`
             : undefined
         }
         actions={
           isLarge(payload) &&
-          stragglers.length > LISTED && (
+          stragglers.length > MAX_ROWS && (
             <Button look="quiet" onClick={() => setAll(!all)}>
-              {all ? `Only ${LISTED}` : `Show ${stragglers.length}`}
+              {all ? `Only ${MAX_ROWS}` : `Show ${stragglers.length}`}
             </Button>
           )
         }
@@ -70,14 +70,14 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
           <ol className={`${css.list} ${all ? css.all : ''}`}>
             <li className={`${css.row} dim`} data-part="straggler-row">
               <span>{capitalize(rowNoun(payload))}</span>
-              <span className="num">last in</span>
+              <span className="num">arrives last</span>
               <span />
               <span className="num">costs{per}</span>
               <span className="num">waits{per}</span>
-              <span>why</span>
+              <span>cause</span>
             </li>
-            {byNode(payload, listed).map(row =>
-              isNode(row) ? (
+            {groupByHost(payload, listed).map(row =>
+              isHostRow(row) ? (
                 <Node key={`node ${row.host}`} row={row} most={most} />
               ) : (
                 <Row
@@ -94,7 +94,7 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
         )}
       </Panel>
       {shown && (
-        <While
+        <Activity
           key={shown.worker}
           row={shown}
           noun={rowNoun(payload)}
@@ -106,8 +106,8 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
   );
 }
 
-function Node({ row, most }: { row: NodeRow; most: number }) {
-  const what = row.together ? 'All its ranks together' : 'Of its ranks, the one that costs most';
+function Node({ row, most }: { row: HostRow; most: number }) {
+  const what = row.together ? 'Cost of all its ranks together' : 'Cost of its costliest rank';
   return (
     <li className={`${css.row} ${css.node}`} data-part="node-row">
       <span className={`clip ${css.host}`} title={row.host}>
@@ -120,13 +120,13 @@ function Node({ row, most }: { row: NodeRow; most: number }) {
         {formatDuration(row.cost_ns)}
       </span>
       <span />
-      <span className="dim clip">{row.together ? 'all together' : 'at most, of one'}</span>
+      <span className="dim clip">{row.together ? 'all its ranks' : 'costliest rank'}</span>
     </li>
   );
 }
 
 interface RowProps {
-  row: Straggler;
+  row: StragglerRow;
   most: number;
   chosen: boolean;
   onPick: () => void;
@@ -146,7 +146,7 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
       <Button
         look="text"
         className="num"
-        title={`Last in ${formatCount(row.last)} of ${plural(row.collectives, 'collective')}: show them`}
+        title={`Arrives last at ${formatCount(row.last)} of ${plural(row.collectives, 'collective')}; click to list them`}
         onClick={onLate}
       >
         {row.last_ratio === null ? '–' : formatRatio(row.last_ratio)}
@@ -168,18 +168,18 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
   );
 }
 
-type Names = 'host' | 'frames' | 'kernels' | 'categories';
+type TimeKind = 'host' | 'frames' | 'kernels' | 'categories';
 
-interface WhileProps {
-  row: Meanwhile;
+interface ActivityProps {
+  row: StragglerActivityRow;
   noun: string;
   onWorker: () => void;
   onName: (name: string, frames: boolean) => void;
 }
 
-function While({ row, noun, onWorker, onName }: WhileProps) {
-  const [by, setBy] = useState<Names>('host');
-  const shares = row[by].slice(0, NAMES);
+function Activity({ row, noun, onWorker, onName }: ActivityProps) {
+  const [by, setBy] = useState<TimeKind>('host');
+  const shares = row[by].slice(0, MAX_NAMES);
   const most = Math.max(...shares.flatMap(share => [share.time_ns, share.median_ns ?? 0]), 1);
   const options = (['host', 'frames', 'kernels', 'categories'] as const)
     .filter(name => row[name].length > 0)
@@ -194,7 +194,7 @@ function While({ row, noun, onWorker, onName }: WhileProps) {
     <Panel
       title={
         <>
-          What {rankName(row.rank, row.worker)} did meanwhile <Term id="straggler_activity" />
+          What {rankName(row.rank, row.worker)} does before it arrives <Term id="straggler_activity" />
         </>
       }
       actions={
@@ -218,7 +218,11 @@ function While({ row, noun, onWorker, onName }: WhileProps) {
               <Button
                 look="text"
                 className="clip"
-                title={by === 'categories' ? `Open the overview of ${row.worker}` : `Find ${share.name}`}
+                title={
+                  by === 'categories'
+                    ? `Open the overview of ${row.worker}`
+                    : `Find ${share.name} on the timeline`
+                }
                 onClick={() => (by === 'categories' ? onWorker() : onName(share.name, by === 'frames'))}
               >
                 {name}
@@ -230,7 +234,7 @@ function While({ row, noun, onWorker, onName }: WhileProps) {
               <span className="num">{formatDuration(share.time_ns)}</span>
               <span
                 className="num dim"
-                title={share.median_ns === null ? 'Less than its largest ones.' : undefined}
+                title={share.median_ns === null ? `Less than the largest on the median ${noun}` : undefined}
               >
                 {share.median_ns === null ? 'less' : formatDuration(share.median_ns)}
               </span>

@@ -7,7 +7,7 @@ import View from '.';
 
 serveGoldens(golden);
 
-it('names the rank that the others wait for, and what it did', () => {
+it('names the straggler, and what it does before it arrives', () => {
   drawView(View, golden.distributed);
   expect(screen.getByRole('heading', { level: 1 }).textContent).toContain('Rank 1 is a straggler');
   const straggler = document.querySelector('[data-part=straggler-row][aria-current]')!;
@@ -16,14 +16,14 @@ it('names the rank that the others wait for, and what it did', () => {
   expect(document.querySelectorAll('[data-part=rank-bar]')).toHaveLength(3);
 });
 
-it('says of a map that nothing is known for it, and names no steps that there are not', () => {
+it('says that a map has no values, and names no missing steps', () => {
   drawView(View, { ...golden.distributed, overview: [], heat_map: null });
   const map = screen.getByRole('figure', { name: 'Computation by rank and step' });
   expect(map.textContent).toBe('No values to show.');
   expect(document.body.textContent).not.toContain('undefined');
 });
 
-it('calls a row by its worker where ranks are not known: a name may be the number of a process', async () => {
+it('names a row by its worker if ranks are unknown: a name may be a process id', async () => {
   const nameless = <R extends { rank: number }>(rows: R[]) =>
     rows.map(row => ({ ...(row as object), rank: null, worker: String(77 + row.rank) }));
   const { distributed } = golden;
@@ -42,13 +42,13 @@ it('calls a row by its worker where ranks are not known: a name may be the numbe
   expect(document.body.textContent).not.toMatch(/rank 77/i);
 });
 
-it('calls a row by its rank where all are known', async () => {
+it('names a row by its rank if all are known', async () => {
   drawView(View, golden.distributed);
   expect(await screen.findByRole('columnheader', { name: /^Rank/ })).toBeTruthy();
   expect(screen.queryByRole('columnheader', { name: /^Worker/ })).toBeNull();
 });
 
-it('says in a whole sentence why nobody is named', () => {
+it('says in a full sentence why no straggler is named', () => {
   const reasons = { stragglers: [{ text: 'no collective tells', link: null }] };
   drawView(View, { ...golden.distributed, stragglers: [], reasons });
   expect(screen.getByText('No collective tells.')).toBeTruthy();
@@ -74,7 +74,7 @@ it('draws a job of thousands of ranks from its parts, page by page', async () =>
     rank_count: 10_000,
   });
   expect(screen.getByText(/10,000 workers/)).toBeTruthy();
-  expect(await screen.findByRole('figure', { name: 'Late by rank and step' })).toBeTruthy();
+  expect(await screen.findByRole('figure', { name: 'Lateness by rank and step' })).toBeTruthy();
   const found = document.querySelector<HTMLElement>('[data-part=found-rank]')!;
   expect(within(found).getByText('Costs the others').nextSibling!.textContent).toBe('5.00 ms');
   expect(document.querySelectorAll('[data-part=spread]')).toHaveLength(5);

@@ -1,5 +1,5 @@
 import { useCallback, useMemo } from 'react';
-import type { Distributed } from '../../api/types';
+import type { DistributedPayload } from '../../api/types';
 import { plural } from '../../base/format';
 import { writeRanks } from '../../state/ranks';
 import { useSelection } from '../../state/selection';
@@ -17,7 +17,7 @@ import css from './index.module.css';
 /** The table of collectives that late ranks lead to. */
 const LATE_TABLE = { table: 'collectives', sort: '-skew' };
 
-export default function DistributedView({ payload, run }: { payload: Distributed; run: string }) {
+export default function DistributedView({ payload, run }: { payload: DistributedPayload; run: string }) {
   const { selection, select } = useSelection();
   const { params, span } = selection;
   const selectors = useMemo(() => ({ run: selection.run, span }), [selection.run, span]);

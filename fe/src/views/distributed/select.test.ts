@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/distributed.json';
-import type { Distributed } from '../../api/types';
-import { byNode, isNode } from './select';
+import type { DistributedPayload } from '../../api/types';
+import { groupByHost, isHostRow } from './select';
 
-const drawn = golden.distributed as unknown as Distributed;
+const drawn = golden.distributed as unknown as DistributedPayload;
 const first = drawn.stragglers[0]!;
 
 const job = (hosts: (string | null)[], costs: number[], late: [string, number, number, boolean][] = []) => ({
@@ -18,8 +18,10 @@ const job = (hosts: (string | null)[], costs: number[], late: [string, number, n
   })),
 });
 
-const names = (payload: Distributed, listed = 8) =>
-  byNode(payload, listed).map(row => (isNode(row) ? `${row.host} ${row.ranks} ${row.cost_ns}` : row.worker));
+const names = (payload: DistributedPayload, listed = 8) =>
+  groupByHost(payload, listed).map(row =>
+    isHostRow(row) ? `${row.host} ${row.ranks} ${row.cost_ns}` : row.worker,
+  );
 
 it('lists the ranks of a node below it, the node of the costliest rank first', () => {
   expect(

@@ -1,13 +1,13 @@
-// What the Distributed page draws, from the payload.
-import type { Distributed } from '../../api/types';
+// What the Distributed page draws, selected from the payload.
+import type { DistributedPayload } from '../../api/types';
 
-type Payload = Distributed;
+type Payload = DistributedPayload;
 
-/** "rank 3", or the worker where its rank is not known. */
+/** "rank 3", or the worker if its rank is unknown. */
 export const rankName = (rank: number | null, worker: string): string =>
   rank === null ? worker : `rank ${rank}`;
 
-/** What a row of the job is called: a worker, where the rank of one is not known (its name may be a process id). */
+/** Noun of a row: "worker" if the rank of any row is unknown (its name may be a process id). */
 export const rowNoun = ({ ranks, stragglers }: Payload): 'rank' | 'worker' =>
   [...ranks, ...stragglers].some(row => row.rank === null) ? 'worker' : 'rank';
 
@@ -19,7 +19,7 @@ export interface Grid {
   values: (number | null)[][];
 }
 
-/** A part of the steps as a map of ranks and steps; `workers` are those of its rows. */
+/** One part of the steps as a map of ranks and steps; `workers` has the worker of each row. */
 export function grid(
   payload: Payload,
   value: (row: Payload['overview'][number]) => number,
@@ -45,39 +45,41 @@ export function grid(
   };
 }
 
-export const greatest = (...grids: Grid[]): number =>
+export const maxValue = (...grids: Grid[]): number =>
   grids.reduce(
     (most, { values }) =>
       values.reduce((all, row) => row.reduce<number>((m, v) => Math.max(m, v ?? 0), all), most),
     0,
   );
 
-/** Of a job so large that the rows of its ranks come page by page. */
+/** Whether the job is so large that rows of its ranks are fetched page by page. */
 export const isLarge = (payload: Payload): boolean => payload.ranks.length < payload.rank_count;
 
 export const backends = (payload: Payload): string =>
   [...new Set([...payload.groups, ...payload.group_families].flatMap(group => group.backends))].join(', ');
 
-export type NodeRow = Payload['late_hosts'][number];
+export type HostRow = Payload['late_hosts'][number];
 
 type Straggler = Payload['stragglers'][number];
 
-/** The first rows, those of one host below each other under the host; as they are where hosts tell no ranks apart. */
-export function byNode({ stragglers, late_hosts }: Payload, listed: number): (NodeRow | Straggler)[] {
+/** The first rows, grouped below their hosts; ungrouped if the payload names no hosts. */
+export function groupByHost({ stragglers, late_hosts }: Payload, listed: number): (HostRow | Straggler)[] {
   const first = stragglers.slice(0, listed);
   const hosts = new Map(late_hosts.map(host => [host.host, host]));
   const order = [...new Set(first.map(row => hosts.get(row.host ?? '') ?? row))];
-  return order.flatMap(key => (isNode(key) ? [key, ...first.filter(row => row.host === key.host)] : [key]));
+  return order.flatMap(key =>
+    isHostRow(key) ? [key, ...first.filter(row => row.host === key.host)] : [key],
+  );
 }
 
-export const isNode = (row: NodeRow | Straggler): row is NodeRow => !('worker' in row);
+export const isHostRow = (row: HostRow | Straggler): row is HostRow => !('worker' in row);
 
-const BESIDE = 4;
+const MAX_TIMELINE_RANKS = 4;
 
-/** A few ranks for one timeline: the late one and those beside it, in order. */
-export function someRanks(payload: Payload): string[] {
+/** A few ranks to compare on one timeline: the straggler and its neighbors, in order. */
+export function ranksAroundStraggler(payload: Payload): string[] {
   const workers = payload.averages.map(row => row.worker);
   const at = Math.max(workers.indexOf(payload.verdict.worker ?? ''), 0);
-  const from = Math.max(Math.min(at - 1, workers.length - BESIDE), 0);
-  return workers.slice(from, from + BESIDE);
+  const from = Math.max(Math.min(at - 1, workers.length - MAX_TIMELINE_RANKS), 0);
+  return workers.slice(from, from + MAX_TIMELINE_RANKS);
 }

@@ -49,7 +49,7 @@ function Hooks({ payload }: { payload: LightningPayload }) {
         {...table}
         placeholder="Filter hooks"
         onOpen={open}
-        foot="a double click shows the longest call on the timeline"
+        foot="Double-click a hook to show its longest call on the timeline."
       />
     </div>
   );

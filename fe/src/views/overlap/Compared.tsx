@@ -9,27 +9,27 @@ import css from './index.module.css';
 
 interface Props {
   candidate: { run: string; span: string };
-  /** The run that is compared with; empty: none. */
+  /** The base run; empty: none. */
   base: string;
   runs: readonly string[];
   onBase: (run: string) => void;
 }
 
-/** All ranks of this run beside all ranks of another one. */
+/** All ranks of this run next to all ranks of another run. */
 export function Compared({ candidate, base, runs, onBase }: Props) {
   const own = useWorkers(candidate.run).data;
   const other = useWorkers(base || undefined).data;
-  const asked = useMemo(() => pair(own, candidate.span, other), [own, candidate.span, other]);
+  const request = useMemo(() => pair(own, candidate.span, other), [own, candidate.span, other]);
   const answer = useView<OverlapComparison>(
     'overlap/compare',
-    asked?.selectors ?? {},
-    asked?.params ?? {},
-    asked !== null,
+    request?.selectors ?? {},
+    request?.params ?? {},
+    request !== null,
   );
-  const compared = asked && answer.data?.state === 'ready' ? answer.data.payload : null;
+  const compared = request && answer.data?.state === 'ready' ? answer.data.payload : null;
   return (
     <Panel
-      title="Compared with"
+      title="Compare with another run"
       actions={
         <Select
           label="Run"
@@ -39,7 +39,7 @@ export function Compared({ candidate, base, runs, onBase }: Props) {
         />
       }
     >
-      {answer.error && asked && <p>{answer.error.message}</p>}
+      {answer.error && request && <p>{answer.error.message}</p>}
       {compared && (
         <>
           <p>

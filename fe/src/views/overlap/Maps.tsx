@@ -24,7 +24,7 @@ export function Maps({ payload, onOpen }: Props) {
       {payload.maps.map(({ name, values }) => {
         const [title, color] = MAPS[name];
         return (
-          <Panel key={name} title={title} note="a click opens the timeline">
+          <Panel key={name} title={title} note="click a cell to open the timeline">
             <HeatMap
               title={`${title} by rank and iteration`}
               rows={payload.workers}

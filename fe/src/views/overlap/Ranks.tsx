@@ -27,7 +27,7 @@ export function Ranks({ payload, onOpen }: Props) {
         {...table}
         placeholder="Filter ranks"
         onOpen={row => row.link && onOpen(row.link)}
-        foot="means per iteration; a double click shows the iteration with the most exposed communication"
+        foot="Means per iteration. Double-click a rank to open its iteration with the most exposed communication."
       />
     </div>
   );
@@ -56,17 +56,17 @@ function rankColumns(rows: readonly Row[]): Column<Row>[] {
     time('idle_ns', 'Idle'),
     {
       id: 'overlap_ratio',
-      title: 'Of computation',
+      title: 'Overlap / computation',
       kind: 'ratio',
       value: row => row.overlap_ratio,
-      width: 104,
+      width: 150,
     },
     {
       id: 'hidden_ratio',
-      title: 'Of communication',
+      title: 'Overlapped communication',
       kind: 'ratio',
       value: row => row.hidden_ratio,
-      width: 116,
+      width: 176,
     },
     time('allreduce_exposed_ns', 'Exposed all-reduce', { hidden: true }),
     time('reducescatter_exposed_ns', 'Exposed reduce-scatter', { hidden: true }),

@@ -3,7 +3,7 @@ import { formatCount, formatDuration } from '../../base/format';
 import { Sentence } from '../../widgets/Sentence';
 import css from './index.module.css';
 
-/** What the recorder counted beside what its ranges give. */
+/** The recorder's totals next to those recomputed from its ranges. */
 export function Recorded({ payload }: { payload: OverlapPayload }) {
   return (
     <>
@@ -18,7 +18,7 @@ export function Recorded({ payload }: { payload: OverlapPayload }) {
               <th>Recorded</th>
               <th>Recomputed</th>
               <th>Iterations that differ</th>
-              <th>By at most</th>
+              <th>Largest difference</th>
               <th className={css.words}>Why</th>
             </tr>
           </thead>
@@ -30,7 +30,7 @@ export function Recorded({ payload }: { payload: OverlapPayload }) {
                 <td>{formatDuration(row.recomputed_ns)}</td>
                 <td>{formatCount(row.iterations)}</td>
                 <td>{row.iterations > 0 && formatDuration(row.most_ns)}</td>
-                <td className={css.words}>{row.iterations > 0 && (row.reason ?? 'not known')}</td>
+                <td className={css.words}>{row.iterations > 0 && (row.reason ?? 'unknown')}</td>
               </tr>
             ))}
           </tbody>

@@ -1,4 +1,4 @@
-// How much communication computation hides: by rank and iteration, recorded beside recomputed, two folders compared.
+// How much communication overlaps with computation: by rank and iteration, recorded and recomputed, and two runs.
 import type { OverlapPayload } from '../../api/types';
 import { plural } from '../../base/format';
 import { useRuns } from '../../state/queries';

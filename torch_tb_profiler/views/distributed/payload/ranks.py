@@ -1,4 +1,4 @@
-"""The ranks of the job: clocks, devices, steps."""
+"""Payloads about ranks: clocks, devices, steps, kernel families, and how much the ranks differ."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from typing import Literal
 
 import msgspec
 
+from torch_tb_profiler.analyses.distributed.steps import SpreadMeasure
 
-class Clock(msgspec.Struct, frozen=True):
+
+class RankClockRow(msgspec.Struct, frozen=True):
     """How a rank's clock was aligned with the job's.
 
-    method       reference: it sets the clock; base_time: by the time of day in the file (`baseTimeNanoseconds`);
-                 clock_sync: by the moment at which a trainer let all ranks meet (Composer's `clock_sync`);
+    method       reference: this rank sets the clock; base_time: by the time of day in the file
+                 (`baseTimeNanoseconds`); clock_sync: by a barrier of the trainer (Composer's `clock_sync`);
                  collective_ends: by the ends of collectives shared with other ranks, on top of the time of day
-                 where there is one; none: its times cannot be compared
-    offset_ns    by which that moment or the ends of collectives corrected the time of day; null where there was
-                 none to correct
-    residual_ns  how far the ends of shared collectives still lie apart (median): the error of a comparison; where
-                 the rank shares none that end together, what the trainer notes as the error, else null
-    collectives  how many shared collectives that is based on
+                 if there is one; none: its times can't be compared
+    offset_ns    correction of the time of day by that barrier or those ends; null if there was none to correct
+    residual_ns  error of a comparison: how far the ends of shared collectives still lie apart (median). If the
+                 rank shares none that end together, the error that the trainer notes, else null
+    collectives  number of shared collectives that this is based on
     shift_ns     job time = time in the rank's trace + shift_ns; null with method none
     """
 
@@ -29,13 +30,13 @@ class Clock(msgspec.Struct, frozen=True):
     shift_ns: int | None
 
 
-class Rank(msgspec.Struct, frozen=True):
+class RankEntry(msgspec.Struct, frozen=True):
     """One worker of the run.
 
     reason    why it failed, or why a ready one is left out
     compared  it takes part in the comparison between ranks
-    recording_start_ns  job time of its first event: what others did before, it did not record
-    calls     its communication operations; null while it is not ready
+    calls     its communication operations; null while it isn't ready
+    recording_start_ns  job time of its first event; nothing before that is recorded
     """
 
     worker: str
@@ -49,11 +50,11 @@ class Rank(msgspec.Struct, frozen=True):
     calls: int | None
     recording_start_ns: int | None
     recording_duration_ns: int | None
-    clock: Clock | None
+    clock: RankClockRow | None
 
 
-class DeviceEntry(msgspec.Struct, frozen=True):
-    """One accelerator that a process used."""
+class RankDevice(msgspec.Struct, frozen=True):
+    """An accelerator used by a process."""
 
     id: int
     kind: str
@@ -62,31 +63,30 @@ class DeviceEntry(msgspec.Struct, frozen=True):
     compute_capability: str | None
 
 
-class Process(msgspec.Struct, frozen=True):
-    """One process of a node; `name` is its process id where that is known."""
+class NodeProcess(msgspec.Struct, frozen=True):
+    """A process of a node; `name` is its process id if that is known."""
 
     name: str
     worker: str
     rank: int | None
-    devices: list[DeviceEntry]
+    devices: list[RankDevice]
 
 
-class Node(msgspec.Struct, frozen=True):
-    """One host and its processes."""
+class JobNode(msgspec.Struct, frozen=True):
+    """A host and its processes."""
 
     name: str
-    processes: list[Process]
+    processes: list[NodeProcess]
 
 
-class StepTimes(msgspec.Struct, frozen=True):
+class RankStepTimes(msgspec.Struct, frozen=True):
     """One step of one worker: duration = computation + overlap + exposed + other, to the ns.
 
     start_ns        in the worker's own trace
-    computation_ns  kernels that do not communicate (without a GPU: CPU Exec of the overview) while nothing
-                    communicates
-    overlap_ns      both at once
-    exposed_ns      exposed communication: no computation hides it
-    complete        False for a trailing step whose device work is missing; in no average
+    computation_ns  compute kernels (without a GPU: CPU Exec of the overview) while nothing communicates
+    overlap_ns      computation and communication at once
+    exposed_ns      exposed communication: not overlapped with computation
+    complete        False for a trailing step whose device work is missing; averages leave it out
     """
 
     worker: str
@@ -101,12 +101,25 @@ class StepTimes(msgspec.Struct, frozen=True):
     other_ns: int
 
 
+class AverageStepTimes(msgspec.Struct, frozen=True):
+    """Mean over the complete steps of one worker (not rounded)."""
+
+    worker: str
+    rank: int | None
+    steps: int
+    duration_ns: float
+    computation_ns: float
+    overlap_ns: float
+    exposed_ns: float
+    other_ns: float
+
+
 class RankFamily(msgspec.Struct, frozen=True):
-    """Device work of one family of kernels on one rank, over its whole trace.
+    """Device work of one kernel family on one rank, over its entire trace.
 
     kind       computation, communication or memory (copies and memsets)
     device_ns  sum of the durations; share: of all device work of the rank, 0..1
-    kernel     short name of the kernel (copy, memset) that takes most of it, and its ns
+    kernel     short name of the kernel (copy, memset) with the most time, and its ns
     """
 
     worker: str
@@ -120,14 +133,21 @@ class RankFamily(msgspec.Struct, frozen=True):
     kernel_ns: int
 
 
-class AverageTimes(msgspec.Struct, frozen=True):
-    """Mean over the complete steps of one worker (not rounded)."""
+class RankSpreadRow(msgspec.Struct, frozen=True):
+    """One measure over all ranks that have it, ns per step; percentiles interpolate between the nearest ranks.
 
-    worker: str
-    rank: int | None
-    steps: int
-    duration_ns: float
-    computation_ns: float
-    overlap_ns: float
-    exposed_ns: float
-    other_ns: float
+    measure  as in `JobRank`: duration, computation, overlap, exposed, other, transfer, waiting, cost
+    least_worker, most_worker  the first rank with the minimum and with the maximum
+    """
+
+    measure: SpreadMeasure
+    ranks: int
+    mean_ns: float
+    least_ns: float
+    p10_ns: float
+    median_ns: float
+    p90_ns: float
+    p99_ns: float
+    most_ns: float
+    least_worker: str
+    most_worker: str

@@ -1,4 +1,4 @@
-"""Tables of a job page by page: its ranks, their steps, their operations, its process groups, device work."""
+"""Tables of a large job, page by page: ranks, steps, operations, process groups, kernel families."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from torch_tb_profiler.view import Page
 from torch_tb_profiler.views._shared.text import Text
-from torch_tb_profiler.views.distributed.payload.communication import CollectiveRow, Operation
+from torch_tb_profiler.views.distributed.payload.communication import GroupCollectiveRow, RankCollectiveRow
 from torch_tb_profiler.views.distributed.payload.ranks import RankFamily
 
 RankSort = Literal[
@@ -33,8 +33,11 @@ FamilySort = Literal["rank", "family", "kind", "calls", "device_ns", "share", "k
 
 
 class _Search(Page, frozen=True, kw_only=True):
-    """A number, or "rank" and a number, keeps the rank of that number, if there is one; every other text the rows
-    with a name that contains it. What is not known comes last in every order."""
+    """Search and order of a table.
+
+    search  a number, or "rank" and a number, finds the rank with that number if there is one; any other text finds
+            the rows with a name that contains it. Unknown values come last in every order
+    """
 
     descending: bool = False
     search: str = ""
@@ -60,8 +63,8 @@ class FamiliesParams(_Search, frozen=True, kw_only=True):
     sort: FamilySort = "rank"
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where a rank stands in its group of a family of process groups, from 0; `size`: ranks of the largest."""
+class GroupPlace(msgspec.Struct, frozen=True):
+    """Position of a rank in its group of a family of process groups, from 0; `size`: ranks of the largest."""
 
     family: str
     place: int
@@ -69,13 +72,13 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class JobRank(msgspec.Struct, frozen=True):
-    """One worker of the run. Times are means over its complete steps, where `..._ns` names no other.
+    """One worker of the run; times are means over its complete steps unless noted.
 
-    state, reason, compared, calls  as in `Rank`
-    host, devices  where it ran, null and empty if that is not recorded
-    duration_ns ... other_ns  as in `AverageTimes`; transfer_ns, waiting_ns: as in `AverageWaiting`
-    cost_ns, last, collectives  as in `Straggler`; null if it is not compared
-    method, residual_ns, offset_ns, recording_start_ns, recording_duration_ns  as in `Clock` and `Rank`
+    state, reason, compared, calls  as in `RankEntry`
+    host, devices  where it ran; null and empty if that isn't recorded
+    duration_ns ... other_ns  as in `AverageStepTimes`; transfer_ns, waiting_ns: as in `AverageWaitingRow`
+    cost_ns, last, collectives  as in `StragglerRow`; null if it isn't compared
+    method, residual_ns, offset_ns, recording_start_ns, recording_duration_ns  as in `RankClockRow` and `RankEntry`
     """
 
     worker: str
@@ -86,7 +89,7 @@ class JobRank(msgspec.Struct, frozen=True):
     compared: bool
     host: str | None
     devices: list[str]
-    places: list[Place]
+    places: list[GroupPlace]
     calls: int | None
     duration_ns: float | None
     computation_ns: float | None
@@ -106,7 +109,7 @@ class JobRank(msgspec.Struct, frozen=True):
 
 
 class JobRanks(msgspec.Struct, frozen=True):
-    """`total` rows remain after the search, of which `rows` are a page."""
+    """A page of the ranks; `total` rows match the search."""
 
     rows: list[JobRank]
     total: int
@@ -114,9 +117,11 @@ class JobRanks(msgspec.Struct, frozen=True):
     reasons: Mapping[str, Text]
 
 
-class StepRow(msgspec.Struct, frozen=True):
-    """One step of one rank: as in `StepTimes`, with transfer and waiting as in `Waiting`. Of communication outside
-    the steps `step` and the other times are null."""
+class RankStepRow(msgspec.Struct, frozen=True):
+    """One step of one rank: as in `RankStepTimes`, with transfer and waiting as in `StepWaitingRow`.
+
+    For communication outside the steps, `step` and the other times are null.
+    """
 
     worker: str
     rank: int | None
@@ -132,32 +137,32 @@ class StepRow(msgspec.Struct, frozen=True):
     waiting_ns: int | None
 
 
-class StepRows(msgspec.Struct, frozen=True):
-    """As JobRanks."""
+class RankStepRows(msgspec.Struct, frozen=True):
+    """A page of the steps; `total` rows match the search."""
 
-    rows: list[StepRow]
+    rows: list[RankStepRow]
     total: int
     first: int
     reasons: Mapping[str, Text]
 
 
 class OperationRows(msgspec.Struct, frozen=True):
-    """As JobRanks."""
+    """A page of the operations by rank; `total` rows match the search."""
 
-    rows: list[CollectiveRow]
+    rows: list[RankCollectiveRow]
     total: int
     first: int
     reasons: Mapping[str, Text]
 
 
-class GroupRow(Operation, frozen=True, kw_only=True):
+class GroupRow(GroupCollectiveRow, frozen=True, kw_only=True):
     """Operations of one process group that share a name.
 
-    group  its id; label: its description or name; family: label of the family it is in, null if its ranks are
-           not recorded
+    group  its id; label: its description or name; family: label of its family, null if its ranks
+           are unknown
     ranks  in short (`0-7`, `0-56/8`, or the first and the last of an uneven list), null if unknown
-    present, absent  how many of its ranks communicate here, and how many have no trace
-    matched_by, mismatches, assumed  as in `Group`
+    present, absent  number of its ranks that communicate here, and that have no trace
+    matched_by, mismatches, assumed  as in `ProcessGroupRow`
     """
 
     group: int
@@ -173,7 +178,7 @@ class GroupRow(Operation, frozen=True, kw_only=True):
 
 
 class GroupRows(msgspec.Struct, frozen=True):
-    """As JobRanks."""
+    """A page of the operations by process group; `total` rows match the search."""
 
     rows: list[GroupRow]
     total: int
@@ -182,7 +187,7 @@ class GroupRows(msgspec.Struct, frozen=True):
 
 
 class FamilyRows(msgspec.Struct, frozen=True):
-    """As JobRanks."""
+    """A page of the kernel families by rank; `total` rows match the search."""
 
     rows: list[RankFamily]
     total: int

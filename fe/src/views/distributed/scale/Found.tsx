@@ -1,5 +1,5 @@
-// The rank that a search has found, beside the median of all.
-import type { JobRank, JobRanks, Spread } from '../../../api/types';
+// The rank found by a search, next to the median of all ranks.
+import type { JobRank, JobRanks, RankSpreadRow } from '../../../api/types';
 import { formatCount, formatDuration, plural } from '../../../base/format';
 import { Button } from '../../../widgets/inputs/Button';
 import { Panel } from '../../../widgets/Panel';
@@ -17,7 +17,7 @@ const MEASURES = [
 interface Props {
   search: string;
   answer: JobRanks | undefined;
-  spreads: Spread[];
+  spreads: RankSpreadRow[];
   onWorker: (worker: string) => void;
   onTimeline: (rank: JobRank) => void;
   onAll: () => void;
@@ -28,7 +28,7 @@ export function Found({ search, answer, spreads, onWorker, onTimeline, onAll }: 
   if (!answer || !rank) {
     return (
       <Panel title="Find a rank">
-        <p className="dim">{answer ? `No rank, worker, or host is called ${search}.` : 'Searching'}</p>
+        <p className="dim">{answer ? `No rank, worker, or host matches “${search}”.` : 'Searching'}</p>
       </Panel>
     );
   }

@@ -8,14 +8,14 @@ import css from './scale.module.css';
 
 interface Props {
   families: GroupFamily[];
-  /** Its collectives, those that waited longest first. */
+  /** Open the collectives of a group, longest wait first. */
   onGroup: (group: number) => void;
 }
 
 export function GroupFamilies({ families, onGroup }: Props) {
   const most = Math.max(...families.map(each => (each.transfer_ns ?? 0) + (each.waiting_ns ?? 0)), 1);
   return (
-    <Panel title="Groups by family" note="sums over all their ranks, the whole recording">
+    <Panel title="Process groups by family" note="sums over all their ranks and the entire recording">
       <div className={css.scroller}>
         <table className={css.families} data-part="group-families">
           <thead>
@@ -25,11 +25,11 @@ export function GroupFamilies({ families, onGroup }: Props) {
               <th className="num">Complete</th>
               <th>Collectives</th>
               <th className="num">Matched</th>
-              <th>Transfer, then waiting</th>
+              <th>Transfer and waiting</th>
               <th className="num">Transfer</th>
               <th className="num">Waiting</th>
               <th className="num">Exposed</th>
-              <th>Waits most</th>
+              <th>Longest wait</th>
             </tr>
           </thead>
           <tbody>

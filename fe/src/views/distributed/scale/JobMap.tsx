@@ -1,5 +1,5 @@
-// A large job as one map: ranks from left to right, steps from top to bottom, each cell the worst of what it joins.
-import type { Distributed, RankMap, Selectors } from '../../../api/types';
+// A large job as one map: ranks from left to right, steps from top to bottom; a cell is the worst of its ranks and steps.
+import type { DistributedPayload, RankMap, Selectors } from '../../../api/types';
 import { formatCount, formatDuration, plural } from '../../../base/format';
 import { useView } from '../../../state/queries';
 import { HeatMap } from '../../../widgets/charts/HeatMap';
@@ -8,11 +8,11 @@ import { Choice } from '../../../widgets/inputs/Choice';
 import { Panel } from '../../../widgets/Panel';
 import { Sentence } from '../../../widgets/Sentence';
 import { SearchBox } from '../../../widgets/table/SearchBox';
-import { greatest } from '../select';
+import { maxValue } from '../select';
 import css from './scale.module.css';
 
 const SHOWN = [
-  ['late', 'Late'],
+  ['late', 'Lateness'],
   ['computation', 'Computation'],
   ['exposed', 'Exposed'],
   ['other', 'Neither'],
@@ -33,12 +33,12 @@ const COLORS: Record<Show, string> = {
 };
 
 interface Props {
-  payload: Distributed;
+  payload: DistributedPayload;
   selectors: Selectors;
   params: Record<string, string>;
-  /** The worker that is spoken of. */
+  /** The worker to mark: the search result, or the straggler. */
   marked: string | undefined;
-  /** Change parameters of the page; an empty one goes. */
+  /** Change parameters of the page; an empty value removes one. */
   put: (change: Record<string, string>) => void;
   onLate: (worker: string, step: string) => void;
 }
@@ -68,10 +68,10 @@ export function JobMap({ payload, selectors, params, marked, put, onLate }: Prop
   const noun = by === 'rank' ? 'rank ' : by === 'host' ? '' : `${by} `;
   return (
     <Panel
-      title="Who is late, where and when"
+      title="Map of the ranks"
       note={
         widest > 1
-          ? `a cell is the worst of up to ${plural(widest, 'rank')}${by === 'rank' ? '; a click opens them' : ''}`
+          ? `a cell shows the worst of up to ${plural(widest, 'rank')}${by === 'rank' ? '; click to open them' : ''}`
           : undefined
       }
       actions={
@@ -119,7 +119,7 @@ export function JobMap({ payload, selectors, params, marked, put, onLate }: Prop
             rows={map.rows}
             columns={map.columns.map(column => column.label)}
             values={map.cells_ns}
-            max={greatest({ rows: [], steps: [], values: map.cells_ns })}
+            max={maxValue({ rows: [], steps: [], values: map.cells_ns })}
             color={COLORS[show]}
             format={formatDuration}
             nouns={{ row: 'step ', column: noun, columns: noun }}

@@ -1,5 +1,5 @@
 // A job of more ranks than fit on a page: a map of maxima, percentiles, families of groups, and a search for a rank.
-import type { Distributed, JobRanks, Selectors } from '../../../api/types';
+import type { DistributedPayload, JobRanks, Selectors } from '../../../api/types';
 import { useSelection } from '../../../state/selection';
 import { useView } from '../../../state/queries';
 import { Found } from './Found';
@@ -9,7 +9,7 @@ import { Spreads } from './Spreads';
 import css from './scale.module.css';
 
 interface Props {
-  payload: Distributed;
+  payload: DistributedPayload;
   selectors: Selectors;
   params: Record<string, string>;
   put: (change: Record<string, string>) => void;
@@ -20,7 +20,7 @@ interface Props {
 export function Scale({ payload, selectors, params, put, onWorker, onLate }: Props) {
   const { select } = useSelection();
   const search = params.rank ?? '';
-  // Without a search the rank that the headline names.
+  // Without a search, show the rank that the headline names.
   const wanted = search || payload.verdict.worker || '';
   const { data } = useView<JobRanks>('distributed/ranks', selectors, { search: wanted, limit: '1' });
   const answer = data?.state === 'ready' && wanted ? data.payload : undefined;

@@ -1,11 +1,11 @@
 // How much the ranks of a job differ: order statistics of their average steps on one scale.
-import type { JobRank, Spread } from '../../../api/types';
+import type { JobRank, RankSpreadRow } from '../../../api/types';
 import { formatDuration, plural } from '../../../base/format';
 import { Button } from '../../../widgets/inputs/Button';
 import { Panel } from '../../../widgets/Panel';
 import css from './scale.module.css';
 
-const SHOWN: Partial<Record<Spread['measure'], readonly [string, string]>> = {
+const SHOWN: Partial<Record<RankSpreadRow['measure'], readonly [string, string]>> = {
   computation: ['Computation', '--c-kernel'],
   exposed: ['Exposed communication', '--c-communication'],
   other: ['Neither', '--c-other'],
@@ -14,7 +14,7 @@ const SHOWN: Partial<Record<Spread['measure'], readonly [string, string]>> = {
 };
 
 interface Props {
-  spreads: Spread[];
+  spreads: RankSpreadRow[];
   found: JobRank | undefined;
   onFind: (worker: string) => void;
 }
@@ -24,7 +24,7 @@ export function Spreads({ spreads, found, onFind }: Props) {
   return (
     <Panel
       title="Percentiles"
-      note={`${plural(shown[0]?.ranks ?? 0, 'rank')}, average step; bar p10 to p90, line least to most`}
+      note={`${plural(shown[0]?.ranks ?? 0, 'rank')}, average step; bar: p10 to p90, line: minimum to maximum`}
     >
       <ul className={css.spreads}>
         {shown.map(each => (
@@ -35,7 +35,7 @@ export function Spreads({ spreads, found, onFind }: Props) {
   );
 }
 
-function Row({ spread, found, onFind }: { spread: Spread } & Omit<Props, 'spreads'>) {
+function Row({ spread, found, onFind }: { spread: RankSpreadRow } & Omit<Props, 'spreads'>) {
   const [title, color] = SHOWN[spread.measure]!;
   const range = Math.max(spread.most_ns - spread.least_ns, 1);
   const at = (value: number) => `${((value - spread.least_ns) / range) * 100}%`;
@@ -48,7 +48,7 @@ function Row({ spread, found, onFind }: { spread: Spread } & Omit<Props, 'spread
       <Button
         look="text"
         className="num"
-        title={`${spread.least_worker} has the least: find it`}
+        title={`Minimum: ${spread.least_worker}; click to find it`}
         onClick={() => onFind(spread.least_worker)}
       >
         {formatDuration(spread.least_ns)}
@@ -79,7 +79,7 @@ function Row({ spread, found, onFind }: { spread: Spread } & Omit<Props, 'spread
       <Button
         look="text"
         className="num"
-        title={`${spread.most_worker} has the most: find it`}
+        title={`Maximum: ${spread.most_worker}; click to find it`}
         onClick={() => onFind(spread.most_worker)}
       >
         {formatDuration(spread.most_ns)}

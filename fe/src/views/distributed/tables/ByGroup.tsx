@@ -36,7 +36,7 @@ export function ByGroup(table: TableProps) {
         render: row => (
           <span
             className="clip"
-            title={`ranks ${row.ranks ?? 'not recorded'}${row.assumed ? ' (follows from the description of the job)' : ''}`}
+            title={`ranks ${row.ranks ?? 'not recorded'}${row.assumed ? ' (inferred from the job description)' : ''}`}
           >
             {row.label}
             <span className="dim">
@@ -96,7 +96,7 @@ export function ByGroup(table: TableProps) {
       rowKey={row => `${row.group}/${row.name}`}
       placeholder="Filter groups and collectives"
       noun="row"
-      empty="No communication is recorded."
+      empty="No communication was recorded."
       foot={!isLarge(payload) && plural(payload.groups.length, 'process group')}
     />
   );

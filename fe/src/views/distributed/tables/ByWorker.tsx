@@ -1,5 +1,5 @@
 import { useMemo } from 'react';
-import type { CollectiveRow } from '../../../api/types';
+import type { RankCollectiveRow } from '../../../api/types';
 import type { Column } from '../../../widgets/table/columns';
 import { isLarge, rankName, rowNoun } from '../select';
 import { JobTable, type TableProps } from './JobTable';
@@ -12,9 +12,9 @@ export function ByWorker(table: TableProps) {
   const { payload } = table;
   const columns = useMemo(() => {
     const longest = Math.max(...payload.collectives.map(row => row.latency_ns ?? 0), 1);
-    const most = (row: CollectiveRow) => (isLarge(payload) ? (row.latency_ns ?? 1) : longest);
+    const most = (row: RankCollectiveRow) => (isLarge(payload) ? (row.latency_ns ?? 1) : longest);
     const sizes = isLarge(payload) || payload.collectives.some(row => row.bytes !== null);
-    const all: (Column<CollectiveRow> | false)[] = [
+    const all: (Column<RankCollectiveRow> | false)[] = [
       { id: 'name', title: 'Collective', kind: 'text', value: row => row.name },
       (isLarge(payload) || payload.groups.length > 1) && {
         id: 'group',
@@ -27,7 +27,7 @@ export function ByWorker(table: TableProps) {
       { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
       {
         id: 'split',
-        title: 'Transfer, then waiting',
+        title: 'Transfer and waiting',
         kind: 'number',
         width: 180,
         value: row => row.latency_ns,
@@ -74,7 +74,7 @@ export function ByWorker(table: TableProps) {
       unsorted={UNSORTED}
       placeholder={`Filter collectives and ${rowNoun(payload)}s`}
       noun="row"
-      empty="No communication is recorded."
+      empty="No communication was recorded."
     />
   );
 }

@@ -10,7 +10,7 @@ import { rankColumn } from './parts';
 
 const UNSORTED: ReadonlySet<string> = new Set(['sort', 'share_bar']);
 
-/** What the device of each rank works on: computation by family, communication, memory. */
+/** Device work of each rank by kernel family. */
 export function Families(table: TableProps) {
   const { payload } = table;
   const columns = useMemo(
@@ -33,7 +33,7 @@ export function Families(table: TableProps) {
       { id: 'device_ns', title: 'Device time', kind: 'duration', value: row => row.device_ns },
       {
         id: 'share',
-        title: `Of the ${rowNoun(payload)}`,
+        title: `Share of ${rowNoun(payload)}`,
         kind: 'ratio',
         width: 120,
         value: row => row.share,
@@ -48,7 +48,7 @@ export function Families(table: TableProps) {
       },
       {
         id: 'kernel',
-        title: 'Most of it',
+        title: 'Top kernel',
         kind: 'text',
         value: row => row.kernel,
         render: row => (
@@ -72,7 +72,7 @@ export function Families(table: TableProps) {
       unsorted={UNSORTED}
       placeholder={`Filter families, kernels and ${rowNoun(payload)}s`}
       noun="row"
-      empty="No device work is recorded."
+      empty="No device work was recorded."
     />
   );
 }

@@ -1,5 +1,5 @@
 import { useMemo } from 'react';
-import type { CollectiveInstance, Collectives, Distributed } from '../../../api/types';
+import type { CollectiveInstance, CollectivesPayload, DistributedPayload } from '../../../api/types';
 import { formatOffset } from '../../../base/ticks';
 import { usePages } from '../../../state/pages';
 import { Button } from '../../../widgets/inputs/Button';
@@ -44,7 +44,7 @@ export function Instances({
     }),
     [wanted, by, descending, search],
   );
-  const pages = usePages<Collectives>('distributed/collectives', selectors, params, ROWS_PER_PAGE);
+  const pages = usePages<CollectivesPayload>('distributed/collectives', selectors, params, ROWS_PER_PAGE);
   const columns = useMemo(() => instanceColumns(payload, onPick), [payload, onPick]);
   return (
     <PagedTable
@@ -68,7 +68,10 @@ export function Instances({
   );
 }
 
-function instanceColumns(payload: Distributed, onPick: (id: number) => void): Column<CollectiveInstance>[] {
+function instanceColumns(
+  payload: DistributedPayload,
+  onPick: (id: number) => void,
+): Column<CollectiveInstance>[] {
   return [
     {
       id: 'name',

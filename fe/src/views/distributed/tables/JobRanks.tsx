@@ -28,7 +28,7 @@ export function JobRanks({ onWorker, ...table }: TableProps & { onWorker: (worke
       { id: 'host', title: 'Host', kind: 'text', width: 120, value: row => row.host },
       {
         id: 'places',
-        title: 'Place in its groups',
+        title: 'Position in groups',
         kind: 'text',
         width: 160,
         value: row => row.places.map(each => `${each.family} ${each.place}`).join(', ') || null,
@@ -39,7 +39,7 @@ export function JobRanks({ onWorker, ...table }: TableProps & { onWorker: (worke
         kind: 'duration',
         value: row => row[id],
       })),
-      { id: 'last', title: 'Last in', kind: 'count', value: row => row.last },
+      { id: 'last', title: 'Arrives last', kind: 'count', value: row => row.last },
       {
         id: 'state',
         title: 'State',
@@ -65,7 +65,7 @@ export function JobRanks({ onWorker, ...table }: TableProps & { onWorker: (worke
       { id: 'residual_ns', title: 'Clock error', kind: 'duration', value: row => row.residual_ns },
       {
         id: 'recording_start_ns',
-        title: 'Recording from',
+        title: 'Recording starts',
         kind: 'duration',
         width: 104,
         value: row => row.recording_start_ns,
@@ -85,10 +85,10 @@ export function JobRanks({ onWorker, ...table }: TableProps & { onWorker: (worke
       onOpen={row => onWorker(row.worker)}
       placeholder={rowNoun(payload) === 'rank' ? 'Rank, worker, or host' : 'Worker or host'}
       noun={rowNoun(payload)}
-      empty="No rank, worker, or host is called so."
+      empty="No rank, worker, or host matches."
       foot={
         payload.start_skew_ns !== null &&
-        `first to last start of the recordings: ${formatDuration(payload.start_skew_ns)}`
+        `recordings start within ${formatDuration(payload.start_skew_ns)} of each other`
       }
     />
   );

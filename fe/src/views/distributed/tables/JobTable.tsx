@@ -1,6 +1,6 @@
-// A table of the job: its rows where the page has them all, else page by page from the server.
+// A table of the job: all rows if the payload has them, else page by page from the server.
 import { useMemo, type ReactNode } from 'react';
-import type { Distributed, Selectors } from '../../../api/types';
+import type { DistributedPayload, Selectors } from '../../../api/types';
 import { usePages } from '../../../state/pages';
 import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
@@ -9,7 +9,7 @@ import { ROWS_PER_PAGE, PagedTable } from '../../../widgets/table/PagedTable';
 import { isLarge } from '../select';
 
 export interface TableProps {
-  payload: Distributed;
+  payload: DistributedPayload;
   selectors: Selectors;
   before: ReactNode;
 }
@@ -32,13 +32,13 @@ interface Props<R extends object> extends TableProps {
 }
 
 export function JobTable<R extends object>(props: Props<R>) {
-  return isLarge(props.payload) ? <Paged {...props} /> : <Whole {...props} />;
+  return isLarge(props.payload) ? <PagedJobTable {...props} /> : <CompleteTable {...props} />;
 }
 
-function Whole<R extends object>(props: Props<R>) {
+function CompleteTable<R extends object>(props: Props<R>) {
   return (
     <DataTable<R>
-      {...shown(props)}
+      {...commonProps(props)}
       {...useTableState()}
       rows={props.rows}
       rowKey={props.rowKey}
@@ -48,7 +48,7 @@ function Whole<R extends object>(props: Props<R>) {
   );
 }
 
-function Paged<R extends object>(props: Props<R>) {
+function PagedJobTable<R extends object>(props: Props<R>) {
   const { sort = { id: '', descending: false }, onSort, search, onSearch } = useTableState();
   const params = useMemo<Record<string, string>>(
     () => ({
@@ -60,7 +60,7 @@ function Paged<R extends object>(props: Props<R>) {
   const pages = usePages<{ rows: R[]; total: number }>(props.part, props.selectors, params, ROWS_PER_PAGE);
   return (
     <PagedTable<R>
-      {...shown(props)}
+      {...commonProps(props)}
       total={pages.first?.total}
       page={index => pages.page(index)?.rows}
       onPages={pages.setPages}
@@ -75,8 +75,16 @@ function Paged<R extends object>(props: Props<R>) {
   );
 }
 
-/** What both kinds of table take. */
-const shown = <R extends object>({ name, columns, placeholder, before, empty, foot, onOpen }: Props<R>) => ({
+/** Props that both kinds of table take. */
+const commonProps = <R extends object>({
+  name,
+  columns,
+  placeholder,
+  before,
+  empty,
+  foot,
+  onOpen,
+}: Props<R>) => ({
   name,
   columns,
   placeholder,

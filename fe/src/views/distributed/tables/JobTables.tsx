@@ -1,5 +1,5 @@
 import { useCallback } from 'react';
-import type { Distributed, Selectors } from '../../../api/types';
+import type { DistributedPayload, Selectors } from '../../../api/types';
 import { useSelection } from '../../../state/selection';
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
@@ -28,15 +28,15 @@ const tables = (noun: 'rank' | 'worker') =>
 const FILTERS = ['group', 'step', 'late', 'mismatched'];
 
 interface Props {
-  payload: Distributed;
+  payload: DistributedPayload;
   selectors: Selectors;
-  /** Change parameters of the page; an empty one goes. */
+  /** Change parameters of the page; an empty value removes one. */
   put: (change: Record<string, string>) => void;
   onWorker: (worker: string) => void;
   onMerged: (workers: string[], params: Record<string, string>) => void;
 }
 
-/** One of five tables, and beside the collectives the one that is picked. */
+/** One of five tables; next to the collectives, the selected one. */
 export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props) {
   const { selection, select } = useSelection();
   const { params } = selection;
@@ -132,9 +132,11 @@ function Filters({ payload, params, put }: FiltersProps) {
         <Chip onClear={() => put({ group: '' })}>group {params.group}</Chip>
       )}
       {params.late && (
-        <Chip onClear={() => put({ late: '' })}>last: {rankName(late?.rank ?? null, params.late)}</Chip>
+        <Chip onClear={() => put({ late: '' })}>
+          arrived last: {rankName(late?.rank ?? null, params.late)}
+        </Chip>
       )}
-      {params.mismatched && <Chip onClear={() => put({ mismatched: '' })}>ranks disagree</Chip>}
+      {params.mismatched && <Chip onClear={() => put({ mismatched: '' })}>mismatched</Chip>}
     </>
   );
 }

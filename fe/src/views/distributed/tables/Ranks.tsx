@@ -1,5 +1,5 @@
 import { useMemo } from 'react';
-import type { Distributed } from '../../../api/types';
+import type { DistributedPayload } from '../../../api/types';
 import { formatDuration } from '../../../base/format';
 import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
@@ -7,12 +7,12 @@ import { DataTable } from '../../../widgets/table/DataTable';
 import { rowNoun } from '../select';
 import type { TableProps } from './JobTable';
 
-type RankRow = Distributed['ranks'][number];
+type RankRow = DistributedPayload['ranks'][number];
 
 export const METHOD: Record<string, string> = {
-  reference: 'sets the clock',
+  reference: 'reference',
   base_time: 'time of day',
-  clock_sync: 'meeting of all ranks',
+  clock_sync: 'barrier of the trainer',
   collective_ends: 'ends of collectives',
   none: 'not comparable',
 };
@@ -72,14 +72,14 @@ export function Ranks({ payload, before, onWorker }: TableProps & { onWorker: (w
       { id: 'residual', title: 'Clock error', kind: 'duration', value: row => row.clock?.residual_ns },
       {
         id: 'offset',
-        title: 'Corrected by',
+        title: 'Correction',
         kind: 'duration',
         width: 92,
         value: row => row.clock?.offset_ns,
       },
       {
         id: 'start',
-        title: 'Recording from',
+        title: 'Recording starts',
         kind: 'duration',
         width: 104,
         value: row => row.recording_start_ns,
@@ -101,7 +101,7 @@ export function Ranks({ payload, before, onWorker }: TableProps & { onWorker: (w
       noun={rowNoun(payload)}
       foot={
         payload.start_skew_ns !== null &&
-        `first to last start of the recordings: ${formatDuration(payload.start_skew_ns)}`
+        `recordings start within ${formatDuration(payload.start_skew_ns)} of each other`
       }
     />
   );

@@ -1,5 +1,5 @@
-// What the tables of the job share.
-import type { Distributed } from '../../../api/types';
+// Cells and columns that the tables of the job share.
+import type { DistributedPayload } from '../../../api/types';
 import { formatDuration } from '../../../base/format';
 import type { Column } from '../../../widgets/table/columns';
 import { rowNoun } from '../select';
@@ -38,9 +38,9 @@ function Rate({ value, least }: { value: number; least: boolean }) {
   );
 }
 
-/** The rank of a row; where that of one of the job is not known, the workers of all. */
+/** The column of ranks; of workers if the rank of any is unknown. */
 export function rankColumn<R extends { rank: number | null; worker: string }>(
-  payload: Distributed,
+  payload: DistributedPayload,
 ): Column<R> {
   return rowNoun(payload) === 'rank'
     ? {
@@ -56,7 +56,7 @@ export function rankColumn<R extends { rank: number | null; worker: string }>(
 
 /** Bytes on the busiest link over the time of collectives. */
 export function bandwidthColumn<R extends { bus_bandwidth: number | null; lower_bound: boolean }>(
-  payload: Distributed,
+  payload: DistributedPayload,
 ): Column<R> {
   return {
     id: 'bus_bandwidth',

@@ -1,7 +1,7 @@
 // Several ranks on one timeline: aligned by the clock of the job, with their collectives joined.
 import { useQueries } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import type { Connections, TracePayload } from '../../../api/types';
+import type { ConnectionsPayload, TracePayload } from '../../../api/types';
 import { plural } from '../../../base/format';
 import { useClient, useView } from '../../../state/queries';
 import { readRanks, writeRanks } from '../../../state/ranks';
@@ -21,7 +21,7 @@ export function Merged({ run, crumb }: { run: string; crumb: string }) {
   const chosen = useMemo(() => readRanks(params).slice(0, MOST), [params]);
   const selectors = useMemo(() => ({ run, span }), [run, span]);
   const { window } = useMemo(() => readTraceState(params), [params]);
-  const answer = useView<Connections>('distributed/connections', selectors, {
+  const answer = useView<ConnectionsPayload>('distributed/connections', selectors, {
     workers: writeRanks(chosen),
     ...(window && { begin: String(Math.floor(window.begin)), end: String(Math.ceil(window.end)) }),
   });

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'react';
-import type { Connections } from '../../../api/types';
+import type { ConnectionsPayload } from '../../../api/types';
 import { useClient } from '../../../state/queries';
 import { writeRanks } from '../../../state/ranks';
 import { useSelection } from '../../../state/selection';
@@ -39,7 +39,7 @@ interface Props {
   run: string;
   crumb: string;
   members: Aligned[];
-  connections: Connections;
+  connections: ConnectionsPayload;
   chosen: readonly string[];
 }
 

@@ -1,12 +1,12 @@
 // What one collective is on the tracks of each rank.
-import type { Connections, TracePayload } from '../../../api/types';
+import type { ConnectionsPayload, TracePayload } from '../../../api/types';
 import type { Joined } from '../../../timeline/contract';
 import { memberOf, mergedId } from '../../../timeline/tiles/merge';
 import type { Aligned } from './source';
 
 /** The collectives with their events on each rank, and the tracks on which these can be. */
 export function joinedEvents(
-  connections: Connections,
+  connections: ConnectionsPayload,
   members: readonly Aligned[],
   payload: TracePayload,
   event: number | null,

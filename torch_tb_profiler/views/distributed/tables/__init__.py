@@ -1,1 +1,0 @@
-"""The tables of a job page by page, and the map of its ranks."""

@@ -1,0 +1,112 @@
+"""Sentences of the Overlap tab."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch_tb_profiler.analyses.overlap.job import OverlapTotals, RecordedDifference
+from torch_tb_profiler.base.format import MINUS, format_duration, format_ratio
+from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, text
+from torch_tb_profiler.views.overlap.payload import OverlapRankRow
+
+TITLES = {
+    "compute": "Computation",
+    "allreduce": "All-reduce",
+    "reducescatter": "Reduce-scatter",
+    "allgather": "All-gather",
+    "overlap": "Overlap",
+    "allreduce_overlap": "Overlap with all-reduce",
+    "reducescatter_overlap": "Overlap with reduce-scatter",
+    "exposed": "Exposed communication",
+    "hidden": "Overlapped communication",
+    "idle": "Idle before the last range",
+    "total": "Iteration",
+}
+
+FOLDED_REASON = "two ranges of one stream run at once or touch, and the recorder ends both with the first"
+
+
+def title(name: str) -> str:
+    """Return the title of a total; "stream aux" is the busy time of a stream."""
+    return TITLES.get(name) or f"Stream {name.removeprefix('stream ')}"
+
+
+def headline(
+    total: float | None, exposed: float | None, collectives: dict[str, float], worst: str | None, complete: bool
+) -> Text:
+    """Say how much of an average iteration is exposed communication.
+
+    total, exposed  mean ns per iteration
+    collectives     mean exposed ns of each collective that was recorded
+    worst           link to the iteration with the most exposed communication
+    complete        all ranks are read
+    """
+    so_far = "" if complete else " in the ranks read so far"
+    if not total or exposed is None:
+        return text("No iteration has been read yet.")
+    if not collectives:
+        return text("No collective was recorded on a stream{so_far}.", so_far=so_far)
+    if exposed == 0:
+        return text("All communication overlaps with computation{so_far}.", so_far=so_far)
+    longest = max(collectives, key=lambda name: collectives[name])
+    return text(
+        "Exposed communication takes {exposed} of an average iteration ({share}), "
+        "most of it in {collective}{so_far}.",
+        exposed=Phrase(format_duration(exposed), worst),
+        share=format_ratio(exposed / total),
+        collective=TITLES[longest].lower(),
+        so_far=so_far,
+    )
+
+
+def details(rows: Sequence[OverlapRankRow], totals: OverlapTotals, hidden_ratio: float | None) -> Text:
+    """Give both ratios of the overlap, and name the rank with the most exposed communication."""
+    ready = [row for row in rows if row.exposed_ns is not None]
+    if not ready:
+        return ()
+    hidden = "" if hidden_ratio is None else f"; {format_ratio(hidden_ratio)} of communication is overlapped"
+    ratios = text(
+        "{ratio} of computation overlaps with communication (overlap_ratio){hidden}. "
+        "Means over {iterations} of {ranks}.",
+        ratio=format_ratio(totals.overlap_ratio),
+        hidden=hidden,
+        iterations=plural(totals.count, "iteration"),
+        ranks=plural(len(ready), "rank"),
+    )
+    longest = max(ready, key=lambda row: row.exposed_ns or 0.0)
+    if len(ready) == 1 or not longest.exposed_ns or any(row.state in ("waiting", "loading") for row in rows):
+        return ratios  # a rank that isn't read yet may have more
+    return ratios + text(
+        " {worker} has the most exposed communication: {time} per iteration.",
+        worker=Phrase(longest.worker, longest.link),
+        time=format_duration(longest.exposed_ns),
+    )
+
+
+def recorded_headline(differences: Sequence[RecordedDifference]) -> Text:
+    """Say whether the recorded totals match those recomputed from the ranges."""
+    if not differences:
+        return text("No totals were recorded; all figures are recomputed from the ranges.")
+    differing = [difference for difference in differences if difference.iterations]
+    if not differing:
+        return text("All recorded totals match the ranges.")
+    return text(
+        "{count} of {all} recorded totals differ from the ranges: {names}.",
+        count=str(len(differing)),
+        all=str(len(differences)),
+        names=join_phrases(title(difference.name).lower() for difference in differing),
+    )
+
+
+def comparison_headline(base: OverlapTotals, candidate: OverlapTotals) -> Text:
+    """Compare the overlap ratio of both sides."""
+    if not base.count or not candidate.count:
+        return text("One of the two sides has no iterations.")
+    points = 100 * (candidate.overlap_ratio - base.overlap_ratio)
+    return text(
+        "{candidate} of computation overlaps with communication, against {base} in the base run: {points} points.",
+        candidate=format_ratio(candidate.overlap_ratio),
+        base=format_ratio(base.overlap_ratio),
+        points=f"{points:+.1f}".replace("-", MINUS),
+    )
