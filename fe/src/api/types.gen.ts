@@ -6044,7 +6044,7 @@ export interface components {
      * KernelsPayload
      * @description The kernel table and that of copies and memsets; `reasons`: field -> why it is null in every row.
      *
-     *     headline  which kernel takes most of the time, and how much runs on Tensor Cores as far as names tell
+     *     headline  which kernel takes most of the time, and how much uses Tensor Cores, as far as names show it
      *     families  the work that the other filters keep, by family, largest first
      *     device_type  CUDA, ROCm, XPU, HPU, NPU, MTIA or other
      *     engines   of a card whose engines are recorded one by one, whatever the filters; else null
@@ -6055,7 +6055,7 @@ export interface components {
       memory_operations: components['schemas']['MemoryOperationRow'][];
       families: components['schemas']['KernelFamily'][];
       tensor_cores: components['schemas']['TensorCoreTime'];
-      engines: components['schemas']['Engines'] | null;
+      engines: components['schemas']['EnginesPayload'] | null;
       calls: number;
       total_ns: number;
       group_by: string;
@@ -6076,10 +6076,10 @@ export interface components {
      *     operator            null: not linked to one (or not grouped by it)
      *     registers           per thread; shared_memory: bytes per block
      *     mean_blocks_per_sm, mean_occupancy  weighted by duration; occupancy as a ratio, estimated by the profiler
-     *     tc_used             runs on Tensor (matrix) cores; null if names do not tell, or differ in a family
+     *     tc_used             runs on Tensor (matrix) cores; null if names don't show it, or differ in a family
      *     tc_reason           what this rests on
      *     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
-     *     speed               a call shares its work among its kernels; null where the trace says nothing about work
+     *     speed               a call shares its work among its kernels; null where the trace records no work
      */
     KernelRow: {
       event: number;
@@ -6131,12 +6131,12 @@ export interface components {
       total_ns: number;
     };
     /**
-     * Engines
+     * EnginesPayload
      * @description The engines of a Gaudi card. headline: how busy they are, and whether the host holds them up.
      *
-     *     bound  "device": the engines hardly wait; "host": while they do, graphs are built and launched; null: not known
+     *     bound  "device": the engines are rarely idle; "host": graphs are built while they are idle; null: unknown
      */
-    Engines: {
+    EnginesPayload: {
       headline: components['schemas']['Phrase'][];
       bound: ('device' | 'host') | null;
       classes: components['schemas']['EngineRow'][];

@@ -220,11 +220,11 @@ def test_each_class_of_engines_has_its_share_of_the_step() -> None:
 @pytest.mark.parametrize(
     ("again", "drop", "bound", "said"),
     [
-        (85, "", "device", "They hardly wait: the card is the limit."),
-        (86, "", "host", "For 100% of the rest, the host builds and launches graphs: it is the limit."),
-        (135, "", "host", "For 50% of the rest, the host builds and launches graphs: it is the limit."),
-        (136, "", None, "what else they wait for is not known"),
-        (135, "TensorsGraph", None, "The building of graphs is not recorded"),
+        (85, "", "device", "They are rarely idle, so the card is the bottleneck."),
+        (86, "", "host", "They wait for the host, which builds and launches graphs in 100% of their idle time."),
+        (135, "", "host", "They wait for the host, which builds and launches graphs in 50% of their idle time."),
+        (136, "", None, "the cause of the rest is unknown"),
+        (135, "TensorsGraph", None, "Graph building was not recorded"),
     ],
 )
 def test_what_the_engines_wait_for(again: int, drop: str, bound: str | None, said: str) -> None:

@@ -294,7 +294,7 @@ def test_of_a_busy_device_the_kernel_with_the_most_time_is_named_and_opens_its_s
     said = build(trace, NoParams()).spent
     (name,) = [phrase for phrase in said if phrase.link and "event=" in phrase.link]
     kernels = build_kernels(trace, KernelsParams()).headline
-    assert plain(kernels).startswith(f"{name.text} takes 54.3% of the kernel time")
+    assert plain(kernels).startswith(f"{name.text} is the top kernel: 54.3% of kernel time")
     assert f"{name.text} takes 54.3% of the kernel time." in plain(said)
     assert name.link == f"trace?event={int(np.argmax(trace.events.duration == 50_000))}"
     # Of a device that waits, what it waits for is the news.

@@ -1,1 +1,1 @@
-"""The kernel table."""
+"""The kernel table, and the engines of a Gaudi card."""

@@ -1,4 +1,4 @@
-"""How the engines of a Gaudi card share its time, what its recipes take, and what the host does meanwhile.
+"""Busy time of the engines of a Gaudi card and of its recipes, and graph building on the host while they are idle.
 
 window   |--------------------------------|     from the first to the last complete step
 MME         [gemm]          [gemm]
@@ -21,16 +21,16 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.vendors.gaudi import ENGINE_NAMES, thread_engines
 
-GRAPHS = frozenset(
+GRAPH_CALLS = frozenset(
     (
         *("SyncTensorsGraphInternal", "ExecuteCachedGraph", "LaunchSyncTensorsGraph", "hpu_lazy"),
         *("LaunchRecipeTask", "add_new_recipe", "launch_recipe", "launch"),
     )
 )
-"""Calls that build and launch graphs: those that the bridge always records, in lazy and in eager mode."""
+"""Calls that build and launch graphs; the bridge always records these, in lazy and in eager mode."""
 
 
-class EngineClass(msgspec.Struct, frozen=True):
+class EngineClassTime(msgspec.Struct, frozen=True):
     """Engines of one class; `busy` ns of the window in which any of them works."""
 
     name: str
@@ -38,7 +38,7 @@ class EngineClass(msgspec.Struct, frozen=True):
     busy: int
 
 
-class Recipe(msgspec.Struct, frozen=True):
+class RecipeTime(msgspec.Struct, frozen=True):
     """A compiled graph: its nodes that ran, the ns in which any did, and the row of the first."""
 
     id: int
@@ -49,7 +49,7 @@ class Recipe(msgspec.Struct, frozen=True):
 
 
 class EngineTimes(msgspec.Struct, frozen=True):
-    """ns of the window.
+    """Time of the engines between the first and the last complete step, in ns.
 
     busy     any engine works
     graphs   no engine works, and the host builds or launches a graph; None if no such call is recorded
@@ -59,13 +59,13 @@ class EngineTimes(msgspec.Struct, frozen=True):
     window: int
     busy: int
     graphs: int | None
-    classes: tuple[EngineClass, ...]
-    recipes: tuple[Recipe, ...]
+    classes: tuple[EngineClassTime, ...]
+    recipes: tuple[RecipeTime, ...]
 
 
 @derived
 def engine_times(trace: Trace) -> EngineTimes | None:
-    """None of a trace without such engines."""
+    """Return the busy times of the engines, None for a trace without such engines."""
     rows = rows_of_kind(trace, *DEVICE_KINDS)
     engine = thread_engines(trace)[trace.events.thread[rows]]
     rows, engine = rows[engine >= 0], engine[engine >= 0]
@@ -76,15 +76,15 @@ def engine_times(trace: Trace) -> EngineTimes | None:
     for number in np.unique(engine).tolist():
         mine = rows[engine == number]
         lanes = len(np.unique(trace.events.thread[mine]))
-        classes.append(EngineClass(ENGINE_NAMES[number], lanes, _within(_merged(trace, mine), begin, end)))
+        classes.append(EngineClassTime(ENGINE_NAMES[number], lanes, _within(_merged(trace, mine), begin, end)))
     working = _merged(trace, rows)
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
-    calls = calls[name_mask(trace.strings, lambda name: name in GRAPHS)[trace.events.name[calls]]]
-    meanwhile = subtract(_merged(trace, calls), working)
+    calls = calls[name_mask(trace.strings, lambda name: name in GRAPH_CALLS)[trace.events.name[calls]]]
+    graph_building = subtract(_merged(trace, calls), working)
     return EngineTimes(
         window=end - begin,
         busy=_within(working, begin, end),
-        graphs=_within(meanwhile, begin, end) if len(calls) else None,
+        graphs=_within(graph_building, begin, end) if len(calls) else None,
         classes=tuple(classes),
         recipes=_recipes(trace, rows),
     )
@@ -98,8 +98,8 @@ def _within(busy: Intervals, begin: int, end: int) -> int:
     return int(covered_time(busy, np.array([begin]), np.array([end]))[0]) if end > begin else 0
 
 
-def _recipes(trace: Trace, rows: Int32) -> tuple[Recipe, ...]:
-    """Work that names none (copies of the host) is left out."""
+def _recipes(trace: Trace, rows: Int32) -> tuple[RecipeTime, ...]:
+    """Return the recipes, most time first; work without a recipe (copies of the host) is left out."""
     number: Int64 = trace.arg_int("recipeId", rows)
     names, texts = trace.arg_codes("recipeName", rows)
     order = np.argsort(number, kind="stable")
@@ -108,5 +108,5 @@ def _recipes(trace: Trace, rows: Int32) -> tuple[Recipe, ...]:
         id, name, mine = int(number[part[0]]), int(names[part[0]]), rows[part]
         if id not in (ABSENT, 0):
             nodes, text = len(deduplicate_executions(trace, mine)), texts[name] if name >= 0 else ""
-            recipes.append(Recipe(id, text, nodes, total(_merged(trace, mine)), int(mine[0])))
+            recipes.append(RecipeTime(id, text, nodes, total(_merged(trace, mine)), int(mine[0])))
     return tuple(sorted(recipes, key=lambda each: -each.busy))

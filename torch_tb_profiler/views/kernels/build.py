@@ -1,29 +1,32 @@
-"""Kernels: what the devices ran, how often, how long, and how well it filled them."""
+"""The Kernels tab: what the devices ran, how often, how long, what limits it, and the engines of a Gaudi card."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isnan
+from typing import Literal
 
-from torch_tb_profiler.analyses.kernels.by_family import family_times
-from torch_tb_profiler.analyses.kernels.summary import (
-    Launches,
-    durations,
-    kernel_sums,
-    launches,
-    memory_operation_sums,
-    stream_times,
-)
+from torch_tb_profiler.analyses.kernels.engines import EngineTimes, engine_times
 from torch_tb_profiler.analyses.kernels.table import (
-    Filter,
-    GroupBy,
-    Table,
+    KernelFilter,
+    KernelGrouping,
+    KernelTable,
+    LaunchParameters,
+    family_times,
+    find_row_members,
+    kernel_sums,
     kernel_table,
-    launches_beside,
+    launch_durations,
+    launch_parameters,
+    memory_operation_sums,
     memory_operations,
+    stream_times,
 )
 from torch_tb_profiler.analyses.roofline.speeds import kernel_speeds, untold
 from torch_tb_profiler.analyses.shared.core_time import core_time
 from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.base.format import format_ratio
+from torch_tb_profiler.base.grammar import capitalize
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
@@ -35,13 +38,16 @@ from torch_tb_profiler.model.vendors.recording_options import missing_device_wor
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.call_payloads import (
     CallDistribution,
+    TensorCoreTime,
     build_call_distribution,
     build_tensor_core_time,
     tensor_cores_name,
 )
-from torch_tb_profiler.views._shared.text import reason_texts
-from torch_tb_profiler.views.kernels.engines import engines_of
+from torch_tb_profiler.views._shared.params import set_params
+from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, reason_texts, sentences, text
 from torch_tb_profiler.views.kernels.payload import (
+    EngineRow,
+    EnginesPayload,
     KernelFamily,
     KernelRow,
     KernelRowParams,
@@ -49,29 +55,43 @@ from torch_tb_profiler.views.kernels.payload import (
     KernelsPayload,
     KernelStream,
     MemoryOperationRow,
+    RecipeRow,
 )
-from torch_tb_profiler.views.kernels.words import headline
+
+DEVICE_BOUND_SHARE = 0.9
+"""Engines busy for at least this share of the steps are the bottleneck."""
+
+HOST_BOUND_SHARE = 0.5
+"""Engines wait for the host if it builds graphs in at least this share of their idle time."""
+
+_TOP_ROW = {
+    "name": "is the top kernel",
+    "launch": "has the top launch configuration",
+    "family": "is the top family",
+}
+"""How the headline calls the row with the most time, by grouping."""
 
 
 def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
-    """Rows in order of total time, largest first."""
-    kept = _filter(params)
-    table = kernel_table(trace, params.group_by, kept)
+    """Build the table, rows by total time, largest first."""
+    conditions = _filter(params)
+    table = kernel_table(trace, params.group_by, conditions)
     rows = sorted(_rows(trace, table, params.group_by), key=lambda row: row.total_ns, reverse=True)
     time = core_time(trace, table.rows)
     cores = build_tensor_core_time(time)
     recorded = steps(trace)
     return KernelsPayload(
-        headline=headline(
+        headline=_headline(
             rows, time.total, cores, params, tensor_cores_name(trace), missing_kernels_reason(trace)
         ),
         rows=rows,
-        memory_operations=_memory_operations(trace, kept),
+        memory_operations=_memory_operations(trace, conditions),
         families=[
-            KernelFamily(each.family, each.names, each.calls, each.total) for each in family_times(trace, kept)
+            KernelFamily(each.family, each.names, each.calls, each.total)
+            for each in family_times(trace, conditions)
         ],
         tensor_cores=cores,
-        engines=engines_of(trace),
+        engines=build_engines(trace),
         calls=len(table.rows),
         total_ns=time.total,
         group_by=params.group_by,
@@ -82,16 +102,16 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
     )
 
 
-def _filter(params: KernelsParams | KernelRowParams) -> Filter:
-    return Filter(params.step, params.device, params.stream, params.operator, params.family)
+def _filter(params: KernelsParams | KernelRowParams) -> KernelFilter:
+    return KernelFilter(params.step, params.device, params.stream, params.operator, params.family)
 
 
-def _rows(trace: Trace, table: Table, group_by: GroupBy) -> list[KernelRow]:
+def _rows(trace: Trace, table: KernelTable, group_by: KernelGrouping) -> list[KernelRow]:
     count = len(table.groups)
     if count == 0:
         return []
     sums = kernel_sums(trace, table)
-    launch = launches(trace, sums.event) if group_by == "launch" else _no_launches(count)
+    launch = launch_parameters(trace, sums.event) if group_by == "launch" else _no_launches(count)
     family = [FAMILIES[number] for number in family_codes(trace)[sums.event].tolist()]
     names = family if group_by == "family" else [name_of(trace, row) for row in sums.event.tolist()]
     short = {} if group_by == "family" else short_kernel_names(trace)
@@ -110,8 +130,8 @@ def _rows(trace: Trace, table: Table, group_by: GroupBy) -> list[KernelRow]:
         (sums.total / sums.calls).tolist(),
         sums.median.tolist(),
         sums.p95.tolist(),
-        sums.most.tolist(),
-        sums.least.tolist(),
+        sums.max.tolist(),
+        sums.min.tolist(),
         _known(sums.blocks_per_sm.tolist()),
         _known(sums.occupancy.tolist()),
         sums.tc_used,
@@ -122,16 +142,16 @@ def _rows(trace: Trace, table: Table, group_by: GroupBy) -> list[KernelRow]:
     return [KernelRow(*row) for row in zip(*columns, strict=True)]
 
 
-def _no_launches(count: int) -> Launches:
-    return Launches([None] * count, [None] * count, [None] * count, [None] * count, [None] * count)
+def _no_launches(count: int) -> LaunchParameters:
+    return LaunchParameters([None] * count, [None] * count, [None] * count, [None] * count, [None] * count)
 
 
 def _known(values: list[float]) -> list[float | None]:
     return [None if isnan(value) else value for value in values]
 
 
-def _memory_operations(trace: Trace, kept: Filter) -> list[MemoryOperationRow]:
-    table = memory_operations(trace, kept)
+def _memory_operations(trace: Trace, conditions: KernelFilter) -> list[MemoryOperationRow]:
+    table = memory_operations(trace, conditions)
     if len(table.groups) == 0:
         return []
     sums = memory_operation_sums(trace, table)
@@ -148,41 +168,148 @@ def _memory_operations(trace: Trace, kept: Filter) -> list[MemoryOperationRow]:
                 bytes=moved,
                 total_ns=total,
                 mean_ns=total / calls,
-                max_ns=int(sums.most[i]),
+                max_ns=int(sums.max[i]),
                 bandwidth=moved / (total / 1e9) if moved is not None and total > 0 else None,
             )
         )
     return sorted(rows, key=lambda row: row.total_ns, reverse=True)
 
 
-def _reasons(trace: Trace, rows: list[KernelRow], group_by: GroupBy) -> dict[str, str]:
+def _reasons(trace: Trace, rows: list[KernelRow], group_by: KernelGrouping) -> dict[str, str]:
     reasons = {}
     differ = ", or the kernels of each family differ" if group_by == "family" else ""
     if (silent := untold(trace)) is not None:
         reasons["speed"] = silent
     if all(row.mean_blocks_per_sm is None for row in rows):
-        reasons["mean_blocks_per_sm"] = "the profiler of this device does not record `blocks per SM`"
+        reasons["mean_blocks_per_sm"] = "the profiler of this device doesn't record `blocks per SM`"
     if all(row.mean_occupancy is None for row in rows):
-        reasons["mean_occupancy"] = "the profiler of this device does not estimate the occupancy"
+        reasons["mean_occupancy"] = "the profiler of this device doesn't estimate occupancy"
     if all(row.tc_used is None for row in rows):
-        reasons["tc_used"] = f"the names of these kernels do not tell{differ}"
+        reasons["tc_used"] = f"the kernel names don't show whether they run on Tensor Cores{differ}"
     if all(row.limiter is None for row in rows):
-        reasons["limiter"] = f"the trace does not have the device's limits, or not the kernels' registers{differ}"
+        reasons["limiter"] = f"the trace lacks the device's limits or the kernels' registers{differ}"
     return reasons
 
 
+def _headline(
+    rows: Sequence[KernelRow],
+    total_ns: int,
+    cores: TensorCoreTime,
+    params: KernelsParams,
+    cores_name: str,
+    missing: str | None = None,
+) -> Text:
+    """Return the row with the most time, which is the first, and how much kernel time uses Tensor Cores.
+
+    cores_name  "Tensor Cores", or what the vendor calls them
+    missing     why there are no kernels although some may have run
+    """
+    if not rows and missing is not None:
+        return text("{reason}.", reason=capitalize(missing))
+    if not rows:
+        return text("No kernel matches the filters.")
+    if total_ns == 0:
+        return text("All kernels have zero duration.")
+    top = rows[0]
+    select = _row_key(top, params.group_by == "launch")
+    by_family = params.group_by == "family"
+    return text(
+        "{name} {verb}: {share} of kernel time.{cores}",
+        verb=_TOP_ROW[params.group_by],
+        name=Phrase(
+            capitalize(top.short_name) if by_family else top.short_name,
+            link("kernels", **set_params(params), select=select),
+        ),
+        share=format_ratio(top.total_ns / total_ns),
+        cores=_tensor_cores(cores, total_ns, cores_name),
+    )
+
+
+def _row_key(row: KernelRow, by_launch: bool) -> str:
+    """Return how the page names a row in its address: the name, with the launch where rows are grouped by it."""
+    if not by_launch:
+        return row.name
+    launch = (row.operator, row.grid, row.block, row.registers, row.shared_memory)
+    return " | ".join([row.name, *("" if value is None else str(value) for value in launch)])
+
+
+def _tensor_cores(cores: TensorCoreTime, total_ns: int, cores_name: str) -> str:
+    """Return a sentence on Tensor Cores: none where no name shows their use, a lower bound where some don't."""
+    if cores.used_ns == 0 and cores.unknown_ns > 0:
+        return ""
+    if cores.used_ns == 0:
+        return f" No kernel time uses {cores_name}."
+    share = format_ratio(cores.used_ns / total_ns)
+    return f" {'At least ' if cores.unknown_ns > 0 else ''}{share} of kernel time uses {cores_name}."
+
+
+def build_engines(trace: Trace) -> EnginesPayload | None:
+    """Build the engines of a Gaudi card, None for a trace without such engines."""
+    times = engine_times(trace)
+    if times is None:
+        return None
+    limit = _engine_limit(times)
+    return EnginesPayload(
+        headline=sentences(_engines_busy(times), _engine_verdict(times, limit)),
+        bound=limit,
+        classes=[
+            EngineRow(each.name, each.engines, each.busy, each.busy / times.window if times.window else None)
+            for each in times.classes
+        ],
+        recipes=[RecipeRow(each.id, each.name, each.nodes, each.busy, each.event) for each in times.recipes],
+    )
+
+
+def _engine_limit(times: EngineTimes) -> Literal["device", "host"] | None:
+    if times.window and times.busy >= DEVICE_BOUND_SHARE * times.window:
+        return "device"
+    if times.graphs is not None and times.graphs >= HOST_BOUND_SHARE * (times.window - times.busy) > 0:
+        return "host"
+    return None
+
+
+def _engines_busy(times: EngineTimes) -> Text:
+    if not times.window:
+        return text("No complete step was recorded, so there is no busy share of the engines.")
+    shares = [f"{each.name} {format_ratio(each.busy / times.window)}" for each in times.classes]
+    return text(
+        "{engines} are busy for {share} of the steps ({classes}).",
+        engines=Phrase("The engines", link("trace")),
+        share=format_ratio(times.busy / times.window),
+        classes=join_phrases(shares),
+    )
+
+
+def _engine_verdict(times: EngineTimes, limit: str | None) -> Text:
+    if not times.window:
+        return ()
+    if limit == "device":
+        return text("They are rarely idle, so the card is the bottleneck.")
+    if times.graphs is None:
+        return text("Graph building was not recorded, so the cause of their idle time is unknown.")
+    share = format_ratio(times.graphs / (times.window - times.busy))
+    if limit == "host":
+        return text(
+            "They wait for the host, which builds and launches graphs in {share} of their idle time.", share=share
+        )
+    return text(
+        "The host builds and launches graphs in {share} of their idle time; the cause of the rest is unknown.",
+        share=share,
+    )
+
+
 def build_instances(trace: Trace, params: KernelRowParams) -> CallDistribution:
-    """How long the launches of a row take; NotFoundError if the event is not in the tables."""
-    rows = launches_beside(trace, params.group_by, _filter(params), params.event)
-    return build_call_distribution(trace, rows, durations(trace, rows))
+    """Build the durations of the launches of a row. NotFoundError if the event is not in the tables."""
+    rows = find_row_members(trace, params.group_by, _filter(params), params.event)
+    return build_call_distribution(trace, rows, launch_durations(trace, rows))
 
 
 def unavailable(trace: Trace) -> str | None:
-    """The table needs one kernel, copy or memset."""
+    """Return why the tab is unavailable: it needs one kernel, copy or memset."""
     if len(rows_of_kind(trace, *DEVICE_KINDS)):
         return None
     if devices(trace):
-        return f"no kernels are recorded; {recording_option(trace, 'kernels')}"
+        return f"no kernels were recorded; {recording_option(trace, 'kernels')}"
     return missing_device_work_reason(trace)
 
 

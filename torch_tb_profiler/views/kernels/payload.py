@@ -1,4 +1,4 @@
-"""What the kernel table and its part answer."""
+"""The payloads of the Kernels tab."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from torch_tb_profiler.analyses.kernels.table import GroupBy
+from torch_tb_profiler.analyses.kernels.table import KernelGrouping
 from torch_tb_profiler.analyses.roofline.speeds import Speed
 from torch_tb_profiler.views._shared.call_payloads import TensorCoreTime
 from torch_tb_profiler.views._shared.text import Text
@@ -20,7 +20,7 @@ class KernelsParams(msgspec.Struct, frozen=True):
     family    only work of this family: "matrix product", "elementwise", ...
     """
 
-    group_by: GroupBy = "name"
+    group_by: KernelGrouping = "name"
     step: str = ""
     device: int | None = None
     stream: int | None = None
@@ -32,7 +32,7 @@ class KernelRowParams(msgspec.Struct, frozen=True):
     """A row of the table as it is grouped and filtered: `event` of it (of a kernel, a copy or a memset)."""
 
     event: int
-    group_by: GroupBy = "name"
+    group_by: KernelGrouping = "name"
     step: str = ""
     device: int | None = None
     stream: int | None = None
@@ -49,10 +49,10 @@ class KernelRow(msgspec.Struct, frozen=True):
     operator            null: not linked to one (or not grouped by it)
     registers           per thread; shared_memory: bytes per block
     mean_blocks_per_sm, mean_occupancy  weighted by duration; occupancy as a ratio, estimated by the profiler
-    tc_used             runs on Tensor (matrix) cores; null if names do not tell, or differ in a family
+    tc_used             runs on Tensor (matrix) cores; null if names don't show it, or differ in a family
     tc_reason           what this rests on
     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
-    speed               a call shares its work among its kernels; null where the trace says nothing about work
+    speed               a call shares its work among its kernels; null where the trace records no work
     """
 
     event: int
@@ -130,10 +130,10 @@ class RecipeRow(msgspec.Struct, frozen=True):
     event: int
 
 
-class Engines(msgspec.Struct, frozen=True):
+class EnginesPayload(msgspec.Struct, frozen=True):
     """The engines of a Gaudi card. headline: how busy they are, and whether the host holds them up.
 
-    bound  "device": the engines hardly wait; "host": while they do, graphs are built and launched; null: not known
+    bound  "device": the engines are rarely idle; "host": graphs are built while they are idle; null: unknown
     """
 
     headline: Text
@@ -145,7 +145,7 @@ class Engines(msgspec.Struct, frozen=True):
 class KernelsPayload(msgspec.Struct, frozen=True):
     """The kernel table and that of copies and memsets; `reasons`: field -> why it is null in every row.
 
-    headline  which kernel takes most of the time, and how much runs on Tensor Cores as far as names tell
+    headline  which kernel takes most of the time, and how much uses Tensor Cores, as far as names show it
     families  the work that the other filters keep, by family, largest first
     device_type  CUDA, ROCm, XPU, HPU, NPU, MTIA or other
     engines   of a card whose engines are recorded one by one, whatever the filters; else null
@@ -156,7 +156,7 @@ class KernelsPayload(msgspec.Struct, frozen=True):
     memory_operations: list[MemoryOperationRow]
     families: list[KernelFamily]
     tensor_cores: TensorCoreTime
-    engines: Engines | None
+    engines: EnginesPayload | None
     calls: int
     total_ns: int
     group_by: str

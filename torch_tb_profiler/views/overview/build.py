@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.kernels.largest import largest_kernel
+from torch_tb_profiler.analyses.kernels.table import largest_kernel
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
 from torch_tb_profiler.analyses.overview.host_operators import main_operator
 from torch_tb_profiler.analyses.overview.idle import device_late, idle

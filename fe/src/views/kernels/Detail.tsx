@@ -1,4 +1,4 @@
-// All of one row of device work: how it is launched, how its durations are spread, who launches it.
+// Details of one row of device work: how it is launched, the spread of its durations, and what launches it.
 import { useMemo } from 'react';
 import type { CallDistribution, KernelRow } from '../../api/types';
 import { formatBytes, formatCount, formatDuration, formatRatio, plural } from '../../base/format';
@@ -60,7 +60,7 @@ export function Detail({ row, onClose }: Props) {
       <RowActions
         event={instances?.longest[0]?.event ?? row.event}
         name={row.name}
-        label="Copy the whole name"
+        label="Copy the full name"
       >
         <Button onClick={() => select({ view: 'operators', params: { kernel: row.name } })}>
           <Icon name="table" size={14} /> Launched by
@@ -79,7 +79,7 @@ export function Detail({ row, onClose }: Props) {
           />
         )}
       </div>
-      <h3>Whole name</h3>
+      <h3>Full name</h3>
       <p className={`mono ${rowDetailCss.shape}`} data-part="whole-name">
         {row.name}
       </p>

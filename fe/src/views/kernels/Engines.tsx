@@ -36,7 +36,7 @@ export function Engines({ engines, onOpen }: Props) {
                 <td>{each.name}</td>
                 <td>{formatCount(each.engines)}</td>
                 <td>{formatDuration(each.busy_ns)}</td>
-                <td>{each.share === null ? 'not known' : formatRatio(each.share)}</td>
+                <td>{each.share === null ? 'unknown' : formatRatio(each.share)}</td>
               </tr>
             ))}
           </tbody>

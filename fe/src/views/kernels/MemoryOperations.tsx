@@ -18,7 +18,7 @@ export function MemoryOperations({ rows, onOpen }: Props) {
   const total = rows.reduce((sum, row) => sum + row.total_ns, 0);
   const columns = useMemo<Column<MemoryOperationRow>[]>(
     () => [
-      { id: 'name', title: 'Copy or fill', kind: 'text', value: row => row.name },
+      { id: 'name', title: 'Copy or memset', kind: 'text', value: row => row.name },
       { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
       {
         id: 'bytes',

@@ -20,7 +20,7 @@ it('shows the kernels, and what is known of the one that is chosen', async () =>
 
 it('shows the engines of a card, and the graphs that ran on them', () => {
   const engines = {
-    headline: [{ text: 'The engines work for 53% of the steps.', link: null }],
+    headline: [{ text: 'The engines are busy for 53% of the steps.', link: null }],
     bound: null,
     classes: [{ name: 'MME', engines: 2, busy_ns: 51_000, share: 0.17 }],
     recipes: Array.from({ length: 14 }, (_, id) => ({
@@ -32,7 +32,7 @@ it('shows the engines of a card, and the graphs that ran on them', () => {
     })),
   };
   drawView(View, { ...golden.kernels, engines });
-  expect(screen.getByText('The engines work for 53% of the steps.')).toBeTruthy();
+  expect(screen.getByText('The engines are busy for 53% of the steps.')).toBeTruthy();
   expect(screen.getByRole('table', { name: 'Engines by class' }).textContent).toContain('MME251.0 µs17%');
   const recipes = within(screen.getByRole('table', { name: 'Recipes' }));
   expect(recipes.getAllByRole('button')).toHaveLength(12);
@@ -112,12 +112,12 @@ it('opens the rows that a part of the ring of Tensor Cores counts, and the copie
   for (const [part, rows] of [
     [/^used/, ['a', 'd']],
     [/^not used/, ['b']],
-    [/^the name does not tell/, ['c']],
+    [/^not shown by the name/, ['c']],
   ] as const) {
     fireEvent.click(screen.getByRole('button', { name: part }));
     expect(listed()).toEqual(rows);
   }
-  fireEvent.click(screen.getByRole('button', { name: /^the name does not tell/ }));
+  fireEvent.click(screen.getByRole('button', { name: /^not shown by the name/ }));
   expect(listed()).toEqual(['a', 'b', 'c', 'd']);
   fireEvent.click(screen.getByRole('button', { name: /^Memcpy HtoD/ }));
   expect(readState()).toMatchObject({ view: 'trace', find: 'Memcpy HtoD' });

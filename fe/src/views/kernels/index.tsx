@@ -16,7 +16,7 @@ import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
 import { Engines } from './Engines';
 import { MemoryOperations } from './MemoryOperations';
-import { nounOf, onCores, rowKey, whole } from './select';
+import { nounOf, onCores, rowKey, totalOf } from './select';
 import { NameCell } from './NameCell';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { speedColumns } from '../_shared/speed';
@@ -62,7 +62,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
     <div className={`${splitCss.view} fill`}>
       <Answer
         crumb={params.operator ? `${crumb} · launched by ${params.operator}` : crumb}
-        why={whole(payload)}
+        why={totalOf(payload)}
       >
         <Sentence text={payload.headline} />
       </Answer>
@@ -103,7 +103,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
             shares={[
               { key: 'used', title: 'used', value: cores.used_ns },
               { key: 'not used', title: 'not used', value: cores.not_used_ns },
-              { key: 'unknown', title: 'the name does not tell', value: cores.unknown_ns },
+              { key: 'unknown', title: 'not shown by the name', value: cores.unknown_ns },
             ]}
             top={3}
             color="var(--c-cpu_exec)"
@@ -211,7 +211,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
               onChange={next => put({ top: next })}
             />
           }
-          empty={filtered.length > 0 ? 'No kernel passes these filters.' : 'No kernels are recorded.'}
+          empty={filtered.length > 0 ? 'No kernel matches these filters.' : 'No kernels were recorded.'}
           foot={shown =>
             shown.length === payload.rows.length
               ? total(payload.total_ns, payload.calls)
@@ -272,7 +272,7 @@ function columnsOf(payload: KernelsPayload, show: (row: KernelRow) => void): Col
       title: 'Operator',
       kind: 'text',
       value: row => row.operator,
-      reason: 'No recorded operator launched it.',
+      reason: 'Not launched by a recorded operator.',
       width: 170,
     },
     byLaunch && { id: 'grid', title: 'Grid', kind: 'code', value: row => row.grid, width: 110 },
@@ -328,7 +328,7 @@ function columnsOf(payload: KernelsPayload, show: (row: KernelRow) => void): Col
       kind: 'text',
       term: 'limiter',
       value: row => row.limiter,
-      reason: 'The launches differ, or the trace does not say.',
+      reason: 'The launches differ, or the trace lacks the numbers.',
       width: 124,
       grow: false,
       hidden: !byLaunch,

@@ -10,7 +10,7 @@ export function rowKey(row: KernelRow, byLaunch: boolean): string {
   return [row.name, row.operator, row.grid, row.block, row.registers, row.shared_memory].join(' | ');
 }
 
-/** What a row is: one of them, several of them. */
+/** What a row is called, singular and plural. */
 export function nounOf({ group_by }: KernelsPayload): [string, string] {
   return group_by === 'launch'
     ? ['row', 'rows']
@@ -19,7 +19,7 @@ export function nounOf({ group_by }: KernelsPayload): [string, string] {
       : ['kernel', 'kernels'];
 }
 
-/** The rows that a part of the ring of Tensor Cores counts; all without a choice. */
+/** The rows that a slice of the Tensor Cores pie counts; all of them without a choice. */
 export function onCores(rows: KernelRow[], cores: string | undefined): KernelRow[] {
   const chosen = CORES.get(cores ?? '');
   return chosen === undefined ? rows : rows.filter(row => row.tc_used === chosen);
@@ -31,8 +31,8 @@ const CORES = new Map<string, boolean | null>([
   ['unknown', null],
 ]);
 
-/** How much time the rows take together. */
-export function whole(payload: KernelsPayload): string {
+/** Time and launches of all rows. */
+export function totalOf(payload: KernelsPayload): string {
   const names = new Set(payload.rows.map(row => row.name)).size;
   const what = payload.group_by === 'family' ? plural(names, 'family', 'families') : plural(names, 'kernel');
   return `${formatDuration(payload.total_ns)} in ${plural(payload.calls, 'launch', 'launches')} of ${what}`;
