@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 from isal import igzip
 
-from torch_tb_profiler.analyses.timeline.document import write
+from torch_tb_profiler.analyses.timeline.excerpt import write_document
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Trace
@@ -166,7 +166,7 @@ def main() -> None:
     if options.write:
         trace = grow(small, options.events[0])
         with open(options.write, "wb") as file:
-            file.writelines(write(trace, np.arange(len(trace), dtype=np.int32)))
+            file.writelines(write_document(trace, np.arange(len(trace), dtype=np.int32)))
         return
     for events in options.events:
         trace = grow(small, events)

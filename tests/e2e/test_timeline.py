@@ -84,7 +84,7 @@ def test_a_click_on_idle_time_says_why_and_leads_to_its_row(open_page: Open) -> 
 
     until(clicked)
     expect(details.locator("h2")).to_have_text("Data loading")
-    expect(details).to_contain_text("GPU 0 waits 330 µs for data loading, of a gap of 400 µs.")
+    expect(details).to_contain_text("GPU 0 is idle for 330 µs of this 400 µs gap, waiting for data loading.")
     expect(details.locator("[data-part=moment-links]")).to_contain_text("enumerate(DataLoader)")
     expect(page).to_have_url(in_address(page, "moment"))
     details.get_by_role("button", name="Launch latency").click()

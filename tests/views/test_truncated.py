@@ -48,9 +48,9 @@ def test_a_window_of_a_cut_off_file_names_what_is_left_and_no_share() -> None:
         return "".join(phrase["text"] for phrase in answer["headline"])
 
     assert window(WHOLE, 0, 100_000) == "GPU 0 is busy 50% of this window; gemm takes the most time."
-    left = "The file is cut off; of what is left of this window gemm takes the most time."
+    left = "The file is truncated. In what remains of this window, gemm takes the most time."
     assert window(WHOLE[:-25], 0, 100_000) == left
-    assert window(WHOLE[:-25], 200_000, 300_000) == "The file is cut off; nothing is left of this window."
+    assert window(WHOLE[:-25], 200_000, 300_000) == "The file is truncated and has nothing left in this window."
 
 
 def test_what_a_window_of_a_cut_off_file_lacks_is_neither_idle_nor_exposed() -> None:
@@ -70,12 +70,12 @@ def test_what_a_window_of_a_cut_off_file_lacks_is_neither_idle_nor_exposed() -> 
 
     assert "50% of its communication overlaps compute." in said("trace/headline", content)
     assert "overlap" not in said("trace/headline", content[:-25])
-    whole = "GPU 0: busy 40.0 µs (40%), idle 60.0 µs; communication 20.0 µs, of which 10.0 µs overlap compute."
+    whole = "GPU 0: busy 40.0 µs (40%), idle 60.0 µs; communication 20.0 µs, 10.0 µs overlapped with compute."
     assert said("trace/selection", content) == whole
-    assert said("trace/selection", content[:-25]) == "GPU 0: 40.0 µs of work in what is left of the file."
+    assert said("trace/selection", content[:-25]) == "GPU 0: 40.0 µs of work in what remains of the file."
     host = document([event("host cpu_op a 0 5"), event("host cpu_op b 60 5")])
-    assert said("trace/selection", host) == "No device work is recorded."
-    assert said("trace/selection", host[:-25]) == "No device work is left in the file, which is cut off."
+    assert said("trace/selection", host) == "No device work was recorded."
+    assert said("trace/selection", host[:-25]) == "The file is truncated and has no device work left."
 
 
 HOST = document(

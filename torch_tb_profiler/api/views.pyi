@@ -46,16 +46,12 @@ from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPa
 from torch_tb_profiler.views.overview.payload import Overview
 from torch_tb_profiler.views.roofline.payload import RooflinePayload
 from torch_tb_profiler.views.trace.blame import TraceMoment
-from torch_tb_profiler.views.trace.colors import TraceColors
-from torch_tb_profiler.views.trace.counters import TraceCounters
-from torch_tb_profiler.views.trace.event import TraceEvent, TraceModule
-from torch_tb_profiler.views.trace.flows import TraceFlows
-from torch_tb_profiler.views.trace.headline import TraceHeadline
+from torch_tb_profiler.views.trace.event import TraceEvent, TraceFlows, TraceModule
 from torch_tb_profiler.views.trace.path import TracePath
 from torch_tb_profiler.views.trace.payload import TracePayload
 from torch_tb_profiler.views.trace.search import TraceHits, TraceSearch
-from torch_tb_profiler.views.trace.selection import TraceSelection
-from torch_tb_profiler.views.trace.tile import TraceNames, TraceTile
+from torch_tb_profiler.views.trace.selection import TraceHeadline, TraceSelection
+from torch_tb_profiler.views.trace.tile import TraceColors, TraceCounters, TraceNames, TraceTile
 
 class _Overview:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
@@ -148,6 +144,20 @@ class _Trace:
         self, *, worker: str | None = None, span: str | int | None = None, begin: int, end: int
     ) -> Result[TraceHeadline]:
         """Headline of a window."""
+    def selection(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        first: int = 0,
+        limit: int | None = None,
+        begin: int,
+        end: int,
+        tracks: str = "",
+        python: bool = False,
+        sort: Literal["total", "self", "count", "mean", "most", "name"] = "total",
+    ) -> Result[TraceSelection]:
+        """Selection."""
     def tile(
         self,
         *,
@@ -163,30 +173,6 @@ class _Trace:
         """Timeline tile."""
     def names(self, *, worker: str | None = None, span: str | int | None = None, codes: str) -> Result[TraceNames]:
         """Timeline names."""
-    def blame(
-        self, *, worker: str | None = None, span: str | int | None = None, begin: int, end: int, width: int = 1500
-    ) -> Result[TraceTile]:
-        """Timeline of a device's time."""
-    def moment(
-        self,
-        *,
-        worker: str | None = None,
-        span: str | int | None = None,
-        device: int,
-        at: int,
-        until: int | None = None,
-        category: str = "",
-        python: bool = False,
-    ) -> Result[TraceMoment]:
-        """A moment of a device."""
-    def colors(
-        self,
-        *,
-        worker: str | None = None,
-        span: str | int | None = None,
-        by: Literal["class", "family", "process_group", "module"] = "class",
-    ) -> Result[TraceColors]:
-        """Timeline colors."""
     def counters(
         self,
         *,
@@ -198,6 +184,30 @@ class _Trace:
         tracks: str = "",
     ) -> Result[TraceCounters]:
         """Timeline counters."""
+    def colors(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        by: Literal["class", "family", "process_group", "module"] = "class",
+    ) -> Result[TraceColors]:
+        """Timeline colors."""
+    def blame(
+        self, *, worker: str | None = None, span: str | int | None = None, begin: int, end: int, width: int = 1500
+    ) -> Result[TraceTile]:
+        """Device time."""
+    def moment(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        device: int,
+        at: int,
+        until: int | None = None,
+        category: str = "",
+        python: bool = False,
+    ) -> Result[TraceMoment]:
+        """Device at one moment."""
     def event(
         self, *, worker: str | None = None, span: str | int | None = None, event: int, python: bool = False
     ) -> Result[TraceEvent]:
@@ -242,20 +252,6 @@ class _Trace:
         python: bool = False,
     ) -> Result[TraceHits]:
         """Hits on the timeline."""
-    def selection(
-        self,
-        *,
-        worker: str | None = None,
-        span: str | int | None = None,
-        first: int = 0,
-        limit: int | None = None,
-        begin: int,
-        end: int,
-        tracks: str = "",
-        python: bool = False,
-        sort: Literal["total", "self", "count", "mean", "most", "name"] = "total",
-    ) -> Result[TraceSelection]:
-        """Selection."""
 
 class _Idle:
     def __call__(

@@ -61,7 +61,7 @@ class Exports:
         self, names: RequestedNames, params: Mapping[str, str], wait: bool, timeout: float | None
     ) -> tuple[FileState, Excerpt | None]:
         """See `Session.excerpt`."""
-        from torch_tb_profiler.analyses.timeline.excerpt import excerpt
+        from torch_tb_profiler.analyses.timeline.excerpt import write_excerpt
         from torch_tb_profiler.view import parse_params
 
         cut = parse_params(ExcerptRange, params)
@@ -71,7 +71,7 @@ class Exports:
         stem = file.name.removesuffix(".gz").removesuffix(".json").removesuffix(".pt.trace")
         name = f"{stem}.slice.json"
         if trace is not None:
-            return state, Excerpt(name, excerpt(trace, cut))
+            return state, Excerpt(name, write_excerpt(trace, cut))
         if wait and state.error is not None and state.error.code == TooLargeError.code:
             return state, Excerpt(name, _cut_large_file(file, cut, self._max_bytes))
         return state, None
@@ -89,7 +89,7 @@ def _cut_large_file(file: ListedFile, cut: ExcerptRange, max_bytes: int) -> Iter
     """
     from msgspec.structs import replace
 
-    from torch_tb_profiler.analyses.timeline.excerpt import excerpt
+    from torch_tb_profiler.analyses.timeline.excerpt import write_excerpt
     from torch_tb_profiler.ingest.kineto.part import Window
     from torch_tb_profiler.ingest.kineto.read import find_start, read_part
 
@@ -111,7 +111,7 @@ def _cut_large_file(file: ListedFile, cut: ExcerptRange, max_bytes: int) -> Iter
     shift = start - trace.trace_start_ns
     begin = None if cut.begin is None else cut.begin + shift
     end = None if cut.end is None else cut.end + shift
-    return excerpt(trace, replace(cut, begin=begin, end=end))
+    return write_excerpt(trace, replace(cut, begin=begin, end=end))
 
 
 def _log_progress(path: str, ordinal: str) -> Report:

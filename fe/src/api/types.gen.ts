@@ -1260,6 +1260,84 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/trace/selection': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Selection view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          first?: number;
+          limit?: number | null;
+          begin: number;
+          end: number;
+          tracks?: string;
+          python?: boolean;
+          sort?: 'count' | 'mean' | 'most' | 'name' | 'self' | 'total';
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['TraceSelection'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/trace/tile': {
     parameters: {
       query?: never;
@@ -1409,14 +1487,14 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
-  '/view/trace/blame': {
+  '/view/trace/counters': {
     parameters: {
       query?: never;
       header?: never;
       path?: never;
       cookie?: never;
     };
-    /** The Timeline of a device's time view */
+    /** The Timeline counters view */
     get: {
       parameters: {
         query: {
@@ -1426,6 +1504,7 @@ export interface paths {
           begin: number;
           end: number;
           width?: number;
+          tracks?: string;
         };
         header?: never;
         path?: never;
@@ -1453,83 +1532,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['TraceTile'];
-            };
-          };
-        };
-        202: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['PendingBody'];
-          };
-        };
-        default: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['ErrorBody'];
-          };
-        };
-      };
-    };
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/view/trace/moment': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** The A moment of a device view */
-    get: {
-      parameters: {
-        query: {
-          run?: string;
-          worker?: string;
-          span?: string;
-          device: number;
-          at: number;
-          until?: number | null;
-          category?: string;
-          python?: boolean;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @constant */
-              state: 'ready';
-              view: string;
-              run: string;
-              worker: string;
-              span: string;
-              /** @description files of a run that are not included yet */
-              loading: number;
-              /** @description the trace that a pair is compared with */
-              base: null | {
-                run: string;
-                worker: string;
-                span: string;
-              };
-              payload: components['schemas']['TraceMoment'];
+              payload: components['schemas']['TraceCounters'];
             };
           };
         };
@@ -1631,14 +1634,14 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
-  '/view/trace/counters': {
+  '/view/trace/blame': {
     parameters: {
       query?: never;
       header?: never;
       path?: never;
       cookie?: never;
     };
-    /** The Timeline counters view */
+    /** The Device time view */
     get: {
       parameters: {
         query: {
@@ -1648,7 +1651,6 @@ export interface paths {
           begin: number;
           end: number;
           width?: number;
-          tracks?: string;
         };
         header?: never;
         path?: never;
@@ -1676,7 +1678,83 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['TraceCounters'];
+              payload: components['schemas']['TraceTile'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/trace/moment': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Device at one moment view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          device: number;
+          at: number;
+          until?: number | null;
+          category?: string;
+          python?: boolean;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['TraceMoment'];
             };
           };
         };
@@ -2125,84 +2203,6 @@ export interface paths {
                 span: string;
               };
               payload: components['schemas']['TraceHits'];
-            };
-          };
-        };
-        202: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['PendingBody'];
-          };
-        };
-        default: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['ErrorBody'];
-          };
-        };
-      };
-    };
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/view/trace/selection': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** The Selection view */
-    get: {
-      parameters: {
-        query: {
-          run?: string;
-          worker?: string;
-          span?: string;
-          first?: number;
-          limit?: number | null;
-          begin: number;
-          end: number;
-          tracks?: string;
-          python?: boolean;
-          sort?: 'count' | 'mean' | 'most' | 'name' | 'self' | 'total';
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @constant */
-              state: 'ready';
-              view: string;
-              run: string;
-              worker: string;
-              span: string;
-              /** @description files of a run that are not included yet */
-              loading: number;
-              /** @description the trace that a pair is compared with */
-              base: null | {
-                run: string;
-                worker: string;
-                span: string;
-              };
-              payload: components['schemas']['TraceSelection'];
             };
           };
         };
@@ -5975,7 +5975,7 @@ export interface components {
      * @description A distinct stack, innermost frame first, and the calls made from it; times in ns.
      */
     OperatorStackRow: {
-      frames: components['schemas']['Frame'][];
+      frames: components['schemas']['SourceFrame'][];
       calls: number;
       host_self_ns: number;
       host_total_ns: number;
@@ -5984,10 +5984,13 @@ export interface components {
       event: number;
     };
     /**
-     * Frame
-     * @description One frame; file, line and function if its text has them, `event` if the frame is one of the trace.
+     * SourceFrame
+     * @description One frame of a stack.
+     *
+     *     file, line, function  None if the text doesn't have them
+     *     event                 row of the Python frame, None if the frame comes from a recorded call stack
      */
-    Frame: {
+    SourceFrame: {
       text: string;
       file: string | null;
       line: number | null;
@@ -6366,11 +6369,11 @@ export interface components {
      *     headline          how busy the busiest device is over the whole recording, or what is recorded instead
      *     begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices
      *                       have absurd times and lie beyond
-     *     first_begin_ns, first_end_ns  what the page opens with: the slices, without marks and counters far from them
+     *     first_begin_ns, first_end_ns  the window that the page opens with: all slices, but no far instants and counters
      *     classes           what the color codes of `trace/tile?color=class` mean
      *     categories        what the color codes of `trace/blame` mean: work, then causes of idle time
-     *     perfetto          ui.perfetto.dev is known to open the file as it is stored; else a `slice` without a window
-     *     wall_ns           ns since the epoch (UTC) at the trace's start, null if its clock is not known to tell them
+     *     perfetto          whether ui.perfetto.dev can open the file as stored; else it gets a `slice` without a window
+     *     wall_ns           ns since the epoch (UTC) at the trace's start, null if the clock doesn't provide it
      *     reasons           why `steps`, a counter or `wall_ns` is missing
      */
     TracePayload: {
@@ -6411,17 +6414,17 @@ export interface components {
      * @description One track; the list is in display order, `id` names a track in the parts.
      *
      *     kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter |
-     *              blame (what a device's time went to, drawn from `trace/blame`)
+     *              blame (how a device spends its time, drawn from `trace/blame`)
      *     role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync;
      *              instants: memory (nothing but allocations), "";
      *              counter: utilization, sm_efficiency, memory, "" (of the file)
      *     group    index into `groups`, null for the ruler
      *     thread   `pid/tid` as the `thread` parameter of other views takes it
      *     depth    lanes, 0 for counters
-     *     slices   "X" events and matched "B"/"E" pairs, all of them: `python_slices` are Python frames, which are
-     *              folded unless asked for
+     *     slices   "X" events and matched "B"/"E" pairs, including the `python_slices`, which are folded unless
+     *              requested
      *     untimed  slices or instants that have no time and cannot be drawn
-     *     unit     of counters: ratio, bytes, bytes/s, /s or ""; `low` and `high` are the least and largest value
+     *     unit     of counters: ratio, bytes, bytes/s, /s or ""; `low` and `high` are the smallest and largest value
      */
     TraceTrack: {
       id: number;
@@ -6473,10 +6476,10 @@ export interface components {
     };
     /**
      * TraceHeadline
-     * @description A window in words.
+     * @description A window in sentences.
      *
-     *     headline  how busy the busiest device is and what takes the most time; without a device the name with the most
-     *               self time
+     *     headline  how busy the busiest device is and what takes the most time; without a device: the name with the
+     *               most self time
      *     detail    how much is in the window, and how much of the communication overlaps compute
      */
     TraceHeadline: {
@@ -6484,288 +6487,10 @@ export interface components {
       detail: components['schemas']['Phrase'][];
     };
     /**
-     * TraceTile
-     * @description Boxes by lane. Columns are little-endian arrays of equal length, one entry per box.
-     *
-     *     resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box; coarser
-     *                    than asked where there would be more than 75,000 boxes
-     *     unit_ns        unit of `start` (from begin_ns), `duration` and `busy`; 1 wherever a bucket is up to 256 ns
-     *     lane_track, lane_depth  of each lane that has boxes; lane i holds the boxes lane_first[i]..lane_first[i + 1]
-     *     start          int32   a box may reach beyond the window on both sides
-     *     duration       int32   from the first start to the last end
-     *     busy           int32   covered by slices; duration of a single slice
-     *     count          uint32  slices in the box; 1: the very slice `event`
-     *     event          int32   row of the (longest) slice
-     *     name           int32   code of its name; -1 none
-     *     color          uint16
-     *     names          code -> text, cut to 300 characters, of the boxes wide enough for a label
-     *     short_names    code -> short name, of those that are names of kernels and of nothing else
-     */
-    TraceTile: {
-      begin_ns: number;
-      end_ns: number;
-      resolution_ns: number;
-      unit_ns: number;
-      lane_track: number[];
-      lane_depth: number[];
-      lane_first: number[];
-      start: string;
-      duration: string;
-      busy: string;
-      count: string;
-      event: string;
-      name: string;
-      color: string;
-      names: {
-        [key: string]: string;
-      };
-      short_names: {
-        [key: string]: string;
-      };
-    };
-    /**
-     * TraceNames
-     * @description Texts of names by code, whole; `short_names` of those that are names of kernels and of nothing else.
-     */
-    TraceNames: {
-      names: {
-        [key: string]: string;
-      };
-      short_names: {
-        [key: string]: string;
-      };
-    };
-    /**
-     * TraceMoment
-     * @description What a device's time goes to at one moment.
-     *
-     *     headline    how long it waits there and for what; of work what runs
-     *     emptied     what had emptied the queue before the gap; empty for work
-     *     evidence    the row of the Idle time view that this is part of; empty for work
-     *     track       of the blame track
-     *     category    a text of `TracePayload.categories`, in [begin_ns, end_ns)
-     *     gap_begin_ns, gap_end_ns  the whole gap; null for work
-     *     subject     what to blame, or the item that runs; null where nothing is recorded
-     *     operator    the operator that the subject lies in or that launched it
-     *     emptied_by  the call that had emptied the queue; null: the device caught up with the host
-     *     parts       of the gap, the 50 longest, in order of time; `more` are left out
-     */
-    TraceMoment: {
-      headline: components['schemas']['Phrase'][];
-      emptied: components['schemas']['Phrase'][];
-      evidence: components['schemas']['Phrase'][];
-      device: number;
-      track: number;
-      category: string;
-      begin_ns: number;
-      end_ns: number;
-      step: string;
-      gap_begin_ns: number | null;
-      gap_end_ns: number | null;
-      subject: components['schemas']['TraceRef'] | null;
-      operator: components['schemas']['TraceRef'] | null;
-      emptied_by: components['schemas']['TraceRef'] | null;
-      parts: components['schemas']['MomentPart'][];
-      more: number;
-    };
-    /**
-     * TraceRef
-     * @description A slice or instant and where it is drawn; `depth` is null where it is not (a folded Python frame).
-     *
-     *     short_name  of a kernel as the Kernels view has it, of all else the name
-     */
-    TraceRef: {
-      event: number;
-      name: string;
-      short_name: string;
-      start_ns: number | null;
-      duration_ns: number | null;
-      track: number;
-      depth: number | null;
-      color: number;
-    };
-    /**
-     * MomentPart
-     * @description A part of a gap; `event`: what is to blame, null where nothing is recorded.
-     */
-    MomentPart: {
-      category: string;
-      begin_ns: number;
-      end_ns: number;
-      event: number | null;
-      name: string | null;
-    };
-    /**
-     * TraceColors
-     * @description The legend: texts by color code; code 0 of all but classes is "none". "" is a family without work.
-     */
-    TraceColors: {
-      by: string;
-      texts: string[];
-    };
-    /**
-     * TraceCounters
-     * @description Samples by counter; columns are little-endian arrays, one entry per bucket in which the value changes.
-     *
-     *     series_first   counter `series_track[i]` holds the entries series_first[i]..series_first[i + 1]
-     *     start          int32    of the first sample in the bucket, units of `unit_ns` from begin_ns
-     *     low, high      float64  least and greatest value during the bucket
-     *     mean           float64  over the time of the bucket
-     *     last           float64  holds until the next entry
-     */
-    TraceCounters: {
-      begin_ns: number;
-      end_ns: number;
-      resolution_ns: number;
-      unit_ns: number;
-      series_track: number[];
-      series_first: number[];
-      start: string;
-      low: string;
-      high: string;
-      mean: string;
-      last: string;
-    };
-    /**
-     * TraceEvent
-     * @description An event in full.
-     *
-     *     headline     what it is, how long it took and in which step
-     *     short_name   of a kernel as the Kernels view has it, of all else the name
-     *     start_ns     since the trace's start; null if it has none
-     *     duration_ns  as recorded, null for instants and where unknown
-     *     self_ns      what no slice nested in it covers; null where it is not drawn
-     *     track        null for what is no slice and no instant (metadata, flow and counter events)
-     *     color        index into TracePayload.classes
-     *     step         name of the step it begins in
-     *     args         all of them, decoded
-     *     around       slices around it, outermost first
-     *     stack        frames, innermost first; `stack_source` is "call stack" or "python frames"
-     *     operator, launch  of device work and host calls: the operator, the call that launched it
-     *     operator_name, kernel_name  the row of the Operators and Kernels view it belongs to
-     *     reasons      field -> why it is null
-     */
-    TraceEvent: {
-      headline: components['schemas']['Phrase'][];
-      event: number;
-      name: string;
-      short_name: string;
-      category: string;
-      phase: string;
-      kind: string;
-      color: number;
-      thread: string;
-      track: number | null;
-      depth: number | null;
-      start_ns: number | null;
-      duration_ns: number | null;
-      self_ns: number | null;
-      step: string | null;
-      args: Record<string, never>;
-      around: components['schemas']['TraceRef'][];
-      stack: components['schemas']['Frame'][];
-      stack_source: string | null;
-      operator: components['schemas']['TraceRef'] | null;
-      launch: components['schemas']['TraceRef'] | null;
-      operator_name: string | null;
-      kernel_name: string | null;
-      reasons: {
-        [key: string]: components['schemas']['Phrase'][];
-      };
-    };
-    /**
-     * TraceModule
-     * @description The nn.Module an event belongs to, outermost first; [] if to none, which `reason` explains.
-     *
-     *     Asked for by itself: the first time it takes a walk over the whole trace.
-     */
-    TraceModule: {
-      event: number;
-      path: string[];
-      backward: boolean;
-      reason: components['schemas']['Phrase'][] | null;
-    };
-    /**
-     * TraceFlows
-     * @description Links of an event in order of the targets' time.
-     *
-     *     headline        how long it waited in the queue, what it launched; empty if neither applies
-     *     previous, next  the slices one step back and ahead; `total` links there are, the first 200 are listed
-     *     kernels         rows of all device work launched inside a host slice, to be lit
-     */
-    TraceFlows: {
-      headline: components['schemas']['Phrase'][];
-      event: number;
-      total: number;
-      edges: components['schemas']['TraceEdge'][];
-      previous: number[];
-      next: number[];
-      kernels: number[];
-    };
-    /**
-     * TraceEdge
-     * @description A link from one slice to another; `kind` is "launch", "forward -> backward", or the flow's category.
-     */
-    TraceEdge: {
-      kind: string;
-      source: components['schemas']['TraceRef'];
-      target: components['schemas']['TraceRef'];
-      delay_ns: number | null;
-    };
-    /**
-     * TracePath
-     * @description What the critical path passes through in a window, in its order, as columns; latencies are left out.
-     *
-     *     event     row of the innermost slice or the device's work; of pieces in a row on one track, where a window
-     *               holds more than 4000, of the longest
-     *     track     that it is drawn on
-     *     begin_ns, end_ns  since the trace's start, a device's on its own clock
-     *     more      how many further ones the window holds
-     */
-    TracePath: {
-      event: number[];
-      track: number[];
-      begin_ns: number[];
-      end_ns: number[];
-      more: number;
-    };
-    /**
-     * TraceSearch
-     * @description How many slices and instants match; `index` is the position of `next` among all hits.
-     */
-    TraceSearch: {
-      headline: components['schemas']['Phrase'][];
-      hits: number;
-      by_track: components['schemas']['TrackHits'][];
-      rows: components['schemas']['TraceRef'][];
-      previous: components['schemas']['TraceRef'] | null;
-      next: components['schemas']['TraceRef'] | null;
-      index: number | null;
-    };
-    /** TrackHits */
-    TrackHits: {
-      track: number;
-      hits: number;
-    };
-    /**
-     * TraceHits
-     * @description Where the hits of a search are drawn in a window, as columns, by lane.
-     *
-     *     track, depth      the lane
-     *     begin_ns, end_ns  since the trace's start; hits of a lane with no gap to be seen at `width` are one entry, and
-     *                       more of them where there would be more than 8,000
-     */
-    TraceHits: {
-      track: number[];
-      depth: number[];
-      begin_ns: number[];
-      end_ns: number[];
-    };
-    /**
      * TraceSelection
      * @description What happens in a window. `names` and `slices` count all of them, whatever `rows` lists.
      *
-     *     summary   how each device spends the window, one text each; or that no device work is recorded
+     *     summary   how each device spends the window, one text each; or that no device work was recorded
      *     families  of device work, most time first
      */
     TraceSelection: {
@@ -6783,8 +6508,8 @@ export interface components {
      * SelectionRow
      * @description Slices of one name, their times clipped to the window. `event` is the longest of them.
      *
-     *     short_name  of a kernel as the Kernels view has it, of all else the name
-     *     family      of kernels, copies and memsets ("matrix product"); null of everything else
+     *     short_name  for a kernel its name in the Kernels view, else `name`
+     *     family      of kernels, copies and memsets ("matrix product"); null for all else
      */
     SelectionRow: {
       name: string;
@@ -6828,6 +6553,285 @@ export interface components {
     SelectionTrack: {
       track: number;
       busy_ns: number;
+    };
+    /**
+     * TraceTile
+     * @description Boxes by lane. Columns are little-endian arrays of equal length, one entry per box.
+     *
+     *     resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box; coarser
+     *                    than requested if there would be more than 75,000 boxes
+     *     unit_ns        unit of `start` (from begin_ns), `duration` and `busy`; 1 wherever a bucket is up to 256 ns
+     *     lane_track, lane_depth  of each lane that has boxes; lane i holds the boxes lane_first[i]..lane_first[i + 1]
+     *     start          int32   a box may reach beyond the window on both sides
+     *     duration       int32   from the first start to the last end
+     *     busy           int32   covered by slices; duration of a single slice
+     *     count          uint32  slices in the box; 1: the very slice `event`
+     *     event          int32   row of the (longest) slice
+     *     name           int32   code of its name; -1 none
+     *     color          uint16
+     *     names          code -> text, cut to 300 characters, of the boxes wide enough for a label
+     *     short_names    code -> short name, of those that are names of kernels and of nothing else
+     */
+    TraceTile: {
+      begin_ns: number;
+      end_ns: number;
+      resolution_ns: number;
+      unit_ns: number;
+      lane_track: number[];
+      lane_depth: number[];
+      lane_first: number[];
+      start: string;
+      duration: string;
+      busy: string;
+      count: string;
+      event: string;
+      name: string;
+      color: string;
+      names: {
+        [key: string]: string;
+      };
+      short_names: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * TraceNames
+     * @description Full texts of names by code; `short_names` of those that are names of kernels and of nothing else.
+     */
+    TraceNames: {
+      names: {
+        [key: string]: string;
+      };
+      short_names: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * TraceCounters
+     * @description Samples by counter; columns are little-endian arrays, one entry per bucket in which the value changes.
+     *
+     *     series_first   counter `series_track[i]` holds the entries series_first[i]..series_first[i + 1]
+     *     start          int32    of the first sample in the bucket, units of `unit_ns` from begin_ns
+     *     low, high      float64  smallest and largest value during the bucket
+     *     mean           float64  over the time of the bucket
+     *     last           float64  holds until the next entry
+     */
+    TraceCounters: {
+      begin_ns: number;
+      end_ns: number;
+      resolution_ns: number;
+      unit_ns: number;
+      series_track: number[];
+      series_first: number[];
+      start: string;
+      low: string;
+      high: string;
+      mean: string;
+      last: string;
+    };
+    /**
+     * TraceColors
+     * @description The legend: texts by color code; code 0 of all but classes is "none". "" is a family without work.
+     */
+    TraceColors: {
+      by: string;
+      texts: string[];
+    };
+    /**
+     * TraceMoment
+     * @description What a device does at one moment.
+     *
+     *     headline    how long it is idle there and why; for work: what runs
+     *     emptied     what drained the queue before the gap; empty for work
+     *     evidence    link to the row of the Idle time view that this is part of; empty for work
+     *     track       of the blame track
+     *     category    a text of `TracePayload.categories`, in [begin_ns, end_ns)
+     *     gap_begin_ns, gap_end_ns  the entire gap; null for work
+     *     subject     the cause, or the item that runs; null if nothing was recorded
+     *     operator    the operator that the subject lies in or that launched it
+     *     emptied_by  the call that drained the queue; null: the device caught up with the host
+     *     parts       of the gap, the 50 longest, in order of time; `more` are left out
+     */
+    TraceMoment: {
+      headline: components['schemas']['Phrase'][];
+      emptied: components['schemas']['Phrase'][];
+      evidence: components['schemas']['Phrase'][];
+      device: number;
+      track: number;
+      category: string;
+      begin_ns: number;
+      end_ns: number;
+      step: string;
+      gap_begin_ns: number | null;
+      gap_end_ns: number | null;
+      subject: components['schemas']['TraceRef'] | null;
+      operator: components['schemas']['TraceRef'] | null;
+      emptied_by: components['schemas']['TraceRef'] | null;
+      parts: components['schemas']['MomentPart'][];
+      more: number;
+    };
+    /**
+     * TraceRef
+     * @description A slice or instant and where it is drawn; `depth` is null where it is not (a folded Python frame).
+     *
+     *     short_name  for a kernel its name in the Kernels view, else `name`
+     */
+    TraceRef: {
+      event: number;
+      name: string;
+      short_name: string;
+      start_ns: number | null;
+      duration_ns: number | null;
+      track: number;
+      depth: number | null;
+      color: number;
+    };
+    /**
+     * MomentPart
+     * @description A part of a gap; `event`: what caused it, null if nothing was recorded.
+     */
+    MomentPart: {
+      category: string;
+      begin_ns: number;
+      end_ns: number;
+      event: number | null;
+      name: string | null;
+    };
+    /**
+     * TraceEvent
+     * @description An event in full.
+     *
+     *     headline     what it is, how long it took, and in which step
+     *     short_name   of a kernel as the Kernels view has it, of all else the name
+     *     start_ns     since the trace's start; null if it has none
+     *     duration_ns  as recorded, null for instants and where unknown
+     *     self_ns      time that no nested slice covers; null if the event isn't drawn
+     *     track        null for what is no slice and no instant (metadata, flow and counter events)
+     *     color        index into TracePayload.classes
+     *     step         name of the step it begins in
+     *     args         all of them, decoded
+     *     around       slices around it, outermost first
+     *     stack        frames, innermost first; `stack_source` is "call stack" or "python frames"
+     *     operator, launch  of device work and host calls: the operator, the call that launched it
+     *     operator_name, kernel_name  the row of the Operators and Kernels view it belongs to
+     *     reasons      field -> why it is null
+     */
+    TraceEvent: {
+      headline: components['schemas']['Phrase'][];
+      event: number;
+      name: string;
+      short_name: string;
+      category: string;
+      phase: string;
+      kind: string;
+      color: number;
+      thread: string;
+      track: number | null;
+      depth: number | null;
+      start_ns: number | null;
+      duration_ns: number | null;
+      self_ns: number | null;
+      step: string | null;
+      args: Record<string, never>;
+      around: components['schemas']['TraceRef'][];
+      stack: components['schemas']['SourceFrame'][];
+      stack_source: string | null;
+      operator: components['schemas']['TraceRef'] | null;
+      launch: components['schemas']['TraceRef'] | null;
+      operator_name: string | null;
+      kernel_name: string | null;
+      reasons: {
+        [key: string]: components['schemas']['Phrase'][];
+      };
+    };
+    /**
+     * TraceModule
+     * @description The nn.Module an event belongs to, outermost first; [] if to none, which `reason` explains.
+     *
+     *     Requested separately, because the first time it takes a walk over the entire trace.
+     */
+    TraceModule: {
+      event: number;
+      path: string[];
+      backward: boolean;
+      reason: components['schemas']['Phrase'][] | null;
+    };
+    /**
+     * TraceFlows
+     * @description Links of an event in order of the targets' time.
+     *
+     *     headline        how long it waited in the queue, what it launched; empty if neither applies
+     *     previous, next  the slices one link before and after
+     *     total           number of links, of which the first 200 are listed
+     *     kernels         rows of all device work launched inside a host slice, to be highlighted
+     */
+    TraceFlows: {
+      headline: components['schemas']['Phrase'][];
+      event: number;
+      total: number;
+      edges: components['schemas']['TraceEdge'][];
+      previous: number[];
+      next: number[];
+      kernels: number[];
+    };
+    /**
+     * TraceEdge
+     * @description A link from one slice to another; `kind` is "launch", "forward -> backward", or the flow's category.
+     */
+    TraceEdge: {
+      kind: string;
+      source: components['schemas']['TraceRef'];
+      target: components['schemas']['TraceRef'];
+      delay_ns: number | null;
+    };
+    /**
+     * TracePath
+     * @description The slices of the critical path in a window, in path order, as columns; latencies are left out.
+     *
+     *     event     row of the innermost slice or the device's work; in a window with more than 4000, of the longest of
+     *               consecutive path segments on one track
+     *     track     track that it is drawn on
+     *     begin_ns, end_ns  since the trace's start, a device's on its own clock
+     *     more      how many more the window holds
+     */
+    TracePath: {
+      event: number[];
+      track: number[];
+      begin_ns: number[];
+      end_ns: number[];
+      more: number;
+    };
+    /**
+     * TraceSearch
+     * @description How many slices and instants match; `index` is the position of `next` among all hits.
+     */
+    TraceSearch: {
+      headline: components['schemas']['Phrase'][];
+      hits: number;
+      by_track: components['schemas']['TrackHits'][];
+      rows: components['schemas']['TraceRef'][];
+      previous: components['schemas']['TraceRef'] | null;
+      next: components['schemas']['TraceRef'] | null;
+      index: number | null;
+    };
+    /** TrackHits */
+    TrackHits: {
+      track: number;
+      hits: number;
+    };
+    /**
+     * TraceHits
+     * @description Where the hits of a search are drawn in a window, as columns, by lane.
+     *
+     *     track, depth      the lane
+     *     begin_ns, end_ns  since the trace's start; hits of a lane with no visible gap at `width` are one entry, and
+     *                       so are hits farther apart if there would be more than 8,000 entries
+     */
+    TraceHits: {
+      track: number[];
+      depth: number[];
+      begin_ns: number[];
+      end_ns: number[];
     };
     /**
      * IdlePayload
@@ -8742,7 +8746,7 @@ export interface components {
       blocks: number;
       event: number;
       operator_event: number | null;
-      frames: components['schemas']['Frame'][];
+      frames: components['schemas']['SourceFrame'][];
     };
     /**
      * MemoryFailure
@@ -8828,7 +8832,7 @@ export interface components {
      */
     LiveRow: {
       name: string | null;
-      frames: components['schemas']['Frame'][];
+      frames: components['schemas']['SourceFrame'][];
       size_bytes: number | null;
       blocks: number;
       bytes: number;
@@ -8978,7 +8982,7 @@ export interface components {
      * @description Blocks in use that were allocated from one stack, innermost frame first; no frame: not recorded.
      */
     SnapshotStack: {
-      frames: components['schemas']['Frame'][];
+      frames: components['schemas']['SourceFrame'][];
       blocks: number;
       bytes: number;
     };
@@ -9002,7 +9006,7 @@ export interface components {
       entry: number;
       bytes: number;
       device_free_bytes: number | null;
-      frames: components['schemas']['Frame'][];
+      frames: components['schemas']['SourceFrame'][];
     };
     /**
      * MemoryTimeline

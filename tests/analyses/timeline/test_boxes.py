@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 
 from tests.support.traces import draw, read
 from torch_tb_profiler.analyses.timeline import boxes as level_of_detail
-from torch_tb_profiler.analyses.timeline import pyramid as levels_of_detail
-from torch_tb_profiler.analyses.timeline.boxes import Boxes
-from torch_tb_profiler.analyses.timeline.grid import Grid
-from torch_tb_profiler.analyses.timeline.pyramid import boxes_in, pyramid
+from torch_tb_profiler.analyses.timeline import boxes as levels_of_detail
+from torch_tb_profiler.analyses.timeline.boxes import Boxes, Grid, boxes_in, pyramid
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.model.trace import Trace
@@ -83,17 +81,17 @@ def test_each_level_of_the_pyramid_is_the_direct_merge(
 ) -> None:
     lines = [f"host cpu_op s{i} {start} {lasting / 10}" for i, (start, lasting) in enumerate(drawing)]
     layout = lanes(draw("\n".join(["host cpu_op first 0 0", *lines])), False)
-    fine = level_of_detail.merge(level_of_detail.single(layout), 2**level)
+    fine = level_of_detail.merge_boxes(level_of_detail.unmerged_boxes(layout), 2**level)
     twice, once = (
-        level_of_detail.merge(fine, 2 ** (level + coarser)),
-        level_of_detail.merge(level_of_detail.single(layout), 2 ** (level + coarser)),
+        level_of_detail.merge_boxes(fine, 2 ** (level + coarser)),
+        level_of_detail.merge_boxes(level_of_detail.unmerged_boxes(layout), 2 ** (level + coarser)),
     )
     for name in Boxes.__annotations__:
         assert getattr(twice, name).tolist() == getattr(once, name).tolist(), name
 
 
 def test_levels_halve_and_a_wide_window_reads_the_coarsest_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels_of_detail, "SMALL", 8)
+    monkeypatch.setattr(levels_of_detail, "MIN_BOXES_PER_LEVEL", 8)
     rng = np.random.default_rng(7)
     starts = np.cumsum(rng.integers(1, 30, 3000))
     trace = read(
@@ -109,7 +107,7 @@ def test_levels_halve_and_a_wide_window_reads_the_coarsest_that_fits(monkeypatch
     busy = int((lanes(trace, False).end - lanes(trace, False).start).sum())
     for bucket, boxes in levels:
         assert (int(boxes.count.sum()), int(boxes.busy.sum())) == (3000, busy)
-        direct = level_of_detail.merge(level_of_detail.single(lanes(trace, False)), bucket)
+        direct = level_of_detail.merge_boxes(level_of_detail.unmerged_boxes(lanes(trace, False)), bucket)
         assert boxes.row.tolist() == direct.row.tolist()
 
 

@@ -6,14 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.timeline.counters import Series, all_series
-from torch_tb_profiler.analyses.timeline.samples import sample
+from torch_tb_profiler.analyses.timeline.counters import CounterSeries, all_series, merge_samples
 
 
-def series(samples: list[tuple[int, int]]) -> Series:
+def series(samples: list[tuple[int, int]]) -> CounterSeries:
     known = dict(samples)
     times = sorted(known)
-    return Series("", "x", None, None, "", np.array(times, np.int64), np.array([float(known[t]) for t in times]))
+    return CounterSeries(
+        "", "x", None, None, "", np.array(times, np.int64), np.array([float(known[t]) for t in times])
+    )
 
 
 @settings(deadline=None)
@@ -27,7 +28,7 @@ def test_no_peak_is_lost_and_means_are_exact(
     drawing: list[tuple[int, int]], begin: int, length: int, level: int
 ) -> None:
     counter, bucket, end = series(drawing), 2**level, begin + length
-    samples = sample(counter, begin, end, bucket)
+    samples = merge_samples(counter, begin, end, bucket)
     value = dict(zip(counter.times.tolist(), counter.values.tolist(), strict=True))
     held: dict[int, float] = {}  # the value at every ns, by the definition
     now = None
@@ -53,18 +54,18 @@ def test_no_peak_is_lost_and_means_are_exact(
 
 
 def test_the_mean_of_a_bucket_is_over_its_time() -> None:
-    samples = sample(series([(0, 1), (3, 0), (8, 5)]), 0, 16, 8)
+    samples = merge_samples(series([(0, 1), (3, 0), (8, 5)]), 0, 16, 8)
     assert samples.mean.tolist() == pytest.approx([3 / 8, 5])
 
 
 def test_what_held_before_the_first_sample_of_a_bucket_is_part_of_its_mean() -> None:
     """4 until 12, then 0 until 16: half of the second bucket each."""
-    found = sample(series([(0, 4), (12, 0)]), 0, 16, 8)
+    found = merge_samples(series([(0, 4), (12, 0)]), 0, 16, 8)
     assert found.mean.tolist() == pytest.approx([4, 2])
     assert (found.low.tolist(), found.high.tolist()) == ([4, 0], [4, 4])
     # A window that begins within a bucket still tells of all of it; before the first sample nothing is known.
-    assert sample(series([(0, 4), (12, 0)]), 10, 16, 8).mean.tolist() == pytest.approx([2])
-    assert sample(series([(12, 6)]), 8, 16, 8).mean.tolist() == pytest.approx([6])
+    assert merge_samples(series([(0, 4), (12, 0)]), 10, 16, 8).mean.tolist() == pytest.approx([2])
+    assert merge_samples(series([(12, 6)]), 8, 16, 8).mean.tolist() == pytest.approx([6])
 
 
 def test_a_device_is_idle_until_its_first_kernel() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.traces import draw, read, read_bytes
 from torch_tb_profiler.analyses.timeline import ExcerptRange
-from torch_tb_profiler.analyses.timeline.excerpt import excerpt
+from torch_tb_profiler.analyses.timeline.excerpt import write_excerpt
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.trace import Trace
@@ -24,7 +24,7 @@ gpu0  kernel           gemm             60   50   correlation=7 device=0 stream=
 
 
 def cut(trace: Trace, **options: Any) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(b"".join(excerpt(trace, ExcerptRange(**options))))
+    document: dict[str, Any] = json.loads(b"".join(write_excerpt(trace, ExcerptRange(**options))))
     return document
 
 
@@ -94,7 +94,7 @@ def test_everything_else_survives() -> None:
     trace = read_bytes(text.encode())
     document = cut(trace)
     assert document["distributedInfo"] == {"rank": 3}
-    again = read_bytes(b"".join(excerpt(trace, ExcerptRange())))
+    again = read_bytes(b"".join(write_excerpt(trace, ExcerptRange())))
     assert again.trace_start_ns == trace.trace_start_ns
     for name in ("phase", "start", "duration", "id"):
         assert getattr(again.events, name).tolist() == getattr(trace.events, name).tolist(), name
@@ -113,7 +113,7 @@ def test_real_traces_are_the_same_after_a_whole_cut(corpus: Path) -> None:
         path = sorted((corpus / "traces" / run).iterdir())[0]
         with path.open("rb") as stream:
             trace = read_trace(stream)
-        again = read_bytes(b"".join(excerpt(trace, ExcerptRange())))
+        again = read_bytes(b"".join(write_excerpt(trace, ExcerptRange())))
         kept = len(again.events)
         assert len(trace.events) - kept <= 60, run  # flow events without their other end
         for phase in "XBiCM":

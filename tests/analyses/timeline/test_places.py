@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.timeline import search as module
-from torch_tb_profiler.analyses.timeline.search import places, search
+from torch_tb_profiler.analyses.timeline.search import find_hits, hit_places
 
 PICTURE = """
 host   cpu_op  aten::linear   0  100
@@ -20,8 +20,8 @@ host2  cpu_op  aten::mm      50   10
 def found(query: str, begin: int = 0, end: int = 100, resolution: int = 1) -> list[tuple[int, ...]]:
     """Track, depth, begin and end of each place, us."""
     trace = draw(PICTURE)
-    rows = search(trace, query, regex=False).rows
-    at = places(trace, rows, 1000 * begin, 1000 * end, 1000 * resolution, python=False)
+    rows = find_hits(trace, query, regex=False).rows
+    at = hit_places(trace, rows, 1000 * begin, 1000 * end, 1000 * resolution, python=False)
     return [
         (track, depth, start // 1000, stop // 1000)
         for track, depth, start, stop in zip(

@@ -5,8 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.timeline.device_times import busy_of_tracks, device_times
-from torch_tb_profiler.analyses.timeline.totals import by_family, family_of, totals
+from torch_tb_profiler.analyses.timeline.window import (
+    busy_of_tracks,
+    device_times,
+    family_of,
+    totals_by_family,
+    totals_by_name,
+)
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import event_ends
@@ -24,8 +29,8 @@ gpu0  gpu_memcpy  copy        70   10  stream=7
 
 def table(trace: Trace, begin: int, end: int) -> dict[str, tuple[int, int, int, int, int]]:
     layout = lanes(trace, False)
-    sums = totals(trace, False, np.arange(len(layout.track)), begin, end)
-    columns = (sums.count, sums.total, sums.self_time, sums.least, sums.most)
+    sums = totals_by_name(trace, False, np.arange(len(layout.track)), begin, end)
+    columns = (sums.count, sums.total, sums.self_time, sums.min, sums.max)
     return {
         trace.strings[code]: tuple(int(column[i]) for column in columns)  # type: ignore[misc]
         for i, code in enumerate(sums.name.tolist())
@@ -48,8 +53,8 @@ def test_a_slice_that_ends_where_the_window_begins_is_outside() -> None:
 def test_device_work_by_family_is_clipped_likewise_and_calls_of_the_host_have_none() -> None:
     trace = draw(STEP)
     layout = lanes(trace, False)
-    sums = totals(trace, False, np.arange(len(layout.track)), 20_000, 90_000)
-    assert [(each.family, each.count, each.total) for each in by_family(trace, sums)] == [
+    sums = totals_by_name(trace, False, np.arange(len(layout.track)), 20_000, 90_000)
+    assert [(each.family, each.count, each.total) for each in totals_by_family(trace, sums)] == [
         ("communication", 1, 30_000), ("matrix product", 1, 20_000), ("memory", 1, 10_000),
     ]  # fmt: skip
     assert [family_of(trace, row) for row in (0, 3, 5)] == [None, "matrix product", "memory"]
@@ -94,13 +99,13 @@ def test_self_times_in_a_window_sum_to_what_a_thread_is_busy(
     origin = trace.trace_start_ns
     window = begin * 1000 - origin, (begin + length) * 1000 - origin
     all_lanes = np.arange(len(layout.track))
-    inside = totals(trace, False, all_lanes, *window)
+    inside = totals_by_name(trace, False, all_lanes, *window)
     start, end = np.maximum(trace.events.start, window[0]), np.minimum(event_ends(trace), window[1])
     assert int(inside.total.sum()) == int(np.maximum(end - start, 0).sum())
-    if layout.side() == 0:
+    if layout.count_side_slices() == 0:
         assert int(inside.self_time.sum()) == sum(busy_of_tracks(layout, all_lanes, *window).values())
     tree = call_tree(trace)
-    whole = totals(trace, False, all_lanes, -(10**9), 10**9)
+    whole = totals_by_name(trace, False, all_lanes, -(10**9), 10**9)
     lasting = event_ends(trace) - trace.events.start
     alone = lasting.copy()
     children = np.flatnonzero(tree.parent >= 0)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.tracks.flows import BACKWARD, LAUNCH, edges
-from torch_tb_profiler.analyses.tracks.launches import launch_of, operator_of
+from torch_tb_profiler.analyses.tracks.flows import BACKWARD, LAUNCH, flow_edges, launch_of, operator_of
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.calls.autograd import backward_links
 from torch_tb_profiler.model.calls.links import device_links
@@ -38,7 +37,7 @@ def row_of(trace: Trace, name: str) -> int:
 def links(trace: Trace, name: str) -> list[tuple[str, str, str]]:
     return [
         (edge.kind, named(trace, edge.source), named(trace, edge.target))
-        for edge in edges(trace, row_of(trace, name))
+        for edge in flow_edges(trace, row_of(trace, name))
     ]
 
 
@@ -167,12 +166,12 @@ def test_links_of_one_event_are_those_of_all(corpus: Path, run: str) -> None:
         assert launch_of(trace, row) == table.launch[i]
         assert operator_of(trace, row) == table.operator[i], json.dumps(named(trace, row))
         if table.launch[i] >= 0:
-            assert (int(table.launch[i]), row) in {(edge.source, edge.target) for edge in edges(trace, row)}
+            assert (int(table.launch[i]), row) in {(edge.source, edge.target) for edge in flow_edges(trace, row)}
     pairs = backward_links(trace)
     for i in range(0, len(pairs.forward), max(1, len(pairs.forward) // 100)):
         pair = int(pairs.forward[i]), int(pairs.backward[i])
         for end in pair:
-            assert pair in {(e.source, e.target) for e in edges(trace, end) if e.kind == BACKWARD}, named(
+            assert pair in {(e.source, e.target) for e in flow_edges(trace, end) if e.kind == BACKWARD}, named(
                 trace, end
             )
     assert len(rows_of_kind(trace, Kind.CPU_OP)) or not len(pairs.forward)

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import draw, read
-from torch_tb_profiler.analyses.tracks.events import all_slices, count_other, drawn
+from torch_tb_profiler.analyses.tracks.events import all_slices, count_other, drawable_mask
 from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
-from torch_tb_profiler.analyses.tracks.roles import Role, roles
+from torch_tb_profiler.analyses.tracks.roles import Role, event_roles
 from torch_tb_profiler.analyses.tracks.tracks import tracks, work_tracks
 from torch_tb_profiler.model.trace import Trace
 
@@ -37,7 +37,7 @@ def test_slices_nest_and_overlap_gets_a_side_lane() -> None:
         "late": 3,
         "in_late": 2,
     }
-    assert layout.side() == 1
+    assert layout.count_side_slices() == 1
     assert layout.root.tolist() == [True, False, False, True]
 
 
@@ -186,11 +186,11 @@ def test_each_slice_is_drawn_once_and_nothing_overlaps(drawing: list[tuple[str, 
     ]
     trace = draw("\n".join(["host cpu_op first 0 1", *lines]))
     layout = lanes(trace, True)
-    assert sorted(layout.rows.tolist()) == np.flatnonzero(drawn(trace)).tolist()
+    assert sorted(layout.rows.tolist()) == np.flatnonzero(drawable_mask(trace)).tolist()
     for low, high in zip(layout.bounds[:-1], layout.bounds[1:], strict=True):
         assert (layout.end[low : high - 1] <= layout.start[low + 1 : high]).all()
     per_track = [track.slices for track in tracks(trace).tracks]
     lane_sizes = np.diff(layout.bounds)
     assert np.bincount(layout.track, lane_sizes, minlength=len(per_track)).tolist() == per_track
     assert sum(per_track) == int(all_slices(trace).sum())
-    assert not (roles(trace) == Role.INSTANT).any()
+    assert not (event_roles(trace) == Role.INSTANT).any()

@@ -124,12 +124,12 @@ def test_a_table_beside_a_run_is_a_run_of_its_own_and_no_rank_of_it(tmp_path: Pa
         timeline = ask("trace")
         assert {track["name"] for track in timeline["tracks"] if track["kind"] == "counter"} == set(EXPECTED)
         said = "".join(part["text"] for part in timeline["headline"])
-        assert said == "Nothing but counters is recorded: 10 samples in 1.01 s."
+        assert said == "Counters only: 10 samples in 1.01 s."
 
 
 def test_samples_of_one_time_take_no_time() -> None:
     (headline,) = ask(read(HEADER, LINES[0]), "trace")["headline"]
-    assert headline["text"] == "Nothing but counters is recorded: 3 samples at one time."
+    assert headline["text"] == "Counters only: 3 samples, all at the same time."
 
 
 MONITOR = [

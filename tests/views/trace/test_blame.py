@@ -83,15 +83,15 @@ def test_a_moment_of_a_gap_names_its_cause_its_subject_and_what_emptied_the_queu
     assert found["subject"]["name"] == "cudaLaunchKernel"
     assert found["operator"]["name"] == "aten::add"
     assert found["emptied_by"]["name"] == "cudaStreamSynchronize"
-    assert words(found["headline"]) == "GPU 0 waits 10.0 µs for launch calls, of a gap of 42.0 µs."
-    assert words(found["emptied"]) == "cudaStreamSynchronize had emptied the queue."
+    assert words(found["headline"]) == "GPU 0 is idle for 10.0 µs of this 42.0 µs gap, waiting for launch calls."
+    assert words(found["emptied"]) == "cudaStreamSynchronize drained the queue before this gap."
     assert found["evidence"][0]["link"] == "idle?device=0&select=launch_call%2FcudaLaunchKernel"
     assert [part["category"] for part in found["parts"]] == [
         "sync", "operator", "annotation", "operator", "launch_call", "launch_latency",
     ]  # fmt: skip
     first = ask(trace, "trace/moment", device=0, at=0)
     assert (first["category"], first["emptied_by"]) == ("data_loading", None)
-    assert words(first["emptied"]).startswith("No call had emptied the queue")
+    assert words(first["emptied"]).startswith("No sync caused this")
 
 
 def test_a_moment_of_work_names_the_item() -> None:

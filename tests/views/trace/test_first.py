@@ -9,15 +9,17 @@ import pytest
 
 from tests.support.traces import draw
 from torch_tb_profiler.views import find_view
-from torch_tb_profiler.views.trace.params import Window, first_tiles, first_window
+from torch_tb_profiler.views.trace.payload import TimeWindow, first_tiles, first_window
 
 
-def asked_by_a_page(begin: int, end: int, width: int) -> set[Window]:
+def asked_by_a_page(begin: int, end: int, width: int) -> set[TimeWindow]:
     """The page's own arithmetic (fe/src/timeline), in floating point as there."""
     air = max((end - begin) * 0.02, 50)
     per_pixel = (ceil(end + air) - floor(begin - air)) / width
     length = 1024 * 2 ** max(0, floor(log2(max(per_pixel, 1))))
-    return {Window(i * length, (i + 1) * length) for i in range(floor(begin / length), floor(end / length) + 1)}
+    return {
+        TimeWindow(i * length, (i + 1) * length) for i in range(floor(begin / length), floor(end / length) + 1)
+    }
 
 
 @pytest.mark.parametrize("end_us", [1, 7, 1000, 12_345, 98_765_432])

@@ -181,7 +181,7 @@ WALL = 1_790_000_000_000_000_000
     [
         (draw("host cpu_op a 0 1", baseTimeNanoseconds=WALL), WALL, None),
         (draw(f"host cpu_op a {WALL // 1000} 1"), WALL, None),
-        (draw("host cpu_op a 3600000000000 1"), None, "does not say from when its times count"),
+        (draw("host cpu_op a 3600000000000 1"), None, "doesn't record when its clock started"),
         (replace(draw("host cpu_op a 0 1", baseTimeNanoseconds=WALL), clock="boot"), None, "booted"),
         (replace(draw("host cpu_op a 0 1"), clock="iteration"), None, "each iteration"),
         (replace(draw("host cpu_op a 0 1"), clock="local"), None, "time zone"),

@@ -63,20 +63,20 @@ def test_of_several_devices_the_busiest_is_named() -> None:
 
 def test_a_recording_without_a_device() -> None:
     trace = draw(HOST_ONLY)
-    assert headline(trace) == "2 slices in 100 µs; no device work is recorded."
+    assert headline(trace) == "CPU only: 2 slices in 100 µs, no GPU work."
     assert headline(trace, python=True) == headline(trace)
-    assert headline(draw("host cpu_op one 0 1")).startswith("1 slice in")
+    assert headline(draw("host cpu_op one 0 1")).startswith("CPU only: 1 slice in")
 
 
 def test_a_recording_of_which_nothing_can_be_drawn() -> None:
     untimed = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "dur": 1}
     marker = {"ph": "M", "name": "process_name", "pid": 1, "ts": 1, "args": {"name": "python"}}
-    assert headline(read([untimed, marker])).startswith("No slice or instant of this trace has a time")
+    assert headline(read([untimed, marker])).startswith("No slice or instant in this trace has a timestamp")
 
 
 def test_instants_alone_are_something_to_draw() -> None:
     mark = {"ph": "i", "s": "t", "name": "mark", "pid": 1, "tid": 1, "ts": 5}
-    assert headline(read([mark])) == "1 instant in 1.00 ns; no device work is recorded."
+    assert headline(read([mark])) == "CPU only: 1 instant in 1.00 ns, no GPU work."
 
 
 def test_a_window_by_its_device_and_the_name_that_takes_the_most() -> None:
@@ -107,9 +107,9 @@ def test_an_idle_device_is_not_called_an_idle_window() -> None:
 def test_a_window_without_a_device_names_the_most_self_time() -> None:
     trace = draw(HOST_ONLY)
     says, detail = window(trace, 0, 100_000)
-    assert says == "inner has the most self time here: 60% of this window."
+    assert says == "inner has the most self time: 60% of this window."
     assert detail == "100 µs shown: 2 slices with 2 names on threads."
-    assert window(trace, 50_000, 100_000)[0] == "outer has the most self time here: 60% of this window."
+    assert window(trace, 50_000, 100_000)[0] == "outer has the most self time: 60% of this window."
 
 
 def test_annotations_on_a_stream_are_not_its_work() -> None:
@@ -136,19 +136,19 @@ def test_how_each_device_spends_a_selection() -> None:
 
     assert says(ONE_DEVICE, 0, 100_000) == ["GPU 0: busy 45.0 µs (45%), idle 55.0 µs."]
     assert says(COMMUNICATION, 0, 100_000) == [
-        "GPU 0: busy 60.0 µs (60%), idle 40.0 µs; communication 40.0 µs, of which 10.0 µs overlap compute."
+        "GPU 0: busy 60.0 µs (60%), idle 40.0 µs; communication 40.0 µs, 10.0 µs overlapped with compute."
     ]
     assert says(COMMUNICATION, 0, 25_000) == ["GPU 0: busy 15.0 µs (60%), idle 10.0 µs."]
-    assert says(HOST_ONLY, 0, 100_000) == ["No device work is recorded."]
+    assert says(HOST_ONLY, 0, 100_000) == ["No device work was recorded."]
 
 
 def test_why_steps_and_counters_are_missing() -> None:
     reasons = ask(draw(ONE_DEVICE), "trace")["reasons"]
     assert {name: words(reason).split(" (")[0] for name, reason in reasons.items()} == {
-        "steps": "No step is recorded",
-        "sm_efficiency": "The kernels of this trace have no `blocks per SM`.",
-        "memory": "No allocation is recorded",
-        "wall": "No time of day: the file does not say from when its times count.",
+        "steps": "No steps in this trace",
+        "sm_efficiency": "No SM efficiency: the kernels in this trace have no `blocks per SM`.",
+        "memory": "No allocations were recorded",
+        "wall": "No time of day: the file doesn't record when its clock started.",
     }
     assert set(ask(draw(HOST_ONLY), "trace")["reasons"]) == {"steps", "memory", "wall"}
 
@@ -156,11 +156,11 @@ def test_why_steps_and_counters_are_missing() -> None:
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        (0, "Annotation of 200 µs, 160 µs of it self time, in step 1."),
-        (1, "Operator of 40.0 µs, in step 1."),
-        (2, "Kernel of 10.0 µs."),
+        (0, "Annotation, 200 µs (160 µs self time), in step 1."),
+        (1, "Operator, 40.0 µs, in step 1."),
+        (2, "Kernel, 10.0 µs."),
         (3, "Event."),
-        (4, "Copy of 0 ns."),
+        (4, "Copy, 0 ns."),
     ],
 )
 def test_what_an_event_is(row: int, expected: str) -> None:
@@ -179,7 +179,10 @@ def test_what_an_event_is(row: int, expected: str) -> None:
 def test_an_event_without_launch_and_operator_says_why() -> None:
     trace = draw(ONE_DEVICE)
     reasons = ask(trace, "trace/event", event=3)["reasons"]
-    assert words(reasons["launch"]) == "No runtime or driver call with the same `correlation` is recorded."
+    assert (
+        words(reasons["launch"])
+        == "No launch: no runtime or driver call with the same `correlation` was recorded."
+    )
     assert words(reasons["operator"]) == "No operator encloses the launch."
     assert set(ask(trace, "trace/event", event=2)["reasons"]) == {"stack"}
 
@@ -187,8 +190,8 @@ def test_an_event_without_launch_and_operator_says_why() -> None:
 def test_modules_that_are_not_recorded_and_that_do_not_enclose() -> None:
     inside = draw("host python_function nn.Module:~Net_0 0 50\nhost cpu_op a 10 5\nhost cpu_op b 60 5")
     assert ask(inside, "trace/module", event=1)["reason"] is None
-    assert words(ask(inside, "trace/module", event=2)["reason"]) == "This runs outside of all modules."
-    assert "is recorded" in words(ask(draw(HOST_ONLY), "trace/module", event=0)["reason"])
+    assert words(ask(inside, "trace/module", event=2)["reason"]) == "This runs outside any module."
+    assert "was recorded" in words(ask(draw(HOST_ONLY), "trace/module", event=0)["reason"])
 
 
 def test_what_launched_and_how_long_it_waited() -> None:
@@ -208,7 +211,7 @@ def test_a_kernel_that_begins_before_its_launch_did_not_wait() -> None:
     gpu0  kernel        early         7   40   correlation=1 stream=7
     """)
     assert words(ask(trace, "trace/flows", event=1)["headline"]) == (
-        "By its timestamps it began 3.00 µs before its launch: the clocks of host and device disagree."
+        "Its timestamps put its start 3.00 µs before its launch: the clocks of host and device disagree."
     )
 
 

@@ -22,7 +22,7 @@ from torch_tb_profiler.analyses.overview.job import job
 from torch_tb_profiler.analyses.overview.unrecorded import host_alone
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.analyses.tracks.sources import stack
+from torch_tb_profiler.analyses.tracks.sources import call_stack
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_user_frame
@@ -168,7 +168,7 @@ def pageable_copies(trace: Trace) -> Iterator[Finding]:
 def place_of(trace: Trace, row: int) -> str:
     """The innermost frame around a call that is not of a library; "" where none is recorded."""
     operator = int(enclosing_operators(trace)[row])
-    frames, _ = stack(trace, row, operator)
+    frames, _ = call_stack(trace, row, operator)
     return next((each.text for each in frames if is_user_frame(each.text)), "")
 
 

@@ -1,4 +1,4 @@
-"""What the timeline shows of the tracks: level of detail, counters, search, selections."""
+"""The contents of the timeline: slices by level of detail, counters, search, selections, excerpts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import msgspec
 
 
 class ExcerptRange(msgspec.Struct, frozen=True):
-    """The events to put into a file of their own.
+    """Which events an excerpt includes.
 
     begin, end       ns since the trace's start; events that touch [begin, end) are included; None: no limit
     step             name of a step, instead of begin and end
-    categories       of slices and instants, separated by commas, in any case; empty: all
+    categories       of slices and instants, separated by commas, case-insensitive; empty: all
     min_duration_ns  shorter slices are left out
     """
 

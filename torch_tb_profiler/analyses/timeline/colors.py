@@ -1,4 +1,4 @@
-"""What a slice is colored by: the class of its work, its family, its name, its module, its process group."""
+"""Colors of slices: by class of work, kernel family, name, module, or process group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.trace import Int32, Trace, distinct_codes, name_mask
 
 ColorBy = Literal["class", "family", "process_group", "module"]
-"""What has a legend."""
+"""The colorings that have a legend."""
 
 SliceColor = Literal["class", "family", "name", "process_group", "module"]
 
@@ -35,9 +35,9 @@ CLASSES = (
     "python",
     "sync",
 )
-"""The eight categories of the overview, then what the timeline distinguishes beyond them."""
+"""The eight categories of the overview, then those that only the timeline distinguishes."""
 
-_OF_KIND = {
+_CLASS_OF_KIND = {
     Kind.CPU_OP: "cpu_exec",
     Kind.ANNOTATION: "annotation",
     Kind.PYTHON: "python",
@@ -54,9 +54,9 @@ _OF_KIND = {
 
 
 @derived
-def classes(trace: Trace) -> npt.NDArray[np.int8]:
-    """int8[n]: index into CLASSES of every event."""
-    table = np.array([CLASSES.index(_OF_KIND.get(kind, "other")) for kind in Kind], np.int8)
+def event_classes(trace: Trace) -> npt.NDArray[np.int8]:
+    """Return int8[n], the index into CLASSES of every event."""
+    table = np.array([CLASSES.index(_CLASS_OF_KIND.get(kind, "other")) for kind in Kind], np.int8)
     codes: npt.NDArray[np.int8] = table[event_kinds(trace)]
     codes[is_communication_kernel(trace) | is_communication_call(trace)] = CLASSES.index("communication")
     codes[name_mask(trace.strings, is_data_loading)[trace.events.name]] = CLASSES.index("dataloader")
@@ -67,27 +67,27 @@ def classes(trace: Trace) -> npt.NDArray[np.int8]:
 
 @derived
 def process_groups(trace: Trace) -> tuple[Int32, Sequence[str]]:
-    """int32[n] codes and their texts: the process group of every collective; 0 ("none") elsewhere."""
+    """Return the process group of every collective as codes, int32[n], and their texts; code 0 is "none"."""
     names, texts = trace.arg_codes("Process Group Name")
-    abouts, descriptions = trace.arg_codes("Process Group Description")
+    description_codes, descriptions = trace.arg_codes("Process Group Description")
     if len(texts) == 0:
         return np.zeros(len(trace), np.int32), ("none",)
-    pair = (names.astype(np.int64) + 1) * (len(descriptions) + 1) + abouts + 1
+    pair = (names.astype(np.int64) + 1) * (len(descriptions) + 1) + description_codes + 1
     pair[names < 0] = 0
     distinct, codes = np.unique(np.append(0, pair), return_inverse=True)
     labels = ["none"]
     for key in distinct[1:].tolist():
-        name, about = divmod(key, len(descriptions) + 1)
-        description = descriptions[about - 1] if about else ""
+        name, description_code = divmod(key, len(descriptions) + 1)
+        description = descriptions[description_code - 1] if description_code else ""
         labels.append(texts[name - 1] + (f" ({description})" if description not in ("", "undefined") else ""))
     return codes[1:].astype(np.int32), tuple(labels)
 
 
 @derived
 def name_codes(trace: Trace) -> npt.NDArray[np.uint16]:
-    """uint16[names + 1]: a color for each name by its code, 1 to 65,535, made from its text.
+    """Return uint16[names + 1], a color code from 1 to 65,535 for each name code, computed from the text.
 
-    So a name has the same one in every trace. The last entry, which NO_CODE leads to, is 0.
+    So a name has the same color in every trace. The last entry, which NO_CODE leads to, is 0.
     """
     codes = np.zeros(len(trace.strings) + 1, np.uint16)
     for code in distinct_codes(trace.events.name):
@@ -96,9 +96,9 @@ def name_codes(trace: Trace) -> npt.NDArray[np.uint16]:
 
 
 def color_codes(trace: Trace, rows: Int32, by: SliceColor) -> npt.NDArray[np.generic]:
-    """[k]: what each of these events is colored by, at most 65,535; but for names, index into `legend`."""
+    """Return the color code of each of these events, at most 65,535: an index into `legend`, except for names."""
     if by == "class":
-        return classes(trace)[rows]
+        return event_classes(trace)[rows]
     if by == "name":
         return name_codes(trace)[trace.events.name[rows]]
     if by == "family":
@@ -109,12 +109,12 @@ def color_codes(trace: Trace, rows: Int32, by: SliceColor) -> npt.NDArray[np.gen
 
 
 def class_of(trace: Trace, row: int) -> int:
-    """Index into CLASSES of one event."""
-    return int(classes(trace)[row])
+    """Return the index into CLASSES of one event."""
+    return int(event_classes(trace)[row])
 
 
 def legend(trace: Trace, by: ColorBy) -> list[str]:
-    """What the codes of `color_codes` mean; code 0 of all but classes is "none". "" is a family without work."""
+    """Return the meanings of `color_codes`. Code 0 is "none", except for classes; "" is a family without work."""
     if by == "class":
         return list(CLASSES)
     if by == "family":
@@ -127,4 +127,4 @@ def legend(trace: Trace, by: ColorBy) -> list[str]:
 
 
 _MAX_CODE = 0xFFFF
-"""Color codes travel as uint16."""
+"""Largest color code: tiles hold them as uint16."""

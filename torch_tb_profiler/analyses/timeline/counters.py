@@ -1,15 +1,19 @@
-"""Counters of the timeline as step functions: utilization and SM efficiency of devices, memory, the file's own.
+"""Counters of the timeline: utilization and SM efficiency of devices, memory, and the counters of the file.
 
-A value holds from its sample to the next.
+Counters are step functions: a value holds from its sample to the next. Samples of a window are merged below a
+pixel so that no peak is lost at any zoom.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.memory_curve import levels
 from torch_tb_profiler.analyses.shared.utilization import sm_efficiency
+from torch_tb_profiler.analyses.timeline.boxes import Grid
 from torch_tb_profiler.analyses.tracks.tracks import tracks
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.memo import derived
@@ -26,8 +30,8 @@ from torch_tb_profiler.model.trainer import (
 )
 
 
-class Series(msgspec.Struct, frozen=True):
-    """One counter.
+class CounterSeries(msgspec.Struct, frozen=True):
+    """One counter of the timeline.
 
     role    "utilization" | "sm_efficiency" | "memory" | "" (a counter of the file)
     group   index into the groups of `tracks`, None if it belongs to none
@@ -46,63 +50,67 @@ class Series(msgspec.Struct, frozen=True):
 
     @property
     def range(self) -> tuple[float, float] | tuple[None, None]:
-        """Least and greatest value; (None, None) if no value is finite."""
+        """Return the smallest and largest value, or (None, None) if no value is finite."""
         finite = self.values[np.isfinite(self.values)]
         return (float(finite.min()), float(finite.max())) if len(finite) else (None, None)
 
 
 @derived
-def all_series(trace: Trace) -> tuple[Series, ...]:
-    """All counters: of each device, of the allocator, of the file."""
-    return (*_of_devices(trace), *_of_memory(trace), *_of_file(trace))
+def all_series(trace: Trace) -> tuple[CounterSeries, ...]:
+    """Return all counters: those of each device, of the allocator, and of the file."""
+    return (*_device_series(trace), *_memory_series(trace), *_file_series(trace))
 
 
 @derived
 def first_counter(trace: Trace) -> int:
-    """Track id of the first counter: tracks of slices come before."""
+    """Return the track id of the first counter, which follows those of slice tracks."""
     return len(tracks(trace).tracks)
 
 
 def counter_id(trace: Trace, index: int) -> int:
-    """Track id of a counter, by its index in `all_series`."""
+    """Return the track id of a counter, by its index in `all_series`."""
     return first_counter(trace) + index
 
 
-def _of_devices(trace: Trace) -> list[Series]:
+def _device_series(trace: Trace) -> list[CounterSeries]:
     kernels = rows_of_kind(trace, Kind.KERNEL)
     owner = device_ids(trace)[kernels]
     blocks = trace.arg_float("blocks per SM", kernels)
     start, end = trace.events.start[kernels], event_ends(trace)[kernels]
     series = []
     for info in devices(trace):
-        mine = owner == info.id
-        if not mine.any():
+        on_device = owner == info.id
+        if not on_device.any():
             continue
         group = _group_of_device(trace, info.id)
-        busy = merge(start[mine], end[mine])
+        busy = merge(start[on_device], end[on_device])
         edges = np.stack([busy.starts, busy.ends], 1).ravel()
-        times, values = _from_zero(edges, np.resize([1.0, 0.0], len(edges)))
-        series.append(Series("utilization", "Utilization", group, info.id, "ratio", times, values))
-        known = mine & (blocks > 0) & (end > start)
+        times, values = _start_at_zero(edges, np.resize([1.0, 0.0], len(edges)))
+        series.append(CounterSeries("utilization", "Utilization", group, info.id, "ratio", times, values))
+        known = on_device & (blocks > 0) & (end > start)
         if known.any():
-            times, values = _from_zero(*_last(*sm_efficiency(start[known], end[known], blocks[known])))
-            series.append(Series("sm_efficiency", "SM efficiency, est.", group, info.id, "ratio", times, values))
+            times, values = _start_at_zero(
+                *_last_of_each_time(*sm_efficiency(start[known], end[known], blocks[known]))
+            )
+            series.append(
+                CounterSeries("sm_efficiency", "SM efficiency, est.", group, info.id, "ratio", times, values)
+            )
     return series
 
 
-def _from_zero(times: Int64, values: Float64) -> tuple[Int64, Float64]:
-    """A device that has not begun yet is idle, not unknown."""
+def _start_at_zero(times: Int64, values: Float64) -> tuple[Int64, Float64]:
+    """Prepend a zero at time 0: a device that hasn't started yet is idle, not unknown."""
     if len(times) and times[0] > 0:
         return np.append(0, times), np.append(0.0, values)
     return times, values
 
 
-def _last(times: Int64, values: Float64) -> tuple[Int64, Float64]:
-    """Of samples at the same time only the last counts."""
+def _last_of_each_time(times: Int64, values: Float64) -> tuple[Int64, Float64]:
+    """Keep only the last of several samples at the same time."""
     if len(times) == 0:
         return times, values
-    kept = np.append(times[1:] != times[:-1], True)
-    return times[kept], values[kept]
+    is_last = np.append(times[1:] != times[:-1], True)
+    return times[is_last], values[is_last]
 
 
 def _group_of_device(trace: Trace, device: int) -> int | None:
@@ -113,7 +121,7 @@ def _group_of_device(trace: Trace, device: int) -> int | None:
 
 
 def _group_of_process(trace: Trace, row: int) -> int | None:
-    """The group of the process that an event belongs to."""
+    """Return the group of the process that an event belongs to, if it has one."""
     pid = str(trace.threads[trace.events.thread[row]].pid)
     for i, group in enumerate(tracks(trace).groups):
         if group.kind == "process" and group.pid == pid:
@@ -121,8 +129,8 @@ def _group_of_process(trace: Trace, row: int) -> int | None:
     return None
 
 
-def _of_memory(trace: Trace) -> list[Series]:
-    """Allocated and reserved bytes per device, from the `[memory]` instants."""
+def _memory_series(trace: Trace) -> list[CounterSeries]:
+    """Return allocated and reserved bytes per device, from the `[memory]` instants."""
     series = []
     for level in levels(trace):
         host = level.device.name == "CPU"
@@ -138,14 +146,14 @@ def _of_memory(trace: Trace) -> list[Series]:
         for values, title in ((level.allocated, "Memory allocated"), (level.reserved, "Memory reserved")):
             known = values != ABSENT
             if known.any() and (not host or values[known].any()):
-                samples = _last(level.time[known], values[known].astype(np.float64))
+                samples = _last_of_each_time(level.time[known], values[known].astype(np.float64))
                 device = None if host else level.device.id
-                series.append(Series("memory", title + suffix, group, device, "bytes", *samples))
+                series.append(CounterSeries("memory", title + suffix, group, device, "bytes", *samples))
     return series
 
 
-def _of_file(trace: Trace) -> list[Series]:
-    """The counters of the "C" events: one per (pid, name, id, argument)."""
+def _file_series(trace: Trace) -> list[CounterSeries]:
+    """Return the counters of the "C" events, one per (pid, name, id, argument)."""
     events = trace.events
     rows = np.flatnonzero((events.phase == ord("C")) & (events.start != ABSENT)).astype(np.int32)
     if len(rows) == 0:
@@ -155,50 +163,52 @@ def _of_file(trace: Trace) -> list[Series]:
     keys = np.stack([process, events.name[rows], events.id[rows]])
     _, counter = np.unique(keys, axis=1, return_inverse=True)
     counter = counter.ravel()
-    misnamed = _misnamed(trace, rows)
+    wrong_scale = _has_wrong_memory_scale(trace, rows)
     series = []
     for argument in trace.args:
         carriers = np.isin(rows, trace.args[argument].rows)
         for i in np.unique(counter[carriers]).tolist():
             first = int(rows[np.flatnonzero(counter == i)[0]])
-            samples = _samples_of(trace, rows[carriers & (counter == i)], argument)
+            samples = _argument_samples(trace, rows[carriers & (counter == i)], argument)
             name = int(trace.events.name[first])
             if samples is None:
                 continue
             largest = float(samples[1].max())
-            known = machine_metric(trace.strings[name], argument, largest, misnamed) if name >= 0 else None
+            known = machine_metric(trace.strings[name], argument, largest, wrong_scale) if name >= 0 else None
             if known is not None:
-                series += _of_machine(known, _group_of_process(trace, first), samples)
+                series += _machine_series(known, _group_of_process(trace, first), samples)
             else:
                 group = _group_of_process(trace, first)
-                title = _title(trace, first, argument, with_pid=group is None)
+                title = _counter_title(trace, first, argument, with_pid=group is None)
                 unit = "bytes" if "bytes" in title.lower() else ""
-                series.append(Series("", title, group, None, unit, *samples))
+                series.append(CounterSeries("", title, group, None, unit, *samples))
     return series
 
 
-def _misnamed(trace: Trace, rows: Int32) -> bool:
-    """Whether the memory of the machine is in the wrong scale, which is one for the whole file."""
+def _has_wrong_memory_scale(trace: Trace, rows: Int32) -> bool:
+    """Return whether the file records the machine's memory in the wrong scale."""
     named = name_mask(trace.strings, lambda name: name in MACHINE_MEMORY)[trace.events.name[rows]]
     samples = [trace.arg_float(field, rows[named]) for field in MEMORY_FIELDS if field in trace.args]
     return any(bool((values > MAX_MEMORY_GB).any()) for values in samples)
 
 
-def _of_machine(known: MachineMetric, group: int | None, samples: tuple[Int64, Float64]) -> list[Series]:
-    """A sample of the machine; what only grows as a rate, from one sample to the next.
+def _machine_series(
+    known: MachineMetric, group: int | None, samples: tuple[Int64, Float64]
+) -> list[CounterSeries]:
+    """Return a counter of the machine; one that only grows becomes a rate from one sample to the next.
 
-    A count that falls has begun again from 0 since.
+    A count that falls was reset to 0 in between.
     """
     times, values = samples[0], samples[1] * known.scale
     if known.grows:
         growth = np.diff(values)
         growth = np.where(growth < 0, values[1:], growth)
         times, values = times[:-1], growth / (np.diff(times) / 1e9)
-    return [Series("", known.title, group, None, known.unit, times, values)] if len(times) else []
+    return [CounterSeries("", known.title, group, None, known.unit, times, values)] if len(times) else []
 
 
-def _title(trace: Trace, row: int, argument: str, *, with_pid: bool) -> str:
-    """Name, id, argument and process of the counter that an event is a sample of, as far as they say anything."""
+def _counter_title(trace: Trace, row: int, argument: str, *, with_pid: bool) -> str:
+    """Return the title of an event's counter: its name, and id, argument and process where they add anything."""
     name, id = int(trace.events.name[row]), int(trace.events.id[row])
     title = trace.strings[name] if name >= 0 else "counter"
     title += f" {id}" if id != ABSENT else ""
@@ -206,12 +216,92 @@ def _title(trace: Trace, row: int, argument: str, *, with_pid: bool) -> str:
     return title + (f", {trace.threads[trace.events.thread[row]].pid}" if with_pid else "")
 
 
-def _samples_of(trace: Trace, rows: Int32, argument: str) -> tuple[Int64, Float64] | None:
-    """(times, values) of an argument of these events, None if none of its values is a number."""
+def _argument_samples(trace: Trace, rows: Int32, argument: str) -> tuple[Int64, Float64] | None:
+    """Return (times, values) of an argument of these events, or None if no value is a number."""
     values = trace.arg_float(argument, rows)
     known = np.isfinite(values)
     if not known.any():
         return None
     times, values = trace.events.start[rows[known]], values[known]
     order = np.argsort(times, kind="stable")
-    return _last(times[order], values[order])
+    return _last_of_each_time(times[order], values[order])
+
+
+class MergedSamples(msgspec.Struct, frozen=True):
+    """The samples of a window, merged by bucket.
+
+    time   int64[k]    ns of the first sample in the bucket (the window's begin for the value held there)
+    low, high, mean, last  float64[k]: during the bucket; `last` holds until the next entry
+    """
+
+    time: Int64
+    low: Float64
+    high: Float64
+    mean: Float64
+    last: Float64
+
+
+def merge_samples(series: CounterSeries, begin: int, end: int, resolution: int) -> MergedSamples:
+    """Merge the samples of a counter in [begin, end) into buckets (time // resolution)."""
+    first, last = np.searchsorted(series.times, [begin, end], "left").tolist()
+    times, values = series.times[first:last], series.values[first:last]
+    before = series.values[first - 1] if first else np.nan
+    if first and (len(times) == 0 or times[0] > begin):
+        times, values = np.append(begin, times), np.append(before, values)
+    if len(times) == 0:
+        none = np.empty(0)
+        return MergedSamples(times, none, none, none, none)
+    bucket = times // resolution
+    firsts = np.flatnonzero(np.append(True, bucket[1:] != bucket[:-1]))
+    lasts = np.append(firsts[1:], len(times)) - 1
+    low, high = np.minimum.reduceat(values, firsts), np.maximum.reduceat(values, firsts)
+    # The value that held before the first sample of a bucket belongs to the bucket as well.
+    held = np.append(before if first else np.nan, values[lasts[:-1]])
+    held_for = np.where(np.isnan(held), 0, times[firsts] - bucket[firsts] * resolution)
+    low, high = np.where(held_for > 0, np.fmin(low, held), low), np.where(held_for > 0, np.fmax(high, held), high)
+    until = np.minimum(np.append(times[1:], np.iinfo(np.int64).max), (bucket + 1) * resolution)
+    covered = np.add.reduceat(until - times, firsts) + held_for
+    area = np.add.reduceat(values * (until - times), firsts) + np.where(held_for > 0, held, 0) * held_for
+    return MergedSamples(times[firsts], low, high, area / covered, values[lasts])
+
+
+class PackedCounters(msgspec.Struct, frozen=True):
+    """Merged samples by counter; columns are little-endian arrays, one entry per bucket with a new value.
+
+    series_first            counter `series_track[i]` holds the entries series_first[i]..series_first[i + 1]
+    start                   int32, in units of the grid
+    low, high, mean, last   float64
+    """
+
+    series_track: list[int]
+    series_first: list[int]
+    start: bytes
+    low: bytes
+    high: bytes
+    mean: bytes
+    last: bytes
+
+
+def pack_counters(trace: Trace, grid: Grid, tracks: Sequence[int]) -> PackedCounters:
+    """Merge and pack the counters among some tracks for a grid."""
+    wanted = set(tracks)
+    chosen = {
+        counter_id(trace, i): merge_samples(series, grid.begin, grid.end, grid.resolution)
+        for i, series in enumerate(all_series(trace))
+        if counter_id(trace, i) in wanted
+    }
+
+    def pack(name: str) -> bytes:
+        columns = [np.empty(0), *(getattr(samples, name) for samples in chosen.values())]
+        return np.concatenate(columns).astype("<f8").tobytes()
+
+    times = np.concatenate([np.empty(0, np.int64), *(samples.time for samples in chosen.values())])
+    return PackedCounters(
+        series_track=list(chosen),
+        series_first=[0, *np.cumsum([len(samples.time) for samples in chosen.values()]).tolist()],
+        start=grid.pack_times(times),
+        low=pack("low"),
+        high=pack("high"),
+        mean=pack("mean"),
+        last=pack("last"),
+    )

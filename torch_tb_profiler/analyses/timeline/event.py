@@ -1,4 +1,4 @@
-"""What the file says of one event, looked up in the columns of the trace."""
+"""One event: its times, step, arguments and module, looked up in the columns of the trace."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.tracks.events import all_slices
-from torch_tb_profiler.analyses.tracks.lanes import lanes
-from torch_tb_profiler.analyses.tracks.positions import ancestors, position_of, self_time
+from torch_tb_profiler.analyses.tracks.lanes import ancestors, lanes, position_of, self_time
 from torch_tb_profiler.base.markers import is_step, step_number
 from torch_tb_profiler.model.devices import kernel_metric_rows
 from torch_tb_profiler.model.kinds import HOST_KINDS, event_kinds
@@ -19,37 +18,38 @@ from torch_tb_profiler.model.trace import ABSENT, Trace
 
 
 def start_of(trace: Trace, row: int) -> int | None:
-    """ns since the trace's start, None if the event has no time."""
-    return _known(int(trace.events.start[row]))
+    """Return ns since the trace's start, or None if the event has no time."""
+    return _none_if_absent(int(trace.events.start[row]))
 
 
 def duration_of(trace: Trace, row: int) -> int | None:
-    """ns as recorded, None for instants and where unknown."""
-    return _known(int(trace.events.duration[row]))
+    """Return the recorded duration in ns, or None for instants and where unknown."""
+    return _none_if_absent(int(trace.events.duration[row]))
 
 
-def _known(value: int) -> int | None:
+def _none_if_absent(value: int) -> int | None:
     return None if value == ABSENT else value
 
 
 def self_time_of(trace: Trace, row: int, python: bool) -> int | None:
-    """ns that no slice nested in this one covers; None for instants and for what is not drawn."""
+    """Return the ns not covered by nested slices; None for instants and events that aren't drawn."""
     layout = lanes(trace, python)
     position = position_of(trace, layout, row) if all_slices(trace)[row] else None
     return None if position is None else self_time(layout, position)
 
 
 def ancestors_of(trace: Trace, row: int, python: bool) -> list[int]:
-    """Rows of the slices around an event, outermost first; none if it is not drawn."""
+    """Return the rows of the slices around an event, outermost first; none if it isn't drawn."""
     layout = lanes(trace, python)
     position = position_of(trace, layout, row)
     return [] if position is None else ancestors(layout, position)
 
 
 def step_of(trace: Trace, row: int) -> str | None:
-    """Name of the recorded step that an event begins in: the host is ahead of the device, and each has its bounds.
+    """Return the name of the recorded step that an event starts in, or None.
 
-    `ProfilerStep#N` is of step N, also as the device mirrors it.
+    The host runs ahead of the device, so each has its own step bounds. `ProfilerStep#N` belongs to step N, also
+    where it is mirrored onto the device.
     """
     table, start = steps(trace), trace.events.start[row]
     name = trace.strings[trace.events.name[row]]
@@ -62,28 +62,28 @@ def step_of(trace: Trace, row: int) -> str | None:
 
 
 def arguments_of(trace: Trace, row: int) -> dict[str, Any]:
-    """All arguments of an event, decoded, and after a kernel's own its hardware metrics."""
-    arguments = _own_arguments(trace, row)
+    """Return all arguments of an event, decoded, and the hardware metrics of a kernel."""
+    arguments = _recorded_arguments(trace, row)
     metrics = kernel_metric_rows(trace).get(row)
-    return arguments if metrics is None else {**_own_arguments(trace, metrics), **arguments}
+    return arguments if metrics is None else {**_recorded_arguments(trace, metrics), **arguments}
 
 
-def _own_arguments(trace: Trace, row: int) -> dict[str, Any]:
+def _recorded_arguments(trace: Trace, row: int) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     for key, column in trace.args.items():
-        at = int(np.searchsorted(column.rows, row))
-        if at == len(column.rows) or column.rows[at] != row:
+        index = int(np.searchsorted(column.rows, row))
+        if index == len(column.rows) or column.rows[index] != row:
             continue
-        value = column.values[at].item()
+        value = column.values[index].item()
         if column.kind == "text":
             value = column.dictionary[value]
         elif column.kind == "json":
-            value = _decoded(column.dictionary[value])
+            value = _decode(column.dictionary[value])
         arguments[key] = value
     return arguments
 
 
-def _decoded(text: str) -> Any:
+def _decode(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
@@ -93,7 +93,7 @@ def _decoded(text: str) -> Any:
 class ModulePath(msgspec.Struct, frozen=True):
     """The nn.Module that an event belongs to.
 
-    path      outermost first; [] if it belongs to none
+    path      outermost first; empty if it belongs to none
     backward  it runs in the backward pass of the module
     recorded  the trace has any module at all
     """
@@ -104,7 +104,7 @@ class ModulePath(msgspec.Struct, frozen=True):
 
 
 def module_of(trace: Trace, row: int) -> ModulePath:
-    """The module of an event, of device work by its launch, of backward work by its forward operator."""
+    """Return the module of an event: for device work by its launch, for backward work by its forward operator."""
     table = modules(trace)
     return ModulePath(
         tuple(table.path(int(table.code[row]))), bool(table.backward[row]), recorded=len(table.names) > 0

@@ -1,4 +1,4 @@
-"""Finding slices by name: how many, on which tracks, which is next, where they are drawn."""
+"""Search by name: the slices that match, the next one, and where they are drawn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.tracks.events import drawn
+from torch_tb_profiler.analyses.tracks.events import drawable_mask
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import tracks, tracks_of
 from torch_tb_profiler.base.errors import UsageError
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FAMILY = "family:"
-"""How a query for a family of kernels begins."""
+"""Prefix of a query for a kernel family."""
 
 MAX_PLACES = 8000
-"""Places in one answer; where there are more hits they are told apart more coarsely."""
+"""Most places in one answer; where there are more, nearby hits are merged."""
 
 
-class Hits(msgspec.Struct, frozen=True):
+class SearchHits(msgspec.Struct, frozen=True):
     """Slices and instants whose name matches, in order of time.
 
     rows      int32[k]
@@ -40,30 +40,30 @@ class Hits(msgspec.Struct, frozen=True):
     by_track: Int64
 
     def on(self, track: int) -> Int32:
-        """int32[m]: the rows on one track."""
+        """Return int32[m], the rows on one track."""
         rows: Int32 = self.rows[self.track == track]
         return rows
 
 
-def search(trace: Trace, query: str, *, regex: bool) -> Hits:
-    """Slices and instants with `query` in their name, whatever the case; or a regular expression.
+def find_hits(trace: Trace, query: str, *, regex: bool) -> SearchHits:
+    """Find slices and instants with `query` in their name, or that match it as a regular expression.
 
-    A kernel has two names, the whole and the short one, and is found by either; "family:matrix product" finds the
-    device work of a family. Python frames are found, folded or not. Raises UsageError for an expression that
-    cannot be read, and for an unknown family.
+    Case doesn't matter. A kernel is found by its full and its short name; "family:matrix product" finds the device
+    work of a family. Python frames are found, folded or not. Raise UsageError for an invalid expression and for an
+    unknown family.
     """
-    match = _of_family(trace, query) if query.startswith(FAMILY) else _named(trace, query, regex)
-    rows = np.flatnonzero(match & drawn(trace)).astype(np.int32)
+    match = _family_matches(trace, query) if query.startswith(FAMILY) else _name_matches(trace, query, regex)
+    rows = np.flatnonzero(match & drawable_mask(trace)).astype(np.int32)
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
     track = tracks_of(trace, rows)
-    return Hits(rows, track, np.bincount(track, minlength=len(tracks(trace).tracks)))
+    return SearchHits(rows, track, np.bincount(track, minlength=len(tracks(trace).tracks)))
 
 
-def _of_family(trace: Trace, query: str) -> Bool:
+def _family_matches(trace: Trace, query: str) -> Bool:
     return family_mask(trace, np.arange(len(trace), dtype=np.int32), query.removeprefix(FAMILY).strip())
 
 
-def _named(trace: Trace, query: str, regex: bool) -> Bool:
+def _name_matches(trace: Trace, query: str, regex: bool) -> Bool:
     name = trace.events.name
     match: Bool = _matching_names(_names(trace), query, regex)[name]
     match |= _matching_names(_short_names(trace), query, regex)[name] & (event_kinds(trace) == Kind.KERNEL)
@@ -71,11 +71,11 @@ def _named(trace: Trace, query: str, regex: bool) -> Bool:
 
 
 def _matching_names(names: pa.Array, query: str, regex: bool) -> Bool:
-    """bool[strings + 1] by code; the last answers for NO_CODE.
+    """Return a mask of the names that match, bool[strings + 1], by code; the last entry is for NO_CODE.
 
     Arrow matches in time linear in the text whatever the expression is (RE2), so none can hang the server.
     """
-    # Not at the top: a process that only reads traces does without.
+    # Imported here because a process that only reads traces doesn't need pyarrow.
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -83,7 +83,7 @@ def _matching_names(names: pa.Array, query: str, regex: bool) -> Bool:
     try:
         mask = match(names, query, ignore_case=True)
     except pa.ArrowInvalid as error:
-        raise UsageError(f"the regular expression {query!r} cannot be read", hint=str(error)) from error
+        raise UsageError(f"the regular expression {query!r} is not valid", hint=str(error)) from error
     return np.append(mask.to_numpy(zero_copy_only=False).astype(np.bool_), False)
 
 
@@ -96,7 +96,7 @@ def _names(trace: Trace) -> pa.Array:
 
 @derived
 def _short_names(trace: Trace) -> pa.Array:
-    """By code; empty where it is the name of no kernel."""
+    """Return the short names of kernels by name code, "" for all other names."""
     import pyarrow as pa
 
     short = short_kernel_names(trace)
@@ -104,8 +104,8 @@ def _short_names(trace: Trace) -> pa.Array:
     return pa.array(texts, pa.large_string())
 
 
-def next_hit(trace: Trace, hits: Hits, time: int, row: int) -> tuple[int | None, int | None]:
-    """Positions of the (previous, next) hit from a slice: from row `row` at `time`, or from a time (row -1)."""
+def next_hit(trace: Trace, hits: SearchHits, time: int, row: int) -> tuple[int | None, int | None]:
+    """Return the indices of the (previous, next) hit from row `row` at `time`, or from a time (row -1)."""
     starts = trace.events.start[hits.rows]
     low, high = np.searchsorted(starts, time, "left"), np.searchsorted(starts, time, "right")
     same = np.flatnonzero(hits.rows[low:high] == row)
@@ -116,8 +116,8 @@ def next_hit(trace: Trace, hits: Hits, time: int, row: int) -> tuple[int | None,
     return before if before >= 0 else None, after if after < len(starts) else None
 
 
-class Places(msgspec.Struct, frozen=True):
-    """Hits by lane and time; those in a row with no gap to be seen between them are one place.
+class HitPlaces(msgspec.Struct, frozen=True):
+    """Hits by lane and time; consecutive hits without a visible gap between them are one place.
 
     track, depth  int32[k]  the lane
     begin, end    int64[k]  ns since the trace's start, end >= begin
@@ -129,25 +129,25 @@ class Places(msgspec.Struct, frozen=True):
     end: Int64
 
 
-def places(trace: Trace, rows: Int32, begin: int, end: int, resolution: int, *, python: bool) -> Places:
-    """The hits that touch [begin, end] among the slices that are drawn.
+def hit_places(trace: Trace, rows: Int32, begin: int, end: int, resolution: int, *, python: bool) -> HitPlaces:
+    """Return where the hits that touch [begin, end] are drawn.
 
-    resolution  ns: no gap shorter than this can be seen; doubled until there are at most MAX_PLACES
+    resolution  shortest visible gap in ns; doubled until there are at most MAX_PLACES
     python      whether Python frames are drawn
     """
     layout = lanes(trace, python)
     hit = np.zeros(len(trace.events.start), np.bool_)
     hit[rows] = True
-    at = np.flatnonzero(hit[layout.rows] & (layout.start <= end) & (layout.end >= begin))
-    lane = np.searchsorted(layout.bounds, at, "right") - 1
-    first = np.ones(len(at), np.bool_)
-    while len(at):
-        # In a lane nothing overlaps, so the one before ends last of all before it.
-        gap = layout.start[at[1:]] - layout.end[at[:-1]]
+    index = np.flatnonzero(hit[layout.rows] & (layout.start <= end) & (layout.end >= begin))
+    lane = np.searchsorted(layout.bounds, index, "right") - 1
+    first = np.ones(len(index), np.bool_)
+    while len(index):
+        # Nothing overlaps in a lane, so the previous hit ends last of all before it.
+        gap = layout.start[index[1:]] - layout.end[index[:-1]]
         first[1:] = (np.diff(lane) > 0) | (gap >= resolution)
         if np.count_nonzero(first) <= MAX_PLACES or resolution > end - begin:
             break
         resolution *= 2
-    last = np.append(first[1:], True)[: len(at)]
+    last = np.append(first[1:], True)[: len(index)]
     track, depth = layout.track[lane[first]], layout.depth[lane[first]]
-    return Places(track, depth, layout.start[at[first]], layout.end[at[last]])
+    return HitPlaces(track, depth, layout.start[index[first]], layout.end[index[last]])

@@ -1,4 +1,4 @@
-"""A tile: the boxes of a window as columns that the page draws without looking at any of them twice."""
+"""A tile: the boxes of a window as columns that the page draws in one pass."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.analyses.timeline.boxes import Boxes, merge
+from torch_tb_profiler.analyses.timeline.boxes import Arrange, Boxes, Grid, K, boxes_in, merge_boxes, pyramid
 from torch_tb_profiler.analyses.timeline.colors import SliceColor, color_codes
-from torch_tb_profiler.analyses.timeline.grid import Grid
-from torch_tb_profiler.analyses.timeline.pyramid import Arrange, K, boxes_in, pyramid
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.model.kernels.short_names import kernel_labels
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
 MAX_BOXES = 75_000
-"""Boxes in one tile, about 1 MB on the wire; a tile of more tracks and pixels is coarser than asked."""
+"""Most boxes in one tile, about 1 MB on the wire; a tile that would have more is coarser than requested."""
 
-LABEL_BUCKETS = 12
-"""A box narrower than this many buckets has no room for its name."""
+MIN_LABEL_BUCKETS = 12
+"""Fewest buckets of a box that is wide enough for a label."""
 
 MAX_LABEL = 300
-"""Characters of a name in a tile."""
+"""Most characters of a name in a tile."""
 
 
 class Tile(msgspec.Struct, frozen=True):
@@ -54,29 +52,31 @@ class Tile(msgspec.Struct, frozen=True):
     short_names: dict[int, str]
 
 
-def tile(trace: Trace, grid: Grid, tracks: Sequence[int], *, python: bool, color: SliceColor) -> Tile:
-    """The slices of some tracks (none given: of all) on a grid, or on a coarser one where there would be more than
-    MAX_BOXES."""
+def slice_tile(trace: Trace, grid: Grid, tracks: Sequence[int], *, python: bool, color: SliceColor) -> Tile:
+    """Build a tile of the slices of some tracks (of all if none are given).
+
+    The grid gets coarser where there would be more than MAX_BOXES.
+    """
     layout = lanes(trace, python)
     chosen = layout.of_tracks(tracks) if tracks else np.arange(len(layout.depth))
 
     def colors(boxes: Boxes) -> npt.NDArray[np.generic]:
         return color_codes(trace, boxes.row, color)
 
-    return _tile(trace, grid, lanes, python, chosen, colors)
+    return _build_tile(trace, grid, lanes, python, chosen, colors)
 
 
-def layer(trace: Trace, grid: Grid, arrange: Arrange[K], key: K) -> Tile:
-    """All of what an analysis arranges in lanes, colored by their depth; coarser where there is too much."""
+def arranged_tile(trace: Trace, grid: Grid, arrange: Arrange[K], key: K) -> Tile:
+    """Build a tile of all lanes that an analysis arranges, colored by depth; coarser if it would be too large."""
     depth = arrange(trace, key).depth
 
     def colors(boxes: Boxes) -> npt.NDArray[np.generic]:
         return np.repeat(depth, np.diff(boxes.bounds))
 
-    return _tile(trace, grid, arrange, key, np.arange(len(depth)), colors)
+    return _build_tile(trace, grid, arrange, key, np.arange(len(depth)), colors)
 
 
-def _tile(
+def _build_tile(
     trace: Trace,
     grid: Grid,
     arrange: Arrange[K],
@@ -88,10 +88,10 @@ def _tile(
     boxes = boxes_in(levels, chosen, grid.begin, grid.end, grid.resolution)
     while len(boxes.row) > MAX_BOXES:
         grid = grid.coarser()
-        boxes = merge(boxes, grid.resolution)
+        boxes = merge_boxes(boxes, grid.resolution)
     filled = np.flatnonzero(np.diff(boxes.bounds))
-    name = _names(trace, boxes.row)
-    wide = boxes.end - boxes.start >= LABEL_BUCKETS * grid.resolution
+    name = _name_codes(trace, boxes.row)
+    wide = boxes.end - boxes.start >= MIN_LABEL_BUCKETS * grid.resolution
     names = {code: trace.strings[code][:MAX_LABEL] for code in np.unique(name[wide]).tolist() if code >= 0}
     short = kernel_labels(trace)
     return Tile(
@@ -111,6 +111,6 @@ def _tile(
     )
 
 
-def _names(trace: Trace, row: Int32) -> Int32:
-    """int32[k]: the codes of the names, NO_CODE also where there is no row."""
+def _name_codes(trace: Trace, row: Int32) -> Int32:
+    """Return int32[k], the name codes of these rows, NO_CODE also where there is no row."""
     return np.where(row >= 0, trace.events.name[row], NO_CODE).astype(np.int32)

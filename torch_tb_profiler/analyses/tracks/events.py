@@ -12,38 +12,38 @@ INSTANT_PHASES = b"iIR"
 FLOW_PHASES = b"stf"
 
 
-def of_phase(trace: Trace, phases: bytes) -> Bool:
-    """bool[n]: events that have one of these phases."""
+def event_phase_mask(trace: Trace, phases: bytes) -> Bool:
+    """Return a mask, bool[n], of the events that have one of these phases."""
     mask: Bool = np.isin(trace.events.phase, np.frombuffer(phases, np.uint8))
     return mask
 
 
 @derived
 def all_slices(trace: Trace) -> Bool:
-    """bool[n]: "X" events and matched "B"/"E" pairs, those without a time included."""
+    """Return a mask, bool[n], of "X" events and matched "B"/"E" pairs, including those without a time."""
     mask: Bool = (trace.events.phase == ord("X")) | slice_mask(trace)
     return mask
 
 
 def has_time(trace: Trace) -> bool:
-    """Whether any event has a time: without one there is nothing to draw."""
+    """Return whether any event has a time; if none has, there is nothing to draw."""
     return bool((trace.events.start != ABSENT).any())
 
 
-def drawn(trace: Trace) -> Bool:
-    """bool[n]: slices and instants that have a time."""
-    mask: Bool = (all_slices(trace) | of_phase(trace, INSTANT_PHASES)) & (trace.events.start != ABSENT)
+def drawable_mask(trace: Trace) -> Bool:
+    """Return a mask, bool[n], of slices and instants that have a time."""
+    mask: Bool = (all_slices(trace) | event_phase_mask(trace, INSTANT_PHASES)) & (trace.events.start != ABSENT)
     return mask
 
 
 def count_phases(trace: Trace, phases: bytes) -> int:
-    """How many events have one of these phases."""
-    return int(of_phase(trace, phases).sum())
+    """Count the events that have one of these phases."""
+    return int(event_phase_mask(trace, phases).sum())
 
 
 def count_other(trace: Trace) -> int:
-    """How many events are neither slices, instants, counters, flows nor metadata, nor the end of a slice."""
+    """Count the events that are no slice or its end, instant, counter, flow, or metadata."""
     slices = all_slices(trace)
-    known = slices | of_phase(trace, INSTANT_PHASES + FLOW_PHASES + b"CM")
-    paired = int((slices & of_phase(trace, b"B")).sum())  # each has its "E"
+    known = slices | event_phase_mask(trace, INSTANT_PHASES + FLOW_PHASES + b"CM")
+    paired = int((slices & event_phase_mask(trace, b"B")).sum())  # each has its "E"
     return int((~known).sum()) - paired

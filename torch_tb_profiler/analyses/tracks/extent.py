@@ -1,4 +1,4 @@
-"""The window that shows all of a trace. Absurd times (see the trace's health) must not stretch the axis."""
+"""The time range of a trace, and the range that its timeline opens with."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from torch_tb_profiler.analyses.tracks.events import all_slices
+from torch_tb_profiler.analyses.tracks.tracks import tracks, tracks_of
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Trace
+from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Int32, Trace
 
 
 class Extent(NamedTuple):
-    """[begin, end) in ns since the trace's start; `outside` slices lie beyond."""
+    """A time range [begin, end) in ns since the trace's start, and how many slices lie outside of it."""
 
     begin: int
     end: int
@@ -22,7 +23,10 @@ class Extent(NamedTuple):
 
 @derived
 def extent(trace: Trace) -> Extent:
-    """From the trace's start to the end of its last event whose time can be true."""
+    """Return the range from the trace's start to the end of its last event with a plausible time.
+
+    Absurd times (see the trace's health) must not stretch the axis.
+    """
     start, end = trace.events.start, event_ends(trace)
     timed = (start != ABSENT) & (trace.events.phase != ord("M"))
     sane = timed & (start >= -MAX_RECORDING_NS) & (start < MAX_RECORDING_NS) & (end < 2 * MAX_RECORDING_NS)
@@ -31,3 +35,23 @@ def extent(trace: Trace) -> Extent:
     begin = min(0, int(np.min(start, where=slices & sane, initial=0)))
     last = int(np.max(end, where=sane & (start >= 0), initial=0))
     return Extent(begin, max(last, begin + 1), outside)
+
+
+@derived
+def opening_extent(trace: Trace) -> Extent:
+    """Return the range of the slices of processes and devices, which the timeline opens with.
+
+    Instants, counters and the profiler's own spans may lie seconds away and would squeeze these slices into a
+    corner. Without such slices, return the range of the entire recording.
+    """
+    total = extent(trace)
+    rows: Int32 = np.flatnonzero(all_slices(trace)).astype(np.int32)
+    start, end = trace.events.start[rows], event_ends(trace)[rows]
+    groups = tracks(trace).groups
+    is_program = np.array([groups[track.group].kind != "profiler" for track in tracks(trace).tracks], np.bool_)
+    rows = rows[(start >= total.begin) & (end <= total.end)]
+    rows = rows[is_program[tracks_of(trace, rows)]] if len(is_program) else rows[:0]
+    if len(rows) == 0:
+        return total
+    begin, last = int(trace.events.start[rows].min()), int(event_ends(trace)[rows].max())
+    return Extent(begin, max(last, begin + 1), total.outside)

@@ -1,6 +1,7 @@
-"""What an event leads to and comes from: launch -> kernel, forward -> backward, any flow in the file.
+"""What an event comes from and leads to: the call that launched it, its operator, and the flows of the file.
 
-Like launches, answered for one event at a time.
+Computed for one event at a time by looking up ids in sparse columns, so that selecting a slice takes milliseconds
+whatever the size of the trace.
 """
 
 from __future__ import annotations
@@ -8,49 +9,116 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, of_phase
-from torch_tb_profiler.analyses.tracks.launches import launch_of, launched_in
-from torch_tb_profiler.analyses.tracks.positions import slice_at
+from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, event_phase_mask
+from torch_tb_profiler.analyses.tracks.lanes import ancestors, lanes, position_of, slice_at
 from torch_tb_profiler.base.markers import BACKWARD_FLOWS
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.links import external_ids
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, slice_mask
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
+
+
+@derived
+def correlations(trace: Trace) -> tuple[Int32, Int64]:
+    """Return (rows int32[k], numbers int64[k]) of the events that have a `correlation`, in file order."""
+    column = trace.args.get("correlation")
+    rows = np.empty(0, np.int32) if column is None else column.rows
+    return rows, trace.arg_int("correlation", rows)
+
+
+def launch_of(trace: Trace, row: int) -> int:
+    """Return the runtime or driver call that launched a device event, NO_CODE if none was recorded."""
+    rows, numbers = correlations(trace)
+    number = numbers[rows == row]
+    if len(number) == 0 or number[0] == ABSENT or event_kinds(trace)[row] not in DEVICE_KINDS:
+        return NO_CODE
+    calls = rows[numbers == number[0]]
+    calls = calls[_call_mask(trace, calls)]
+    return int(calls[0]) if len(calls) else NO_CODE
+
+
+def launches_inside(trace: Trace, row: int) -> list[tuple[int, int]]:
+    """Return (call, device event) of each launch by or inside a host slice, in file order of the device events."""
+    events, (rows, numbers) = trace.events, correlations(trace)
+    is_call = _call_mask(trace, rows)
+    inside = (events.thread[rows] == events.thread[row]) & (events.start[rows] >= events.start[row])
+    inside &= (event_ends(trace)[rows] <= event_ends(trace)[row]) & is_call & (numbers != ABSENT)
+    if not inside.any():
+        return []
+    related = np.isin(numbers, numbers[inside])
+    linked, keys = rows[related], numbers[related]
+    work = np.isin(event_kinds(trace)[linked], DEVICE_KINDS) & slice_mask(trace)[linked]
+    call = is_call[related]
+    distinct, first = np.unique(keys[call], return_index=True)
+    sources = linked[call][first[np.searchsorted(distinct, keys[work])]]
+    within = np.isin(sources, rows[inside])  # a number may belong to an earlier call of another thread
+    return list(zip(sources[within].tolist(), linked[work][within].tolist(), strict=True))
+
+
+def _call_mask(trace: Trace, rows: Int32) -> Bool:
+    mask: Bool = np.isin(event_kinds(trace)[rows], (Kind.RUNTIME, Kind.DRIVER)) & slice_mask(trace)[rows]
+    return mask
+
+
+def operator_of(trace: Trace, row: int) -> int:
+    """Return the innermost operator around a host slice or around a device event's launch; NO_CODE if none.
+
+    As in `model.calls.links`, an `External id` decides only where nesting finds nothing.
+    """
+    kind, layout = event_kinds(trace), lanes(trace, False)
+    start = launch_of(trace, row) if kind[row] in DEVICE_KINDS else row
+    position = position_of(trace, layout, start) if start != NO_CODE else None
+    around = ancestors(layout, position) if position is not None else []
+    operators = [slice_row for slice_row in around if kind[slice_row] == Kind.CPU_OP]
+    if operators:
+        return operators[-1]
+    return _operator_by_id(trace, row) if kind[row] in DEVICE_KINDS else NO_CODE
+
+
+def _operator_by_id(trace: Trace, row: int) -> int:
+    rows, numbers = correlations(trace)
+    ids = external_ids(trace)
+    if ids[row] in (ABSENT, 0, *numbers[rows == row].tolist()):
+        return NO_CODE
+    same = np.flatnonzero((ids == ids[row]) & (event_kinds(trace) == Kind.CPU_OP) & slice_mask(trace))
+    return int(same[0]) if len(same) else NO_CODE
+
 
 LAUNCH = "launch"
 BACKWARD = "forward -> backward"
 _LAUNCH_NAMES = ("ac2g", "async_cpu_to_gpu", "async_gpu", "async")
 
 
-class Edge(msgspec.Struct, frozen=True):
-    """From one slice to another; `kind` is LAUNCH, BACKWARD or the category of the flow in the file."""
+class FlowEdge(msgspec.Struct, frozen=True):
+    """A link from one slice to another; `kind` is LAUNCH, BACKWARD or the category of the flow in the file."""
 
     kind: str
     source: int
     target: int
 
 
-def edges(trace: Trace, row: int) -> list[Edge]:
-    """Everything an event is linked to, each pair once, in order of the targets' time.
+def flow_edges(trace: Trace, row: int) -> list[FlowEdge]:
+    """Return all links of an event, each pair once, in order of the targets' time.
 
-    An operator or annotation is linked to the device work launched inside of it.
+    An operator or annotation is linked to the device work launched inside it.
     """
-    by_ends: dict[tuple[int, int], Edge] = {}
-    for edge in [*_launches(trace, row), *_backward(trace, row), *_of_file(trace, row)]:
+    by_ends: dict[tuple[int, int], FlowEdge] = {}
+    for edge in [*_launch_edges(trace, row), *_backward_edges(trace, row), *_file_edges(trace, row)]:
         if edge.source != edge.target:
             by_ends.setdefault((edge.source, edge.target), edge)
     start = trace.events.start
     return sorted(by_ends.values(), key=lambda edge: (start[edge.target], start[edge.source]))
 
 
-def _launches(trace: Trace, row: int) -> list[Edge]:
+def _launch_edges(trace: Trace, row: int) -> list[FlowEdge]:
     if event_kinds(trace)[row] in DEVICE_KINDS:
         launch = launch_of(trace, row)
-        return [Edge(LAUNCH, launch, row)] if launch != NO_CODE else []
-    return [Edge(LAUNCH, source, target) for source, target in launched_in(trace, row)]
+        return [FlowEdge(LAUNCH, launch, row)] if launch != NO_CODE else []
+    return [FlowEdge(LAUNCH, source, target) for source, target in launches_inside(trace, row)]
 
 
-def _backward(trace: Trace, row: int) -> list[Edge]:
-    """By sequence number; where the file has flows for it, these say the same or more (`_of_file`)."""
+def _backward_edges(trace: Trace, row: int) -> list[FlowEdge]:
+    """Link forward and backward operators by sequence number, unless the file has flows for them."""
     if has_backward_flows(trace) or event_kinds(trace)[row] != Kind.CPU_OP or "Sequence number" not in trace.args:
         return []
     column = trace.args["Sequence number"]
@@ -64,70 +132,74 @@ def _backward(trace: Trace, row: int) -> list[Edge]:
     forward = same[~is_backward]
     # The last forward operator with a number is the innermost: the one that autograd recorded.
     pairs = (
-        [Edge(BACKWARD, int(forward[-1]), target) for target in same[is_backward].tolist()] if len(forward) else []
+        [FlowEdge(BACKWARD, int(forward[-1]), target) for target in same[is_backward].tolist()]
+        if len(forward)
+        else []
     )
     return [edge for edge in pairs if row in (edge.source, edge.target)]
 
 
 @derived
 def has_backward_flows(trace: Trace) -> bool:
-    """Whether the file draws flows from forward to backward operators."""
+    """Return whether the file has flows from forward to backward operators."""
     codes = [code for code, text in enumerate(trace.strings) if text in BACKWARD_FLOWS]
     return bool(np.isin(trace.events.category[flow_rows(trace)], np.array(codes, np.int32)).any())
 
 
 @derived
 def flow_rows(trace: Trace) -> Int32:
-    """int32[k]: flow events ("s", "t", "f") with an id and a time, in file order."""
+    """Return int32[k], the flow events ("s", "t", "f") with an id and a time, in file order."""
     events = trace.events
-    return np.flatnonzero(of_phase(trace, FLOW_PHASES) & (events.start != ABSENT) & (events.id != ABSENT)).astype(
-        np.int32
-    )
+    return np.flatnonzero(
+        event_phase_mask(trace, FLOW_PHASES) & (events.start != ABSENT) & (events.id != ABSENT)
+    ).astype(np.int32)
 
 
-def _of_file(trace: Trace, row: int) -> list[Edge]:
+def _file_edges(trace: Trace, row: int) -> list[FlowEdge]:
     events, flows = trace.events, flow_rows(trace)
     begin, end = events.start[row], event_ends(trace)[row]
     near = flows[events.thread[flows] == events.thread[row]]
     near = near[(events.start[near] >= begin) & (events.start[near] <= end)]
     links = []
     for flow in near.tolist():
-        if bind(trace, flow) != row:
+        if bound_slice(trace, flow) != row:
             continue
-        chain = _chain(trace, flow)
-        at = chain.index(flow)
-        kind = _kind(trace, flow)
-        bound = [bind(trace, member) for member in chain[max(at - 1, 0) : at + 2]]
+        chain = _flow_chain(trace, flow)
+        position = chain.index(flow)
+        kind = _flow_kind(trace, flow)
+        bound = [bound_slice(trace, member) for member in chain[max(position - 1, 0) : position + 2]]
         links += [
-            Edge(kind, source, target)
+            FlowEdge(kind, source, target)
             for source, target in zip(bound[:-1], bound[1:], strict=True)
             if NO_CODE not in (source, target)
         ]
     return links
 
 
-def bind(trace: Trace, flow: int) -> int:
-    """The slice that a flow event stands on: the one that begins there, else the one around it."""
-    wanted = (Kind.CPU_OP,) if _kind(trace, flow) == BACKWARD else ()
+def bound_slice(trace: Trace, flow: int) -> int:
+    """Return the slice that a flow event belongs to: the one that starts there, or else the one around it."""
+    wanted = (Kind.CPU_OP,) if _flow_kind(trace, flow) == BACKWARD else ()
     return slice_at(trace, int(trace.events.thread[flow]), int(trace.events.start[flow]), *wanted)
 
 
-def _chain(trace: Trace, flow: int) -> list[int]:
-    """The flow events of one flow in order of time: same id, same category and name."""
+def _flow_chain(trace: Trace, flow: int) -> list[int]:
+    """Return the events of one flow (same id, category and name) in order of time."""
     events, flows = trace.events, flow_rows(trace)
     same = flows[events.id[flows] == events.id[flow]]
     same = same[(events.category[same] == events.category[flow]) & (events.name[same] == events.name[flow])]
     phase = np.searchsorted(np.frombuffer(b"fst", np.uint8), events.phase[same])
     order = np.lexsort((same, np.array([2, 0, 1])[phase], events.start[same]))
     chain: list[int] = same[order].tolist()
-    # An id may be used again: a flow begins with "s" and ends before the next.
-    at = chain.index(flow)
-    begin = max((i for i in range(at + 1) if events.phase[chain[i]] == ord("s")), default=0)
-    finish = min((i for i in range(at + 1, len(chain)) if events.phase[chain[i]] == ord("s")), default=len(chain))
+    # Ids are reused: a flow starts with "s" and ends before the next "s".
+    position = chain.index(flow)
+    begin = max((i for i in range(position + 1) if events.phase[chain[i]] == ord("s")), default=0)
+    finish = min(
+        (i for i in range(position + 1, len(chain)) if events.phase[chain[i]] == ord("s")), default=len(chain)
+    )
     return chain[begin:finish]
 
 
-def _kind(trace: Trace, flow: int) -> str:
+def _flow_kind(trace: Trace, flow: int) -> str:
     category, name = trace.events.category[flow], trace.events.name[flow]
     text = trace.strings[category] if category >= 0 else trace.strings[name] if name >= 0 else "flow"
     if text in BACKWARD_FLOWS:

@@ -1,31 +1,34 @@
-"""Where each slice is drawn: rows of a track in which nothing overlaps.
+"""Where each slice is drawn: the rows of a track, in which nothing overlaps, and what surrounds a slice there.
 
     track   |-- aten::linear ---------|        lane 0
               |-- aten::t --| |-mm-|           lane 1
-                    |-- late ------------|     lane 2: sticks out of aten::t, begins a side stack
+                    |-- late ------------|     lane 2: extends beyond aten::t, starts a side stack
 
-Slices nest by time (start, longer first, file order). What overlaps without nesting goes to a side stack of
-its own below, where it nests only with its like. Python frames are left out unless asked for: they are most of
-the slices where they are recorded, and a fold hides them.
+Slices nest by time (start, longer first, file order). What overlaps without nesting goes to a side stack of its
+own below, where only such slices nest. Python frames are left out unless requested: they are most of the slices
+where they are recorded, and the page folds them. Lookups of a single slice never walk over all slices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.tracks.events import drawn
-from torch_tb_profiler.analyses.tracks.tracks import tracks_of
+from torch_tb_profiler.analyses.tracks.events import drawable_mask
+from torch_tb_profiler.analyses.tracks.roles import Role
+from torch_tb_profiler.analyses.tracks.tracks import track_of, tracks, tracks_of
+from torch_tb_profiler.base.intervals import Intervals, covered_time
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.nesting import nest, nesting_order, place_on_one_axis
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
-from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
 
 
 class Lanes(msgspec.Struct, frozen=True):
-    """Slices (or instants) by lane, within a lane by start. In a lane nothing overlaps.
+    """Slices (or instants) by lane, within a lane by start. Nothing overlaps in a lane.
 
     rows    int32[k]    rows in the trace
     start   int64[k]    ns
@@ -45,25 +48,25 @@ class Lanes(msgspec.Struct, frozen=True):
     root: Bool
 
     def depths(self, tracks: int) -> list[int]:
-        """How many lanes each track has."""
+        """Count the lanes of each track."""
         counts: list[int] = np.bincount(self.track, minlength=tracks).tolist()
         return counts
 
-    def side(self) -> int:
-        """How many slices are on side stacks."""
+    def count_side_slices(self) -> int:
+        """Count the slices on side stacks."""
         stack = np.cumsum(self.root) - 1
-        aside = stack[np.searchsorted(self.track, self.track)] < stack
-        return int(np.diff(self.bounds)[aside].sum())
+        is_side = stack[np.searchsorted(self.track, self.track)] < stack
+        return int(np.diff(self.bounds)[is_side].sum())
 
     def of_tracks(self, tracks: Sequence[int]) -> Int64:
-        """int64[m]: the lanes of some tracks, ascending."""
+        """Return int64[m], the lanes of some tracks, ascending."""
         return np.flatnonzero(np.isin(self.track, tracks))
 
 
 @derived
 def lanes(trace: Trace, python: bool) -> Lanes:
-    """Lanes of all slices and of the instants; of the Python frames only if `python`."""
-    mask = drawn(trace)
+    """Arrange all slices and instants in lanes; Python frames only if `python`."""
+    mask = drawable_mask(trace)
     if not python:
         mask &= event_kinds(trace) != Kind.PYTHON
     return _arrange(trace, np.flatnonzero(mask).astype(np.int32))
@@ -88,8 +91,9 @@ def _arrange(trace: Trace, rows: Int32) -> Lanes:
 
 def _join(trace: Trace, parts: list[tuple[Int32, Int32, Int64]]) -> Lanes:
     if not parts:
-        none, few = np.empty(0, np.int64), np.empty(0, np.int32)
-        return Lanes(few, none, none, np.zeros(1, np.int64), few, few, np.empty(0, np.bool_))
+        no_times, no_rows = np.empty(0, np.int64), np.empty(0, np.int32)
+        no_roots = np.empty(0, np.bool_)
+        return Lanes(no_rows, no_times, no_times, np.zeros(1, np.int64), no_rows, no_rows, no_roots)
     # One integer per (track, stack, depth): sorting by it gathers the lanes, each in order of time already.
     levels, stacks = 1 + max(int(depth.max(initial=0)) for _, _, depth in parts), len(parts)
     key = np.concatenate(
@@ -110,3 +114,104 @@ def _join(trace: Trace, parts: list[tuple[Int32, Int32, Int64]]) -> Lanes:
         depth=(np.arange(len(track)) - np.searchsorted(track, track)).astype(np.int32),
         root=distinct % levels == 0,
     )
+
+
+class LanePosition(NamedTuple):
+    """A slice's lane, and its index in the columns of Lanes."""
+
+    lane: int
+    index: int
+
+
+def position_of(trace: Trace, layout: Lanes, row: int) -> LanePosition | None:
+    """Return the position of a row, or None if it isn't drawn (no time, or a folded Python frame)."""
+    time, track = trace.events.start[row], track_of(trace, row)
+    first, last = np.searchsorted(layout.track, [track, track + 1]).tolist()
+    for lane in range(first, last):
+        low, high = layout.bounds[lane], layout.bounds[lane + 1]
+        begin, end = (low + np.searchsorted(layout.start[low:high], [time, time + 1], "left")).tolist()
+        matches = np.flatnonzero(layout.rows[begin:end] == row)
+        if len(matches):
+            return LanePosition(lane, begin + int(matches[0]))
+    return None
+
+
+def depth_of(trace: Trace, row: int, python: bool) -> int | None:
+    """Return the depth of a row's lane in its track, or None if the row isn't drawn."""
+    layout = lanes(trace, python)
+    position = position_of(trace, layout, row)
+    return None if position is None else int(layout.depth[position.lane])
+
+
+def ancestors(layout: Lanes, position: LanePosition) -> list[int]:
+    """Return the rows of the slices around one, outermost first."""
+    above = []
+    lane, start, end = position.lane, layout.start[position.index], layout.end[position.index]
+    while not layout.root[lane]:
+        lane -= 1
+        index = _last_started(layout, lane, start)
+        if index is not None and layout.end[index] >= end:
+            above.append(int(layout.rows[index]))
+    return above[::-1]
+
+
+def _last_started(layout: Lanes, lane: int, time: int) -> int | None:
+    """Return the index of the last slice of a lane that starts at `time` or before, or None."""
+    low, high = layout.bounds[lane], layout.bounds[lane + 1]
+    index = int(low + np.searchsorted(layout.start[low:high], time, "right")) - 1
+    return index if index >= low else None
+
+
+def self_time(layout: Lanes, position: LanePosition) -> int:
+    """Return the time of a slice that no nested slice covers, in ns."""
+    one = slice(position.index, position.index + 1)
+    start, end = layout.start[one], layout.end[one]
+    return int((end - start - nested_time(layout, position.lane, start, end))[0])
+
+
+def nested_time(layout: Lanes, lane: int, begins: Int64, finishes: Int64) -> Int64:
+    """Return int64[k], how much of each interval the slices one lane deeper cover, in ns."""
+    below = lane + 1
+    if below >= len(layout.track) or layout.root[below] or layout.track[below] != layout.track[lane]:
+        return np.zeros(len(begins), np.int64)
+    low, high = layout.bounds[below], layout.bounds[below + 1]
+    lasting = layout.end[low:high] > layout.start[low:high]
+    children = Intervals(layout.start[low:high][lasting], layout.end[low:high][lasting])
+    return covered_time(children, begins, finishes)
+
+
+def slice_at(trace: Trace, thread: int, time: int, *wanted: Kind) -> int:
+    """Return the innermost slice of a thread that starts at `time`, or else the innermost around it.
+
+    Return NO_CODE if there is none. Only slices of the `wanted` kinds count, if any are given.
+    """
+    layout, kind = lanes(trace, False), event_kinds(trace)
+    starting, around = NO_CODE, NO_CODE
+    starting_length = around_length = np.iinfo(np.int64).max
+    for lane in layout.of_tracks(_slice_tracks_of(trace, thread)).tolist():
+        index = _last_started(layout, lane, time)
+        if index is None or (wanted and kind[layout.rows[index]] not in wanted):
+            continue
+        start, end = layout.start[index], layout.end[index]
+        if start == time and end - start <= starting_length:
+            starting, starting_length = int(layout.rows[index]), end - start
+        elif end >= time and end - start <= around_length:
+            around, around_length = int(layout.rows[index]), end - start
+    return starting if starting != NO_CODE else around
+
+
+def _slice_tracks_of(trace: Trace, thread: int) -> list[int]:
+    roles = (Role.HOST, Role.DEVICE, Role.ANNOTATION, Role.SYNC, Role.TRAINER)
+    return [track for track in tracks(trace).lookup[thread, list(roles)].tolist() if track != NO_CODE]
+
+
+def enclosing_python_frames(trace: Trace, row: int) -> Int32:
+    """Return int32[k], the Python frames around a slice on its thread, outermost first."""
+    events, finish = trace.events, event_ends(trace)
+    start, end = events.start[row], finish[row]
+    around = (event_kinds(trace) == Kind.PYTHON) & (events.start <= start) & (finish >= end)
+    rows = np.flatnonzero(around & (events.thread == events.thread[row])).astype(np.int32)
+    rows = rows[rows != row]
+    order = np.lexsort((rows, -(finish[rows] - events.start[rows]), events.start[rows]))
+    ordered: Int32 = rows[order]
+    return ordered

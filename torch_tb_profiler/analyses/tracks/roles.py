@@ -1,22 +1,25 @@
-"""In which role an event counts on its thread, and what its threads and streams mostly do.
+"""The role of every event on its thread, what threads and streams mostly do, and counts of events by role.
 
-What one (pid, tid) pair did is split by role, so that spans that run beside each other by design (an annotation
-over kernels) are not mistaken for overlap.
+A (pid, tid) pair is split by role, so that spans that run side by side by design (an annotation over kernels)
+aren't mistaken for overlap.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.analyses.tracks.events import INSTANT_PHASES, of_phase
+from torch_tb_profiler.analyses.tracks.events import INSTANT_PHASES, all_slices, event_phase_mask
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import is_communication_kernel
+from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace, name_mask
+from torch_tb_profiler.model.memory.events import is_memory_event
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace, name_mask
 from torch_tb_profiler.model.vendors.gaudi import thread_engines
 
 
@@ -39,28 +42,30 @@ _ROLE_OF_KIND[Kind.TRAINER] = Role.TRAINER
 
 
 @derived
-def roles(trace: Trace) -> npt.NDArray[np.int8]:
-    """int8[n]: the Role of every slice or instant (HOST for what is neither)."""
+def event_roles(trace: Trace) -> npt.NDArray[np.int8]:
+    """Return int8[n], the Role of every slice or instant (HOST for what is neither)."""
     role: npt.NDArray[np.int8] = _ROLE_OF_KIND[event_kinds(trace)]
     on_engine = (thread_engines(trace) >= 0)[trace.events.thread]
     role[on_engine & (role == Role.HOST)] = Role.DEVICE
-    role[of_phase(trace, INSTANT_PHASES)] = Role.INSTANT
+    role[event_phase_mask(trace, INSTANT_PHASES)] = Role.INSTANT
     return role
 
 
 def stream_roles(trace: Trace) -> list[str]:
-    """By thread code, what a stream spends most of its time on: "compute", "communication" or "copy"."""
+    """Return, by thread code, what a stream spends most time on: "compute", "communication" or "copy"."""
     rows = rows_of_kind(trace, *DEVICE_KINDS)
     work = np.where(event_kinds(trace)[rows] == Kind.KERNEL, 0, 2)
     work[is_communication_kernel(trace)[rows]] = 1
-    time = (event_ends(trace)[rows] - trace.events.start[rows]).astype(np.float64) + 1e-3  # empty ones count too
+    time = (event_ends(trace)[rows] - trace.events.start[rows]).astype(
+        np.float64
+    ) + 1e-3  # so that slices of 0 ns count
     key = trace.events.thread[rows].astype(np.int64) * 3 + work
     spent = np.bincount(key, time, minlength=3 * len(trace.threads)).reshape(-1, 3)
     return [("compute", "communication", "copy")[most] for most in spent.argmax(1).tolist()]
 
 
 def thread_roles(trace: Trace) -> tuple[int, set[int]]:
-    """(code of the main thread or NO_CODE, codes of the threads that run the backward pass).
+    """Return (code of the main thread or NO_CODE, codes of the threads that run the backward pass).
 
     The main thread is the one with the most steps, else with the most operators.
     """
@@ -73,3 +78,69 @@ def thread_roles(trace: Trace) -> tuple[int, set[int]]:
     forward_thread = trace.arg_int("Fwd thread id", operators)
     backward = set(np.unique(threads[(forward_thread != ABSENT) & (forward_thread != 0)]).tolist())
     return main, backward - {main}
+
+
+class ThreadEventCounts(msgspec.Struct, frozen=True):
+    """Numbers of events by thread code and Role, each int64[threads, roles].
+
+    slices    "X" events and matched "B"/"E" pairs
+    instants  instant events
+    untimed   slices and instants without a time
+    python    slices that are Python frames
+    spans     slices that the profiler recorded about itself
+    memory    instants that are allocations
+    """
+
+    slices: Int64
+    instants: Int64
+    untimed: Int64
+    python: Int64
+    spans: Int64
+    memory: Int64
+
+
+def count_thread_events(trace: Trace) -> ThreadEventCounts:
+    """Count the slices and instants of every thread and role, and the sorts of them."""
+    role, slices = event_roles(trace), all_slices(trace)
+    rows = np.flatnonzero(slices | (role == Role.INSTANT))
+    kind, is_slice = event_kinds(trace)[rows], slices[rows]
+    sorts = (
+        is_slice,
+        trace.events.start[rows] == ABSENT,
+        is_slice & (kind == Kind.PYTHON),
+        is_slice & (kind == Kind.SPAN),
+        is_memory_event(trace)[rows],
+    )
+    # One code for all sorts of an event, so that all are counted in one pass.
+    code = (trace.events.thread[rows] * np.int64(len(Role)) + role[rows]) << len(sorts)
+    for bit, mask in enumerate(sorts):
+        code |= mask.astype(np.int64) << bit
+    size = (len(trace.threads) * len(Role)) << len(sorts)
+    table = np.bincount(code, minlength=size).reshape(len(trace.threads), len(Role), -1)
+    combination = np.arange(table.shape[2])
+    counts = [table[:, :, combination >> bit & 1 == 1].sum(2) for bit in range(len(sorts))]
+    return ThreadEventCounts(
+        slices=counts[0],
+        instants=table.sum(2) - counts[0],
+        untimed=counts[1],
+        python=counts[2],
+        spans=counts[3],
+        memory=counts[4],
+    )
+
+
+def thread_devices_and_streams(trace: Trace) -> tuple[dict[int, int | None], dict[int, int | None]]:
+    """Return (devices, streams) by code of the threads that carry device work, annotations or synchronization."""
+    rows = rows_of_kind(trace, *DEVICE_KINDS, Kind.DEVICE_ANNOTATION, Kind.SYNC)
+
+    def by_code(values: Int64) -> dict[int, int | None]:
+        """Return the first known value of each thread code; waits recorded on a stream may have none."""
+        ordered = rows[np.argsort(values[rows] == ABSENT, kind="stable")]
+        codes, first = np.unique(trace.events.thread[ordered], return_index=True)
+        first_values = values[ordered[first]].tolist()
+        return {
+            code: None if value == ABSENT else value
+            for code, value in zip(codes.tolist(), first_values, strict=True)
+        }
+
+    return by_code(device_ids(trace)), by_code(stream_ids(trace))

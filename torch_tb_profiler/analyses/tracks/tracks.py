@@ -1,7 +1,8 @@
-"""The tracks of the timeline: every slice of a file belongs to exactly one of them.
+"""The tracks of the timeline and their groups. Every slice of a file belongs to exactly one track.
 
-A track is what one (pid, tid) pair of the file did in one role: a host thread, the work of a stream, the
-annotations mirrored onto that stream, the synchronization recorded for it.
+A track holds what one (pid, tid) pair of the file did in one role: a host thread, the work of a stream, the
+annotations mirrored onto that stream, or the synchronization recorded for it. A group is a process of the host, a
+device, or the profiler itself.
 """
 
 from __future__ import annotations
@@ -11,14 +12,87 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.tracks.census import Census, census, device_and_stream
-from torch_tb_profiler.analyses.tracks.groups import Group, Grouping
-from torch_tb_profiler.analyses.tracks.roles import Role, roles, stream_roles, thread_roles
+from torch_tb_profiler.analyses.tracks.roles import (
+    Role,
+    ThreadEventCounts,
+    count_thread_events,
+    event_roles,
+    stream_roles,
+    thread_devices_and_streams,
+    thread_roles,
+)
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.devices import device_kind, device_name, devices
+from torch_tb_profiler.model.kinds import HOST_KINDS, rows_of_kind
 from torch_tb_profiler.model.thread_names import process_and_thread_names
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 from torch_tb_profiler.model.vendors.ascend import GROUP, ascend_roles
 from torch_tb_profiler.model.vendors.gaudi import thread_engines
+
+
+class TrackGroup(msgspec.Struct, frozen=True):
+    """Tracks that belong together: a process of the host, a device, or the spans of the profiler itself."""
+
+    kind: Literal["process", "device", "profiler"]
+    name: str
+    pid: str
+    device: int | None
+
+
+GroupKey = tuple[str, int | str | None]
+"""("process", pid), ("device", number) or ("profiler", "")."""
+
+
+class TrackGrouping:
+    """Assigns threads to groups, by their events and by the names that metadata events give to processes."""
+
+    def __init__(
+        self, trace: Trace, count_thread_events: ThreadEventCounts, device_of_thread: dict[int, int | None]
+    ) -> None:
+        self._threads = trace.threads
+        self._slices = count_thread_events.slices.sum(1)
+        self._spans = count_thread_events.spans.sum(1)
+        self._names = process_and_thread_names(trace)
+        self._device_kind = device_kind(trace)
+        self._device_names = {info.id: info.name for info in devices(trace)}
+        self._device_of_thread = device_of_thread
+        self._device_of_pid = {
+            trace.threads[code].pid: device for code, device in device_of_thread.items() if device is not None
+        }
+        host_threads = np.unique(trace.events.thread[rows_of_kind(trace, *HOST_KINDS)]).tolist()
+        self._host_pids = {trace.threads[code].pid for code in host_threads}
+
+    def key(self, code: int, role: Role) -> GroupKey:
+        """Return the key of the group that a thread's events in a role belong to."""
+        pid = self._threads[code].pid
+        if role in (Role.DEVICE, Role.ANNOTATION, Role.SYNC) and self._device_of_thread.get(code) is not None:
+            return ("device", self._device_of_thread[code])
+        if self._slices[code] and self._spans[code] == self._slices[code]:
+            return ("profiler", "")
+        if pid in self._device_of_pid and pid not in self._host_pids:
+            return ("device", self._device_of_pid[pid])
+        if not self._slices[code] and pid not in self._host_pids:
+            return ("profiler", "")
+        return ("process", pid)
+
+    def group(self, key: GroupKey) -> TrackGroup:
+        kind, id = key
+        if kind == "device":
+            assert isinstance(id, int)
+            name = self._device_names.get(id)
+            return TrackGroup(
+                "device", device_name(self._device_kind, id) + (f" · {name}" if name else ""), "", id
+            )
+        if kind == "profiler":
+            return TrackGroup("profiler", "Profiler", "", None)
+        unnamed = id if isinstance(id, str) and id else f"process {id}"
+        return TrackGroup("process", self._names.process.get(id) or unnamed, str(id), None)
+
+    def order(self, key: GroupKey, group: TrackGroup) -> tuple[int, int, str]:
+        """Return the sort key of a group: processes come first, then devices, then the profiler."""
+        kind = ("process", "device", "profiler").index(group.kind)
+        index = group.device if group.device is not None else self._names.process_order.get(key[1], 0)
+        return kind, index, group.pid
 
 
 class Track(msgspec.Struct, frozen=True):
@@ -47,23 +121,23 @@ class Track(msgspec.Struct, frozen=True):
     instants: int
 
 
-class Tracks(msgspec.Struct, frozen=True):
-    """Tracks in display order, and where each event belongs.
+class TrackTable(msgspec.Struct, frozen=True):
+    """The tracks in display order, and the track of each thread and role.
 
     lookup  int32[threads, roles]: the track of a (thread code, role), NO_CODE if there is none
     """
 
     tracks: tuple[Track, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[TrackGroup, ...]
     lookup: Int32
 
 
 @derived
-def tracks(trace: Trace) -> Tracks:
-    """Tracks that have at least one event, in display order: host processes, devices, the profiler's spans."""
-    counts = census(trace)
-    devices, streams = device_and_stream(trace)
-    grouping, description = Grouping(trace, counts, devices), _Description(trace, counts, devices, streams)
+def tracks(trace: Trace) -> TrackTable:
+    """Return the tracks that have at least one event, in display order: processes, devices, the profiler."""
+    counts = count_thread_events(trace)
+    devices, streams = thread_devices_and_streams(trace)
+    grouping, builder = TrackGrouping(trace, counts, devices), _TrackBuilder(trace, counts, devices, streams)
     pairs = [
         (code, Role(role))
         for code, role in np.argwhere(counts.slices + counts.instants > 0).tolist()
@@ -73,36 +147,36 @@ def tracks(trace: Trace) -> Tracks:
     groups = {key: grouping.group(key) for key in keys}
     ordered_keys = sorted(groups, key=lambda key: grouping.order(key, groups[key]))
     index = {key: i for i, key in enumerate(ordered_keys)}
-    unordered = [description.track(code, role, index[key]) for (code, role), key in zip(pairs, keys, strict=True)]
-    order = sorted(range(len(unordered)), key=lambda i: description.order(unordered[i]))
+    unordered = [builder.track(code, role, index[key]) for (code, role), key in zip(pairs, keys, strict=True)]
+    order = sorted(range(len(unordered)), key=lambda i: builder.order(unordered[i]))
     lookup = np.full((len(trace.threads), len(Role)), NO_CODE, np.int32)
     for id, i in enumerate(order):
         lookup[pairs[i]] = id
-    return Tracks(tuple(unordered[i] for i in order), tuple(groups[key] for key in ordered_keys), lookup)
+    return TrackTable(tuple(unordered[i] for i in order), tuple(groups[key] for key in ordered_keys), lookup)
 
 
 def tracks_of(trace: Trace, rows: Int32) -> Int32:
-    """int32[k]: the track of each of these slices or instants."""
-    ids: Int32 = tracks(trace).lookup[trace.events.thread[rows], roles(trace)[rows]]
+    """Return int32[k], the track of each of these slices or instants."""
+    ids: Int32 = tracks(trace).lookup[trace.events.thread[rows], event_roles(trace)[rows]]
     return ids
 
 
 def track_of(trace: Trace, row: int) -> int:
-    """The track of a slice or instant; of any other event that of its thread, NO_CODE if it has none."""
-    return int(tracks(trace).lookup[trace.events.thread[row], roles(trace)[row]])
+    """Return the track of a slice or instant, or of another event's thread; NO_CODE if there is none."""
+    return int(tracks(trace).lookup[trace.events.thread[row], event_roles(trace)[row]])
 
 
 def device_labels(trace: Trace) -> dict[int, str]:
-    """The name of each device that has tracks."""
+    """Return the name of each device that has tracks, by device number."""
     return {group.device: group.name for group in tracks(trace).groups if group.device is not None}
 
 
 def work_tracks(trace: Trace) -> list[int]:
-    """The streams of the devices, without what the profiler mirrors onto them; threads where there are none."""
+    """Return the ids of the tracks of device work, or of the host threads if no stream was recorded."""
     table = tracks(trace)
-    own = [(id, t) for id, t in enumerate(table.tracks) if table.groups[t.group].kind != "profiler"]
-    streams = [id for id, t in own if t.kind == "stream" and t.role not in ("annotation", "sync")]
-    return streams or [id for id, t in own if t.kind == "thread"]
+    program_tracks = [(id, t) for id, t in enumerate(table.tracks) if table.groups[t.group].kind != "profiler"]
+    streams = [id for id, t in program_tracks if t.kind == "stream" and t.role not in ("annotation", "sync")]
+    return streams or [id for id, t in program_tracks if t.kind == "thread"]
 
 
 _ROLE_ORDER = (
@@ -117,18 +191,22 @@ _ROLE_ORDER = (
     "sync",
     "memory",
 )
-_MIRRORED = {Role.ANNOTATION: ("annotation", ", annotations"), Role.SYNC: ("sync", ", waits")}
-"""What the profiler mirrors onto a stream: role and name of its track."""
+_MIRRORED_ROLES = {Role.ANNOTATION: ("annotation", ", annotations"), Role.SYNC: ("sync", ", waits")}
+"""Role and name suffix of the tracks that the profiler mirrors onto a stream."""
 
 NO_STREAM = 2**32 - 1
-"""What the driver records for a wait that concerns no single stream."""
+"""Stream number that the driver records for a wait on all streams."""
 
 
-class _Description:
-    """The tracks by themselves, from counts and what the metadata events say of threads."""
+class _TrackBuilder:
+    """Builds tracks from the counts of events and the names that metadata events give to threads."""
 
     def __init__(
-        self, trace: Trace, counts: Census, devices: dict[int, int | None], streams: dict[int, int | None]
+        self,
+        trace: Trace,
+        counts: ThreadEventCounts,
+        devices: dict[int, int | None],
+        streams: dict[int, int | None],
     ) -> None:
         self._threads = trace.threads
         self._counts = counts
@@ -139,12 +217,12 @@ class _Description:
         self._main, self._backward = thread_roles(trace)
 
     def track(self, code: int, role: Role, group: int) -> Track:
-        """What a thread code did in a role."""
-        kind, what, name = self._label(code, role)
+        """Build the track of a thread code and role."""
+        kind, track_role, name = self._label(code, role)
         counts, instants = self._counts, role == Role.INSTANT
         return Track(
             kind=kind,
-            role=what,
+            role=track_role,
             name=name,
             group=group,
             code=code,
@@ -157,7 +235,7 @@ class _Description:
         )
 
     def _label(self, code: int, role: Role) -> tuple[Literal["thread", "stream", "instants"], str, str]:
-        """(kind, role, name) of a track."""
+        """Return the kind, role and name of a track."""
         tid = self._threads[code].tid
         name = self._names.thread.get(code) or (f"thread {tid}" if isinstance(tid, int) else tid or "marks")
         if role == Role.INSTANT:
@@ -170,11 +248,11 @@ class _Description:
         stream = self._streams.get(code)
         if not self._named[code] or code not in self._names.thread:
             name = "all streams" if stream == NO_STREAM else f"stream {tid if stream is None else stream}"
-        what, suffix = _MIRRORED.get(role, (self._stream_roles[code], ""))
-        return "stream", what, name + suffix
+        track_role, suffix = _MIRRORED_ROLES.get(role, (self._stream_roles[code], ""))
+        return "stream", track_role, name + suffix
 
     def order(self, track: Track) -> tuple[int, ...]:
-        """What tracks are sorted by; a stream's annotations and waits stand beneath its work."""
+        """Return the sort key of a track; a stream's annotations and waits come after its work."""
         by_kind = ("thread", "stream", "instants").index(track.kind)
         by_role = _ROLE_ORDER.index(track.role)
         if track.kind == "stream":

@@ -19,7 +19,7 @@ from torch_tb_profiler.analyses.memory.growth import DeviceGrowth, GrowthHolder,
 from torch_tb_profiler.analyses.memory.live import LiveMemory, find_record, live_memory
 from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, default_device, levels, records_in
-from torch_tb_profiler.analyses.tracks.sources import frame
+from torch_tb_profiler.analyses.tracks.sources import parse_frame
 from torch_tb_profiler.model.memory.blocks import has_addresses
 from torch_tb_profiler.model.modules import has_modules
 from torch_tb_profiler.model.steps import steps
@@ -147,7 +147,7 @@ def _holder(trace: Trace, holder: GrowthHolder) -> MemoryHolder:
         blocks=holder.blocks,
         event=event,
         operator_event=allocating_call(trace, holder.latest),
-        frames=[frame(text) for text in allocation_stack(trace, holder.latest)],
+        frames=[parse_frame(text) for text in allocation_stack(trace, holder.latest)],
     )
 
 

@@ -20,7 +20,7 @@ from torch_tb_profiler.analyses.memory.snapshot import (
     usage_by_stack,
 )
 from torch_tb_profiler.analyses.memory.timeline import stack_categories
-from torch_tb_profiler.analyses.tracks.sources import Frame, frame
+from torch_tb_profiler.analyses.tracks.sources import SourceFrame, parse_frame
 from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.model.memory.exports import RecordedSnapshot, RecordedTimeline
 from torch_tb_profiler.view import FileParams, FileView, Float64s
@@ -67,7 +67,7 @@ class SnapshotDevice(msgspec.Struct, frozen=True):
 class SnapshotStack(msgspec.Struct, frozen=True):
     """Blocks in use that were allocated from one stack, innermost frame first; no frame: not recorded."""
 
-    frames: list[Frame]
+    frames: list[SourceFrame]
     blocks: int
     bytes: int
 
@@ -89,7 +89,7 @@ class OutOfMemory(msgspec.Struct, frozen=True):
     entry: int
     bytes: int
     device_free_bytes: int | None
-    frames: list[Frame]
+    frames: list[SourceFrame]
 
 
 class MemorySnapshot(msgspec.Struct, frozen=True):
@@ -184,8 +184,8 @@ def _snapshot_device(allocator: DeviceAllocator) -> SnapshotDevice:
     )
 
 
-def _frames(snapshot: RecordedSnapshot, code: int) -> list[Frame]:
-    return [frame(text) for text in snapshot.stacks[code]]
+def _frames(snapshot: RecordedSnapshot, code: int) -> list[SourceFrame]:
+    return [parse_frame(text) for text in snapshot.stacks[code]]
 
 
 def _reasons(snapshot: RecordedSnapshot, history: AllocatorHistory) -> dict[str, str]:

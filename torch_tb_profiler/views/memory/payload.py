@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from torch_tb_profiler.analyses.tracks.sources import Frame
+from torch_tb_profiler.analyses.tracks.sources import SourceFrame
 from torch_tb_profiler.views._shared.text import Text
 
 
@@ -85,7 +85,7 @@ class MemoryHolder(msgspec.Struct, frozen=True):
     blocks: int
     event: int
     operator_event: int | None
-    frames: list[Frame]
+    frames: list[SourceFrame]
 
 
 class MemoryGrowth(msgspec.Struct, frozen=True):

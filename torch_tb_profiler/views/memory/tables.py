@@ -22,7 +22,7 @@ from torch_tb_profiler.analyses.memory.blocks import (
 from torch_tb_profiler.analyses.memory.live import LiveGroup, LiveGrouping, LiveMemory, find_record, live_memory
 from torch_tb_profiler.analyses.memory.operators import operator_memory
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, of_device, records_in
-from torch_tb_profiler.analyses.tracks.sources import Frame, frame, name_of
+from torch_tb_profiler.analyses.tracks.sources import SourceFrame, name_of, parse_frame
 from torch_tb_profiler.model.memory.blocks import BlockState, has_addresses
 from torch_tb_profiler.model.modules import has_modules
 from torch_tb_profiler.model.trace import Trace
@@ -152,7 +152,7 @@ class LiveRow(msgspec.Struct, frozen=True):
     """
 
     name: str | None
-    frames: list[Frame]
+    frames: list[SourceFrame]
     size_bytes: int | None
     blocks: int
     bytes: int
@@ -211,7 +211,7 @@ def build_live(trace: Trace, params: LiveParams) -> MemoryLive:
 def _live_row(trace: Trace, group: LiveGroup, group_by: LiveGrouping, total: int) -> LiveRow:
     return LiveRow(
         name=_live_name(trace, group, group_by),
-        frames=[frame(text) for text in group.frames],
+        frames=[parse_frame(text) for text in group.frames],
         size_bytes=group.size if group_by == "size" else None,
         blocks=group.blocks,
         bytes=group.bytes,

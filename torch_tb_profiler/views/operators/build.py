@@ -20,7 +20,7 @@ from torch_tb_profiler.analyses.operators import (
 from torch_tb_profiler.analyses.roofline.speeds import operator_speeds, untold
 from torch_tb_profiler.analyses.shared.call_stacks import MergedFrame, has_stacks
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
-from torch_tb_profiler.analyses.tracks.sources import frame, name_of
+from torch_tb_profiler.analyses.tracks.sources import name_of, parse_frame
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.model.devices import device_kind, device_name
@@ -206,7 +206,7 @@ def build_stacks(trace: Trace, params: OperatorRowParams) -> OperatorStacksPaylo
     found = operator_stacks(trace, _calls_of_row(trace, params), params.time == "device")
     stacks = [
         OperatorStackRow(
-            frames=[frame(text) for text in stack.frames],
+            frames=[parse_frame(text) for text in stack.frames],
             calls=stack.calls,
             host_self_ns=stack.host_self,
             host_total_ns=stack.host_total,
@@ -235,7 +235,7 @@ def _no_stacks(trace: Trace) -> str:
 
 
 def _stack_frame(merged: MergedFrame) -> StackFrame:
-    source = frame(merged.text)
+    source = parse_frame(merged.text)
     return StackFrame(
         source.text,
         source.file,

@@ -9,7 +9,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.operators import GroupBy
 from torch_tb_profiler.analyses.roofline.speeds import Speed
-from torch_tb_profiler.analyses.tracks.sources import Frame
+from torch_tb_profiler.analyses.tracks.sources import SourceFrame
 from torch_tb_profiler.views._shared.text import Text
 
 
@@ -120,7 +120,7 @@ class OperatorsPayload(msgspec.Struct, frozen=True):
 class OperatorStackRow(msgspec.Struct, frozen=True):
     """A distinct stack, innermost frame first, and the calls made from it; times in ns."""
 
-    frames: list[Frame]
+    frames: list[SourceFrame]
     calls: int
     host_self_ns: int
     host_total_ns: int

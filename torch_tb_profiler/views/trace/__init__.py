@@ -1,18 +1,7 @@
 """The Trace tab."""
 
 from torch_tb_profiler.view import Tab, TraceView
-from torch_tb_profiler.views.trace import (
-    blame,
-    colors,
-    counters,
-    event,
-    flows,
-    headline,
-    path,
-    search,
-    selection,
-    tile,
-)
+from torch_tb_profiler.views.trace import blame, event, path, search, selection, tile
 from torch_tb_profiler.views.trace.build import build, unavailable
 from torch_tb_profiler.views.trace.payload import TraceParams, TracePayload
 
@@ -26,14 +15,10 @@ TAB = Tab(
         build,
         cached="on_request",
         rows="tracks",
-        answers="What there is to draw: tracks, steps, counters.",
+        answers="The tracks, steps, and counters of the timeline.",
     ),
     unavailable,
-    tuple(
-        view
-        for part in (headline, tile, blame, colors, counters, event, flows, path, search, selection)
-        for view in part.PARTS
-    ),
+    tuple(view for module in (selection, tile, blame, event, path, search) for view in module.PARTS),
     clocks=("epoch", "boot", "iteration", "local"),
 )
 

@@ -1,4 +1,4 @@
-"""What the time of each device goes to: the track above its streams, and what is known of one moment of it."""
+"""How each device spends its time: the track above its streams, and the details of one moment."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from torch_tb_profiler.analyses.idle.device_time import (
     device_time_lanes,
     find_moment,
 )
+from torch_tb_profiler.analyses.timeline.boxes import ArrayColumns, Grid, pyramid_columns, restore_pyramid
 from torch_tb_profiler.analyses.timeline.counters import all_series, counter_id
-from torch_tb_profiler.analyses.timeline.grid import Grid
-from torch_tb_profiler.analyses.timeline.pyramid import Columns, from_columns, to_columns
-from torch_tb_profiler.analyses.timeline.tile import layer
-from torch_tb_profiler.analyses.tracks.launches import operator_of
+from torch_tb_profiler.analyses.timeline.tile import arranged_tile
+from torch_tb_profiler.analyses.tracks.flows import operator_of
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
@@ -25,20 +24,20 @@ from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import CachedColumns, TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
-from torch_tb_profiler.views.trace.event import TraceRef, ref
-from torch_tb_profiler.views.trace.params import TILE_BUCKETS, Time, Width, check_order, first_tiles
-from torch_tb_profiler.views.trace.tile import TraceTile, as_payload
+from torch_tb_profiler.views.trace.event import TraceRef, event_ref
+from torch_tb_profiler.views.trace.payload import TILE_BUCKETS, Time, Width, check_order, first_tiles
+from torch_tb_profiler.views.trace.tile import TraceTile, tile_payload
 
-MOST_PARTS = 50
+MAX_GAP_PARTS = 50
 
 BlameTracks = tuple[tuple[int, int], ...]
 
 
 @derived
 def blame_tracks(trace: Trace) -> BlameTracks:
-    """(device, track id) of each device that works in a trace with a complete step; ids follow the ruler's.
+    """Return (device, track id) of each device that works in a trace with a complete step; ids follow the ruler's.
 
-    None where kernels are missing: what seems to be idle time need not be.
+    Empty if kernels are missing, because apparent idle time may not be idle.
     """
     table, first = tracks(trace), counter_id(trace, len(all_series(trace))) + 1
     if not steps(trace).complete.any() or missing_kernels_reason(trace) is not None:
@@ -60,18 +59,20 @@ class BlameParams(msgspec.Struct, frozen=True):
 
 
 def build_blame(trace: Trace, params: BlameParams) -> TraceTile:
-    """A tile of all blame tracks: a lane for each category, its depth and color the index into `categories`."""
+    """Build a tile of all blame tracks: one lane per category, whose depth and color index `categories`."""
     grid = Grid.of(params.begin, params.end, params.width)
-    return as_payload(layer(trace, grid, device_time_lanes, blame_tracks(trace)), params.begin, params.end)
+    return tile_payload(
+        arranged_tile(trace, grid, device_time_lanes, blame_tracks(trace)), params.begin, params.end
+    )
 
 
-def _first(trace: Trace) -> tuple[BlameParams, ...]:
+def _first_params(trace: Trace) -> tuple[BlameParams, ...]:
     windows = first_tiles(trace) if blame_tracks(trace) else ()
     return tuple(BlameParams(*window, TILE_BUCKETS) for window in windows)
 
 
-def _restore(trace: Trace, columns: Columns) -> None:
-    seed_derived(trace, blame_tracks, value=from_columns(trace, columns, device_time_lanes, BlameTracks))
+def _restore(trace: Trace, columns: ArrayColumns) -> None:
+    seed_derived(trace, blame_tracks, value=restore_pyramid(trace, columns, device_time_lanes, BlameTracks))
 
 
 class MomentParams(msgspec.Struct, frozen=True):
@@ -93,7 +94,7 @@ class MomentParams(msgspec.Struct, frozen=True):
 
 
 class MomentPart(msgspec.Struct, frozen=True):
-    """A part of a gap; `event`: what is to blame, null where nothing is recorded."""
+    """A part of a gap; `event`: what caused it, null if nothing was recorded."""
 
     category: str
     begin_ns: int
@@ -103,17 +104,17 @@ class MomentPart(msgspec.Struct, frozen=True):
 
 
 class TraceMoment(msgspec.Struct, frozen=True):
-    """What a device's time goes to at one moment.
+    """What a device does at one moment.
 
-    headline    how long it waits there and for what; of work what runs
-    emptied     what had emptied the queue before the gap; empty for work
-    evidence    the row of the Idle time view that this is part of; empty for work
+    headline    how long it is idle there and why; for work: what runs
+    emptied     what drained the queue before the gap; empty for work
+    evidence    link to the row of the Idle time view that this is part of; empty for work
     track       of the blame track
     category    a text of `TracePayload.categories`, in [begin_ns, end_ns)
-    gap_begin_ns, gap_end_ns  the whole gap; null for work
-    subject     what to blame, or the item that runs; null where nothing is recorded
+    gap_begin_ns, gap_end_ns  the entire gap; null for work
+    subject     the cause, or the item that runs; null if nothing was recorded
     operator    the operator that the subject lies in or that launched it
-    emptied_by  the call that had emptied the queue; null: the device caught up with the host
+    emptied_by  the call that drained the queue; null: the device caught up with the host
     parts       of the gap, the 50 longest, in order of time; `more` are left out
     """
 
@@ -136,32 +137,38 @@ class TraceMoment(msgspec.Struct, frozen=True):
 
 
 def build_moment(trace: Trace, params: MomentParams) -> TraceMoment:
-    """NotFoundError if nothing ran on the device, kernels are missing, or no complete step has such a part."""
+    """Build the details of one moment.
+
+    Raise NotFoundError if nothing ran on the device, kernels are missing, or no complete step has such a part.
+    """
     if params.category and params.category not in DEVICE_TIME_CATEGORIES:
         allowed = ", ".join(DEVICE_TIME_CATEGORIES)
         raise UsageError(f"there is no category {params.category!r}", hint=f"categories: {allowed}")
     if (reason := missing_kernels_reason(trace)) is not None:
-        raise NotFoundError(f"what the device does is not known: {reason}")
+        raise NotFoundError(f"can't tell what the device does: {reason}")
     until = params.at + 1 if params.until is None else params.until
     code = DEVICE_TIME_CATEGORIES.index(params.category) if params.category else None
-    described = find_moment(trace, params.device, params.at, until, code)
-    part, gap = described.part, described.gap
+    moment = find_moment(trace, params.device, params.at, until, code)
+    part, gap = moment.part, moment.gap
     category, device = (
         DEVICE_TIME_CATEGORIES[part.category],
         device_labels(trace)[params.device].partition(" · ")[0],
     )
-    subject = _ref(trace, part.row, params.python)
-    operator = _ref(trace, operator_of(trace, part.row) if part.row != NO_CODE else NO_CODE, params.python)
-    emptied_by = _ref(trace, gap.emptied_by if gap else NO_CODE, params.python)
+    subject = _optional_ref(trace, part.row, params.python)
+    operator = _optional_ref(
+        trace, operator_of(trace, part.row) if part.row != NO_CODE else NO_CODE, params.python
+    )
+    emptied_by = _optional_ref(trace, gap.emptied_by if gap else NO_CODE, params.python)
     time = part.end - part.begin
     emptied: Text = ()
     evidence: Text = ()
     if gap is None:
-        headline = words.works(device, subject.short_name if subject else None, time)
+        headline = words.device_works(device, subject.short_name if subject else None, time)
     else:
-        headline = words.waits(device, category, time, gap.end - gap.begin)
-        emptied = words.emptied(emptied_by.name if emptied_by else None, emptied_by.event if emptied_by else None)
-        evidence = words.idle_row(category, name_of(trace, part.row) if subject else None, params.device)
+        headline = words.device_waits(device, category, time, gap.end - gap.begin)
+        call = (emptied_by.name, emptied_by.event) if emptied_by else (None, None)
+        emptied = words.queue_drained(device, *call)
+        evidence = words.idle_row_link(category, name_of(trace, part.row) if subject else None, params.device)
     return TraceMoment(
         headline=headline,
         emptied=emptied,
@@ -171,22 +178,22 @@ def build_moment(trace: Trace, params: MomentParams) -> TraceMoment:
         category=category,
         begin_ns=part.begin,
         end_ns=part.end,
-        step=described.step,
+        step=moment.step,
         gap_begin_ns=gap.begin if gap else None,
         gap_end_ns=gap.end if gap else None,
         subject=subject,
         operator=operator,
         emptied_by=emptied_by,
-        parts=[_part(trace, each) for each in gap.longest(MOST_PARTS)] if gap else [],
-        more=max(len(gap.parts) - MOST_PARTS, 0) if gap else 0,
+        parts=[_part_payload(trace, gap_part) for gap_part in gap.longest(MAX_GAP_PARTS)] if gap else [],
+        more=max(len(gap.parts) - MAX_GAP_PARTS, 0) if gap else 0,
     )
 
 
-def _ref(trace: Trace, row: int, python: bool) -> TraceRef | None:
-    return None if row == NO_CODE else ref(trace, row, python)
+def _optional_ref(trace: Trace, row: int, python: bool) -> TraceRef | None:
+    return None if row == NO_CODE else event_ref(trace, row, python)
 
 
-def _part(trace: Trace, part: DeviceTimePart) -> MomentPart:
+def _part_payload(trace: Trace, part: DeviceTimePart) -> MomentPart:
     has_row = part.row != NO_CODE
     return MomentPart(
         category=DEVICE_TIME_CATEGORIES[part.category],
@@ -200,13 +207,15 @@ def _part(trace: Trace, part: DeviceTimePart) -> MomentPart:
 PARTS = (
     TraceView(
         "trace/blame",
-        "Timeline of a device's time",
+        "Device time",
         BlameParams,
         TraceTile,
         build_blame,
-        answers="What the time of a device goes to in a window, as slices.",
-        first=_first,
-        columns=CachedColumns(lambda trace: to_columns(trace, device_time_lanes, blame_tracks(trace)), _restore),
+        answers="How each device spends a window, as slices: work and causes of idle time.",
+        first=_first_params,
+        columns=CachedColumns(
+            lambda trace: pyramid_columns(trace, device_time_lanes, blame_tracks(trace)), _restore
+        ),
     ),
-    TraceView("trace/moment", "A moment of a device", MomentParams, TraceMoment, build_moment),
+    TraceView("trace/moment", "Device at one moment", MomentParams, TraceMoment, build_moment),
 )

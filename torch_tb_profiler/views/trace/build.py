@@ -1,4 +1,4 @@
-"""Trace: the timeline. What runs where and when, from the whole recording down to a nanosecond."""
+"""The Trace view: what runs where and when, from the entire recording down to a nanosecond."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.idle.device_time import DEVICE_TIME_CATEGORIES
 from torch_tb_profiler.analyses.timeline.colors import CLASSES
-from torch_tb_profiler.analyses.timeline.counters import Series, all_series, counter_id
-from torch_tb_profiler.analyses.timeline.summary import recorded_device_times
+from torch_tb_profiler.analyses.timeline.counters import CounterSeries, all_series, counter_id
+from torch_tb_profiler.analyses.timeline.window import recorded_device_times
 from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, count_other, count_phases, has_time
-from torch_tb_profiler.analyses.tracks.extent import extent
+from torch_tb_profiler.analyses.tracks.extent import extent, opening_extent
 from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
-from torch_tb_profiler.analyses.tracks.opening import opening
 from torch_tb_profiler.analyses.tracks.tracks import Track, device_labels, tracks
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
@@ -31,23 +30,23 @@ from torch_tb_profiler.views.trace.payload import (
 
 
 def build(trace: Trace, params: TraceParams) -> TracePayload:
-    """The tracks of one trace in display order."""
-    whole, layout, table = extent(trace), lanes(trace, params.python), steps(trace)
-    first = opening(trace)
+    """Build the payload of the timeline: tracks in display order, steps, and counts."""
+    total, layout, table = extent(trace), lanes(trace, params.python), steps(trace)
+    first = opening_extent(trace)
     groups = [TraceGroup(group.kind, group.name, group.pid, group.device) for group in tracks(trace).groups]
     series, wall = all_series(trace), trace.wall_start_ns
     if any(counter.group is None for counter in series):
         groups.append(TraceGroup("counters", "Counters", "", None))
-    counts = _counts(trace, layout, whole.outside)
+    counts = _counts(trace, layout, total.outside)
     return TracePayload(
         headline=truncation_sentence()
         if is_truncated(trace.health)
-        else words.headline(recorded_device_times(trace), device_labels(trace), counts, whole.begin, whole.end),
+        else words.headline(recorded_device_times(trace), device_labels(trace), counts, total.begin, total.end),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
         wall_ns=wall,
-        begin_ns=whole.begin,
-        end_ns=whole.end,
+        begin_ns=total.begin,
+        end_ns=total.end,
         first_begin_ns=first.begin,
         first_end_ns=first.end,
         groups=groups,
@@ -58,8 +57,8 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
         classes=list(CLASSES),
         categories=list(DEVICE_TIME_CATEGORIES),
         python=params.python,
-        perfetto=trace.producer in (PYTORCH, COMPOSER),  # who write chrome traces, or Perfetto's own
-        reasons=words.missing(
+        perfetto=trace.producer in (PYTORCH, COMPOSER),  # these producers write Chrome or Perfetto traces
+        reasons=words.missing_reasons(
             steps=not table.recorded,
             sm_efficiency=bool(devices(trace)) and all(counter.role != "sm_efficiency" for counter in series),
             memory=all(counter.role != "memory" for counter in series),
@@ -77,7 +76,7 @@ def _steps(table: Steps) -> list[TraceStep]:
     ]
 
 
-def _tracks(trace: Trace, layout: Lanes, series: tuple[Series, ...], last_group: int) -> list[TraceTrack]:
+def _tracks(trace: Trace, layout: Lanes, series: tuple[CounterSeries, ...], last_group: int) -> list[TraceTrack]:
     slice_tracks = tracks(trace).tracks
     depths = layout.depths(len(slice_tracks))
     rows = [_blame_track(trace, id, device) for device, id in blame_tracks(trace)]
@@ -86,7 +85,7 @@ def _tracks(trace: Trace, layout: Lanes, series: tuple[Series, ...], last_group:
         _counter_track(counter_id(trace, i), counter, last_group if counter.group is None else counter.group)
         for i, counter in enumerate(series)
     ]
-    # What a device's time went to stands above its streams, counters beneath the slices of their group.
+    # Device time is above the device's streams, counters are below the slices of their group.
     rows.sort(key=lambda track: -1 if track.group is None else track.group)
     return [replace(_RULER, id=counter_id(trace, len(series))), *rows]
 
@@ -137,7 +136,7 @@ def _blame_track(trace: Trace, id: int, device: int) -> TraceTrack:
     return replace(_RULER, id=id, kind="blame", name="Why idle", group=group, device=device)
 
 
-def _counter_track(id: int, series: Series, group: int) -> TraceTrack:
+def _counter_track(id: int, series: CounterSeries, group: int) -> TraceTrack:
     low, high = series.range
     return replace(
         _RULER,
@@ -165,11 +164,11 @@ def _counts(trace: Trace, layout: Lanes, outside: int) -> TraceCounts:
         flows=count_phases(trace, FLOW_PHASES),
         untimed=sum(track.untimed for track in slice_tracks),
         outside=outside,
-        side=layout.side(),
+        side=layout.count_side_slices(),
         other=count_other(trace),
     )
 
 
 def unavailable(trace: Trace) -> str | None:
-    """A timeline needs one event with a time."""
+    """Return why there is no timeline: it needs an event with a time."""
     return None if has_time(trace) else words.NO_TIME

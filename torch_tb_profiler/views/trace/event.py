@@ -1,4 +1,4 @@
-"""One event of the timeline: everything the file says of it, where it stands, what is around it."""
+"""One event of the timeline: what the file records about it, where it is drawn, and what it is linked to."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from torch_tb_profiler.analyses.timeline.event import (
     start_of,
     step_of,
 )
-from torch_tb_profiler.analyses.tracks.launches import launch_of, operator_of
-from torch_tb_profiler.analyses.tracks.positions import depth_of
-from torch_tb_profiler.analyses.tracks.sources import Frame, name_of, stack
+from torch_tb_profiler.analyses.tracks.flows import LAUNCH, FlowEdge, flow_edges, launch_of, operator_of
+from torch_tb_profiler.analyses.tracks.lanes import depth_of
+from torch_tb_profiler.analyses.tracks.sources import SourceFrame, call_stack, name_of
 from torch_tb_profiler.analyses.tracks.tracks import track_of
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.kernels.short_names import display_name
@@ -28,13 +28,13 @@ from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
-from torch_tb_profiler.views.trace.params import EventParams
+from torch_tb_profiler.views.trace.payload import EventParams
 
 
 class TraceRef(msgspec.Struct, frozen=True):
     """A slice or instant and where it is drawn; `depth` is null where it is not (a folded Python frame).
 
-    short_name  of a kernel as the Kernels view has it, of all else the name
+    short_name  for a kernel its name in the Kernels view, else `name`
     """
 
     event: int
@@ -50,11 +50,11 @@ class TraceRef(msgspec.Struct, frozen=True):
 class TraceEvent(msgspec.Struct, frozen=True):
     """An event in full.
 
-    headline     what it is, how long it took and in which step
+    headline     what it is, how long it took, and in which step
     short_name   of a kernel as the Kernels view has it, of all else the name
     start_ns     since the trace's start; null if it has none
     duration_ns  as recorded, null for instants and where unknown
-    self_ns      what no slice nested in it covers; null where it is not drawn
+    self_ns      time that no nested slice covers; null if the event isn't drawn
     track        null for what is no slice and no instant (metadata, flow and counter events)
     color        index into TracePayload.classes
     step         name of the step it begins in
@@ -83,7 +83,7 @@ class TraceEvent(msgspec.Struct, frozen=True):
     step: str | None
     args: Mapping[str, Any]
     around: list[TraceRef]
-    stack: list[Frame]
+    stack: list[SourceFrame]
     stack_source: str | None
     operator: TraceRef | None
     launch: TraceRef | None
@@ -93,11 +93,11 @@ class TraceEvent(msgspec.Struct, frozen=True):
 
 
 def build_event(trace: Trace, params: EventParams) -> TraceEvent:
-    """One event; NotFoundError if the trace has no such row."""
+    """Build the details of one event. Raise NotFoundError if the trace has no such row."""
     row, python = check_event(trace, params.event), params.python
     events = trace.events
     operator, launch = operator_of(trace, row), launch_of(trace, row)
-    frames, source = stack(trace, row, operator)
+    frames, source = call_stack(trace, row, operator)
     kind = Kind(int(event_kinds(trace)[row]))
     nearest_operator = row if kind == Kind.CPU_OP else operator
     thread, track = trace.threads[events.thread[row]], track_of(trace, row)
@@ -119,11 +119,11 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
         self_ns=self_time,
         step=step,
         args=arguments_of(trace, row),
-        around=[ref(trace, ancestor, python) for ancestor in ancestors_of(trace, row, python)],
+        around=[event_ref(trace, ancestor, python) for ancestor in ancestors_of(trace, row, python)],
         stack=frames,
         stack_source=source,
-        operator=ref(trace, operator, python) if operator != NO_CODE else None,
-        launch=ref(trace, launch, python) if launch != NO_CODE else None,
+        operator=event_ref(trace, operator, python) if operator != NO_CODE else None,
+        launch=event_ref(trace, launch, python) if launch != NO_CODE else None,
         operator_name=name_of(trace, nearest_operator) if nearest_operator != NO_CODE else None,
         kernel_name=name_of(trace, row) if kind == Kind.KERNEL else None,
         reasons=words.missing_links(
@@ -136,14 +136,14 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
 
 
 def check_event(trace: Trace, event: int) -> int:
-    """The row, if the trace has it; NotFoundError otherwise."""
+    """Return the row; raise NotFoundError if the trace doesn't have it."""
     if not 0 <= event < len(trace):
         raise NotFoundError(f"there is no event {event}", hint=f"events: 0 to {len(trace) - 1}")
     return event
 
 
-def ref(trace: Trace, row: int, python: bool) -> TraceRef:
-    """A slice or instant and where it is drawn."""
+def event_ref(trace: Trace, row: int, python: bool) -> TraceRef:
+    """Return a slice or instant and where it is drawn."""
     return TraceRef(
         event=row,
         name=name_of(trace, row),
@@ -159,7 +159,7 @@ def ref(trace: Trace, row: int, python: bool) -> TraceRef:
 class TraceModule(msgspec.Struct, frozen=True):
     """The nn.Module an event belongs to, outermost first; [] if to none, which `reason` explains.
 
-    Asked for by itself: the first time it takes a walk over the whole trace.
+    Requested separately, because the first time it takes a walk over the entire trace.
     """
 
     event: int
@@ -169,14 +169,71 @@ class TraceModule(msgspec.Struct, frozen=True):
 
 
 def build_module(trace: Trace, params: EventParams) -> TraceModule:
-    """The module of an event, of device work by its launch, of backward work by its forward operator."""
+    """Build the module of an event: for device work by its launch, for backward work by its forward operator."""
     row = check_event(trace, params.event)
     module = module_of(trace, row)
-    reason = None if module.path else words.no_module(trace, module.recorded)
+    reason = None if module.path else words.missing_module(trace, module.recorded)
     return TraceModule(row, list(module.path), module.backward, reason)
+
+
+MAX_EDGES = 200
+
+
+class TraceEdge(msgspec.Struct, frozen=True):
+    """A link from one slice to another; `kind` is "launch", "forward -> backward", or the flow's category."""
+
+    kind: str
+    source: TraceRef
+    target: TraceRef
+    delay_ns: int | None
+
+
+class TraceFlows(msgspec.Struct, frozen=True):
+    """Links of an event in order of the targets' time.
+
+    headline        how long it waited in the queue, what it launched; empty if neither applies
+    previous, next  the slices one link before and after
+    total           number of links, of which the first 200 are listed
+    kernels         rows of all device work launched inside a host slice, to be highlighted
+    """
+
+    headline: Text
+    event: int
+    total: int
+    edges: list[TraceEdge]
+    previous: list[int]
+    next: list[int]
+    kernels: list[int]
+
+
+def build_flows(trace: Trace, params: EventParams) -> TraceFlows:
+    """Build the links of an event: what it comes from and what it leads to."""
+    row = check_event(trace, params.event)
+    links = flow_edges(trace, row)
+    listed = [_edge_payload(trace, link, params.python) for link in links[:MAX_EDGES]]
+    kernels = [link.target for link in links if link.kind == LAUNCH and link.target != row]
+    queued = [edge.delay_ns for edge in listed if edge.kind == LAUNCH and edge.target.event == row]
+    return TraceFlows(
+        headline=words.flows(next((delay for delay in queued if delay is not None), None), len(kernels)),
+        event=row,
+        total=len(links),
+        edges=listed,
+        previous=[link.source for link in links if link.target == row],
+        next=[link.target for link in links if link.source == row],
+        kernels=kernels,
+    )
+
+
+def _edge_payload(trace: Trace, edge: FlowEdge, python: bool) -> TraceEdge:
+    source, target = event_ref(trace, edge.source, python), event_ref(trace, edge.target, python)
+    delay = None
+    if source.start_ns is not None and target.start_ns is not None:
+        delay = target.start_ns - source.start_ns
+    return TraceEdge(edge.kind, source, target, delay)
 
 
 PARTS = (
     TraceView("trace/event", "Event", EventParams, TraceEvent, build_event),
     TraceView("trace/module", "Module of an event", EventParams, TraceModule, build_module),
+    TraceView("trace/flows", "Flows", EventParams, TraceFlows, build_flows),
 )

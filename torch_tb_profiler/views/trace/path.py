@@ -1,4 +1,4 @@
-"""The critical path on the timeline: what to light, and in which order to walk along it."""
+"""The critical path on the timeline: the slices to highlight, in the order of the path."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import msgspec
 from torch_tb_profiler.analyses.critical_path.slices import path_slices_between
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
-from torch_tb_profiler.views.trace.params import Time, check_order
+from torch_tb_profiler.views.trace.payload import Time, check_order
 
-MOST = 4000
+MAX_PATH_SLICES = 4000
 
 
 class PathParams(msgspec.Struct, frozen=True):
@@ -23,13 +23,13 @@ class PathParams(msgspec.Struct, frozen=True):
 
 
 class TracePath(msgspec.Struct, frozen=True):
-    """What the critical path passes through in a window, in its order, as columns; latencies are left out.
+    """The slices of the critical path in a window, in path order, as columns; latencies are left out.
 
-    event     row of the innermost slice or the device's work; of pieces in a row on one track, where a window
-              holds more than 4000, of the longest
-    track     that it is drawn on
+    event     row of the innermost slice or the device's work; in a window with more than 4000, of the longest of
+              consecutive path segments on one track
+    track     track that it is drawn on
     begin_ns, end_ns  since the trace's start, a device's on its own clock
-    more      how many further ones the window holds
+    more      how many more the window holds
     """
 
     event: list[int]
@@ -40,14 +40,14 @@ class TracePath(msgspec.Struct, frozen=True):
 
 
 def build_path(trace: Trace, params: PathParams) -> TracePath:
-    """Empty where the window holds nothing of a complete step."""
-    passages = path_slices_between(trace, params.begin, params.end, MOST)
+    """Build the path in a window; empty if the window holds nothing of a complete step."""
+    slices = path_slices_between(trace, params.begin, params.end, MAX_PATH_SLICES)
     return TracePath(
-        event=passages.row[:MOST].tolist(),
-        track=passages.track[:MOST].tolist(),
-        begin_ns=passages.begin[:MOST].tolist(),
-        end_ns=passages.end[:MOST].tolist(),
-        more=max(len(passages.row) - MOST, 0),
+        event=slices.row[:MAX_PATH_SLICES].tolist(),
+        track=slices.track[:MAX_PATH_SLICES].tolist(),
+        begin_ns=slices.begin[:MAX_PATH_SLICES].tolist(),
+        end_ns=slices.end[:MAX_PATH_SLICES].tolist(),
+        more=max(len(slices.row) - MAX_PATH_SLICES, 0),
     )
 
 

@@ -1,13 +1,88 @@
-"""The payload of the Trace tab: tracks, steps, counts."""
+"""The payload of the Trace tab (tracks, steps, counts), and the parameters that its parts share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from math import ceil, floor
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
+from torch_tb_profiler.analyses.timeline.counters import all_series, counter_id
+from torch_tb_profiler.analyses.tracks.extent import extent, opening_extent
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views._shared.params import parse_numbers
 from torch_tb_profiler.views._shared.text import Text
+
+MAX_WIDTH = 8192
+
+Time = Annotated[int, msgspec.Meta(gt=-(2**62), lt=2**62)]
+"""ns since the trace's start, within what int64 holds without overflow."""
+
+Width = Annotated[int, msgspec.Meta(ge=1, le=MAX_WIDTH)]
+"""Fewest buckets that a window is divided into."""
+
+
+class EventParams(msgspec.Struct, frozen=True):
+    """`event`: row number in the trace; `python`: whether Python frames are unfolded."""
+
+    event: int
+    python: bool = False
+
+
+def check_order(begin: int, end: int) -> None:
+    """Raise ValueError unless [begin, end) holds any time."""
+    if begin >= end:
+        raise ValueError(f"[{begin}, {end}) is not a window: begin must be less than end")
+
+
+def track_ids(trace: Trace, text: str) -> list[int]:
+    """Parse the track ids of a parameter ("3,4,7"; empty: all tracks of slices and counters)."""
+    return parse_numbers("tracks", text) or list(range(counter_id(trace, len(all_series(trace)))))
+
+
+TILE_BUCKETS = 1024
+"""Number of buckets of the page's tiles, each of which begins at a multiple of its length."""
+
+MIN_TIMELINE_WIDTH, MAX_TIMELINE_WIDTH = 480, 2200
+"""Width of the timeline on pages from 900 to 2560 pixels wide, in pixels."""
+
+_MARGIN_RATIO, _MIN_MARGIN_NS = 0.02, 50
+
+
+class TimeWindow(NamedTuple):
+    """[begin, end) in ns since the trace's start."""
+
+    begin: int
+    end: int
+
+
+def first_window(trace: Trace) -> TimeWindow:
+    """Return the window that the page opens with: all slices, with a margin at both ends.
+
+    The geometry here is the page's (fe/src/timeline: viewport.ts, tiles/store.ts).
+    """
+    begin, end, _ = opening_extent(trace)
+    margin = max((end - begin) * _MARGIN_RATIO, _MIN_MARGIN_NS)
+    return TimeWindow(floor(begin - margin), ceil(end + margin))
+
+
+def first_tiles(trace: Trace) -> tuple[TimeWindow, ...]:
+    """Return the tiles of that window: a bucket is a pixel's time rounded down to a power of two."""
+    (left, right), (begin, end) = first_window(trace), _recording_window(trace)
+    finest, coarsest = (
+        max((right - left) // width, 1).bit_length() - 1 for width in (MAX_TIMELINE_WIDTH, MIN_TIMELINE_WIDTH)
+    )
+    tiles = []
+    for length in (TILE_BUCKETS << level for level in range(finest, coarsest + 1)):
+        visible = range(max(left, begin) // length, min(right, end) // length + 1)
+        tiles += [TimeWindow(i * length, (i + 1) * length) for i in visible]
+    return tuple(tiles)
+
+
+def _recording_window(trace: Trace) -> TimeWindow:
+    recording = extent(trace)
+    return TimeWindow(recording.begin, max(recording.end, recording.begin + 1))
 
 
 class TraceParams(msgspec.Struct, frozen=True):
@@ -29,17 +104,17 @@ class TraceTrack(msgspec.Struct, frozen=True):
     """One track; the list is in display order, `id` names a track in the parts.
 
     kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter |
-             blame (what a device's time went to, drawn from `trace/blame`)
+             blame (how a device spends its time, drawn from `trace/blame`)
     role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync;
              instants: memory (nothing but allocations), "";
              counter: utilization, sm_efficiency, memory, "" (of the file)
     group    index into `groups`, null for the ruler
     thread   `pid/tid` as the `thread` parameter of other views takes it
     depth    lanes, 0 for counters
-    slices   "X" events and matched "B"/"E" pairs, all of them: `python_slices` are Python frames, which are
-             folded unless asked for
+    slices   "X" events and matched "B"/"E" pairs, including the `python_slices`, which are folded unless
+             requested
     untimed  slices or instants that have no time and cannot be drawn
-    unit     of counters: ratio, bytes, bytes/s, /s or ""; `low` and `high` are the least and largest value
+    unit     of counters: ratio, bytes, bytes/s, /s or ""; `low` and `high` are the smallest and largest value
     """
 
     id: int
@@ -95,11 +170,11 @@ class TracePayload(msgspec.Struct, frozen=True):
     headline          how busy the busiest device is over the whole recording, or what is recorded instead
     begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices
                       have absurd times and lie beyond
-    first_begin_ns, first_end_ns  what the page opens with: the slices, without marks and counters far from them
+    first_begin_ns, first_end_ns  the window that the page opens with: all slices, but no far instants and counters
     classes           what the color codes of `trace/tile?color=class` mean
     categories        what the color codes of `trace/blame` mean: work, then causes of idle time
-    perfetto          ui.perfetto.dev is known to open the file as it is stored; else a `slice` without a window
-    wall_ns           ns since the epoch (UTC) at the trace's start, null if its clock is not known to tell them
+    perfetto          whether ui.perfetto.dev can open the file as stored; else it gets a `slice` without a window
+    wall_ns           ns since the epoch (UTC) at the trace's start, null if the clock doesn't provide it
     reasons           why `steps`, a counter or `wall_ns` is missing
     """
 

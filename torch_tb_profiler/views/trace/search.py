@@ -6,21 +6,21 @@ from typing import Annotated
 
 import msgspec
 
-from torch_tb_profiler.analyses.timeline.grid import Grid
-from torch_tb_profiler.analyses.timeline.search import next_hit, places, search
+from torch_tb_profiler.analyses.timeline.boxes import Grid
+from torch_tb_profiler.analyses.timeline.search import find_hits, hit_places, next_hit
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
-from torch_tb_profiler.views.trace.event import TraceRef, ref
-from torch_tb_profiler.views.trace.params import Time, Width, check_order
+from torch_tb_profiler.views.trace.event import TraceRef, event_ref
+from torch_tb_profiler.views.trace.payload import Time, Width, check_order
 
 
 class SearchParams(Page, frozen=True, kw_only=True):
     """Part of a name, or a regular expression; case does not matter.
 
-    at, event  where the reader is: the hit `event` that starts at `at`, or a time (event -1)
+    at, event  where to search from: the hit `event` that starts at `at`, or a time (event -1)
     track      list only the hits of this track; -1: of all
     first, limit  which hits to list, in order of time
     """
@@ -52,22 +52,22 @@ class TraceSearch(msgspec.Struct, frozen=True):
 
 
 def build_search(trace: Trace, params: SearchParams) -> TraceSearch:
-    """Hits by name."""
+    """Build the hits of a search by name."""
     if not params.query:
         raise UsageError("query is empty", hint="give a part of a name")
-    hits = search(trace, params.query, regex=params.regex)
+    hits = find_hits(trace, params.query, regex=params.regex)
     before, after = next_hit(trace, hits, params.at, params.event)
     rows = hits.rows if params.track < 0 else hits.on(params.track)
     by_track = [TrackHits(track, count) for track, count in enumerate(hits.by_track.tolist()) if count]
 
     def hit(index: int | None) -> TraceRef | None:
-        return None if index is None else ref(trace, int(hits.rows[index]), params.python)
+        return None if index is None else event_ref(trace, int(hits.rows[index]), params.python)
 
     return TraceSearch(
         headline=words.search(params.query, params.regex, len(hits.rows), len(by_track)),
         hits=len(hits.rows),
         by_track=by_track,
-        rows=[ref(trace, row, params.python) for row in rows[params.rows].tolist()],
+        rows=[event_ref(trace, row, params.python) for row in rows[params.rows].tolist()],
         previous=hit(before),
         next=hit(after),
         index=after,
@@ -75,7 +75,7 @@ def build_search(trace: Trace, params: SearchParams) -> TraceSearch:
 
 
 class HitsParams(msgspec.Struct, frozen=True):
-    """What to find, as in a search, and the window [begin, end) in ns in which to light it."""
+    """What to find, as in a search, and the window [begin, end) in ns in which to highlight it."""
 
     query: str
     begin: Time
@@ -92,8 +92,8 @@ class TraceHits(msgspec.Struct, frozen=True):
     """Where the hits of a search are drawn in a window, as columns, by lane.
 
     track, depth      the lane
-    begin_ns, end_ns  since the trace's start; hits of a lane with no gap to be seen at `width` are one entry, and
-                      more of them where there would be more than 8,000
+    begin_ns, end_ns  since the trace's start; hits of a lane with no visible gap at `width` are one entry, and
+                      so are hits farther apart if there would be more than 8,000 entries
     """
 
     track: list[int]
@@ -103,12 +103,12 @@ class TraceHits(msgspec.Struct, frozen=True):
 
 
 def build_hits(trace: Trace, params: HitsParams) -> TraceHits:
-    """Empty where nothing that is drawn in the window matches."""
+    """Build the places of the hits; empty if nothing drawn in the window matches."""
     if not params.query:
         raise UsageError("query is empty", hint="give a part of a name")
-    rows = search(trace, params.query, regex=params.regex).rows
+    rows = find_hits(trace, params.query, regex=params.regex).rows
     resolution = Grid.of(params.begin, params.end, params.width).resolution
-    boxes = places(trace, rows, params.begin, params.end, resolution, python=params.python)
+    boxes = hit_places(trace, rows, params.begin, params.end, resolution, python=params.python)
     return TraceHits(boxes.track.tolist(), boxes.depth.tolist(), boxes.begin.tolist(), boxes.end.tolist())
 
 

@@ -1,12 +1,21 @@
-"""What happens in a window: totals by name, how busy devices and tracks are."""
+"""How a window is spent: a headline, totals by name, how busy devices and tracks are."""
 
 from __future__ import annotations
 
 import msgspec
 
 from torch_tb_profiler.analyses.timeline.colors import class_of
-from torch_tb_profiler.analyses.timeline.device_times import busy_of_tracks, device_times
-from torch_tb_profiler.analyses.timeline.totals import NameTotal, Sort, by_family, family_of, ranked, totals
+from torch_tb_profiler.analyses.timeline.window import (
+    NameTotal,
+    Sort,
+    busy_of_tracks,
+    device_times,
+    family_of,
+    rank_totals,
+    summarize_window,
+    totals_by_family,
+    totals_by_name,
+)
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
 from torch_tb_profiler.model.health import is_truncated
@@ -15,7 +24,44 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
-from torch_tb_profiler.views.trace.params import Time, check_order, track_ids
+from torch_tb_profiler.views.trace.payload import Time, check_order, first_window, track_ids
+
+
+class HeadlineParams(msgspec.Struct, frozen=True):
+    """A window [begin, end) in ns."""
+
+    begin: Time
+    end: Time
+
+    def __post_init__(self) -> None:
+        check_order(self.begin, self.end)
+
+
+class TraceHeadline(msgspec.Struct, frozen=True):
+    """A window in sentences.
+
+    headline  how busy the busiest device is and what takes the most time; without a device: the name with the
+              most self time
+    detail    how much is in the window, and how much of the communication overlaps compute
+    """
+
+    headline: Text
+    detail: Text
+
+
+def build_headline(trace: Trace, params: HeadlineParams) -> TraceHeadline:
+    """Build the sentences about a window."""
+    summary = summarize_window(trace, params.begin, params.end)
+    labels, top = device_labels(trace), summary.top
+    name = display_name(trace, top.row, top.name) if top else ""
+    window = (params.begin, params.end)
+    truncated = is_truncated(trace.health)
+    return TraceHeadline(
+        headline=words.truncated_window(summary, name, *window)
+        if truncated
+        else words.window(summary, name, labels, *window),
+        detail=words.window_detail(summary, params.end - params.begin, truncated),
+    )
 
 
 class SelectionParams(Page, frozen=True, kw_only=True):
@@ -34,8 +80,8 @@ class SelectionParams(Page, frozen=True, kw_only=True):
 class SelectionRow(msgspec.Struct, frozen=True):
     """Slices of one name, their times clipped to the window. `event` is the longest of them.
 
-    short_name  of a kernel as the Kernels view has it, of all else the name
-    family      of kernels, copies and memsets ("matrix product"); null of everything else
+    short_name  for a kernel its name in the Kernels view, else `name`
+    family      of kernels, copies and memsets ("matrix product"); null for all else
     """
 
     name: str
@@ -81,7 +127,7 @@ class SelectionTrack(msgspec.Struct, frozen=True):
 class TraceSelection(msgspec.Struct, frozen=True):
     """What happens in a window. `names` and `slices` count all of them, whatever `rows` lists.
 
-    summary   how each device spends the window, one text each; or that no device work is recorded
+    summary   how each device spends the window, one text each; or that no device work was recorded
     families  of device work, most time first
     """
 
@@ -97,21 +143,23 @@ class TraceSelection(msgspec.Struct, frozen=True):
 
 
 def build_selection(trace: Trace, params: SelectionParams) -> TraceSelection:
-    """Totals of a window by name, largest first."""
+    """Build the totals of a window by name, largest first."""
     begin, end = params.begin, params.end
     layout = lanes(trace, params.python)
     chosen = layout.of_tracks([id for id in track_ids(trace, params.tracks) if _has_slices(trace, id)])
-    table = totals(trace, params.python, chosen, begin, end)
+    table = totals_by_name(trace, params.python, chosen, begin, end)
     times = device_times(trace, begin, end)
-    say = words.cut_devices if is_truncated(trace.health) else words.devices
+    describe = words.truncated_devices if is_truncated(trace.health) else words.devices
     return TraceSelection(
-        summary=say(times, device_labels(trace)),
+        summary=describe(times, device_labels(trace)),
         begin_ns=begin,
         end_ns=end,
         slices=table.slices,
         names=len(table.name),
-        rows=[_row(trace, row) for row in ranked(trace, table, params.sort, params.rows)],
-        families=[SelectionFamily(each.family, each.count, each.total) for each in by_family(trace, table)],
+        rows=[_row_payload(trace, row) for row in rank_totals(trace, table, params.sort, params.rows)],
+        families=[
+            SelectionFamily(total.family, total.count, total.total) for total in totals_by_family(trace, table)
+        ],
         devices=[
             SelectionDevice(
                 time.device, time.busy, time.idle, time.compute, time.communication, time.overlap, time.copy
@@ -127,7 +175,7 @@ def _has_slices(trace: Trace, id: int) -> bool:
     return 0 <= id < len(slice_tracks) and slice_tracks[id].kind != "instants"
 
 
-def _row(trace: Trace, row: NameTotal) -> SelectionRow:
+def _row_payload(trace: Trace, row: NameTotal) -> SelectionRow:
     return SelectionRow(
         name=row.name,
         short_name=display_name(trace, row.row, row.name),
@@ -137,10 +185,21 @@ def _row(trace: Trace, row: NameTotal) -> SelectionRow:
         total_ns=row.total,
         self_ns=row.self_time,
         mean_ns=row.total / row.count,
-        min_ns=row.least,
-        max_ns=row.most,
+        min_ns=row.min,
+        max_ns=row.max,
         event=row.row,
     )
 
 
-PARTS = (TraceView("trace/selection", "Selection", SelectionParams, TraceSelection, build_selection),)
+PARTS = (
+    TraceView(
+        "trace/headline",
+        "Headline of a window",
+        HeadlineParams,
+        TraceHeadline,
+        build_headline,
+        answers="What a window of the timeline shows, in one or two sentences.",
+        first=lambda trace: (HeadlineParams(*first_window(trace)),),
+    ),
+    TraceView("trace/selection", "Selection", SelectionParams, TraceSelection, build_selection),
+)

@@ -1,11 +1,10 @@
-"""The timeline in words."""
+"""The sentences of the Trace tab."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from torch_tb_profiler.analyses.timeline.device_times import DeviceTime
-from torch_tb_profiler.analyses.timeline.summary import WindowSummary, busiest
+from torch_tb_profiler.analyses.timeline.window import DeviceTime, WindowSummary, busiest
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.devices import device_name
@@ -16,83 +15,87 @@ from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, 
 from torch_tb_profiler.views._shared.wording import CAUSE_TEXTS
 from torch_tb_profiler.views.trace.payload import TraceCounts
 
-NO_TIME = "no event of this trace has a time (`ts`), so nothing can be placed on a timeline"
+NO_TIME = "no event in this trace has a timestamp (`ts`), so there is no timeline"
 
-_MOMENT_NS = 1
-"""How long the window of a recording is whose events all have the same time."""
+_SINGLE_TIME_NS = 1
+"""Length of the range of a recording whose events all have the same time, ns."""
 
 
 def headline(
     devices: Sequence[DeviceTime], labels: Mapping[int, str], counts: TraceCounts, begin: int, end: int
 ) -> Text:
-    """The busiest device of a recording [begin, end), or what is recorded instead; `labels` by device."""
+    """Say how busy the busiest device is over a recording [begin, end), or what was recorded instead.
+
+    labels  names of devices, by device number
+    """
     drawn = counts.slices + counts.instants - counts.untimed
     if drawn == 0 and counts.counters:
         samples = plural(counts.counters, "sample")
-        if end - begin <= _MOMENT_NS:
-            return text("Nothing but counters is recorded: {samples} at one time.", samples=samples)
+        if end - begin <= _SINGLE_TIME_NS:
+            return text("Counters only: {samples}, all at the same time.", samples=samples)
         length = format_duration(end - begin)
-        return text("Nothing but counters is recorded: {samples} in {length}.", samples=samples, length=length)
+        return text("Counters only: {samples} in {length}.", samples=samples, length=length)
     if drawn == 0:
-        return text("No slice or instant of this trace has a time, so there is nothing to draw.")
-    whole = format_duration(end - begin)
+        return text("No slice or instant in this trace has a timestamp, so there is nothing to draw.")
+    total = format_duration(end - begin)
     evidence = link("trace", area=f"{begin}-{end}")
     top = busiest(devices)
     if top is None:
         amount = plural(counts.slices, "slice") if counts.slices else plural(counts.instants, "instant")
-        # Folded frames are not added up, but they are slices that are counted here.
+        # The count includes Python frames, so the link unfolds them.
         shown = link("trace", area=f"{begin}-{end}", python="true" if counts.python_slices else None)
-        return text("{amount} in {whole}; no device work is recorded.", amount=Phrase(amount, shown), whole=whole)
+        return text("CPU only: {amount} in {total}, no GPU work.", amount=Phrase(amount, shown), total=total)
     return text(
-        "{subject} is busy {share} of the {whole} recorded.",
+        "{subject} is busy {share} of the {total} recorded.",
         subject=_subject(top, devices, labels),
         share=Phrase(format_ratio(top.busy / (end - begin)), evidence),
-        whole=whole,
+        total=total,
     )
 
 
 def window(summary: WindowSummary, top_name: str, labels: Mapping[int, str], begin: int, end: int) -> Text:
-    """How [begin, end) is spent: by the busiest device, else by the name with the most self time, `top_name`."""
+    """Say how [begin, end) is spent: by the busiest device, else by `top_name`, the most self time."""
     if summary.top is None:
         return text("No device work runs in this window." if summary.on_device else "Nothing runs in this window.")
-    at = f"{begin}-{end}"
-    top = Phrase(_named(top_name), link("trace", event=summary.top.row, at=at))
+    area = f"{begin}-{end}"
+    top = Phrase(_name_or_placeholder(top_name), link("trace", event=summary.top.row, at=area))
     device = busiest(summary.devices)
     if device is None:
         share = format_ratio(summary.top.self_time / summary.length)
-        return text("{top} has the most self time here: {share} of this window.", top=top, share=share)
+        return text("{top} has the most self time: {share} of this window.", top=top, share=share)
     return text(
         "{subject} is busy {share} of this window; {top} takes the most time.",
         subject=_subject(device, summary.devices, labels),
-        share=Phrase(format_ratio(min(device.busy / summary.length, 1)), link("trace", area=at, at=at)),
+        share=Phrase(format_ratio(min(device.busy / summary.length, 1)), link("trace", area=area, at=area)),
         top=top,
     )
 
 
 def _subject(device: DeviceTime, devices: Sequence[DeviceTime], labels: Mapping[int, str]) -> str:
-    label = _label(device, labels)
+    label = _device_label(device, labels)
     return label if len(devices) == 1 else f"{label}, the busiest of {len(devices)} devices,"
 
 
-def _label(device: DeviceTime, labels: Mapping[int, str]) -> str:
+def _device_label(device: DeviceTime, labels: Mapping[int, str]) -> str:
     return labels.get(device.device, device_name("other", device.device))
 
 
-def cut_window(summary: WindowSummary, top_name: str, begin: int, end: int) -> Text:
-    """The same of a file that is cut off: how busy a device is cannot be told from what is left."""
+def truncated_window(summary: WindowSummary, top_name: str, begin: int, end: int) -> Text:
+    """Say what takes the most time in what remains of a truncated file; how busy a device is stays unknown."""
     if summary.top is None:
-        return text("The file is cut off; nothing is left of this window.")
-    top = Phrase(_named(top_name), link("trace", event=summary.top.row, at=f"{begin}-{end}"))
-    return text("The file is cut off; of what is left of this window {top} takes the most time.", top=top)
+        return text("The file is truncated and has nothing left in this window.")
+    top = Phrase(_name_or_placeholder(top_name), link("trace", event=summary.top.row, at=f"{begin}-{end}"))
+    return text("The file is truncated. In what remains of this window, {top} takes the most time.", top=top)
 
 
-def _named(name: str) -> str:
-    return shorten_name(name) or "a slice without a name"
+def _name_or_placeholder(name: str) -> str:
+    return shorten_name(name) or "an unnamed slice"
 
 
-def window_detail(summary: WindowSummary, length: int, cut_off: bool = False) -> Text:
-    """How much is in a window of `length` ns, and how much of the busiest device's communication is hidden, which
-    a file that is cut off does not tell.
+def window_detail(summary: WindowSummary, length: int, truncated: bool = False) -> Text:
+    """Say how much is in a window of `length` ns, and how much of the communication is overlapped.
+
+    The communication is that of the busiest device; it is left out if the file is truncated.
     """
     amount = text(
         "{length} shown: {slices} with {names}{place}.",
@@ -102,33 +105,33 @@ def window_detail(summary: WindowSummary, length: int, cut_off: bool = False) ->
         place=" on streams" if summary.on_device else " on threads",
     )
     device = busiest(summary.devices)
-    if cut_off or device is None or device.communication == 0:
+    if truncated or device is None or device.communication == 0:
         return amount
     overlap = format_ratio(device.overlap / device.communication)
     return sentences(amount, text("{overlap} of its communication overlaps compute.", overlap=overlap))
 
 
 def devices(times: Sequence[DeviceTime], labels: Mapping[int, str]) -> list[Text]:
-    """How each device spends a window."""
-    return [_device(device, labels) for device in times] or [text("No device work is recorded.")]
+    """Say how each device spends a window."""
+    return [_device(device, labels) for device in times] or [text("No device work was recorded.")]
 
 
-def cut_devices(times: Sequence[DeviceTime], labels: Mapping[int, str]) -> list[Text]:
-    """The same of a file that is cut off: work is missing from it, so no share and no idle time is known."""
+def truncated_devices(times: Sequence[DeviceTime], labels: Mapping[int, str]) -> list[Text]:
+    """Say how much work each device has in a truncated file, where shares and idle time are unknown."""
     return [
         text(
-            "{label}: {busy} of work in what is left of the file.",
-            label=_label(device, labels),
+            "{label}: {busy} of work in what remains of the file.",
+            label=_device_label(device, labels),
             busy=format_duration(device.busy),
         )
         for device in times
-    ] or [text("No device work is left in the file, which is cut off.")]
+    ] or [text("The file is truncated and has no device work left.")]
 
 
 def _device(device: DeviceTime, labels: Mapping[int, str]) -> Text:
     busy = text(
         "{label}: busy {busy} ({share}), idle {idle}",
-        label=_label(device, labels),
+        label=_device_label(device, labels),
         busy=format_duration(device.busy),
         share=format_ratio(device.busy / (device.busy + device.idle)),
         idle=format_duration(device.idle),
@@ -136,40 +139,39 @@ def _device(device: DeviceTime, labels: Mapping[int, str]) -> Text:
     if device.communication == 0:
         return text("{busy}.", busy=busy)
     return text(
-        "{busy}; communication {communication}, of which {overlap} overlap compute.",
+        "{busy}; communication {communication}, {overlap} overlapped with compute.",
         busy=busy,
         communication=format_duration(device.communication),
         overlap=format_duration(device.overlap),
     )
 
 
-_NO_WALL: Mapping[ClockKind, str] = {
-    "epoch": "No time of day: the file does not say from when its times count.",
-    "boot": "No time of day: times count from when the machine booted, and the file does not say when that was.",
-    "iteration": "No time of day: the times of each iteration count from its own start.",
-    "local": "No time of day: the file does not say of which time zone its times are.",
+_NO_TIME_OF_DAY: Mapping[ClockKind, str] = {
+    "epoch": "No time of day: the file doesn't record when its clock started.",
+    "boot": "No time of day: times count from boot, and the file doesn't record when the machine booted.",
+    "iteration": "No time of day: each iteration's times count from its own start.",
+    "local": "No time of day: the file doesn't record its time zone.",
 }
 
 
-def missing(
+def missing_reasons(
     *, steps: bool, sm_efficiency: bool, memory: bool, trace: Trace, clock: ClockKind | None
 ) -> dict[str, Text]:
-    """Why what is missing in a trace is missing.
+    """Explain what is missing in a trace: a sentence by name.
 
-    clock  that of a trace which does not know the time of day
+    clock  kind of clock if the trace has no time of day, else None
     """
     reasons = {
-        "steps": f"No step is recorded ({recording_option(trace, 'steps')}), so the "
-        "whole trace is shown as one step.",
-        "sm_efficiency": "The kernels of this trace have no `blocks per SM`.",
-        "memory": f"No allocation is recorded ({recording_option(trace, 'memory')}).",
+        "steps": f"No steps in this trace ({recording_option(trace, 'steps')}), so it's shown as one.",
+        "sm_efficiency": "No SM efficiency: the kernels in this trace have no `blocks per SM`.",
+        "memory": f"No allocations were recorded ({recording_option(trace, 'memory')}).",
     }
     absent = {"steps": steps, "sm_efficiency": sm_efficiency, "memory": memory}
-    absent_words = {name: text(reason) for name, reason in reasons.items() if absent[name]}
-    return absent_words if clock is None else {**absent_words, "wall": text(_NO_WALL[clock])}
+    texts = {name: text(reason) for name, reason in reasons.items() if absent[name]}
+    return texts if clock is None else {**texts, "wall": text(_NO_TIME_OF_DAY[clock])}
 
 
-_KINDS = {
+_KIND_TEXTS = {
     Kind.CPU_OP: "Operator",
     Kind.ANNOTATION: "Annotation",
     Kind.PYTHON: "Python frame",
@@ -180,59 +182,59 @@ _KINDS = {
     Kind.MEMSET: "Memset",
     Kind.DEVICE_ANNOTATION: "Annotation on the device",
     Kind.SYNC: "Synchronization",
-    Kind.METRICS: "Hardware metrics of a kernel,",
+    Kind.METRICS: "Hardware metrics of a kernel",
 }
 
 
 def event(kind: Kind, duration: int | None, self_time: int | None, step: str | None) -> Text:
-    """What an event is, how long it took, in which step it began."""
-    words = _KINDS.get(kind, "Event")
+    """Say what an event is, how long it took, and in which step it started."""
+    sentence = _KIND_TEXTS.get(kind, "Event")
     if duration is not None:
-        words += f" of {format_duration(duration)}"
+        sentence += f", {format_duration(duration)}"
     if duration is not None and self_time is not None and self_time != duration:
-        words += f", {format_duration(self_time)} of it self time"
-    return text("{words}{step}.", words=words, step="" if step is None else f", in step {step}")
+        sentence += f" ({format_duration(self_time)} self time)"
+    return text("{sentence}{step}.", sentence=sentence, step="" if step is None else f", in step {step}")
 
 
 def missing_links(trace: Trace, *, launch: bool, operator: bool, stack: bool) -> dict[str, Text]:
-    """Why an event has no launch, operator or stack."""
+    """Explain why an event has no launch, operator or stack: a sentence by field."""
     reasons = {
-        "launch": "No runtime or driver call with the same `correlation` is recorded.",
+        "launch": "No launch: no runtime or driver call with the same `correlation` was recorded.",
         "operator": "No operator encloses the launch.",
-        "stack": f"No Python source is recorded here ({recording_option(trace, 'stacks')}).",
+        "stack": f"No Python stack was recorded here ({recording_option(trace, 'stacks')}).",
     }
     absent = {"launch": launch, "operator": operator, "stack": stack}
     return {name: text(reason) for name, reason in reasons.items() if absent[name]}
 
 
-def no_module(trace: Trace, recorded: bool) -> Text:
-    """Why an event belongs to no module; `recorded`: whether the trace has any."""
+def missing_module(trace: Trace, recorded: bool) -> Text:
+    """Explain why an event belongs to no module; `recorded`: whether the trace has any."""
     if recorded:
-        return text("This runs outside of all modules.")
-    return text("No `nn.Module` is recorded ({option}).", option=recording_option(trace, "modules"))
+        return text("This runs outside any module.")
+    return text("No `nn.Module` was recorded ({option}).", option=recording_option(trace, "modules"))
 
 
 def flows(delay: int | None, launched: int) -> Text:
-    """How long an event waited for its start after its launch, and how many it launched itself."""
+    """Say how long an event waited between its launch and its start, and how many it launched itself."""
     return sentences(
-        _queue(delay), text("It launched {slices}.", slices=plural(launched, "device slice")) if launched else ()
+        _queue_delay(delay),
+        text("It launched {slices}.", slices=plural(launched, "device slice")) if launched else (),
     )
 
 
-def _queue(delay: int | None) -> Text:
+def _queue_delay(delay: int | None) -> Text:
     if delay is None:
         return ()
     if delay < 0:
-        ahead = format_duration(-delay)
         return text(
-            "By its timestamps it began {ahead} before its launch: the clocks of host and device disagree.",
-            ahead=ahead,
+            "Its timestamps put its start {early} before its launch: the clocks of host and device disagree.",
+            early=format_duration(-delay),
         )
     return text("It waited {delay} in the queue.", delay=format_duration(delay))
 
 
 def search(query: str, regex: bool, hits: int, tracks: int) -> Text:
-    """How many names of slices and instants match."""
+    """Say how many slices and instants match."""
     if hits == 0:
         template = (
             "No slice or instant matches “{query}”." if regex else "No slice or instant has “{query}” in its name."
@@ -248,36 +250,45 @@ def search(query: str, regex: bool, hits: int, tracks: int) -> Text:
     )
 
 
-def works(device: str, name: str | None, time: int) -> Text:
-    """What a device does at a moment; `name` of the item that runs."""
+def device_works(device: str, name: str | None, time: int) -> Text:
+    """Say what a device runs at a moment; `name`: of the kernel, copy or memset."""
     return text(
         "{device} runs {name} for {time}.",
         device=device,
-        name=shorten_name(name or "an item without a name"),
+        name=shorten_name(name or "an unnamed item"),
         time=format_duration(time),
     )
 
 
-def waits(device: str, cause: str, time: int, gap: int) -> Text:
-    """What a device waits for in a part of a gap."""
-    said = text(
-        "{device} waits {time} for {cause}", device=device, time=format_duration(time), cause=CAUSE_TEXTS[cause]
-    )
-    return (
-        text("{said}, all of this gap.", said=said)
-        if time == gap
-        else text("{said}, of a gap of {gap}.", said=said, gap=format_duration(gap))
+_CAUSES_WITHOUT_WAITING = {
+    "kernel_gap": "between queued kernels",
+    "graph_gap": "inside a graph",
+    "tail": "with no further work",
+}
+"""Causes of idle time that aren't something a device waits for."""
+
+
+def device_waits(device: str, cause: str, time: int, gap: int) -> Text:
+    """Say how long a device is idle for a cause, and how much of a gap that is; `time` and `gap` in ns."""
+    return text(
+        "{device} is idle for {time}{of_gap}, {cause}.",
+        device=device,
+        time=format_duration(time),
+        of_gap=", the entire gap" if time == gap else f" of this {format_duration(gap)} gap",
+        cause=_CAUSES_WITHOUT_WAITING.get(cause, f"waiting for {CAUSE_TEXTS[cause]}"),
     )
 
 
-def emptied(call: str | None, event: int | None) -> Text:
-    """What had emptied the queue before a gap, None if no call had."""
+def queue_drained(device: str, call: str | None, event: int | None) -> Text:
+    """Say which call drained the queue before a gap; `call` is None if none did."""
     if call is None:
-        return text("No call had emptied the queue before: the device caught up with the host.")
-    return text("{call} had emptied the queue.", call=Phrase(shorten_name(call), link("trace", event=event)))
+        return text("No sync caused this: {device} simply caught up with the host.", device=device)
+    return text(
+        "{call} drained the queue before this gap.", call=Phrase(shorten_name(call), link("trace", event=event))
+    )
 
 
-def idle_row(cause: str, subject: str | None, device: int) -> Text:
-    """Leads to the row of the Idle time view that a part of a gap counts in."""
+def idle_row_link(cause: str, subject: str | None, device: int) -> Text:
+    """Link to the row of the Idle time view that a part of a gap counts in."""
     row = f"{cause}/{subject or ''}"
-    return (Phrase("All idle time of this cause and subject", link("idle", device=device, select=row)),)
+    return (Phrase("All idle time with this cause and subject", link("idle", device=device, select=row)),)

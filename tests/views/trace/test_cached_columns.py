@@ -1,4 +1,4 @@
-"""What a process maps instead of deriving it: answers from kept columns are those from the trace."""
+"""What a process maps instead of computing it: answers from cached columns are those from the trace."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views import all_views
 
-KEEPERS: list[TraceView[Any, Any]] = [
+CACHING_VIEWS: list[TraceView[Any, Any]] = [
     view for view in all_views() if isinstance(view, TraceView) and view.columns is not None
 ]
 
 
-def test_the_timeline_keeps_what_a_zoom_takes() -> None:
-    assert [view.slug for view in KEEPERS] == ["trace/tile", "trace/blame", "trace/counters"]
+def test_the_timeline_caches_what_a_zoom_needs() -> None:
+    assert [view.slug for view in CACHING_VIEWS] == ["trace/tile", "trace/counters", "trace/blame"]
 
 
 @pytest.mark.parametrize("picture", [WAITING, "host cpu_op aten::mm 0 10"], ids=["device", "host"])
-@pytest.mark.parametrize("view", KEEPERS, ids=lambda view: view.slug)
+@pytest.mark.parametrize("view", CACHING_VIEWS, ids=lambda view: view.slug)
 def test_an_answer_from_columns_is_the_answer_from_the_trace(
     view: TraceView[Any, Any], picture: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -36,7 +36,7 @@ def test_an_answer_from_columns_is_the_answer_from_the_trace(
     restore(view, trace, again, str(tmp_path / "columns.arrow"))
     windows = ((0, 200_000, 64), (70_000, 130_000, 640), (100_000, 500_000, 9))
     expected = [ask(trace, view.slug, begin=begin, end=end, width=width) for begin, end, width in windows]
-    for module, derives in ((device_time, "idle_segments"), (counters, "_of_devices"), (layout, "_arrange")):
+    for module, derives in ((device_time, "idle_segments"), (counters, "_device_series"), (layout, "_arrange")):
         monkeypatch.setattr(module, derives, lambda *_: pytest.fail("it was derived again"))
     assert [ask(again, view.slug, begin=b, end=e, width=w) for b, e, w in windows] == expected
 
@@ -49,9 +49,11 @@ def restore(view: TraceView[Any, Any], trace: Trace, again: Trace, path: str) ->
         view.columns.restore(again, read_columns_file(content.read_buffer()))
 
 
-def test_all_that_is_said_of_a_counter_is_kept(tmp_path: Any) -> None:
+def test_cached_counters_are_complete(tmp_path: Any) -> None:
     trace, again = draw(WAITING), draw(WAITING)
-    restore(next(view for view in KEEPERS if view.slug == "trace/counters"), trace, again, str(tmp_path / "c"))
+    restore(
+        next(view for view in CACHING_VIEWS if view.slug == "trace/counters"), trace, again, str(tmp_path / "c")
+    )
     for one, other in zip(counters.all_series(trace), counters.all_series(again), strict=True):
         assert (one.role, one.name, one.group, one.device, one.unit) == (
             other.role,

@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.timeline import pyramid as levels
-from torch_tb_profiler.analyses.timeline.counters import Series, all_series, first_counter
-from torch_tb_profiler.analyses.timeline.grid import Grid
-from torch_tb_profiler.analyses.timeline.kept.counters import counter_columns, restore_counters
-from torch_tb_profiler.analyses.timeline.kept.tiles import restore_tiles, tile_columns
-from torch_tb_profiler.analyses.timeline.pyramid import pyramid
-from torch_tb_profiler.analyses.timeline.tile import tile
+from torch_tb_profiler.analyses.timeline import boxes as levels
+from torch_tb_profiler.analyses.timeline.boxes import Grid, pyramid
+from torch_tb_profiler.analyses.timeline.cached_columns import (
+    counter_columns,
+    restore_counters,
+    restore_tiles,
+    tile_columns,
+)
+from torch_tb_profiler.analyses.timeline.counters import CounterSeries, all_series, first_counter
+from torch_tb_profiler.analyses.timeline.tile import slice_tile
 from torch_tb_profiler.analyses.tracks import lanes as layout
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.model.trace import Trace
@@ -30,7 +33,7 @@ def slices(count: int) -> str:
 
 @pytest.mark.parametrize("count", [1, 400])
 def test_a_tile_from_columns_is_the_tile_from_the_trace(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "SMALL", 20)  # few slices, and yet several levels
+    monkeypatch.setattr(levels, "MIN_BOXES_PER_LEVEL", 20)  # few slices, and yet several levels
     drawn = slices(count)
     trace, again = draw(drawn), draw(drawn)
     restore_tiles(again, tile_columns(trace))
@@ -41,7 +44,7 @@ def test_a_tile_from_columns_is_the_tile_from_the_trace(count: int, monkeypatch:
 
 
 def every_tile(trace: Trace, grid: Grid) -> object:
-    return tile(trace, grid, range(9), python=False, color="class")
+    return slice_tile(trace, grid, range(9), python=False, color="class")
 
 
 DEVICE = """
@@ -58,7 +61,7 @@ def test_names_and_classes_from_columns_are_those_of_the_trace() -> None:
     restore_tiles(again, tile_columns(trace))
     grid = Grid.of(0, 20_000, 64)
     assert every_tile(again, grid) == every_tile(trace, grid)
-    assert len(tile(again, grid, (), python=False, color="class").short_names) == 2
+    assert len(slice_tile(again, grid, (), python=False, color="class").short_names) == 2
 
 
 def test_counters_from_columns_are_those_of_the_trace() -> None:
@@ -67,7 +70,7 @@ def test_counters_from_columns_are_those_of_the_trace() -> None:
     assert first_counter(again) == first_counter(trace) == 2
     assert len(all_series(trace)) == len(all_series(again)) > 0
     for expected, series in zip(all_series(trace), all_series(again), strict=True):
-        for field in Series.__struct_fields__:
+        for field in CounterSeries.__struct_fields__:
             assert np.array_equal(getattr(series, field), getattr(expected, field)), field
 
 
