@@ -50,7 +50,7 @@ def test_other_peaks_and_groups_are_in_the_address(open_page: Open) -> None:
 @pytest.mark.parametrize(("width", "theme"), [(900, "dark"), (1440, "light")])
 def test_counters_stand_beside_what_the_shapes_say(open_page: Open, width: int, theme: str) -> None:
     _, frame = open_page(view="roofline", run="w_counters", width=width, theme=theme)
-    expect(frame.locator("h1")).to_contain_text("Hardware counters tell 0.0000140 GFLOP of 3 kernels")
+    expect(frame.locator("h1")).to_contain_text("Hardware counters measured 0.0000140 GFLOP in 3 kernels")
     grid = frame.get_by_role("grid", name="hardware counters")
     product = grid.get_by_role("row", name=re.compile("GEMM 32x32 nn"))
     expect(product).to_contain_text("aten::mmaten::linear10.00001300.0000120")

@@ -5922,12 +5922,12 @@ export interface components {
     };
     /**
      * Speed
-     * @description How fast a row works while it runs; None is unknown.
+     * @description The achieved rates of a row while it runs; None is unknown.
      *
-     *     flops_per_s, bytes_per_s  of its calls of which they are known
-     *     efficiency  attainable over measured time; above 1 where a cache served it, or bytes are estimated
-     *     bound       what most of its time is bound by
-     *     measured    hardware counters tell FLOPs or bytes of some of its calls
+     *     flops_per_s, bytes_per_s  over those of its calls whose work is known
+     *     efficiency  attainable over measured time; above 1 if a cache served it or bytes are estimated
+     *     bound       what limits most of its time
+     *     measured    hardware counters measured FLOPs or bytes of some of its calls
      *     reason      why something is unknown
      */
     Speed: {

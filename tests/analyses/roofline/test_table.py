@@ -9,12 +9,12 @@ import pytest
 
 from tests.model.work.operator_events import BF16, FLOAT, SCALAR, kernel, launch, operator
 from tests.support.traces import read
-from torch_tb_profiler.analyses.roofline.summary import Sums, sums
-from torch_tb_profiler.analyses.roofline.table import Filter, GroupBy, Table, roofline_table
+from torch_tb_profiler.analyses.roofline.summary import RooflineSums, sum_rows
+from torch_tb_profiler.analyses.roofline.table import GroupBy, RooflineTable, WorkFilter, roofline_table
 from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.model.trace import Trace
 
-ALL = Filter()
+ALL = WorkFilter()
 SMALL = "bf16=1,fp32=1,hbm=1"
 """A device of 10^12 FLOP/s and 10^9 bytes/s: 1 us is 10^6 FLOPs or 1,000 bytes."""
 
@@ -30,9 +30,11 @@ def one(name: str, inputs: dict[str, Any], duration: float, after: float = 0) ->
     ]  # fmt: skip
 
 
-def table_of(trace: Trace, group_by: GroupBy = "operator", given: str = SMALL) -> tuple[Table, Sums, list[str]]:
+def table_of(
+    trace: Trace, group_by: GroupBy = "operator", given: str = SMALL
+) -> tuple[RooflineTable, RooflineSums, list[str]]:
     table = roofline_table(trace, group_by, ALL, given)
-    found = sums(trace, table.items, table.groups, given)
+    found = sum_rows(trace, table.items, table.groups, given)
     return table, found, [trace.strings[trace.events.name[event]] for event in found.event]
 
 
@@ -159,8 +161,8 @@ def test_work_outside_of_the_steps_does_not_count_for_them() -> None:
         operator("aten::mm", 150, 9, **MM), launch(151, 2), kernel("gemm", 171, 10, 2),
     ])  # fmt: skip
     assert utilization(trace, ALL, SMALL).mfu == pytest.approx(2 / 100)
-    assert utilization(trace, Filter("1"), SMALL).coverage == 1.0
-    assert utilization(trace, Filter("1"), SMALL).device_ns == 10_000
+    assert utilization(trace, WorkFilter("1"), SMALL).coverage == 1.0
+    assert utilization(trace, WorkFilter("1"), SMALL).device_ns == 10_000
 
 
 def test_two_devices_have_twice_the_peak() -> None:
@@ -171,4 +173,4 @@ def test_two_devices_have_twice_the_peak() -> None:
     events[5]["args"]["device"] = 1
     trace = read(events)
     assert utilization(trace, ALL, SMALL).mfu == pytest.approx(4 / 200)
-    assert utilization(trace, Filter(device=1), SMALL).mfu == pytest.approx(2 / 100)
+    assert utilization(trace, WorkFilter(device=1), SMALL).mfu == pytest.approx(2 / 100)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.roofline.tokens import tokens
+from torch_tb_profiler.analyses.roofline.tokens import count_tokens
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.overview.build import build as overview
@@ -26,7 +26,7 @@ gpu0  gpu_user_annotation  {DECODE}  550  450
 
 
 def test_tokens_of_all_iterations_until_the_work_of_the_last_ends() -> None:
-    found = tokens(draw(SERVING))
+    found = count_tokens(draw(SERVING))
     assert found is not None
     assert (found.iterations, found.prompt, found.generating) == (2, 128, 5)
     assert found.duration_ns == 1_000_000
@@ -34,7 +34,7 @@ def test_tokens_of_all_iterations_until_the_work_of_the_last_ends() -> None:
 
 
 def test_work_goes_on_after_the_host_has_launched_it() -> None:
-    found = tokens(
+    found = count_tokens(
         draw(f"""
         host  user_annotation  {DECODE}  0  100
         host  cuda_runtime     cudaLaunchKernel  12  5  correlation=1
@@ -71,4 +71,4 @@ def test_the_overview_and_the_roofline_say_it() -> None:
     ids=["another annotation", "no annotation", "no time", "no number", "a longer name", "work of nobody"],
 )
 def test_what_is_no_iteration_tells_nothing(picture: str) -> None:
-    assert tokens(draw(picture)) is None
+    assert count_tokens(draw(picture)) is None

@@ -18,7 +18,7 @@ from tests.model.work.operator_events import (
     work_of,
 )
 from tests.support.traces import read
-from torch_tb_profiler.analyses.roofline.table import Filter, roofline_table
+from torch_tb_profiler.analyses.roofline.table import WorkFilter, roofline_table
 
 RELU = "void at::native::vectorized_elementwise_kernel<4, at::native::relu<float>>(int)"
 MM: dict[str, Any] = {"dims": [[10, 20], [20, 30]], "types": ["float", "float"]}  # 12,000 FLOPs, 4,400 bytes
@@ -68,7 +68,7 @@ def test_each_kernel_has_its_own_counters() -> None:
         counter_range(RELU, 1, instruction_counters(ffma=30)),
     ]
     for more, flops in (([], [9000, 3000]), (counts, [20, 60])):
-        items = roofline_table(read([*events, *more]), "kernel", Filter(), "").items
+        items = roofline_table(read([*events, *more]), "kernel", WorkFilter(), "").items
         assert items.flops.tolist() == flops
         assert items.bytes.tolist() == pytest.approx([3300, 1100])
 
@@ -82,7 +82,7 @@ def test_kernels_without_counted_work_share_bytes_by_time() -> None:
         kernel(RELU, 50, 10, 2),
     ]
     counts = [counter_range(RELU, at, {**instruction_counters(), **traffic_counters(0, 4)}) for at in (0, 1)]
-    items = roofline_table(read([*events, *counts]), "kernel", Filter(), "").items
+    items = roofline_table(read([*events, *counts]), "kernel", WorkFilter(), "").items
     assert items.flops.tolist() == [0, 0]
     assert items.bytes.tolist() == [4, 4]
 

@@ -30,7 +30,7 @@ def says(trace: Any, **params: Any) -> str:
 def test_all_is_modeled() -> None:
     payload = build(products(), RooflineParams())
     assert plain(payload.headline) == (
-        "The model uses 2% of the peak FLOP/s of H100 SXM. At its roof, mm would take 2.02 µs, not 80.0 µs."
+        "MFU is 2% on H100 SXM. At its roofline, mm would take 2.02 µs instead of 80.0 µs."
     )
     (row,) = payload.rows
     assert (row.name, row.calls, row.flops, row.bytes, row.busy_ns) == ("aten::mm", 1, 2e9, 6e6, 80_000)
@@ -43,24 +43,22 @@ def test_all_is_modeled() -> None:
 
 def test_what_is_not_modeled_makes_it_a_lower_bound() -> None:
     assert says(products(kernel("alone", 200, 20, 9))).startswith(
-        "The model uses at least 0.9% of the peak FLOP/s of H100 SXM (80% of kernel time modeled)."
+        "MFU is at least 0.9% on H100 SXM (80% of kernel time has known work)."
     )
-    assert "at least 0.9% of the peak FLOP/s of H100 SXM (nearly all kernel time modeled)" in says(
+    assert "at least 0.9% on H100 SXM (nearly all kernel time has known work)" in says(
         products(kernel("alone", 219.99, 0.01, 9))
     )
 
 
 def test_figures_of_ones_own_are_not_said_to_be_those_of_the_device() -> None:
-    assert says(products(), peaks="bf16=500").startswith(
-        "The model uses 4% of the edited peak FLOP/s of H100 SXM."
-    )
+    assert says(products(), peaks="bf16=500").startswith("MFU is 4% on H100 SXM with edited peaks.")
 
 
 def test_no_kernel_is_said_to_take_less_than_a_microsecond() -> None:
     dims, types = [[64, 64], [64, 64]], [BF16, BF16]
     events = [operator("aten::mm", 0, 50, dims=dims, types=types), launch(10, 1), kernel("gemm", 20, 10, 1)]
     small = read(events, deviceProperties=[H100])
-    assert says(small).endswith("At its roof, mm would take less than 1 µs, not 10.0 µs.")
+    assert says(small).endswith("At its roofline, mm would take less than 1 µs instead of 10.0 µs.")
 
 
 def test_a_device_without_a_name_is_said_to_be() -> None:
@@ -74,7 +72,7 @@ def test_a_device_that_is_not_known_is_said_to_be() -> None:
     trace = products(device={"id": 0, "name": "Nobody 9000", "numSms": 7})
     payload = build(trace, RooflineParams())
     assert plain(payload.headline) == (
-        "How close to the peak is not known: the peak rates of 'Nobody 9000' aren't known."
+        "No roofline: the peak rates of 'Nobody 9000' aren't known. Enter the rates under Device."
     )
     assert payload.mfu is None
     assert "Nobody 9000" in plain(payload.reasons["mfu"])
@@ -86,7 +84,7 @@ def test_a_device_that_is_not_known_is_said_to_be() -> None:
 def test_no_matrix_operator() -> None:
     assert says(
         read([operator("lib::x", 0, 9), launch(1, 1), kernel("k", 20, 30, 1)], deviceProperties=[H100])
-    ) == ("No matrix operator with known work ran (0% of kernel time modeled).")
+    ) == ("No matmul or convolution with known FLOPs was recorded (0% of kernel time has known work).")
 
 
 def test_the_row_to_gain_most_is_linked() -> None:
@@ -152,4 +150,4 @@ def test_the_peak_says_at_which_clock_it_holds_where_the_trace_records_the_clock
     assert without.mfu == with_clock.mfu
     for peaks in ("bf16=100", "GB200"):
         (device,) = build(read([*events, CLOCK], deviceProperties=[H100]), RooflineParams(peaks=peaks)).devices
-        assert plain(device.clock or ()).endswith("At which clock its peaks hold is not known.")
+        assert plain(device.clock or ()).endswith("The clock that its peak rates assume isn't known.")

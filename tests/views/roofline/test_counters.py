@@ -16,14 +16,14 @@ from tests.model.work.operator_events import (
     traffic_counters,
 )
 from tests.support.traces import read
-from torch_tb_profiler.analyses.roofline.counted import SHARED
-from torch_tb_profiler.analyses.roofline.speeds import COUNTED, untold
+from torch_tb_profiler.analyses.roofline.counters import SHARED_CALL
+from torch_tb_profiler.analyses.roofline.speeds import COUNTERS_ONLY, missing_work_reason
 from torch_tb_profiler.views._shared.text import plain, reason_texts
 from torch_tb_profiler.views.operators.build import build as operators
 from torch_tb_profiler.views.operators.payload import OperatorsParams
 from torch_tb_profiler.views.overview.hardware import hardware_use
 from torch_tb_profiler.views.roofline.build import build, unavailable
-from torch_tb_profiler.views.roofline.counters import MOST_ROWS, ROCPROF
+from torch_tb_profiler.views.roofline.counters import MAX_ROWS, ROCPROF
 from torch_tb_profiler.views.roofline.payload import RooflineParams
 
 GEMM, ADD = (
@@ -47,14 +47,14 @@ def test_counters_alone_tell_work_but_no_time() -> None:
     trace = read([*HOST, *COUNTS])
     payload = build(trace, RooflineParams())
     assert plain(payload.headline) == (
-        "Hardware counters tell 0.0000140 GFLOP of 3 kernels, 92.9% of it in GEMM 32x32 nn. "
-        "How long the kernels ran is not recorded beside counters."
+        "Hardware counters measured 0.0000140 GFLOP in 3 kernels, 92.9% of them in GEMM 32x32 nn. "
+        "Kernel times aren't recorded together with counters."
     )
     assert payload.rows == []
-    assert payload.reasons == reason_texts(dict.fromkeys(("coverage", "mfu", "hfu"), COUNTED))
+    assert payload.reasons == reason_texts(dict.fromkeys(("coverage", "mfu", "hfu"), COUNTERS_ONLY))
     assert unavailable(trace) is None
-    assert untold(trace) == hardware_use(trace) == COUNTED
-    assert plain(operators(trace, OperatorsParams()).reasons["speed"]) == COUNTED
+    assert missing_work_reason(trace) == hardware_use(trace) == COUNTERS_ONLY
+    assert plain(operators(trace, OperatorsParams()).reasons["speed"]) == COUNTERS_ONLY
 
 
 def test_counters_stand_beside_what_the_shapes_say() -> None:
@@ -69,7 +69,7 @@ def test_counters_stand_beside_what_the_shapes_say() -> None:
     assert (sums.operator, sums.outermost, sums.calls) == ("aten::add", "aten::add", 2)
     assert (sums.flops, sums.bytes) == (1000, None)
     assert "dram__bytes_read.sum" in (sums.reason or "")
-    assert (sums.modeled_flops, sums.modeled_reason) == (None, SHARED)
+    assert (sums.modeled_flops, sums.modeled_reason) == (None, SHARED_CALL)
     assert counters.note is None
     assert (counters.ranges, counters.left_out) == (3, 0)
 
@@ -95,12 +95,15 @@ def test_beside_kernels_the_rows_say_that_they_are_measured() -> None:
     [
         (
             [counter_range("k", at, {"other.sum": 1}) for at in range(3)],
-            "Hardware counters do not tell the FLOPs of 3 kernels.",
+            "The recorded hardware counters don't include the FLOPs of 3 kernels.",
         ),
-        ([*COUNTS[:2], counter_range("k", 3, {})], "Hardware counters tell 0.0000134 GFLOP of 2 kernels (of 3), "),
+        (
+            [*COUNTS[:2], counter_range("k", 3, {})],
+            "Hardware counters measured 0.0000134 GFLOP in 2 kernels (of 3), ",
+        ),
         (
             [counter_range(ADD, at, instruction_counters()) for at in range(3)],
-            "Hardware counters tell 0 GFLOP of 3 kernels. ",
+            "Hardware counters measured 0 GFLOP in 3 kernels. ",
         ),
     ],
 )
@@ -118,7 +121,7 @@ def test_ranges_without_their_operators_are_shown_with_the_reason() -> None:
 
 def test_many_kernels_are_cut_to_the_largest() -> None:
     events = []
-    for i in range(MOST_ROWS + 50):
+    for i in range(MAX_ROWS + 50):
         events += [operator(f"lib::{i}", 10 * i, 5), launch(10 * i + 1, i + 1)]
         events.append(
             counter_range(
@@ -127,7 +130,7 @@ def test_many_kernels_are_cut_to_the_largest() -> None:
         )
     payload = build(read(events), RooflineParams())
     assert payload.counters is not None
-    assert (len(payload.counters.rows), payload.counters.left_out) == (MOST_ROWS, 50)
+    assert (len(payload.counters.rows), payload.counters.left_out) == (MAX_ROWS, 50)
     assert min(row.flops or 0 for row in payload.counters.rows) == 50
     assert len(msgspec.json.encode(payload)) < 100_000
 
@@ -141,7 +144,8 @@ def test_a_recording_of_kernels_alone_says_what_was_counted() -> None:
     assert payload.counters is not None
     assert payload.counters.source == ROCPROF
     assert plain(payload.headline) == (
-        "Hardware counters do not tell the FLOPs of 1 kernel. Which operators launched them is not recorded."
+        "The recorded hardware counters don't include the FLOPs of 1 kernel. "
+        "The operators that launched them aren't recorded."
     )
     rows = {row.name: row for row in payload.rows}
     assert (rows[ADD].bytes, rows[ADD].measured) == (2 << 20, True)

@@ -1,4 +1,4 @@
-"""How fast the rows of other tables work, and how close that is to what their device can do."""
+"""Achieved rates of the rows of other tables, and how close they are to the device's limit."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.roofline.summary import Bound, Sums, sums
-from torch_tb_profiler.analyses.roofline.table import Items, items_of_calls, items_of_events
+from torch_tb_profiler.analyses.roofline.summary import Bound, RooflineSums, sum_rows
+from torch_tb_profiler.analyses.roofline.table import WorkItems, items_of_calls, items_of_events
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.model.counters.ranges import counter_ranges
@@ -18,20 +18,20 @@ from torch_tb_profiler.model.vendors.recording_options import missing_device_wor
 from torch_tb_profiler.model.work.measured import measured_event_work
 from torch_tb_profiler.model.work.operator_work import operator_work
 
-COUNTED = (
-    "hardware counters were recorded instead of the times of kernels: the range profiler runs every kernel alone, "
-    "and several times"
+COUNTERS_ONLY = (
+    "hardware counters were recorded instead of kernel times: the range profiler runs every kernel alone, several "
+    "times"
 )
-NO_WORK = "no device work counts as its own: it launched none, or a modeled operator inside or around it did"
+NO_OWN_WORK = "it has no device work of its own: it launched none, or a modeled operator inside or around it did"
 
 
 class Speed(msgspec.Struct, frozen=True):
-    """How fast a row works while it runs; None is unknown.
+    """The achieved rates of a row while it runs; None is unknown.
 
-    flops_per_s, bytes_per_s  of its calls of which they are known
-    efficiency  attainable over measured time; above 1 where a cache served it, or bytes are estimated
-    bound       what most of its time is bound by
-    measured    hardware counters tell FLOPs or bytes of some of its calls
+    flops_per_s, bytes_per_s  over those of its calls whose work is known
+    efficiency  attainable over measured time; above 1 if a cache served it or bytes are estimated
+    bound       what limits most of its time
+    measured    hardware counters measured FLOPs or bytes of some of its calls
     reason      why something is unknown
     """
 
@@ -43,23 +43,25 @@ class Speed(msgspec.Struct, frozen=True):
     reason: str | None
 
 
-def untold(trace: Trace) -> str | None:
-    """Why a trace says nothing about work; None if it does."""
+def missing_work_reason(trace: Trace) -> str | None:
+    """Return why `trace` has no FLOP counts, or None if it has."""
     if not len(rows_of_kind(trace, *DEVICE_KINDS)):
-        return COUNTED if len(counter_ranges(trace)) else missing_device_work_reason(trace)
+        return COUNTERS_ONLY if len(counter_ranges(trace)) else missing_device_work_reason(trace)
     return None if len(shape_texts(trace)) or measured_event_work(trace) is not None else _no_shapes(trace)
 
 
 def _no_shapes(trace: Trace) -> str:
-    return f"no input shapes are recorded, so FLOPs and bytes are unknown ({recording_option(trace, 'shapes')})"
+    return f"no input shapes were recorded, so FLOPs and bytes are unknown ({recording_option(trace, 'shapes')})"
 
 
 def operator_speeds(trace: Trace, rows: Int32, which: Int64, count: int) -> list[Speed | None]:
-    """Of `count` groups of operators: `which` int64[k] is the group of each of `rows` int32[k], ascending.
+    """Return the speeds of `count` groups of operators.
 
-    A group has the calls that own device work. All None where the trace says nothing about work.
+    `which` int64[k] is the group of each of `rows` int32[k], ascending.
+
+    A group has the calls that own device work. All are None if the trace has no FLOP counts.
     """
-    if untold(trace) is not None:
+    if missing_work_reason(trace) is not None:
         return [None] * count
     own = operator_work(trace).owners.calls
     at = np.minimum(np.searchsorted(rows, own), max(len(rows) - 1, 0))
@@ -68,16 +70,19 @@ def operator_speeds(trace: Trace, rows: Int32, which: Int64, count: int) -> list
 
 
 def kernel_speeds(trace: Trace, rows: Int32, which: Int64, count: int) -> list[Speed | None]:
-    """Of groups of device events, as `operator_speeds`; a call of several kernels shares its work among them."""
-    if untold(trace) is not None:
+    """Return the speeds of groups of device events; a call shares its work among its kernels."""
+    if missing_work_reason(trace) is not None:
         return [None] * count
     at = np.searchsorted(operator_work(trace).owners.events, rows)
     return _speeds(trace, items_of_events(trace, at, ""), which, count)
 
 
 def place_speeds(trace: Trace, code: Int32, parent: Int32) -> list[Speed | None]:
-    """Of the m places of a model with all places inside them: `code` int32[n] of events, `parent` int32[m]."""
-    if untold(trace) is not None:
+    """Return the speeds of m modules, each with all modules inside it.
+
+    `code` int32[n] is the module of each event, `parent` int32[m] the module around each module.
+    """
+    if missing_work_reason(trace) is not None:
         return [None] * len(parent)
     calls = np.arange(len(operator_work(trace).owners.calls))
     place = code[operator_work(trace).owners.calls]
@@ -92,8 +97,8 @@ def place_speeds(trace: Trace, code: Int32, parent: Int32) -> list[Speed | None]
 
 
 def class_speeds(trace: Trace, code: Int32, classes: Sequence[Sequence[int]]) -> list[Speed | None]:
-    """Of classes of places, without the places inside: `classes` are the places of each, `code` as above."""
-    if untold(trace) is not None:
+    """Return the speeds of module classes without nested modules; `classes` lists the modules of each."""
+    if missing_work_reason(trace) is not None:
         return [None] * len(classes)
     of_place = np.zeros(1 + max((max(places) for places in classes), default=0), np.int64)
     for number, places in enumerate(classes):
@@ -103,19 +108,19 @@ def class_speeds(trace: Trace, code: Int32, classes: Sequence[Sequence[int]]) ->
     return _speeds(trace, items_of_calls(trace, calls, ""), of_place[place[calls]], len(classes))
 
 
-def _speeds(trace: Trace, items: Items, which: Int64, count: int) -> list[Speed | None]:
-    speeds: list[Speed | None] = [Speed(None, None, None, "unknown", False, NO_WORK)] * count
+def _speeds(trace: Trace, items: WorkItems, which: Int64, count: int) -> list[Speed | None]:
+    speeds: list[Speed | None] = [Speed(None, None, None, "unknown", False, NO_OWN_WORK)] * count
     if len(which) == 0:
         return speeds
     groups = group(which)
-    totals = sums(trace, items, groups, "")
+    totals = sum_rows(trace, items, groups, "")
     for i, row in enumerate(which[groups.first].tolist()):
-        speeds[row] = speed(totals, i)
+        speeds[row] = row_speed(totals, i)
     return speeds
 
 
-def speed(totals: Sums, i: int) -> Speed:
-    """Of one row."""
+def row_speed(totals: RooflineSums, i: int) -> Speed:
+    """Return the speed of row `i`."""
     return Speed(
         flops_per_s=_per_second(totals.flops[i], totals.flops_ns[i]),
         bytes_per_s=_per_second(totals.bytes[i], totals.bytes_ns[i]),

@@ -1,4 +1,4 @@
-"""Sums of each row of the roofline table, and what bounds it."""
+"""Totals of each row of the roofline table, and what limits it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.roofline.table import Items
+from torch_tb_profiler.analyses.roofline.table import WorkItems
 from torch_tb_profiler.analyses.shared.grouping import Groups
 from torch_tb_profiler.model.trace import Float64, Int64, Trace
 from torch_tb_profiler.model.work.operator_work import NOT_MODELED, operator_work
@@ -15,16 +15,16 @@ from torch_tb_profiler.model.work.roofline import roofline_times
 
 Bound = Literal["compute", "memory", "latency", "launch", "communication", "unknown"]
 
-SHORT_NS = 10_000
-INEFFICIENT = 0.25
-"""A call that is shorter, and takes more than four times its roof, is too short to fill the device."""
+MAX_LATENCY_BOUND_NS = 10_000
+MAX_LATENCY_BOUND_EFFICIENCY = 0.25
+"""A call shorter than this that takes over four times its roofline is too short to fill the device."""
 
 UNLINKED = "no recorded operator launched it"
-FROM_HOST = "it copies to or from the host: memory is not what it waits for"
+FROM_HOST = "it copies to or from the host, so device memory isn't its limit"
 
 
-class Sums(msgspec.Struct, frozen=True):
-    """Columns of g rows; times in ns, NaN is unknown of all calls.
+class RooflineSums(msgspec.Struct, frozen=True):
+    """Columns of g rows; times in ns, NaN if unknown for all calls.
 
     flops, bytes  sums over the calls of which they are known
     flops_ns, bytes_ns  the time of those calls
@@ -51,8 +51,8 @@ class Sums(msgspec.Struct, frozen=True):
     reason: list[str | None]
 
 
-def sums(trace: Trace, items: Items, groups: Groups, given: str) -> Sums:
-    """Of every group of items."""
+def sum_rows(trace: Trace, items: WorkItems, groups: Groups, given: str) -> RooflineSums:
+    """Return the totals of every group of items."""
     done, reach = operator_work(trace), roofline_times(trace, given)
     count = len(groups)
     known = {name: ~np.isnan(getattr(items, name)) for name in ("flops", "bytes", "roof", "compute", "memory")}
@@ -79,7 +79,7 @@ def sums(trace: Trace, items: Items, groups: Groups, given: str) -> Sums:
         total(np.where(both, items.compute, 0.0)),
         total(np.where(both, items.memory, 0.0)),
     )
-    return Sums(
+    return RooflineSums(
         event=items.event[groups.first].astype(np.int64),
         calls=groups.counts,
         device=groups.sums(items.device),
@@ -100,10 +100,10 @@ def sums(trace: Trace, items: Items, groups: Groups, given: str) -> Sums:
 
 
 def _longest(which: Int64, busy: Int64, count: int) -> Int64:
-    """int64[count]: the item of each group that takes longest, the last of equals; -1 of an empty group."""
-    most = np.full(count, -1, np.int64)
-    np.maximum.at(most, which, busy)  # sorting would take several times as long
-    at = np.flatnonzero(busy == most[which])
+    """Return the longest item of each group, int64[count]; the last of equals, -1 for an empty group."""
+    longest_busy = np.full(count, -1, np.int64)
+    np.maximum.at(longest_busy, which, busy)  # sorting would take several times as long
+    at = np.flatnonzero(busy == longest_busy[which])
     longest = np.full(count, -1, np.int64)
     longest[which[at]] = at
     return longest
@@ -130,7 +130,7 @@ def _bounds(
     compute: Float64,
     memory: Float64,
 ) -> list[Bound]:
-    """What most of the time of each row is bound by; unknown where the roof of less than half of it is known."""
+    """Return what limits most of the time of each row; "unknown" if the roofline of under half of it is known."""
     bounds: list[Bound] = []
     for i in range(len(busy)):
         if 2 * communicates[i] > busy[i]:
@@ -139,7 +139,10 @@ def _bounds(
             bounds.append("unknown")
         elif idle[i] > busy[i]:
             bounds.append("launch")
-        elif max(compute[i], memory[i]) < INEFFICIENT * both[i] and busy[i] < SHORT_NS * calls[i]:
+        elif (
+            max(compute[i], memory[i]) < MAX_LATENCY_BOUND_EFFICIENCY * both[i]
+            and busy[i] < MAX_LATENCY_BOUND_NS * calls[i]
+        ):
             bounds.append("latency")
         else:
             bounds.append("compute" if compute[i] >= memory[i] else "memory")
@@ -147,7 +150,7 @@ def _bounds(
 
 
 def _reasons(
-    trace: Trace, items: Items, groups: Groups, known: np.ndarray, communicates: np.ndarray, count: int
+    trace: Trace, items: WorkItems, groups: Groups, known: np.ndarray, communicates: np.ndarray, count: int
 ) -> list[str | None]:
     done = operator_work(trace)
     reasons: list[str | None] = [None] * count

@@ -28,19 +28,19 @@ from torch_tb_profiler.model.work.roofline import RooflineTimes, roofline_times
 GroupBy = Literal["operator", "shape", "kernel", "family", "module"]
 """operator; operator + input shapes; kernel; family of kernels; nn.Module of the call."""
 
-OF_EVENTS = ("kernel", "family")
-"""What groups device events, not calls."""
+EVENT_GROUPINGS = ("kernel", "family")
+"""Groupings of device events instead of calls."""
 
 
-class Filter(msgspec.Struct, frozen=True):
-    """Which work counts; "" and None are no filter."""
+class WorkFilter(msgspec.Struct, frozen=True):
+    """Which work counts; "" and None don't filter."""
 
     step: str = ""
     device: int | None = None
 
 
-class Items(msgspec.Struct, frozen=True):
-    """What is grouped: calls, or device events where rows are kernels. Columns of length m; times in ns.
+class WorkItems(msgspec.Struct, frozen=True):
+    """The work to group: calls, or device events where rows are kernels. Columns of length m; times in ns.
 
     call      position in the calls of `operator_work`, NO_CODE of an event that no operator launched
     event     row of the trace that stands for it
@@ -62,22 +62,22 @@ class Items(msgspec.Struct, frozen=True):
     idle: Int64
 
 
-class Table(msgspec.Struct, frozen=True):
+class RooflineTable(msgspec.Struct, frozen=True):
     """Groups of items, and the device time that no operator launched (in `items` too where rows are kernels)."""
 
-    items: Items
+    items: WorkItems
     groups: Groups
     unlinked_ns: int
     unlinked_calls: int
 
 
-def roofline_table(trace: Trace, group_by: GroupBy, kept: Filter, given: str) -> Table:
-    """Raises NotFoundError for an unknown step, UsageError for peaks that cannot be read."""
+def roofline_table(trace: Trace, group_by: GroupBy, chosen: WorkFilter, given: str) -> RooflineTable:
+    """Group the chosen work. Raises NotFoundError for an unknown step, UsageError for unreadable peaks."""
     done, reach = operator_work(trace), roofline_times(trace, given)
-    calls = np.flatnonzero(kept_calls(trace, reach, kept))
-    lost = kept_unlinked(trace, kept)
+    calls = np.flatnonzero(select_calls(trace, reach, chosen))
+    lost = select_unlinked(trace, chosen)
     length = int((event_ends(trace) - trace.events.start)[lost].sum())
-    if group_by in OF_EVENTS:
+    if group_by in EVENT_GROUPINGS:
         own = done.owners
         wanted = np.zeros(len(own.calls) + 1, np.bool_)
         wanted[calls] = True
@@ -93,37 +93,37 @@ def roofline_table(trace: Trace, group_by: GroupBy, kept: Filter, given: str) ->
             "shape": [trace.events.name[rows], shapes(trace)[rows]],
             "module": [modules(trace).code[rows]] if group_by == "module" else [],
         }[group_by]
-    return Table(items, group(*keys), length, len(lost))
+    return RooflineTable(items, group(*keys), length, len(lost))
 
 
-def kept_calls(trace: Trace, reach: RooflineTimes, kept: Filter) -> Bool:
-    """bool[k]: which calls of `operator_work` a filter keeps; a call belongs to the step in which it was made."""
+def select_calls(trace: Trace, reach: RooflineTimes, chosen: WorkFilter) -> Bool:
+    """Return which calls of `operator_work` a filter selects, bool[k]; a call belongs to the step it is in."""
     rows = operator_work(trace).owners.calls
     keep = np.ones(len(rows), np.bool_)
-    if kept.step:
-        keep &= in_step(trace, trace.events.start[rows], kept.step)
-    if kept.device is not None:
-        keep &= reach.device == kept.device
+    if chosen.step:
+        keep &= in_step(trace, trace.events.start[rows], chosen.step)
+    if chosen.device is not None:
+        keep &= reach.device == chosen.device
     return keep
 
 
-def kept_unlinked(trace: Trace, kept: Filter) -> Int32:
-    """Device events that no operator launched and that a filter keeps, by their launch."""
+def select_unlinked(trace: Trace, chosen: WorkFilter) -> Int32:
+    """Return the selected device events that no operator launched; their launch decides the step."""
     done = operator_work(trace)
     rows = done.owners.events[done.owners.call < 0]
     keep = np.ones(len(rows), np.bool_)
-    if kept.step:
-        keep &= in_step(trace, launch_times(trace, rows), kept.step)
-    if kept.device is not None:
-        keep &= device_ids(trace)[rows] == kept.device
+    if chosen.step:
+        keep &= in_step(trace, launch_times(trace, rows), chosen.step)
+    if chosen.device is not None:
+        keep &= device_ids(trace)[rows] == chosen.device
     lost: Int32 = rows[keep]
     return lost
 
 
-def items_of_calls(trace: Trace, calls: Int64, given: str) -> Items:
-    """Calls as what is grouped: `calls` are positions in those of `operator_work`."""
+def items_of_calls(trace: Trace, calls: Int64, given: str) -> WorkItems:
+    """Return the work of calls; `calls` are positions in those of `operator_work`."""
     done, reach = operator_work(trace), roofline_times(trace, given)
-    return Items(
+    return WorkItems(
         call=calls,
         event=done.owners.calls[calls],
         flops=done.flops[calls],
@@ -137,8 +137,8 @@ def items_of_calls(trace: Trace, calls: Int64, given: str) -> Items:
     )
 
 
-def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
-    """Device events, positions `at` in those of `work_owners`, each with its share of its call."""
+def items_of_events(trace: Trace, at: Int64, given: str) -> WorkItems:
+    """Return the work of device events (positions `at` in those of `work_owners`), each with its call's share."""
     done, reach = operator_work(trace), roofline_times(trace, given)
     call = done.owners.call[at].astype(np.int64)
     rows = done.owners.events[at]
@@ -160,7 +160,7 @@ def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
         flops = np.where(alone, counted.flops[at], flops)
         moved = np.where(alone, counted.bytes[at], moved)
         memory = np.where(alone, 1e9 * moved / _bandwidths(trace, reach)[rows], memory)
-    return Items(
+    return WorkItems(
         call=call,
         event=rows,
         flops=flops,
@@ -175,7 +175,7 @@ def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
 
 
 def _bandwidths(trace: Trace, reach: RooflineTimes) -> Float64:
-    """float64[n]: bytes/s of the device of each event, NaN where that is not known."""
+    """Return the memory bandwidth of each event's device in bytes/s, float64[n]; NaN if unknown."""
     device, bandwidth = device_ids(trace), np.full(len(trace), np.nan)
     for id_, peaks in reach.peaks.items():
         bandwidth[device == id_] = np.nan if peaks.memory is None else peaks.memory
@@ -184,9 +184,9 @@ def _bandwidths(trace: Trace, reach: RooflineTimes) -> Float64:
 
 @derived
 def _event_shares(trace: Trace) -> tuple[Float64, Float64]:
-    """(float64[m], float64[m]): of each device event the part of its call's FLOPs, and of its bytes.
+    """Return each device event's share of its call's FLOPs and of its bytes, two float64[m].
 
-    1 where no operator launched it.
+    The share is 1 where no operator launched the event.
     """
     own = work_owners(trace)
     owned = own.call >= 0
@@ -198,19 +198,19 @@ def _event_shares(trace: Trace) -> tuple[Float64, Float64]:
     if counted is None or calls is None:
         return shares, shares
     return (
-        _parts(counted.flops, np.append(calls.flops, np.nan)[own.call], shares),
-        _parts(counted.bytes, np.append(calls.bytes, np.nan)[own.call], shares),
+        _measured_shares(counted.flops, np.append(calls.flops, np.nan)[own.call], shares),
+        _measured_shares(counted.bytes, np.append(calls.bytes, np.nan)[own.call], shares),
     )
 
 
-def _parts(counted: Float64, whole: Float64, shares: Float64) -> Float64:
-    """`shares` but where a whole was counted, and more than nothing."""
-    known = whole > 0
-    return np.where(known, counted / np.where(known, whole, 1.0), shares)
+def _measured_shares(counted: Float64, total: Float64, shares: Float64) -> Float64:
+    """Return measured shares where the call's total was measured and isn't 0, else `shares`."""
+    known = total > 0
+    return np.where(known, counted / np.where(known, total, 1.0), shares)
 
 
 def _shares(kernel: Bool, call: Int32, length: Int64, count: int) -> Float64:
-    """float64[m]: of each event the part of its call's work; all events share where none is a kernel."""
+    """Return each event's share of its call's work, float64[m]; copies share only where no kernel runs."""
     has_kernel = np.zeros(count, np.bool_)
     has_kernel[call[kernel]] = True
     works = kernel | ~has_kernel[call]

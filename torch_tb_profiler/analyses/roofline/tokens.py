@@ -1,4 +1,4 @@
-"""Tokens per second, where the annotations of a serving engine say how many an iteration takes.
+"""Tokens per second, from the annotations of a serving engine.
 
     execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)
 
@@ -24,8 +24,8 @@ _ITERATION = re.compile(
 )
 
 
-class Tokens(msgspec.Struct, frozen=True):
-    """Of all iterations.
+class TokenCounts(msgspec.Struct, frozen=True):
+    """Token counts over all iterations.
 
     iterations
     prompt     tokens of prompts that went through the model
@@ -42,13 +42,13 @@ class Tokens(msgspec.Struct, frozen=True):
 
     @property
     def per_second(self) -> float:
-        """Tokens that go through the model."""
+        """Return the tokens per second that go through the model."""
         return 1e9 * (self.prompt + self.generating) / self.duration_ns
 
 
 @derived
-def tokens(trace: Trace) -> Tokens | None:
-    """None where no annotation tells, none takes time, or nothing tells which device work is theirs."""
+def count_tokens(trace: Trace) -> TokenCounts | None:
+    """Return the token counts, or None without annotations that take time and whose device work is known."""
     host, device = rows_of_kind(trace, Kind.ANNOTATION), rows_of_kind(trace, Kind.DEVICE_ANNOTATION)
     token_counts = {
         code: (int(match["prompt"]), int(match["generated"]))
@@ -68,4 +68,4 @@ def tokens(trace: Trace) -> Tokens | None:
     end = max(end, int(event_ends(trace)[work].max(initial=end)))
     counts = [token_counts[code] for code in trace.events.name[mine].tolist()]
     first = int(mine[np.argmin(trace.events.start[mine])])
-    return Tokens(len(mine), sum(p for p, _ in counts), sum(g for _, g in counts), end - begin, first)
+    return TokenCounts(len(mine), sum(p for p, _ in counts), sum(g for _, g in counts), end - begin, first)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.roofline.table import Filter, kept_calls, kept_unlinked
+from torch_tb_profiler.analyses.roofline.table import WorkFilter, select_calls, select_unlinked
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Trace
@@ -18,7 +18,7 @@ from torch_tb_profiler.model.work.roofline import roofline_times
 
 
 class Utilization(msgspec.Struct, frozen=True):
-    """Of the chosen steps and devices; None is unknown.
+    """Utilization over the chosen steps and devices; None is unknown.
 
     mfu, hfu     0..1: lower bounds where not all device time is modeled
     peak_ns      time that the needed FLOPs would take at the peak
@@ -41,11 +41,11 @@ class Utilization(msgspec.Struct, frozen=True):
     step_ns: int
 
 
-def utilization(trace: Trace, kept: Filter, given: str) -> Utilization:
-    """Over the steps: work of calls made outside of all of them does not count. Errors as `roofline_table`."""
+def utilization(trace: Trace, chosen: WorkFilter, given: str) -> Utilization:
+    """Return the utilization over the steps; calls outside all steps don't count. Raises as `roofline_table`."""
     done, reach = operator_work(trace), roofline_times(trace, given)
-    keep = kept_calls(trace, reach, kept)
-    inside = keep & _in_steps(trace, kept)
+    keep = select_calls(trace, reach, chosen)
+    inside = keep & _in_steps(trace, chosen)
     matrix = done.matrix & inside & ~np.isnan(done.flops)
     rate = np.full(len(done.flops), np.nan)
     for id_, peaks in reach.peaks.items():
@@ -53,13 +53,13 @@ def utilization(trace: Trace, kept: Filter, given: str) -> Utilization:
             peak = peaks.rate(True, kind)
             rate[(reach.device == id_) & (done.type == code)] = np.nan if peak is None else peak
     model = matrix & ~done.recomputed
-    span = _step_ns(trace, kept)
-    used = len(np.unique(reach.device[keep])) if kept.device is None else 1
+    span = _step_ns(trace, chosen)
+    used = len(np.unique(reach.device[keep])) if chosen.device is None else 1
     time = span * max(used, 1)
     needed_ns = 1e9 * float((done.needed[model] / rate[model]).sum())
     executed_ns = 1e9 * float((done.flops[matrix] / rate[matrix]).sum())
     measured = bool(matrix.any()) and time > 0
-    modeled, device = _covered(trace, kept, keep)
+    modeled, device = _covered(trace, chosen, keep)
     return Utilization(
         mfu=needed_ns / time if measured and np.isfinite(needed_ns) else None,
         hfu=executed_ns / time if measured and np.isfinite(executed_ns) else None,
@@ -74,26 +74,26 @@ def utilization(trace: Trace, kept: Filter, given: str) -> Utilization:
     )
 
 
-def _covered(trace: Trace, kept: Filter, keep: Bool) -> tuple[int, int]:
-    """(ns of calls whose FLOPs or bytes are known, ns of all device events) that the filter keeps."""
+def _covered(trace: Trace, chosen: WorkFilter, keep: Bool) -> tuple[int, int]:
+    """Return (ns of calls whose FLOPs or bytes are known, ns of all device events) within the filter."""
     done = operator_work(trace)
     known = keep & (~np.isnan(done.flops) | ~np.isnan(done.bytes))
-    lost = kept_unlinked(trace, kept)
+    lost = select_unlinked(trace, chosen)
     unlinked = int((event_ends(trace) - trace.events.start)[lost].sum())
     return int(done.device[known].sum()), int(done.device[keep].sum()) + unlinked
 
 
-def _in_steps(trace: Trace, kept: Filter) -> Bool:
-    """bool[k]: calls made in a step; all of them where no step is recorded."""
+def _in_steps(trace: Trace, chosen: WorkFilter) -> Bool:
+    """Return which calls were made in a step, bool[k]; all of them if no step is recorded."""
     rows, spans = operator_work(trace).owners.calls, steps(trace)
-    if not spans.recorded or kept.step:
+    if not spans.recorded or chosen.step:
         return np.ones(len(rows), np.bool_)
     at = np.searchsorted(spans.host_starts, trace.events.start[rows], "right") - 1
     inside: Bool = (at >= 0) & (trace.events.start[rows] < spans.host_ends[np.maximum(at, 0)])
     return inside
 
 
-def _step_ns(trace: Trace, kept: Filter) -> int:
+def _step_ns(trace: Trace, chosen: WorkFilter) -> int:
     spans = steps(trace)
-    chosen = np.array([not kept.step or name == kept.step for name in spans.names], np.bool_)
-    return int((spans.ends - spans.starts)[chosen].sum()) if len(chosen) else 0
+    in_filter = np.array([not chosen.step or name == chosen.step for name in spans.names], np.bool_)
+    return int((spans.ends - spans.starts)[in_filter].sum()) if len(in_filter) else 0

@@ -14,7 +14,7 @@ from torch_tb_profiler.analyses.modules.times import (
     largest_families,
     subtree_sums,
 )
-from torch_tb_profiler.analyses.roofline.speeds import Speed, class_speeds, place_speeds, untold
+from torch_tb_profiler.analyses.roofline.speeds import Speed, class_speeds, missing_work_reason, place_speeds
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.model.modules import Modules
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
@@ -200,7 +200,7 @@ def build_unplaced_work(work: DeviceWork) -> UnplacedWork:
 def missing_reasons(trace: Trace, model: Modules, times: ModuleTimes) -> dict[str, str]:
     """Why fields of the rows are null."""
     missing_reasons: dict[str, str] = {}
-    if (silent := untold(trace)) is not None:
+    if (silent := missing_work_reason(trace)) is not None:
         missing_reasons["speed"] = silent
     if (times.calls == 0).any():
         text = "only operators name these modules (`Module Hierarchy`); their calls weren't recorded"

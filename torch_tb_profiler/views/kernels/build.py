@@ -22,7 +22,7 @@ from torch_tb_profiler.analyses.kernels.table import (
     memory_operations,
     stream_times,
 )
-from torch_tb_profiler.analyses.roofline.speeds import kernel_speeds, untold
+from torch_tb_profiler.analyses.roofline.speeds import kernel_speeds, missing_work_reason
 from torch_tb_profiler.analyses.shared.core_time import core_time
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.format import format_ratio
@@ -178,7 +178,7 @@ def _memory_operations(trace: Trace, conditions: KernelFilter) -> list[MemoryOpe
 def _reasons(trace: Trace, rows: list[KernelRow], group_by: KernelGrouping) -> dict[str, str]:
     reasons = {}
     differ = ", or the kernels of each family differ" if group_by == "family" else ""
-    if (silent := untold(trace)) is not None:
+    if (silent := missing_work_reason(trace)) is not None:
         reasons["speed"] = silent
     if all(row.mean_blocks_per_sm is None for row in rows):
         reasons["mean_blocks_per_sm"] = "the profiler of this device doesn't record `blocks per SM`"

@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.operators import (
     operator_threads,
     unlinked_device_work,
 )
-from torch_tb_profiler.analyses.roofline.speeds import operator_speeds, untold
+from torch_tb_profiler.analyses.roofline.speeds import missing_work_reason, operator_speeds
 from torch_tb_profiler.analyses.shared.call_stacks import MergedFrame, has_stacks
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.analyses.tracks.sources import name_of, parse_frame
@@ -133,7 +133,7 @@ def _reasons(trace: Trace, has_device: bool, group_by: str) -> dict[str, str]:
         reasons |= dict.fromkeys(("device_self_ns", "device_total_ns", "unlinked"), no_device)
     no_cores = "there is no device time, or the kernel names don't tell"
     reasons |= dict.fromkeys(("tc_self_ratio", "tc_total_ratio"), no_cores)
-    if (no_work := untold(trace)) is not None:
+    if (no_work := missing_work_reason(trace)) is not None:
         reasons["speed"] = no_work
     if not len(shape_texts(trace)):
         reasons["input_shape"] = f"no input shapes are recorded ({recording_option(trace, 'shapes')})"

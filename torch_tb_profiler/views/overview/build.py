@@ -12,8 +12,8 @@ from torch_tb_profiler.analyses.overview.host_operators import main_operator
 from torch_tb_profiler.analyses.overview.idle import device_late, idle
 from torch_tb_profiler.analyses.overview.job import no_advice
 from torch_tb_profiler.analyses.overview.unrecorded import unrecorded
-from torch_tb_profiler.analyses.roofline.speeds import untold
-from torch_tb_profiler.analyses.roofline.tokens import tokens
+from torch_tb_profiler.analyses.roofline.speeds import missing_work_reason
+from torch_tb_profiler.analyses.roofline.tokens import count_tokens
 from torch_tb_profiler.analyses.schedule.path import bottleneck_times
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
@@ -89,7 +89,7 @@ def _measured(trace: Trace) -> Overview:
     times = breakdown(trace)
     listed, average, reasons = step_list(times), average_of(times), unknown(trace, times)
     configured = configuration(trace)
-    silent, reason = untold(trace), no_advice(trace)
+    silent, reason = missing_work_reason(trace), no_advice(trace)
     if silent is not None:
         reasons["hardware"] = silent
     spent = _spent(trace, average, configured)
@@ -102,7 +102,7 @@ def _measured(trace: Trace) -> Overview:
                 words.explanation(listed, average, reasons, is_truncated(trace.health)),
                 configured.recorded.get("host", False),
             ),
-            throughput_sentence(tokens(trace)),
+            throughput_sentence(count_tokens(trace)),
         ),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,

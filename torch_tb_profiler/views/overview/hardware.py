@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.roofline.speeds import untold
-from torch_tb_profiler.analyses.roofline.table import Filter
+from torch_tb_profiler.analyses.roofline.speeds import missing_work_reason
+from torch_tb_profiler.analyses.roofline.table import WorkFilter
 from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.trace import Trace
@@ -18,10 +18,10 @@ NO_PEAK = "the peak of a type that was recomputed is not known"
 
 def hardware_use(trace: Trace) -> HardwareUse | str:
     """Over the steps and all devices; or why nothing can be said."""
-    silent = CUT_OFF if is_truncated(trace.health) else untold(trace)
+    silent = CUT_OFF if is_truncated(trace.health) else missing_work_reason(trace)
     if silent is not None:
         return silent
-    used = utilization(trace, Filter(), "")
+    used = utilization(trace, WorkFilter(), "")
     peaks = device_peaks(trace, "").values()
     names = list(dict.fromkeys(each.name for each in peaks if each.name is not None))
     reasons = {}

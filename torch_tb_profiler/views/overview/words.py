@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
-from torch_tb_profiler.analyses.roofline.tokens import Tokens
+from torch_tb_profiler.analyses.roofline.tokens import TokenCounts
 from torch_tb_profiler.base.format import format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
@@ -327,7 +327,7 @@ def _range(least: float, most: float) -> str:
     return f"{format_duration(least)} to {format_duration(most)}"
 
 
-def throughput_sentence(tokens: Tokens | None) -> Text:
+def throughput_sentence(tokens: TokenCounts | None) -> Text:
     """Say how many tokens per second the model processes; empty where the trace doesn't record tokens."""
     if tokens is None:
         return ()

@@ -1,13 +1,13 @@
-"""Roofline: how much work there is, how fast it is done, and how fast the device could do it."""
+"""Roofline: how much work there is, how fast it runs, and how fast the device could run it."""
 
 from __future__ import annotations
 
 from math import isfinite, isnan
 
-from torch_tb_profiler.analyses.roofline.speeds import speed, untold
-from torch_tb_profiler.analyses.roofline.summary import Sums, sums
-from torch_tb_profiler.analyses.roofline.table import Filter, Table, roofline_table
-from torch_tb_profiler.analyses.roofline.tokens import tokens
+from torch_tb_profiler.analyses.roofline.speeds import missing_work_reason, row_speed
+from torch_tb_profiler.analyses.roofline.summary import RooflineSums, sum_rows
+from torch_tb_profiler.analyses.roofline.table import RooflineTable, WorkFilter, roofline_table
+from torch_tb_profiler.analyses.roofline.tokens import count_tokens
 from torch_tb_profiler.analyses.roofline.utilization import Utilization, utilization
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.analyses.tracks.sources import name_of
@@ -35,24 +35,24 @@ from torch_tb_profiler.views.roofline.payload import (
 )
 from torch_tb_profiler.views.roofline.words import clock_words, headline
 
-ROWS_BYTES = 240_000
-"""Of JSON; what has less device time is summed up."""
+MAX_ROWS_BYTES = 240_000
+"""JSON of the rows in one answer; rows with less device time are summed up."""
 
 ROW_BYTES = 420
-"""Of a row without its texts."""
+"""JSON of one row without its texts."""
 
-OUTSIDE = "outside of modules"
+OUTSIDE = "outside any module"
 
 
 def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
-    """Rows in order of device time, largest first. UsageError for peaks that cannot be read."""
-    kept = Filter(params.step, params.device)
-    table = roofline_table(trace, params.group_by, kept, params.peaks)
+    """Return the rows with the most device time first. Raises UsageError for peaks that can't be parsed."""
+    chosen = WorkFilter(params.step, params.device)
+    table = roofline_table(trace, params.group_by, chosen, params.peaks)
     rows = sorted(_rows(trace, table, params), key=lambda row: row.device_ns, reverse=True)
-    used = utilization(trace, kept, params.peaks)
+    used = utilization(trace, chosen, params.peaks)
     peaks = _peaks(trace, params)
     counters = hardware_counters(trace)
-    shown = _fitting(rows)
+    shown = _count_fitting(rows)
     recorded = steps(trace)
     return RooflinePayload(
         headline=truncation_sentence()
@@ -81,18 +81,20 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
     )
 
 
-def _rows(trace: Trace, table: Table, params: RooflineParams) -> list[RooflineRow]:
+def _rows(trace: Trace, table: RooflineTable, params: RooflineParams) -> list[RooflineRow]:
     if len(table.groups) == 0:
         return []
-    totals = sums(trace, table.items, table.groups, params.peaks)
+    totals = sum_rows(trace, table.items, table.groups, params.peaks)
     return [_row(trace, totals, i, params.group_by) for i in range(len(table.groups))]
 
 
-def _row(trace: Trace, totals: Sums, i: int, group_by: str) -> RooflineRow:
+def _row(trace: Trace, totals: RooflineSums, i: int, group_by: str) -> RooflineRow:
     event, busy = int(totals.event[i]), int(totals.busy[i])
     name = _name(trace, event, group_by)
-    flops, moved, roof = (_known(float(values[i])) for values in (totals.flops, totals.bytes, totals.roof))
-    roof_ns, fast = int(totals.roof_ns[i]), speed(totals, i)
+    flops, moved, roof = (
+        _finite_or_none(float(values[i])) for values in (totals.flops, totals.bytes, totals.roof)
+    )
+    roof_ns, fast = int(totals.roof_ns[i]), row_speed(totals, i)
     return RooflineRow(
         event=event,
         name=name,
@@ -133,16 +135,16 @@ def _shape(trace: Trace, event: int) -> str:
     return shape_texts(trace)[code] if code >= 0 else ""
 
 
-def _known(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return None if isnan(value) or not isfinite(value) else value
 
 
-def _fitting(rows: list[RooflineRow]) -> int:
-    """How many of the first rows fit into ROWS_BYTES."""
+def _count_fitting(rows: list[RooflineRow]) -> int:
+    """Return how many of the first rows fit into MAX_ROWS_BYTES."""
     size = 0
     for shown, row in enumerate(rows):
         size += ROW_BYTES + len(row.name) + len(row.short_name) + len(row.input_shape or "")
-        if size > ROWS_BYTES:
+        if size > MAX_ROWS_BYTES:
             return shown
     return len(rows)
 
@@ -154,7 +156,7 @@ def _others(rows: list[RooflineRow]) -> OtherRows | None:
 
 
 def _tokens(trace: Trace) -> TokenRate | None:
-    rate = tokens(trace)
+    rate = count_tokens(trace)
     if rate is None:
         return None
     return TokenRate(rate.per_second, rate.prompt, rate.generating, rate.iterations, rate.duration_ns)
@@ -187,22 +189,22 @@ def _peaks(trace: Trace, params: RooflineParams) -> list[DevicePeaks]:
 
 def _reasons(trace: Trace, used: Utilization, peaks: list[DevicePeaks]) -> dict[str, str]:
     reasons = {}
-    silent = untold(trace)
-    if silent is not None:  # counters alone
-        return dict.fromkeys(("coverage", "mfu", "hfu"), silent)
+    missing = missing_work_reason(trace)
+    if missing is not None:  # counters alone
+        return dict.fromkeys(("coverage", "mfu", "hfu"), missing)
     unknown = next((each.reason for each in peaks if each.reason), None)
     if used.coverage is None:
         reasons["coverage"] = "no device work matches"
     if used.mfu is None:
-        reasons["mfu"] = unknown or "no matrix operator with known work and a known peak ran"
+        reasons["mfu"] = unknown or "no matmul or convolution with known FLOPs and a known peak rate was recorded"
     if used.hfu is None:
-        reasons["hfu"] = reasons.get("mfu", "the peak of a type that was recomputed is not known")
+        reasons["hfu"] = reasons.get("mfu", "the peak rate of a recomputed data type isn't known")
     return reasons
 
 
 def unavailable(trace: Trace) -> str | None:
-    """It needs counters, or device work and inputs of operators to tell what was computed."""
-    return None if len(counter_ranges(trace)) else untold(trace)
+    """Return why there is no roofline: it needs counters, or device work and the input shapes of operators."""
+    return None if len(counter_ranges(trace)) else missing_work_reason(trace)
 
 
 TAB = Tab(

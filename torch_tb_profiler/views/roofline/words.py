@@ -1,4 +1,4 @@
-"""What the roofline says in words."""
+"""Sentences of the Roofline tab."""
 
 from __future__ import annotations
 
@@ -21,37 +21,36 @@ def headline(
     counters: Counters | None,
     params: RooflineParams,
 ) -> Text:
-    """How much of the peak is used, as far as the work is known; then which row could save most.
+    """Return the MFU as far as the work is known, then the row that could save most.
 
-    Where counters were recorded instead of times, or without operators: what they counted.
+    Where counters were recorded instead of times, or without operators, return what they counted.
     """
     if counters is not None and used.modeled_ns == 0 and not params.step and params.device is None:
-        alone = "How long the kernels ran is not recorded beside counters."
-        return sentences(
-            _counted(counters),
-            text(alone if used.device_ns == 0 else "Which operators launched them is not recorded."),
-        )
+        no_times = "Kernel times aren't recorded together with counters."
+        no_operators = "The operators that launched them aren't recorded."
+        return sentences(_counter_sentence(counters), text(no_times if used.device_ns == 0 else no_operators))
     return sentences(_utilization(used, devices, params), _saving(rows, params))
 
 
-def _counted(counters: Counters) -> Text:
-    """Only FLOPs that the counters tell; that others are missing is said."""
+def _counter_sentence(counters: Counters) -> Text:
+    """Return the FLOPs that the counters measured, and of how many kernels if not of all."""
     measured = [row for row in counters.rows if row.flops is not None]
     kernels = sum(row.calls for row in measured)
     if kernels == 0:
         return text(
-            "Hardware counters do not tell the FLOPs of {kernels}.", kernels=plural(counters.ranges, "kernel")
+            "The recorded hardware counters don't include the FLOPs of {kernels}.",
+            kernels=plural(counters.ranges, "kernel"),
         )
     flops = sum(row.flops or 0.0 for row in measured)
-    most = max(measured, key=lambda row: row.flops or 0.0)
-    share = format_ratio((most.flops or 0.0) / flops) if flops else ""
-    name = Phrase(shorten_name(most.short_name), link("trace", event=most.event))
+    top = max(measured, key=lambda row: row.flops or 0.0)
+    share = format_ratio((top.flops or 0.0) / flops) if flops else ""
+    name = Phrase(shorten_name(top.short_name), link("trace", event=top.event))
     return text(
-        "Hardware counters tell {flops} GFLOP of {kernels}{of}{most}.",
+        "Hardware counters measured {flops} GFLOP in {kernels}{of}{most}.",
         flops=format_number(flops / 1e9),
         kernels=plural(kernels, "kernel"),
         of="" if kernels == counters.ranges else f" (of {counters.ranges:,})",
-        most=text(", {share} of it in {name}", share=share, name=name) if flops else (),
+        most=text(", {share} of them in {name}", share=share, name=name) if flops else (),
     )
 
 
@@ -61,47 +60,47 @@ def _utilization(used: Utilization, devices: Sequence[DevicePeaks], params: Roof
     modeled = _modeled(used)
     unknown = next((each.reason for each in devices if each.reason), None)
     if used.mfu is None and unknown is not None:
-        return text("How close to the peak is not known: {reason}.", reason=unknown)
+        return text("No roofline: {reason}. Enter the rates under Device.", reason=unknown)
     if used.mfu is None:
-        return text("No matrix operator with known work ran{modeled}.", modeled=modeled)
+        return text("No matmul or convolution with known FLOPs was recorded{modeled}.", modeled=modeled)
     names = " and ".join(dict.fromkeys(each.name or "" for each in devices))
     return text(
-        "The model uses {least}{mfu} of the {edited}peak FLOP/s of {device}{modeled}.",
+        "MFU is {least}{mfu} on {device}{edited}{modeled}.",
         least="at least " if modeled else "",
         mfu=_small_ratio(used.mfu),
-        edited="edited " if "=" in params.peaks else "",
+        edited=" with edited peaks" if "=" in params.peaks else "",
         device=names if len(devices) == 1 else f"each {names}",
         modeled=modeled,
     )
 
 
 def _small_ratio(ratio: float) -> str:
-    """With two digits where one decimal would say nothing."""
+    """Format a ratio with two digits where one decimal would show 0."""
     return format_ratio(ratio) if ratio >= 0.001 else f"{format_number(100 * ratio, 2)}%"
 
 
 def _modeled(used: Utilization) -> str:
-    """Nothing where all is; never rounded up to all."""
+    """Return the share of kernel time whose work is known; empty if it is all, and never rounded up to all."""
     if used.modeled_ns == used.device_ns:
         return ""
     share = format_ratio(used.coverage)
-    return f" ({'nearly all' if share == '100%' else f'{share} of'} kernel time modeled)"
+    return f" ({'nearly all' if share == '100%' else f'{share} of'} kernel time has known work)"
 
 
 def clock_words(peaks: DeviceRates, clock: RecordedClock) -> Text:
-    """What the recorded clock means for the peak: roofs and MFU stay with the rated one."""
+    """Return what the recorded clock means for the peak rates; rooflines and MFU keep the rated clock."""
     sentence = text(
-        "{counter} records {mhz} MHz while it worked, the mean of {samples}.",
+        "{counter} averaged {mhz} MHz while the device was busy ({samples}).",
         counter=clock.counter,
         mhz=f"{clock.mhz:,.0f}",
         samples=plural(clock.samples, "sample"),
     )
     kind = next((kind for kind in ("bf16", "fp16", *peaks.matrix) if kind in peaks.matrix), None)
     if peaks.clock is None or kind is None:
-        return sentences(sentence, text("At which clock its peaks hold is not known."))
+        return sentences(sentence, text("The clock that its peak rates assume isn't known."))
     share = clock.mhz / peaks.clock
     rate = text(
-        "The peaks hold at {rated} MHz; at {share} of that clock, {kind} reaches {flops} TFLOP/s at most.",
+        "The peak rates assume {rated} MHz. At {share} of that clock, {kind} reaches at most {flops} TFLOP/s.",
         rated=f"{peaks.clock:,.0f}",
         share=format_ratio(share),
         kind=kind,
@@ -116,7 +115,7 @@ def _saving(rows: Sequence[RooflineRow], params: RooflineParams) -> Text:
         return ()
     name = shorten_name(best.short_name.removeprefix("aten::"))
     return text(
-        "At its roof, {name} would take {then}, not {busy}.",
+        "At its roofline, {name} would take {then} instead of {busy}.",
         name=Phrase(name, link("roofline", **set_params(params), select=row_key(best))),
         then=_short(best.busy_ns - best.saved_ns),
         busy=format_duration(best.busy_ns),
@@ -124,10 +123,10 @@ def _saving(rows: Sequence[RooflineRow], params: RooflineParams) -> Text:
 
 
 def _short(ns: float) -> str:
-    """No kernel takes less than a microsecond, whatever the roof."""
+    """Format a duration; no kernel takes less than a microsecond, whatever its roofline."""
     return format_duration(ns) if ns >= 1000 else "less than 1 µs"
 
 
 def row_key(row: RooflineRow) -> str:
-    """How the page names a row in its address."""
+    """Return how the page names a row in its address."""
     return row.name if row.input_shape is None else f"{row.name} | {row.input_shape}"

@@ -1,4 +1,4 @@
-"""What hardware counters counted for the kernels of each operator, beside what the shapes say."""
+"""Hardware counters by kernel and operator, beside the work that the input shapes imply."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.operator_work import call_cost
 from torch_tb_profiler.model.work.ownership import enclosing_modeled_operators
 
-SHARED = "the call of the operator launched other kernels too, and its shapes do not tell them apart"
+SHARED_CALL = "the operator call launched other kernels too, and its shapes can't be split between them"
 
 
-class Counted(msgspec.Struct, frozen=True):
+class CounterTotals(msgspec.Struct, frozen=True):
     """Columns of g groups of ranges with one kernel name, operator and outermost operator; NaN is unknown.
 
     event     int64[g]  row of the first range
-    operator  int64[g]  row of the innermost operator around its launch, NO_CODE if there is none or it is not told
+    operator  int64[g]  row of the innermost operator around its launch, NO_CODE if there is none or it is unknown
     outermost int64[g]  row of the outermost operator
     calls     int64[g]
     names, values  of the counters, float64[c, g]: sums, NaN where a range lacks one
-    flops, bytes  float64[g]  of the counters, NaN where one range does not tell
+    flops, bytes  float64[g]  of the counters, NaN if one range lacks them
     modeled_flops, modeled_bytes  of the shapes, as long as each call launched no other kernel
-    reason    why FLOPs or bytes cannot be told from the counters
-    model_reason  why the shapes do not tell
-    join_reason   why the ranges could not be joined to launches; None if they are
+    reason    why the counters don't give FLOPs or bytes
+    model_reason  why the shapes don't give them
+    join_reason   why the ranges couldn't be joined to launches; None if they were
     """
 
     event: Int64
@@ -46,8 +46,8 @@ class Counted(msgspec.Struct, frozen=True):
     join_reason: str | None
 
 
-def counted(trace: Trace) -> Counted:
-    """In order of the first range of each group."""
+def counter_totals(trace: Trace) -> CounterTotals:
+    """Return the counters of `trace` in order of the first range of each group."""
     profiled, figures = counter_ranges(trace), counter_work(trace)
     outermost = _outermost(trace, profiled.operator)
     groups = group(trace.events.name[profiled.rows], _names(trace, profiled.operator), _names(trace, outermost))
@@ -57,7 +57,7 @@ def counted(trace: Trace) -> Counted:
 
     flops, moved, why = _modeled(trace, groups)
     first = groups.first
-    return Counted(
+    return CounterTotals(
         event=profiled.rows[first].astype(np.int64),
         operator=profiled.operator[first].astype(np.int64),
         outermost=outermost[first].astype(np.int64),
@@ -77,12 +77,12 @@ def counted(trace: Trace) -> Counted:
 
 
 def _names(trace: Trace, rows: Int32) -> Int32:
-    """int32[k]: names of rows, NO_CODE of none."""
+    """Return the name codes of rows, int32[k]; NO_CODE where there is no row."""
     return np.where(rows >= 0, trace.events.name[rows], NO_CODE).astype(np.int32)
 
 
 def _outermost(trace: Trace, rows: Int32) -> Int32:
-    """int32[k]: the outermost operator around each, itself if there is none."""
+    """Return the outermost operator around each row, int32[k]; the row itself if there is none."""
     around = enclosing_operators(trace)
     outer: Int32 = rows.copy()
     while (inside := (outer >= 0) & (around[outer] >= 0)).any():
@@ -91,7 +91,7 @@ def _outermost(trace: Trace, rows: Int32) -> Int32:
 
 
 def _modeled(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str | None, ...]]:
-    """(FLOPs, bytes, why they are unknown) of each range by the shapes of its call."""
+    """Return (FLOPs, bytes, why they are unknown) of each range from the shapes of its call."""
     profiled = counter_ranges(trace)
     owner = enclosing_modeled_operators(
         trace, np.where(profiled.operator >= 0, profiled.operator, NO_CODE).astype(np.int32)
@@ -104,7 +104,7 @@ def _modeled(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str 
         zip(owner.tolist(), profiled.rows.tolist(), alone.tolist(), strict=True)
     ):
         if row < 0 or not single:
-            reasons.append(SHARED if row >= 0 else None)
+            reasons.append(SHARED_CALL if row >= 0 else None)
             continue
         cost = call_cost(trace, row, range_)
         flops[at] = np.nan if cost.flops is None else cost.flops
@@ -114,7 +114,7 @@ def _modeled(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str 
 
 
 def _first_known(groups: Groups, texts: tuple[str | None, ...]) -> list[str | None]:
-    """The first reason in each group."""
+    """Return the first reason in each group, or None."""
     first: list[str | None] = [None] * len(groups)
     for number, text in zip(groups.which.tolist(), texts, strict=True):
         first[number] = first[number] or text
