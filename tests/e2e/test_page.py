@@ -110,7 +110,7 @@ def test_tips_explain_terms_on_focus(open_page: Open) -> None:
     _, frame = open_page(run=RUN)
     drawn(frame)
     frame.get_by_role("button", name="What is GPU utilization?").focus()
-    expect(frame.get_by_text("Share of the time in which at least one kernel runs.")).to_be_visible()
+    expect(frame.get_by_text("Share of time during which at least one kernel runs.")).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [900, 1440, 2500])

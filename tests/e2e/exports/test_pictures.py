@@ -97,7 +97,7 @@ def test_a_picture_of_a_comparison_names_both_sides(open_page: Open) -> None:
         r"p_faster\..*difference_by_category_from_a_training_w_span_\d\.svg", saved.value.suggested_filename
     )
     heading = " ".join(texts(ET.fromstring(saved.value.path().read_text())))
-    assert re.search(r"ms a step: base a_training · w · span \d", heading)
+    assert re.search(r"ms per step: base a_training · w · span \d", heading)
 
 
 def test_labels_stay_above_their_halo_and_numbers_are_kept(open_page: Open) -> None:
