@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.cli import main
-from torch_tb_profiler.cli.main import _parser
+from torch_tb_profiler.cli.main import _build_parser
 from torch_tb_profiler.views import SLUGS, all_views
 from torch_tb_profiler.views.distributed.payload.job import VerdictPayload
 
@@ -70,7 +70,7 @@ def commands() -> Iterator[tuple[str, str]]:
 def test_commands_are_understood() -> None:
     found = list(commands())
     assert len(found) > 20
-    parser = _parser()
+    parser = _build_parser()
     for where, line in found:
         arguments = shlex.split(line, comments=True)[1:]
         if "--version" in arguments or "--" in arguments:

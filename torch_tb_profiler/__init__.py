@@ -1,12 +1,12 @@
-"""torch-tb-profiler: where the time and the memory of a PyTorch model go.
+"""torch-tb-profiler: see where a PyTorch model spends time and memory.
 
 import torch_tb_profiler as ttp
 
 log = ttp.open("log")
-log["resnet50"].operators(group_by="module").to_pandas()    what a view says, as a data frame
+log["resnet50"].operators(group_by="module").to_pandas()    a view as a data frame
 log["resnet50"].columns().kernels                           the kernels of the trace, as an Arrow table
 
-profile(on_trace_ready=ttp.handler("log/resnet50"))         recording, with a summary in five lines
+profile(on_trace_ready=ttp.handler("log/resnet50"))         record, with a summary in five lines
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
     "trainer_callback",
 ]
 
-_HOMES = {
+_MODULES = {
     "Columns": "api",
     "Log": "api",
     "ProfilerError": "base.errors",
@@ -44,19 +44,19 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # TensorBoard imports the package at every start: numpy and the rest wait until they are wanted.
-    if name not in _HOMES:
+    # TensorBoard imports the package at every start, so numpy and the rest are imported on first use.
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def open(path: str, settings: Settings | None = None) -> Log:
-    """The runs of a log folder, a URL or one trace file.
+    """Open a log folder, a URL, or a trace file and list its runs.
 
-    settings  by default the environment's
-    Raises ProfilerError if the place cannot be listed.
+    settings  by default those of the environment variables
+    Raises ProfilerError if it can't be listed.
     """
     from torch_tb_profiler.api import Log
     from torch_tb_profiler.session import open_session

@@ -1,7 +1,7 @@
 """The TensorBoard plugin: a thin adapter from TensorBoard's context to a session and its HTTP routes.
 
-TensorBoard imports this module whenever it starts, for all of its users: nothing heavy is imported before the
-plugin's routes are mounted, and no constructor can fail.
+TensorBoard imports this module at every start, for all of its users. So it imports nothing heavy before the
+plugin's routes are mounted, and its constructors can't fail.
 """
 
 from __future__ import annotations
@@ -55,8 +55,10 @@ class ProfilerPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         self._session: Session | None = None
 
     def get_plugin_apps(self) -> Mapping[str, Callable[..., Any]]:
-        """One route for all below the plugin's name, so that what answers is imported with the first request; the
-        first listing of the log folder starts in the background here."""
+        """Return one route for all paths, so that the app is imported with the first request.
+
+        This also starts the first listing of the log folder in the background.
+        """
         from torch_tb_profiler.session import Session
 
         self._session = Session(_roots(self._logdir, self._flags), _settings(self._flags))
@@ -71,14 +73,14 @@ class ProfilerPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return App(self._session)
 
     def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
-        """As the application answers below its own root."""
+        """Answer a request by passing its path below the plugin's name to the app."""
         _, _, path = environ["PATH_INFO"].partition(f"/plugin/{PLUGIN_NAME}/")
         return self._app({**environ, "PATH_INFO": f"/{path.rstrip('/')}"}, start_response)
 
     def is_active(self) -> bool:
-        """True if there is a run or an error to show, or the first listing is not done; never touches the disk.
+        """Return whether there is a run or an error to show, or the first listing is running; no disk access.
 
-        TensorBoard asks once a browser has opened it: what the views take to import is not part of its start.
+        TensorBoard calls this when a browser opens it, so importing the views here doesn't delay its start.
         """
         session = self._session
         if session is None:
@@ -91,16 +93,16 @@ class ProfilerPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
 
 def _settings(flags: Any) -> Settings:
-    given = {
+    flag_values = {
         row.name: value
         for row in fields(Settings)
         if (value := getattr(flags, f"{PLUGIN_NAME}_{row.name}", None)) is not None
     }
-    return replace(Settings.from_environment(), **given)
+    return replace(Settings.from_environment(), **flag_values)
 
 
 def _roots(logdir: str | None, flags: Any) -> list[Root]:
-    """The log folders: --logdir, or the parts `name:path` of --logdir_spec."""
+    """Return the log folders: --logdir, or the `name:path` parts of --logdir_spec."""
     from torch_tb_profiler.session import Root
 
     spec = getattr(flags, "logdir_spec", "") or ""

@@ -13,8 +13,8 @@ import pytest
 
 import torch_tb_profiler as ttp
 from tests.support.traces import draw
+from torch_tb_profiler.api.column_tables import text_array, value_array
 from torch_tb_profiler.api.columns import Columns
-from torch_tb_profiler.api.columns.arrow import texts, values
 from torch_tb_profiler.model.trace import ABSENT
 
 NAMES = ("events", "operators", "kernels", "copies", "memory", "collectives", "steps", "modules", "gaps")
@@ -111,9 +111,9 @@ def test_numbers_share_the_memory_of_the_trace() -> None:
 
 def test_absent_numbers_are_null_and_their_neighbors_whole() -> None:
     numbers = np.array([2**53 + 1, ABSENT, -5], np.int64)
-    assert values(numbers).to_pylist() == [2**53 + 1, None, -5]
-    assert values(np.array([3, -1], np.int32)).to_pylist() == [3, None]
-    assert values(np.array([True, False])).to_pylist() == [True, False]
+    assert value_array(numbers).to_pylist() == [2**53 + 1, None, -5]
+    assert value_array(np.array([3, -1], np.int32)).to_pylist() == [3, None]
+    assert value_array(np.array([True, False])).to_pylist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_absent_numbers_are_null_and_their_neighbors_whole() -> None:
     ],
 )
 def test_texts_by_code(codes: list[int], dictionary: list[str], expected: list[str | None]) -> None:
-    column: Any = texts(np.array(codes, np.int32), dictionary)
+    column: Any = text_array(np.array(codes, np.int32), dictionary)
     assert column.to_pylist() == expected
     assert len(set(column.dictionary.to_pylist())) == len(column.dictionary)
 

@@ -18,7 +18,7 @@ from tests.support.logs import write_log
 from tests.support.waiting import until
 from torch_tb_profiler.api import stubs
 from torch_tb_profiler.api import views as methods
-from torch_tb_profiler.api.opened import Opened
+from torch_tb_profiler.api.shared_session import SharedSession
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
@@ -79,7 +79,7 @@ def test_lists_and_truth_values_are_taken_as_they_are(log: ttp.Log) -> None:
 
 def test_the_methods_are_typed_as_the_views_declare_them() -> None:
     written = Path(inspect.getfile(methods)).with_suffix(".pyi").read_text(encoding="utf-8")
-    assert ast.dump(ast.parse(written)) == ast.dump(ast.parse(stubs.stubs())), stubs.__doc__
+    assert ast.dump(ast.parse(written)) == ast.dump(ast.parse(stubs.generate_stubs())), stubs.__doc__
 
 
 def test_what_is_no_view_is_no_attribute(log: ttp.Log) -> None:
@@ -116,7 +116,7 @@ def test_a_closed_log_says_so(log: ttp.Log) -> None:
 def test_what_is_used_keeps_the_log_open_and_the_last_one_closes_it(tmp_path: Path) -> None:
     assert ttp.open(str(write_log(tmp_path, count=10))).run().overview().data.steps
     log = ttp.open(str(tmp_path))
-    session, ask = weakref.ref(log.run()._opened.session), log.run().overview
+    session, ask = weakref.ref(log.run()._shared.session), log.run().overview
     del log
     gc.collect()
     assert ask().data.steps
@@ -135,8 +135,8 @@ def test_collecting_a_log_waits_for_nothing(tmp_path: Path) -> None:
             super().close()
             closed_by.append(threading.current_thread())
 
-    opened = Opened(Waiting([Root(str(write_log(tmp_path, count=10)))], Settings()))
-    del opened
+    shared = SharedSession(Waiting([Root(str(write_log(tmp_path, count=10)))], Settings()))
+    del shared
     gc.collect()
     assert not closed_by
     may_close.set()
@@ -152,9 +152,9 @@ def test_a_log_that_is_closed_by_hand_is_closed_once_and_here(tmp_path: Path) ->
             super().close()
             closed_by.append(threading.current_thread())
 
-    opened = Opened(Counted([Root(str(write_log(tmp_path, count=10)))], Settings()))
-    opened.close()
-    opened.close()
+    shared = SharedSession(Counted([Root(str(write_log(tmp_path, count=10)))], Settings()))
+    shared.close()
+    shared.close()
     assert closed_by == [threading.current_thread()]
 
 

@@ -60,7 +60,7 @@ def test_tables_fit_a_terminal_unless_all_is_wanted(
 ) -> None:
     name = f"aten::{'x' * 90}"
     sides = [write(tmp_path / side, [Op(name, 200, kernel=100)], 4, 1) for side in ("a", "b")]
-    monkeypatch.setattr(import_module("torch_tb_profiler.cli.diff._run"), "terminal_width", lambda _: 70)
+    monkeypatch.setattr(import_module("torch_tb_profiler.cli.diff"), "terminal_width", lambda _: 70)
     assert main(["diff", *sides]) == 0
     out = capsys.readouterr().out
     rows = [line for line in out.splitlines() if line.startswith("aten::x")]
@@ -92,20 +92,18 @@ def test_a_slower_operator_is_reported_even_if_others_offset_it(tmp_path: Path) 
     assert main(["diff", base, moved, "--fail-over", "5"]) == 3
 
 
-def test_what_cannot_be_told_has_an_exit_code_of_its_own(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_inconclusive_comparison_exits_with_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pair = [write(tmp_path / "a", WORK, 1, 1), write(tmp_path / "b", SLOW, 1, 2)]
     gate = ["diff", *pair, "--fail-over", "5"]
     assert main([*gate, "--format", "junit"]) == 4
     out = capsys.readouterr()
-    assert "cannot tell: step time" in out.err
+    assert "inconclusive: step time" in out.err
     assert ElementTree.fromstring(out.out).find(".//testcase/skipped") is not None
     assert main([*gate, "--format", "junit", "--strict"]) == 3
     assert ElementTree.fromstring(capsys.readouterr().out).find(".//testcase/failure") is not None
     assert main([*gate, "--format", "markdown"]) == 4
     out = capsys.readouterr()
-    assert out.out.startswith("### 🟡 ") and "| `step time` | cannot tell |" in out.out
+    assert out.out.startswith("### 🟡 ") and "| `step time` | inconclusive |" in out.out
 
 
 def test_a_slow_first_step_does_not_hide_a_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,7 +154,9 @@ def test_spans_of_one_run_prove_no_change_alone(tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize("paths", ["{a}", "{a} {b} {a}", "{a} {b} --", "-- {a} {b}", "{a} -- {b} -- {a}"])
-def test_sides_that_cannot_be_told_apart(pair: list[str], paths: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paths_without_two_clear_sides_are_an_error(
+    pair: list[str], paths: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["diff", *paths.format(a=pair[0], b=pair[1]).split()]) == 2
     assert "A1 A2 -- B1 B2" in capsys.readouterr().err
 

@@ -93,7 +93,7 @@ def test_a_recording_is_chosen(
     cuda, rocm = folders
     write(cuda, 0, [line(0, iteration(9), 500)])
     first = report([str(cuda), str(rocm)], tmp_path / "first")
-    assert "holds up to 2 recordings of a rank" in capsys.readouterr().err
+    assert "holds up to 2 recordings per rank" in capsys.readouterr().err
     assert first["datasets"]["cuda"]["count"] == 6
     assert main(["overlap-report", str(cuda), str(rocm), "--span", "2", "-o", str(tmp_path / "x")]) == 2
     second = report([str(cuda), str(cuda), "--label-a", "a", "--span", "2"], tmp_path / "second")
@@ -104,7 +104,7 @@ def test_a_recording_is_chosen(
     ("arguments", "code", "said"),
     [
         (["{cuda}", "{cuda}"], 2, "both sides are called 'cuda'"),
-        (["{cuda}", "{empty}"], 2, "no metrics of iterations"),
+        (["{cuda}", "{empty}"], 2, "no iteration metrics"),
         (["{cuda}", "{cuda}/nothing"], 1, "no such folder"),
     ],
 )

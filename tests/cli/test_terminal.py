@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.cli import main
-from torch_tb_profiler.cli._print.table import emphasized, format_table
+from torch_tb_profiler.cli._output import emphasize, format_table
 from torch_tb_profiler.cli._session import ProgressLine
 from torch_tb_profiler.session import FileState, ProgressInfo
 from torch_tb_profiler.views import SLUGS, all_views
@@ -61,13 +61,13 @@ def test_a_name_cannot_move_the_cursor() -> None:
 def test_colors_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert emphasized("a", Terminal(), "31") == "\x1b[31ma\x1b[0m"
-    assert emphasized("a", io.StringIO()) == "a"
+    assert emphasize("a", Terminal(), "31") == "\x1b[31ma\x1b[0m"
+    assert emphasize("a", io.StringIO()) == "a"
     monkeypatch.setenv("TERM", "dumb")
-    assert emphasized("a", Terminal()) == "a"
+    assert emphasize("a", Terminal()) == "a"
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
-    assert emphasized("a", Terminal()) == "a"
+    assert emphasize("a", Terminal()) == "a"
 
 
 def test_progress_is_a_bar_on_a_terminal_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_progress_is_a_bar_on_a_terminal_that_goes_away(monkeypatch: pytest.Monk
         with ProgressLine() as line:
             line.show(state)
             assert stream.getvalue() == ""  # what is short shows none
-            monkeypatch.setattr(line, "_began", line._began - 2)
+            monkeypatch.setattr(line, "_started", line._started - 2)
             line.show(state)
             assert said in stream.getvalue() and bool(said) == bool(stream.getvalue())
         assert not said or stream.getvalue().endswith("\r\x1b[K")

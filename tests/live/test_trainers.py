@@ -58,7 +58,7 @@ def said_in_five_lines(lines: list[str], folder: Path) -> None:
     (file,) = folder.iterdir()
     first = next(at for at, line in enumerate(lines) if line.startswith(f"Trace written: {file} ("))
     assert lines[first + 2].startswith("A step takes ")
-    assert lines[first + 4] == f"See why: tensorboard --logdir {folder}"
+    assert lines[first + 4] == f"For details: tensorboard --logdir {folder}"
 
 
 def test_a_training_goes_on_without_a_recording(
@@ -75,7 +75,7 @@ def test_a_training_goes_on_without_a_recording(
         callback.on_step_end(None, None, None)
         callback.on_train_end(None, None, None)
     assert len(caplog.records) == 1
-    assert "The training is not recorded" in caplog.text and "no_option_of_torch" in caplog.text
+    assert "The training is not profiled" in caplog.text and "no_option_of_torch" in caplog.text
     monkeypatch.delitem(sys.modules, "torch_tb_profiler.training.hugging_face")
 
 

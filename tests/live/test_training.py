@@ -50,8 +50,8 @@ def test_traces_lie_where_the_tab_finds_them_and_five_lines_say_what_is_in_them(
     assert lines[5].startswith(f"Trace written: {handler.files[1]} (")
     assert step is not None
     assert lines[7].startswith("A step takes ")
-    assert lines[8].startswith("First: ") or lines[8] == "Nothing stands out that would be worth a change."
-    assert lines[9] == f"See why: tensorboard --logdir {tmp_path / 'log' / 'run'}"
+    assert lines[8].startswith("Start here: ") or lines[8] == "Nothing stands out as worth changing."
+    assert lines[9] == f"For details: tensorboard --logdir {tmp_path / 'log' / 'run'}"
 
 
 def test_ranks_are_workers_and_the_first_one_speaks(
@@ -72,12 +72,12 @@ def test_trouble_is_a_warning_and_the_training_goes_on(
     with caplog.at_level(logging.WARNING, "torch_tb_profiler"):
         train(handler)
     assert handler.files == []
-    assert "The trace was not written to" in caplog.text
+    assert "Could not write the trace to" in caplog.text
 
     monkeypatch.setattr("torch_tb_profiler.training.trace_ready._summarize", lambda path: 1 / 0)
     train(readable := ttp.handler(tmp_path / "run"))
     assert len(readable.files) == 1
-    assert "is written, but not summarized: division by zero" in caplog.text
+    assert "was written but could not be summarized: division by zero" in caplog.text
 
 
 def test_a_large_trace_is_not_read_in_the_loop(

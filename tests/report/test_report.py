@@ -19,7 +19,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.cli.report import MAX_BYTES
 from torch_tb_profiler.http import App
-from torch_tb_profiler.report import About, collect, page
+from torch_tb_profiler.report import ReportInfo, collect, page
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.views import SLUGS
 
@@ -145,7 +145,7 @@ def test_a_title_is_escaped(samples: Path) -> None:
         session.scan()
         answer = session.view("overview", wait=True)
         contents = collect(session, (answer.run, answer.worker, answer.span), None, 10_000)
-    text = page(contents, About("today", "1", HOSTILE, HOSTILE), HOSTILE)
+    text = page(contents, ReportInfo("today", "1", HOSTILE, HOSTILE), HOSTILE)
     assert f"<title>{html.escape(HOSTILE)}</title>" in text
     assert embedded(text)["command"] == HOSTILE
     assert text.count("</script") == 2

@@ -99,7 +99,7 @@ def test_a_rank_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     run = ttp.open(str(tmp_path)).run()
     found = run.summary()
     assert (found.workers, found.read, found.health.unreadable) == (3, 2, 1)
-    assert found.health.notes[0].startswith("rank2 cannot be read: ")
+    assert found.health.notes[0].startswith("rank2 can't be read: ")
     assert "2 of 3 workers" in as_markdown(found)
     with pytest.raises(NotFoundError, match="no span '7'"):
         run.summary(span=7)

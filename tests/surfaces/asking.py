@@ -25,7 +25,7 @@ from torch_tb_profiler.ingest import Progress
 from torch_tb_profiler.mcp.tools import Tools
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.report import collect
-from torch_tb_profiler.report.contents import Contents
+from torch_tb_profiler.report.collect import Contents
 from torch_tb_profiler.session import Answer, Root, Session
 from torch_tb_profiler.session.jobs import Loaded, LoadRequest, analyze
 

@@ -16,7 +16,7 @@ from tests.corpus import real_traces
 from tests.surfaces.asking import Remembering, Said, Surfaces, agrees, bounded, remembered
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli.report import MAX_BYTES as MAX_REPORT_BYTES
-from torch_tb_profiler.report import About, page
+from torch_tb_profiler.report import ReportInfo, page
 from torch_tb_profiler.session import Root
 from torch_tb_profiler.summary import MAX_BYTES, Summary
 from torch_tb_profiler.views import SLUGS
@@ -146,7 +146,7 @@ def test_a_report_of_every_run_fits(surfaces: Surfaces, told: Callable[[str, str
     for run in surfaces.log:
         if not isinstance(told("overview", run), str):
             assert surfaces.report("overview", run) == told("overview", run), run
-            text = page(surfaces.reports[run], About("today", "1", str(surfaces.path), "serve"), run)
+            text = page(surfaces.reports[run], ReportInfo("today", "1", str(surfaces.path), "serve"), run)
             assert len(text.encode()) < MAX_REPORT_BYTES, run
             made += 1
     assert made > 70

@@ -1,4 +1,4 @@
-"""What a view answered: typed, as a dictionary, as tables."""
+"""The result of a view: typed, as a dictionary, and as tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 class Result(Generic[R]):
-    """The answer of a view: the same numbers as on the page, in base units (ns, bytes, ratios 0..1, FLOPs)."""
+    """The result of a view: the same numbers as on the page, in base units (ns, bytes, ratios 0..1, FLOPs)."""
 
     def __init__(self, view: View, content: bytes) -> None:
         self._view = view
@@ -29,29 +29,29 @@ class Result(Generic[R]):
 
     @cached_property
     def data(self) -> R:
-        """The answer as an object with typed fields, which its class documents."""
+        """The result as an object with typed fields, which its class documents."""
         data: R = msgspec.json.decode(self._content, type=self._view.payload)
         return data
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON values: what the page gets. Columns of bytes are base64 text."""
+        """Return the result as the page gets it, as JSON values. Columns of bytes are base64 text."""
         payload: dict[str, Any] = msgspec.json.decode(self._content)
         return payload
 
     @property
     def text(self) -> str:
-        """What the view says in words, a line for each sentence or two."""
+        """The sentences of the view, one per line."""
         return "\n".join(sentences(self.to_dict())[0])
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables of the answer, the one that stands for it first."""
+        """Names of the tables in the result, the main one first."""
         return tuple(self._tables)
 
     def to_arrow(self, table: str | None = None) -> pyarrow.Table:
-        """A table of the answer, by default the first of `tables`; NotFoundError if there is none of that name.
+        """Return a table of the result, by default the first of `tables`; raise NotFoundError for an unknown name.
 
-        Nested objects are columns `outer.inner`, a tree is one row per node with its `depth`, unknown is null.
+        Nested objects become columns `outer.inner`, a tree has one row per node with its `depth`, unknown is null.
         """
         name = self.tables[0] if table is None else table
         if name not in self._tables:
@@ -59,7 +59,7 @@ class Result(Generic[R]):
         return self._tables[name]
 
     def to_pandas(self, table: str | None = None) -> pandas.DataFrame:
-        """The same as a data frame; MissingExtraError if pandas is not installed."""
+        """Return the table as a pandas data frame; raise MissingExtraError if pandas is not installed."""
         return data_frame(self.to_arrow(table))
 
     @cached_property
@@ -70,7 +70,7 @@ class Result(Generic[R]):
         return f"<{self._view.title}>\n{self.text}"
 
     def _repr_html_(self) -> str:
-        """In a notebook: the sentences, and the first rows of the main table."""
+        """Return the sentences and the first rows of the main table, for a notebook."""
         name = self.tables[0]
         rows = self.to_arrow(name)
         shown = html.render_table(name, rows.slice(0, html.MAX_ROWS).to_pylist(), rows.num_rows)
@@ -78,7 +78,7 @@ class Result(Generic[R]):
 
 
 def data_frame(table: pyarrow.Table) -> pandas.DataFrame:
-    """An Arrow table as a data frame of pandas."""
+    """Convert an Arrow table to a pandas data frame."""
     try:
         import pandas
     except ImportError as error:
@@ -88,6 +88,6 @@ def data_frame(table: pyarrow.Table) -> pandas.DataFrame:
     frame = table.to_pandas()
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pyarrow.types.is_integer(column.type) and column.null_count:
-            # Not as floats, which hold whole numbers up to 2^53.
+            # pandas would convert them to floats, which are exact only up to 2^53.
             frame[name] = column.to_pandas(types_mapper=lambda _: pandas.Int64Dtype())
     return frame

@@ -15,7 +15,7 @@ from torch_tb_profiler.view import NUMBERS, View
 Rows = list[dict[str, Any]]
 
 COLUMNS, WHOLE = "columns", "whole"
-"""The table of what travels as columns, and that of a payload that holds no table: its fields, in one row."""
+"""Names of the table of a payload's columns, and of the one-row table of its fields if it has no other table."""
 
 _SCALARS: dict[Any, pa.DataType] = {
     inspect.IntType: pa.int64(),
@@ -25,7 +25,7 @@ _SCALARS: dict[Any, pa.DataType] = {
 
 
 def sentences(payload: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """(the sentences of a payload without their links, its other fields)."""
+    """Return (the sentences of a payload as plain text, its other fields)."""
     lines, others = [], {}
     for key, value in payload.items():
         if _is_text(value):
@@ -38,7 +38,7 @@ def sentences(payload: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
 
 
 def without_links(value: Any) -> Any:
-    """A payload with its sentences as plain text, wherever they are."""
+    """Return a payload with all its sentences, also nested ones, as plain text."""
     if _is_text(value):
         return _plain(value)
     if isinstance(value, list):
@@ -49,32 +49,32 @@ def without_links(value: Any) -> Any:
 
 
 def tables(payload: Mapping[str, Any], first: str = "rows") -> dict[str, Rows]:
-    """Name -> rows, of the lists of objects and the objects in a payload; `first` stands before the others."""
+    """Return name -> rows for the lists of objects and the objects in a payload; the table `first` comes first."""
     by_name = dict(_tables(payload))
     return {name: by_name[name] for name in sorted(by_name, key=lambda name: name != first)}
 
 
 def arrow_tables(view: View, data: object, payload: Mapping[str, Any]) -> dict[str, pa.Table]:
-    """The same with the types that the payload declares, and with its columns; of every payload there is one."""
-    declared = dict(_declared(inspect.type_info(view.payload)))
+    """Return name -> Arrow table: `tables` with the declared types, and the columns; at least one table."""
+    declared = dict(_declared_tables(inspect.type_info(view.payload)))
     by_name: dict[str, Rows] = {**dict.fromkeys(declared, []), **tables(payload)}
-    typed = {name: _typed(rows, declared.get(name, {})) for name, rows in by_name.items()}
-    columns = _columns(view, data)
+    typed = {name: _typed_table(rows, declared.get(name, {})) for name, rows in by_name.items()}
+    columns = _column_arrays(view, data)
     if columns:
         typed[COLUMNS] = pa.table(columns)
     lists = [name for name in typed if name in declared or name == COLUMNS]
     if not lists:
-        typed[WHOLE] = _typed([flat(payload)], {})
-    best = view.rows if view.rows in typed else lists[0] if lists else WHOLE
-    return {name: typed[name] for name in sorted(typed, key=lambda name: name != best)}
+        typed[WHOLE] = _typed_table([flatten(payload)], {})
+    main = view.rows if view.rows in typed else lists[0] if lists else WHOLE
+    return {name: typed[name] for name in sorted(typed, key=lambda name: name != main)}
 
 
-def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """An object as one row: nested ones as `outer.inner`, sentences as text."""
+def flatten(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Flatten an object to one row: nested fields as `outer.inner`, sentences as text."""
     cells: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, dict):
-            cells.update(flat(value, f"{prefix}{key}."))
+            cells.update(flatten(value, f"{prefix}{key}."))
         else:
             cells[prefix + key] = _plain(value) if _is_text(value) else value
     return cells
@@ -83,26 +83,26 @@ def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def _tables(payload: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Rows]]:
     for key, value in payload.items():
         if isinstance(value, list) and value and isinstance(value[0], dict) and not _is_text(value):
-            yield prefix + key, [flat(row) for row in _unfolded(value)]
+            yield prefix + key, [flatten(row) for row in _flatten_tree(value)]
         elif isinstance(value, dict) and value and not prefix:
             lists = dict(_tables(value, f"{key}."))
-            yield key, [flat({name: cell for name, cell in value.items() if f"{key}.{name}" not in lists})]
+            yield key, [flatten({name: cell for name, cell in value.items() if f"{key}.{name}" not in lists})]
             yield from lists.items()
 
 
-def _unfolded(rows: Rows, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """A tree of rows as lines, each row before its `children`, with its `depth`."""
+def _flatten_tree(rows: Rows, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a tree, parents before their `children`, each with its `depth`."""
     for row in rows:
         children = row.get("children")
         if not isinstance(children, list):
             yield row
             continue
         yield {"depth": depth, **{key: value for key, value in row.items() if key != "children"}}
-        yield from _unfolded(children, depth + 1)
+        yield from _flatten_tree(children, depth + 1)
 
 
 def _is_text(value: Any) -> bool:
-    """Whether a value is a `views._shared.text.Text`, decoded."""
+    """Return whether `value` is a `views._shared.text.Text` as JSON."""
     return isinstance(value, list) and bool(value) and all(_is_phrase(part) for part in value)
 
 
@@ -114,50 +114,50 @@ def _plain(text: list[dict[str, Any]]) -> str:
     return "".join(phrase["text"] for phrase in text)
 
 
-def _declared(info: Any, prefix: str = "") -> Iterator[tuple[str, dict[str, pa.DataType]]]:
-    """Name of a list of objects -> the types of its columns."""
+def _declared_tables(info: Any, prefix: str = "") -> Iterator[tuple[str, dict[str, pa.DataType]]]:
+    """Yield (name, types of the columns) of each declared list of objects."""
     for field in info.fields:
-        kind = _known(field.type)
-        row = _known(kind.item_type) if isinstance(kind, inspect.ListType) else None
+        kind = _base_type(field.type)
+        row = _base_type(kind.item_type) if isinstance(kind, inspect.ListType) else None
         if isinstance(row, inspect.StructType):
-            yield prefix + field.name, dict(_cells(row))
+            yield prefix + field.name, dict(_declared_cells(row))
         elif isinstance(kind, inspect.StructType) and not prefix:
-            yield from _declared(kind, f"{field.name}.")
+            yield from _declared_tables(kind, f"{field.name}.")
 
 
-def _cells(info: inspect.StructType, prefix: str = "") -> Iterator[tuple[str, pa.DataType]]:
+def _declared_cells(info: inspect.StructType, prefix: str = "") -> Iterator[tuple[str, pa.DataType]]:
     if any(field.name == "children" for field in info.fields):
         yield "depth", pa.int64()
     for field in info.fields:
-        kind = _known(field.type)
+        kind = _base_type(field.type)
         if isinstance(kind, inspect.StructType):
-            yield from _cells(kind, f"{prefix}{field.name}.")
+            yield from _declared_cells(kind, f"{prefix}{field.name}.")
         elif not isinstance(kind, inspect.DictType) and field.name != "children":
             yield prefix + field.name, _arrow_type(kind)
 
 
-def _known(info: Any) -> Any:
-    """A type without `| None` and without its limits."""
+def _base_type(info: Any) -> Any:
+    """Return a type without `| None` and without constraints."""
     if isinstance(info, inspect.Metadata):
-        return _known(info.type)
+        return _base_type(info.type)
     if isinstance(info, inspect.UnionType):
         others = [kind for kind in info.types if not isinstance(kind, inspect.NoneType)]
-        return _known(others[0]) if len(others) == 1 else info
+        return _base_type(others[0]) if len(others) == 1 else info
     return info
 
 
 def _arrow_type(kind: Any) -> pa.DataType:
-    """Text for what Arrow has no plain type for; such values are JSON."""
+    """Return the Arrow type; values without a plain one become JSON text."""
     if isinstance(kind, inspect.BoolType):
         return pa.bool_()
     if isinstance(kind, inspect.LiteralType):
         return pa.string() if isinstance(kind.values[0], str) else pa.int64()
-    if isinstance(kind, inspect.ListType) and type(_known(kind.item_type)) in _SCALARS:
-        return pa.list_(_arrow_type(_known(kind.item_type)))
+    if isinstance(kind, inspect.ListType) and type(_base_type(kind.item_type)) in _SCALARS:
+        return pa.list_(_arrow_type(_base_type(kind.item_type)))
     return _SCALARS.get(type(kind), pa.string())
 
 
-def _typed(rows: Rows, types: Mapping[str, pa.DataType]) -> pa.Table:
+def _typed_table(rows: Rows, types: Mapping[str, pa.DataType]) -> pa.Table:
     names = [*types, *dict.fromkeys(name for row in rows for name in row if name not in types)]
     arrays = {}
     for name in names:
@@ -172,8 +172,8 @@ def _typed(rows: Rows, types: Mapping[str, pa.DataType]) -> pa.Table:
     return pa.table(arrays)
 
 
-def _columns(view: View, data: object) -> dict[str, Any]:
-    """What a payload holds as columns of one length: of bytes, else of numbers and texts."""
+def _column_arrays(view: View, data: object) -> dict[str, Any]:
+    """Return the columns of equal length in a payload: byte columns, or else lists of numbers and texts."""
     columns: dict[str, Any] = {}
     kinds = {field.name: field.type for field in inspect.type_info(view.payload).fields}  # type: ignore[attr-defined]
     for name, kind in kinds.items():
@@ -181,16 +181,18 @@ def _columns(view: View, data: object) -> dict[str, Any]:
         if (dtype := _dtype(kind)) is not None:
             columns[name] = np.frombuffer(value, dtype)
         elif isinstance(kind, inspect.ListType) and (dtype := _dtype(kind.item_type)) is not None:
-            columns.update({f"{name}.{at}": np.frombuffer(each, dtype) for at, each in enumerate(value)})
-    if not columns and not any(isinstance(_item(kind), inspect.StructType) for kind in kinds.values()):
+            columns.update({f"{name}.{index}": np.frombuffer(each, dtype) for index, each in enumerate(value)})
+    if not columns and not any(isinstance(_item_type(kind), inspect.StructType) for kind in kinds.values()):
         scalar = (*_SCALARS, inspect.LiteralType)
-        columns = {name: getattr(data, name) for name, kind in kinds.items() if isinstance(_item(kind), scalar)}
+        columns = {
+            name: getattr(data, name) for name, kind in kinds.items() if isinstance(_item_type(kind), scalar)
+        }
     length = max(map(len, columns.values()), default=0)
     return {name: values for name, values in columns.items() if len(values) == length} if len(columns) > 1 else {}
 
 
-def _item(kind: Any) -> Any:
-    return _known(kind.item_type) if isinstance(kind, inspect.ListType) else None
+def _item_type(kind: Any) -> Any:
+    return _base_type(kind.item_type) if isinstance(kind, inspect.ListType) else None
 
 
 def _dtype(kind: Any) -> str | None:

@@ -1,7 +1,7 @@
-"""What a command is, and the arguments that several commands share.
+"""What a command consists of, and the arguments that several commands share.
 
-The help of a command imports its module, which imports what a run needs (numpy, the views, a session) only once
-it runs.
+The help of a command imports its module, so modules import what a run needs (numpy, the views, a session) only in
+the functions that run.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
 
 
-OK, TROUBLE, USAGE, REGRESSION, CANNOT_TELL = 0, 1, 2, 3, 4
+OK, TROUBLE, USAGE, REGRESSION, INCONCLUSIVE = 0, 1, 2, 3, 4
 """Exit codes."""
 
 FORMATS = ("json", "table", "csv")
 
-PATH = "a log folder, a URL, or one trace file"
+PATH_HELP = "a log folder, a URL, or a trace file"
 
 
 class Command(NamedTuple):
-    """What stands behind one word after the program's name.
+    """A subcommand of the program.
 
-    run  does the work and returns the exit code; ProfilerError if it cannot
+    add_arguments  adds its arguments to a parser
+    run            does the work and returns the exit code; raises ProfilerError if it can't
     """
 
     add_arguments: Callable[[argparse.ArgumentParser], None]
@@ -33,25 +34,34 @@ class Command(NamedTuple):
 
 
 def add_path(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help=PATH)
+    parser.add_argument("path", metavar="PATH", help=PATH_HELP)
 
 
 def add_format(parser: argparse.ArgumentParser, default: str) -> None:
-    """`--format`, and `--wide` for its tables."""
-    parser.add_argument("--format", choices=FORMATS, default=default)
+    """Add `--format`, and `--wide` for its tables."""
+    parser.add_argument("--format", choices=FORMATS, default=default, help=f"output format; default: {default}")
     add_wide(parser)
 
 
 def add_wide(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--wide", action="store_true", help="all columns and whole names in a terminal")
+    parser.add_argument(
+        "--wide",
+        action="store_true",
+        help="show all columns and full names, even if lines get wider than the terminal",
+    )
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Options that choose one trace; see `selection`."""
+    """Add the options that select one trace; `selection` reads them."""
     for name in ("run", "worker", "span"):
-        parser.add_argument(f"--{name}", dest=f"select_{name}", metavar=name.upper(), help="default: the first")
+        parser.add_argument(
+            f"--{name}",
+            dest=f"select_{name}",
+            metavar=name.upper(),
+            help=f"name of the {name}; default: the first",
+        )
 
 
 def selection(options: argparse.Namespace) -> tuple[str | None, str | None, str | None]:
-    """(run, worker, span) as given; None is the first."""
+    """Return (run, worker, span) as the options select them; None means the first."""
     return options.select_run, options.select_worker, options.select_span

@@ -1,4 +1,4 @@
-"""A session for one command: opened on a path, and asked until a file is ready."""
+"""The session of one command: opening it, waiting for answers, and showing progress."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-BAR = 20
+BAR_WIDTH = 20
 """Characters of a full progress bar."""
+
+BAR_DELAY_S = 1
+"""Seconds of reading before the progress bar appears."""
 
 
 def open_session(path: str | list[Root], settings: Settings) -> Session:
-    """A session over a path (or several), listed, which reads in this process; ProfilerError if it cannot be.
+    """Open a session on one or more paths and list their runs; raise ProfilerError if they can't be listed.
 
-    So a file costs no second start of Python, and what is asked of its trace need not be handed over.
+    It parses files in this process: a second Python would have to start first and hand the trace over.
     """
     from torch_tb_profiler.session import open_session
 
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start a spinning thread per core for nothing
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start an idle, spinning thread per core
     return open_session(path, settings, own_process=True)
 
 
 def other_files(catalog: Catalog) -> list[dict[str, str]]:
-    """The files of other tools, each with what it is and what to do with it."""
+    """Return the files of other tools, each with its kind and what to do with it."""
     return [
         {"file": file.path, "kind": each.kind, "advice": each.advice}
         for each in catalog.others
@@ -41,28 +44,32 @@ def other_files(catalog: Catalog) -> list[dict[str, str]]:
     ]
 
 
-def say_others(catalog: Catalog) -> None:
-    """Say on stderr how many files of other tools there are, if any."""
+def print_other_files_note(catalog: Catalog) -> None:
+    """Print to stderr how many files of other tools there are, if any."""
     if catalog.others_headline is not None:
         sys.stderr.write(f"note: {catalog.others_headline}\n")
 
 
-def run_name(names: list[str], side: str, wanted: str | None, path: str) -> str:
-    """The run of a side, by default the first. With two roots, names of runs begin with the name of their root."""
+def find_run_name(names: list[str], side: str, requested: str | None, path: str) -> str:
+    """Return the name of the `requested` run of a side, or of its first run if None.
+
+    With two roots, the names of runs begin with the name of their root (`side`). Raises ProfilerError if the side
+    has no runs, NotFoundError if it doesn't have this one.
+    """
     of_side = [name for name in names if name == side or name.startswith(f"{side}/")]
     if not of_side:
         raise ProfilerError("there is no trace", where=path)
-    if wanted is None:
+    if requested is None:
         return of_side[0]
-    full = f"{side}/{wanted}"
+    full = f"{side}/{requested}"
     if full not in of_side:
-        known = ", ".join(name.removeprefix(f"{side}/") for name in of_side)
-        raise NotFoundError(f"there is no run {wanted!r}", where=path, hint=f"runs: {known}")
+        available = ", ".join(name.removeprefix(f"{side}/") for name in of_side)
+        raise NotFoundError(f"there is no run {requested!r}", where=path, hint=f"runs: {available}")
     return full
 
 
 def wait_for_answer(ask: Callable[[], tuple[FileState, T | None]]) -> T:
-    """Ask until a file is ready, with a line of progress on a terminal; ProfilerError if it failed."""
+    """Call `ask` until it returns an answer, with a progress bar on a terminal; raise ProfilerError on failure."""
     from torch_tb_profiler.session.state import wait_for_answer
 
     with ProgressLine() as line:
@@ -70,18 +77,18 @@ def wait_for_answer(ask: Callable[[], tuple[FileState, T | None]]) -> T:
 
 
 class ProgressLine:
-    """A bar that says how far the reading is, from the second second on, on a terminal."""
+    """A progress bar on stderr; it appears after `BAR_DELAY_S`, and only on a terminal."""
 
     def __init__(self) -> None:
-        self._began = time.monotonic()
+        self._started = time.monotonic()
         self._shown = False
 
     def show(self, state: FileState) -> None:
         progress = state.progress
-        if progress is None or time.monotonic() - self._began < 1 or not sys.stderr.isatty():
+        if progress is None or time.monotonic() - self._started < BAR_DELAY_S or not sys.stderr.isatty():
             return
         share = min(progress.bytes_done / progress.bytes_total, 1.0) if progress.bytes_total else None
-        bar = "" if share is None else f"[{'#' * round(BAR * share):{BAR}}] {share:.0%} "
+        bar = "" if share is None else f"[{'#' * round(BAR_WIDTH * share):{BAR_WIDTH}}] {share:.0%} "
         sys.stderr.write(f"\r\033[K{bar}{progress.stage}, {progress.events:,} events")
         sys.stderr.flush()
         self._shown = True

@@ -1,4 +1,4 @@
-"""`torch-tb-profiler check`: what can be read of each file, and what is wrong with it."""
+"""`torch-tb-profiler check`: whether each file can be read, and its problems."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.cli._command import OK, TROUBLE, Command, add_path
-from torch_tb_profiler.cli._session import open_session, other_files, say_others
+from torch_tb_profiler.cli._session import open_session, other_files, print_other_files_note
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -18,19 +18,21 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
-    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument(
+        "--format", choices=("table", "json"), default="table", help="output format; default: table"
+    )
 
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
     with open_session(options.path, settings) as session:
         files = [
-            _checked(session, span)
+            _check_file(session, span)
             for run in session.catalog.runs
             for worker in run.workers
             for span in worker.spans
         ]
         others = other_files(session.catalog)
-        say_others(session.catalog)
+        print_other_files_note(session.catalog)
     if options.format == "json":
         sys.stdout.write(json.dumps({"files": files, "other_files": others}, indent=1) + "\n")
     else:
@@ -41,15 +43,15 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     return OK if files and all(file["state"] == "ready" for file in files) else TROUBLE
 
 
-def _checked(session: Session, span: Span) -> dict[str, Any]:
-    """Load one file: its state, number of events, error and health notes."""
+def _check_file(session: Session, span: Span) -> dict[str, Any]:
+    """Load one file and return its state, number of events, error and health notes."""
     session.wait(session.load(span))
     state = session.state(span)
     return {
         "file": span.file.path,
         "state": state.state,
         "events": state.events,
-        "error": None if state.error is None else _sentence(state.error),
+        "error": None if state.error is None else _error_text(state.error),
         "notes": [
             {
                 "kind": note.kind,
@@ -63,7 +65,7 @@ def _checked(session: Session, span: Span) -> dict[str, Any]:
     }
 
 
-def _sentence(error: ErrorInfo) -> str:
+def _error_text(error: ErrorInfo) -> str:
     parts = [error.message, error.where and f"at {error.where}", error.hint]
     return "; ".join(part for part in parts if part)
 

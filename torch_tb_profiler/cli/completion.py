@@ -1,4 +1,4 @@
-"""`torch-tb-profiler completion`: a script that completes commands, options and views in a shell."""
+"""`torch-tb-profiler completion`: print the completion script for a shell."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _ZSH = "autoload -U +X compinit && compinit -u\nautoload -U +X bashcompinit && b
 _FISH = "complete -c torch-tb-profiler -n {condition} -a {word} -f"
 
 
-def command(parser: Callable[[], argparse.ArgumentParser]) -> Command:
-    """`parser` makes that of the program, whose commands and options are completed."""
+def command(build_parser: Callable[[], argparse.ArgumentParser]) -> Command:
+    """Return the command; `build_parser` builds the parser whose commands and options are completed."""
 
     def run(options: argparse.Namespace, _: Settings) -> int:
-        sys.stdout.write(script(options.shell, _words(parser())))
+        sys.stdout.write(completion_script(options.shell, _completions(build_parser())))
         return OK
 
     return Command(_add_arguments, run)
@@ -43,14 +43,14 @@ def command(parser: Callable[[], argparse.ArgumentParser]) -> Command:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "For bash and zsh: source <(torch-tb-profiler completion bash); "
-        "for fish: torch-tb-profiler completion fish | source"
+        "Print the completion script for a shell. In bash and zsh: source <(torch-tb-profiler completion bash). "
+        "In fish: torch-tb-profiler completion fish | source"
     )
     parser.add_argument("shell", choices=SHELLS)
 
 
-def _words(parser: argparse.ArgumentParser) -> dict[str, list[str]]:
-    """Command -> what may follow it beside a path."""
+def _completions(parser: argparse.ArgumentParser) -> dict[str, list[str]]:
+    """Return command -> the words that can follow it, apart from paths."""
     (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     words = {}
     for name, each in commands.choices.items():
@@ -60,8 +60,8 @@ def _words(parser: argparse.ArgumentParser) -> dict[str, list[str]]:
     return words
 
 
-def script(shell: str, words: dict[str, list[str]]) -> str:
-    """The completion for a shell; `words`: command -> what may follow it."""
+def completion_script(shell: str, words: dict[str, list[str]]) -> str:
+    """Return the completion script for `shell`; `words` maps a command to the words that can follow it."""
     if shell == "fish":
         lines = [_FISH.format(condition="__fish_use_subcommand", word=name) for name in words]
         for name, follow in words.items():

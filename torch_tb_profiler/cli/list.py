@@ -1,4 +1,4 @@
-"""`torch-tb-profiler list`: the runs, workers and spans of a log folder."""
+"""`torch-tb-profiler list`: list the runs, workers and spans of a log folder."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from torch_tb_profiler.cli._command import OK, Command, add_format, add_path
-from torch_tb_profiler.cli._print.payload import print_payload
-from torch_tb_profiler.cli._session import ProgressLine, open_session, other_files, say_others
+from torch_tb_profiler.cli._output import print_payload
+from torch_tb_profiler.cli._session import ProgressLine, open_session, other_files, print_other_files_note
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -40,7 +40,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         ]
     for problem in catalog.problems:
         sys.stderr.write(f"warning: {problem}\n")
-    say_others(catalog)
+    print_other_files_note(catalog)
     if not rows:
         sys.stderr.write(f"no trace found in {options.path}\n")
     memory = [
@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _read_merged_files(session: Session) -> None:
-    """Only reading them tells which ranks they hold; no other file is read to be listed."""
+    """Load the files of several ranks, as only their content shows the ranks; other files stay unread."""
     from torch_tb_profiler.discovery.names import names_merged_file
     from torch_tb_profiler.session.state import POLL_SECONDS
 

@@ -1,7 +1,7 @@
-"""The command line: the same numbers without a browser.
+"""The command line: the numbers of the page without a browser.
 
-Payloads go to stdout, messages to stderr. Exit codes: 0 done, 1 trouble with a trace, 2 wrong usage,
-3 a regression, 4 it cannot be told whether there is one (`diff`).
+Payloads go to stdout, messages to stderr. Exit codes: 0 success, 1 trouble with a trace, 2 wrong usage; `diff`
+also returns 3 for a regression and 4 if it is inconclusive.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ PROGRAM = "torch-tb-profiler"
 DIFF, COMPLETION = "diff", "completion"
 
 COMMANDS = {
-    "list": "list runs, workers and spans",
-    "summary": "say what matters of a run, of all its ranks, on one page",
-    "view": "print a view of one trace; without arguments, list the views",
-    "slice": "write a part of a trace as a trace file of its own",
-    DIFF: "compare two sides: what changed, and what that proves",
-    "report": "write the page and its answers into one HTML file",
-    "overlap-report": "compare the overlap of two folders of iteration metrics",
-    "check": "report for each file what can be read and what is wrong with it",
-    "mcp": "answer a coding agent over standard input and output",
-    "serve": "open TensorBoard on a log folder or one trace file",
-    COMPLETION: "print a script that completes commands in a shell",
+    "list": "list the runs, workers and spans of a log folder",
+    "summary": "summarize a run, all its ranks, on one page",
+    "view": "print a view of a trace; without arguments, list the views",
+    "slice": "write part of a trace to a new trace file",
+    DIFF: "compare two runs: what changed, and is it significant",
+    "report": "write a report: one HTML file that needs no server",
+    "overlap-report": "compare the overlap in two folders of iteration metrics",
+    "check": "check that each file can be read, and list its problems",
+    "mcp": "serve the tools for a coding agent (MCP) over standard input and output",
+    "serve": "open TensorBoard on a log folder or a trace file",
+    COMPLETION: "print the completion script for a shell",
 }
-"""Command -> what it does. Each has a module with a `COMMAND`, imported once the command is given."""
+"""Command -> its help. Each has a module with a `COMMAND`, imported only when the command is used."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code."""
-    _write_utf8()
-    given = _given(sys.argv[1:] if arguments is None else arguments)
-    parser = _parser(given[0] if given else "")
-    options = parser.parse_args(given)
+    """Run the command that `arguments` (default: sys.argv) name; return the exit code."""
+    _use_utf8()
+    words = _with_side_separator(sys.argv[1:] if arguments is None else arguments)
+    parser = _build_parser(words[0] if words else "")
+    options = parser.parse_args(words)
     if options.run is None:
         parser.print_help(sys.stderr)
         return USAGE
@@ -58,62 +58,65 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except UsageError as error:
-        _report(error)
+        _print_error(error)
         return USAGE
     except ProfilerError as error:
-        _report(error)
+        _print_error(error)
         return TROUBLE
     except BrokenPipeError:
-        # The reader (head, less) is gone, and the interpreter flushes stdout once more as it exits.
+        # The reader (head, less) has exited, and Python flushes stdout once more at its own exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except KeyboardInterrupt:
         return 130
 
 
-def _write_utf8() -> None:
-    """Units, signs and the names of a trace are beyond the code page that a pipe has on Windows."""
+def _use_utf8() -> None:
+    """Print UTF-8: the code page of a pipe on Windows has no µ, and not all names of a trace."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() not in ("utf-8", "utf8"):
         sys.stdout.reconfigure(encoding="utf-8")
 
 
-def _given(arguments: Sequence[str]) -> list[str]:
-    """argparse drops a `--`, but in `diff A1 A2 -- B1 B2` it stands between the sides."""
+def _with_side_separator(arguments: Sequence[str]) -> list[str]:
+    """Replace the `--` of `diff A1 A2 -- B1 B2`, which argparse would drop."""
     if arguments[:1] != [DIFF]:
         return [*arguments]
     from torch_tb_profiler.cli import diff
 
-    return [diff.BETWEEN if argument == "--" else argument for argument in arguments]
+    return [diff.SIDE_SEPARATOR if argument == "--" else argument for argument in arguments]
 
 
-def _parser(word: str | None = None) -> argparse.ArgumentParser:
-    """The parser of one command, or of all; by any other word they are only named."""
+def _build_parser(name: str | None = None) -> argparse.ArgumentParser:
+    """Build the parser of the command `name`, or of all commands if None.
+
+    Any other name gives a parser that only lists the commands, without importing them.
+    """
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
-        description="See where the time and memory of a PyTorch model go, from torch.profiler traces.",
+        description="See where a PyTorch model spends time and memory, from torch.profiler traces.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(metavar="COMMAND")
-    for name in (word,) if word in COMMANDS else COMMANDS:
-        subparser = commands.add_parser(name, help=COMMANDS[name], description=COMMANDS[name])
-        if word in (None, name):
-            command = _command(name)
+    for each in (name,) if name in COMMANDS else COMMANDS:
+        subparser = commands.add_parser(each, help=COMMANDS[each], description=COMMANDS[each])
+        if name in (None, each):
+            command = _import_command(each)
             subparser.set_defaults(run=command.run)
             command.add_arguments(subparser)
     return parser
 
 
-def _command(name: str) -> Command:
+def _import_command(name: str) -> Command:
     module = import_module(f"torch_tb_profiler.cli.{name.replace('-', '_')}")
-    command: Command = module.command(_parser) if name == COMPLETION else module.COMMAND
+    command: Command = module.command(_build_parser) if name == COMPLETION else module.COMMAND
     return command
 
 
 class _Version(argparse.Action):
-    """Reads the installed version, and whether the native reader came with it, only when that is asked for."""
+    """Prints the installed version and the state of the native reader, which are read only for `--version`."""
 
-    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
+    def __call__(self, parser: argparse.ArgumentParser, *values: Any) -> None:
         from importlib.metadata import version
 
         from torch_tb_profiler.ingest.kineto import native
@@ -122,10 +125,10 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _report(error: ProfilerError) -> None:
-    from torch_tb_profiler.cli._print.table import emphasized
+def _print_error(error: ProfilerError) -> None:
+    from torch_tb_profiler.cli._output import emphasize
 
     where = f"{error.where}: " if error.where else ""
-    sys.stderr.write(f"{emphasized('error:', sys.stderr, '31')} {where}{error.message}\n")
+    sys.stderr.write(f"{emphasize('error:', sys.stderr, '31')} {where}{error.message}\n")
     if error.hint:
         sys.stderr.write(f"hint: {error.hint}\n")

@@ -1,4 +1,4 @@
-"""`torch-tb-profiler serve`: TensorBoard on a log folder or one trace file."""
+"""`torch-tb-profiler serve`: open TensorBoard on a log folder or a trace file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
-    parser.add_argument("--host", default="localhost")
-    parser.add_argument("--port", help="default: 6006, or the next free one; 0 chooses any")
+    parser.add_argument("--host", default="localhost", help="address to listen on; default: localhost")
+    parser.add_argument("--port", help="default: 6006 or the next free port; 0 picks any free port")
 
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
@@ -25,7 +25,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         raise UsageError("there is no such folder or file", where=options.path)
     from tensorboard import main as tensorboard_main
 
-    # Only without a port of its own does TensorBoard look for a free one.
+    # TensorBoard looks for a free port only if it is given none.
     port = ["--port", options.port] if options.port is not None else []
     sys.argv = ["tensorboard", "--logdir", options.path, "--host", options.host, *port]
     tensorboard_main.run_main()

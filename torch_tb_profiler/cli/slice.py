@@ -1,4 +1,4 @@
-"""`torch-tb-profiler slice`: a part of a trace as a trace file of its own."""
+"""`torch-tb-profiler slice`: write part of a trace to a new trace file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.format import parse_duration
 from torch_tb_profiler.cli._command import OK, Command, add_path, add_selection, selection
-from torch_tb_profiler.cli._files import save
+from torch_tb_profiler.cli._output import save_file
 from torch_tb_profiler.cli._session import open_session, wait_for_answer
 
 if TYPE_CHECKING:
@@ -18,16 +18,25 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
     add_selection(parser)
     parser.add_argument(
-        "--from", dest="begin", metavar="TIME", help="from this time after the trace's start, such as 1.5s"
+        "--from",
+        dest="begin",
+        metavar="TIME",
+        help="start at this time, counted from the start of the trace, such as 1.5s",
     )
-    parser.add_argument("--to", dest="end", metavar="TIME", help="up to this time after the trace's start")
-    parser.add_argument("--step", metavar="N", help="one step instead of a range of time")
+    parser.add_argument(
+        "--to", dest="end", metavar="TIME", help="end at this time, counted from the start of the trace"
+    )
+    parser.add_argument("--step", metavar="N", help="write one step instead of a time range")
     parser.add_argument(
         "--category", action="append", default=[], metavar="C", help="keep only this category; repeatable"
     )
-    parser.add_argument("--min-duration", default="0ns", metavar="TIME", help="drop shorter slices")
+    parser.add_argument("--min-duration", default="0ns", metavar="TIME", help="drop slices shorter than this")
     parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="gzip if it ends in .gz; - is stdout"
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="the new file, compressed if it ends in .gz; - is stdout",
     )
 
 
@@ -39,7 +48,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         params["step"] = options.step
     with open_session(options.path, settings) as session:
         excerpt = wait_for_answer(lambda: session.excerpt(*selection(options), params, wait=True, timeout=0.5))
-        save(options.output, excerpt.pieces)
+        save_file(options.output, excerpt.pieces)
     return OK
 
 

@@ -1,4 +1,4 @@
-"""`torch-tb-profiler summary`: what matters of a run, on one page."""
+"""`torch-tb-profiler summary`: summarize a run on one page."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
-    parser.add_argument("--run", dest="select_run", metavar="RUN", help="default: the first")
-    parser.add_argument("--span", dest="select_span", metavar="SPAN", help="default: the first")
-    parser.add_argument("--format", choices=("markdown", "json"), default="markdown")
+    parser.add_argument("--run", dest="select_run", metavar="RUN", help="name of the run; default: the first")
+    parser.add_argument("--span", dest="select_span", metavar="SPAN", help="name of the span; default: the first")
+    parser.add_argument(
+        "--format", choices=("markdown", "json"), default="markdown", help="output format; default: markdown"
+    )
 
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
-    from torch_tb_profiler.api.spans import RunSpan
+    from torch_tb_profiler.api.log import WorkerAnswers
     from torch_tb_profiler.summary import as_json, as_markdown, summarize
 
     with open_session(options.path, settings) as session, ProgressLine() as line:
-        summary = summarize(RunSpan(session, options.select_run, options.select_span, line.show))
+        summary = summarize(WorkerAnswers(session, options.select_run, options.select_span, line.show))
     sys.stdout.write(as_json(summary) + "\n" if options.format == "json" else as_markdown(summary))
     return OK
 

@@ -1,4 +1,4 @@
-"""`torch-tb-profiler view`: the payload of one view."""
+"""`torch-tb-profiler view`: print a view of a trace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.cli._command import OK, PATH, Command, add_format, add_selection, selection
+from torch_tb_profiler.cli._command import OK, PATH_HELP, Command, add_format, add_selection, selection
 from torch_tb_profiler.cli._session import open_session, wait_for_answer
 from torch_tb_profiler.views import CACHED_VIEWS, SLUGS, find_view
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    # No `choices`: a view also has parts, such as operators/stacks.
+    # No `choices`, as parts of views, such as operators/stacks, are valid too.
     parser.add_argument("slug", nargs="?", metavar="SLUG", help=f"the view: {', '.join(SLUGS)}, or a part of one")
-    parser.add_argument("path", nargs="?", metavar="PATH", help=PATH)
+    parser.add_argument("path", nargs="?", metavar="PATH", help=PATH_HELP)
     add_selection(parser)
     parser.add_argument(
-        "--param", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the view"
+        "--param", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the view; repeatable"
     )
     add_format(parser, "json")
 
     def print_help(file: Any = None) -> None:
-        (file or sys.stdout).write(f"{parser.format_help()}\n{listing()}")
+        (file or sys.stdout).write(f"{parser.format_help()}\n{_views_help()}")
 
     parser.print_help = print_help  # type: ignore[method-assign]
 
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
     if options.slug is None:
-        sys.stdout.write(listing())
+        sys.stdout.write(_views_help())
         return OK
     if options.slug not in CACHED_VIEWS:
-        find_view(options.slug)  # a word that is no view is told before a file is read
+        find_view(options.slug)  # an unknown view is an error before any file is read
     if options.path is None:
         raise UsageError("PATH is missing", hint=f"torch-tb-profiler view {options.slug} PATH")
-    params = dict(_param(text) for text in options.param)
+    params = dict(_parse_param(text) for text in options.param)
     with open_session(options.path, settings) as session:
 
         def ask() -> tuple[FileState, bytes | None]:
@@ -53,24 +53,23 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     else:
         import json
 
-        from torch_tb_profiler.cli._print.payload import print_payload
+        from torch_tb_profiler.cli._output import print_payload
 
         print_payload(json.loads(payload), options.format, find_view(options.slug).rows, options.wide)
     return OK
 
 
-def _param(text: str) -> tuple[str, str]:
+def _parse_param(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"--param {text!r} is not KEY=VALUE")
     return key, value
 
 
-def listing() -> str:
-    """Every view: what it answers, and its parameters with their defaults."""
-    from torch_tb_profiler.api.listing import listing
+def _views_help() -> str:
+    from torch_tb_profiler.api.views import describe_views
 
-    return f"views, each with what it answers and its parameters (--param KEY=VALUE):\n{listing()}"
+    return f"views, with what each answers and its parameters (--param KEY=VALUE):\n{describe_views()}"
 
 
 COMMAND = Command(_add_arguments, _run)

@@ -1,1 +1,1 @@
-"""The Model Context Protocol: what the command line answers, as tools of a coding agent."""
+"""The Model Context Protocol: the answers of the command line as tools for a coding agent."""

@@ -1,4 +1,4 @@
-"""An answer as JSON text that fits into a conversation, says what it leaves out, and how to get that."""
+"""Answers as JSON text of limited size, which lists what it leaves out and how to request it."""
 
 from __future__ import annotations
 
@@ -10,120 +10,124 @@ from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.format import shorten_middle
 
 MAX_BYTES = 20_000
-"""Of the UTF-8 of an answer."""
+"""Size limit of an answer in UTF-8."""
 
-MOST_NOTES = 20
+MAX_NOTES = 20
+"""Most entries of `left_out`."""
 
-SHORT = 8
-"""A list in a list that is not longer is shortened no more than the one around it."""
+MIN_INNER_ITEMS = 8
+"""A list inside a list keeps at least this many items, if the outer one may have as many."""
 
-HOW = "ask the same tool with one of these as `field`, and with `first` for what follows"
+TO_SEE_MORE = "call the same tool with one of these as `field`, and `first` to skip what you have seen"
 
 
-class _Level(NamedTuple):
-    """items of a list (of a list in it a quarter of them but for `SHORT`), letters of a text, keys of an object"""
+class _SizeLimits(NamedTuple):
+    """The most items of a list, characters of a text, and keys of an object.
+
+    A list inside a list gets a quarter of the items, but see `MIN_INNER_ITEMS`.
+    """
 
     items: int
-    letters: int
+    characters: int
     keys: int
 
 
 _LEVELS = (
-    *(_Level(max(round(4096 * 0.8**power), 1), 400 if power < 34 else 100, 100) for power in range(38)),
-    _Level(0, 60, 100),
-    _Level(0, 40, 20),
-    _Level(0, 20, 4),
-    _Level(0, 0, 0),
+    *(_SizeLimits(max(round(4096 * 0.8**power), 1), 400 if power < 34 else 100, 100) for power in range(38)),
+    _SizeLimits(0, 60, 100),
+    _SizeLimits(0, 40, 20),
+    _SizeLimits(0, 20, 4),
+    _SizeLimits(0, 0, 0),
 )
 
 
 def as_text(payload: Any, field: str = "", first: int = 0) -> str:
-    """A JSON object of at most `MAX_BYTES`: the value of a field as `answer`, with what is missing as `left_out`.
+    """Return JSON of at most `MAX_BYTES`: a field's value as `answer`, and what is omitted as `left_out`.
 
-    field  a JSON Pointer (RFC 6901): "/rows" or "/rows/3/name"; "" is all
-    first  number of the item (letter, key) of this field that the answer begins with
-    Raises NotFoundError for an unknown field, UsageError for a `first` that cannot be.
+    field  a JSON Pointer (RFC 6901): "/rows" or "/rows/3/name"; "" is the entire payload
+    first  index of the first item (character, key) of this field to include
+    Raises NotFoundError for an unknown field, UsageError for an invalid `first`.
     """
-    whole = _at(payload, field)
-    if first < 0 or (first and not isinstance(whole, (list, str, dict))):
+    value = _resolve(payload, field)
+    if first < 0 or (first and not isinstance(value, (list, str, dict))):
         raise UsageError(
-            f"first cannot be {first} of this field", hint="a list, text or object has parts, from 0 on"
+            f"first cannot be {first} for this field", hint="it is an index into a list, text or object, from 0"
         )
-    low, high = 0, len(_LEVELS) - 1  # by halving; the last level always fits
+    low, high = 0, len(_LEVELS) - 1  # binary search; the last level always fits
     while low < high:
         middle = (low + high) // 2
-        if len(_text(whole, field, first, _LEVELS[middle]).encode()) <= MAX_BYTES:
+        if len(_render(value, field, first, _LEVELS[middle]).encode()) <= MAX_BYTES:
             high = middle
         else:
             low = middle + 1
-    return _text(whole, field, first, _LEVELS[high])
+    return _render(value, field, first, _LEVELS[high])
 
 
-def _text(whole: Any, field: str, first: int, level: _Level) -> str:
+def _render(value: Any, field: str, first: int, limits: _SizeLimits) -> str:
     notes: dict[str, dict[str, Any]] = {}
-    answer: dict[str, Any] = {"answer": _shortened(whole, field, first, level, level.items, notes)}
+    answer: dict[str, Any] = {"answer": _shorten(value, field, first, limits, limits.items, notes)}
     if notes:
         listed = [*notes.values()]
-        answer["left_out"] = listed[:MOST_NOTES]
-        if len(listed) > MOST_NOTES:
-            answer["left_out_elsewhere"] = len(listed) - MOST_NOTES
-        answer["to_see_more"] = HOW
+        answer["left_out"] = listed[:MAX_NOTES]
+        if len(listed) > MAX_NOTES:
+            answer["left_out_elsewhere"] = len(listed) - MAX_NOTES
+        answer["to_see_more"] = TO_SEE_MORE
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
-def _shortened(
-    value: Any, field: str, first: int, level: _Level, items: int, notes: dict[str, dict[str, Any]]
+def _shorten(
+    value: Any, field: str, first: int, limits: _SizeLimits, items: int, notes: dict[str, dict[str, Any]]
 ) -> Any:
     if not isinstance(value, (list, str, dict)):
         return value
-    most = items if isinstance(value, list) else level.letters if isinstance(value, str) else level.keys
-    shown = max(min(len(value) - first, most), 0)
+    max_shown = items if isinstance(value, list) else limits.characters if isinstance(value, str) else limits.keys
+    shown = max(min(len(value) - first, max_shown), 0)
     if shown < len(value):
         _note(notes, field, {"first": first, "shown": shown, "of": len(value)})
     part = slice(first, first + shown)
     if isinstance(value, str):
         return value[part]
     if isinstance(value, list):
-        inner = min(items, max(items // 4, SHORT))
-        return [_shortened(each, f"{field}/*", 0, level, inner, notes) for each in value[part]]
+        inner = min(items, max(items // 4, MIN_INNER_ITEMS))
+        return [_shorten(each, f"{field}/*", 0, limits, inner, notes) for each in value[part]]
     return {
-        key: _shortened(each, f"{field}/{_escaped(key)}", 0, level, items, notes)
+        key: _shorten(each, f"{field}/{_escaped(key)}", 0, limits, items, notes)
         for key, each in [*value.items()][part]
     }
 
 
 def _note(notes: dict[str, dict[str, Any]], field: str, cut: dict[str, Any]) -> None:
-    """One for all items of a list: `*` stands for their numbers, and the longest of them is told."""
+    """Add one note for all items of a list, with `*` for their index and the size of the longest."""
     known = notes.get(field)
     if known is None or cut["of"] > known["of"]:
         notes[field] = {"field": shorten_middle(field, 100), **cut}
 
 
-def _at(value: Any, field: str) -> Any:
+def _resolve(value: Any, field: str) -> Any:
     if field and not field.startswith("/"):
-        raise UsageError(f"{_shown(field)} is no field", hint='a JSON Pointer such as "/rows/3", or "" for all')
-    for word in field.split("/")[1:]:
-        key = word.replace("~1", "/").replace("~0", "~")
+        raise UsageError(f"{_quote(field)} is not a field", hint='a JSON Pointer such as "/rows/3", or "" for all')
+    for token in field.split("/")[1:]:
+        key = token.replace("~1", "/").replace("~0", "~")
         if isinstance(value, Mapping) and key in value:
             value = value[key]
         elif isinstance(value, list) and key.isdecimal() and int(key[:9]) < len(value):
             value = value[int(key[:9])]
         else:
-            raise NotFoundError(f"there is no field {_shown(field)}", hint=_hint(value, key))
+            raise NotFoundError(f"there is no field {_quote(field)}", hint=_hint(value, key))
     return value
 
 
 def _hint(value: Any, key: str) -> str:
     if isinstance(value, Mapping):
-        return f"instead of {_shown(key)}: {shorten_middle(', '.join(value), 500)}"
+        return f"instead of {_quote(key)}: {shorten_middle(', '.join(value), 500)}"
     if isinstance(value, list):
-        return f"instead of {_shown(key)}: a number below {len(value)}"
-    return f"nothing lies below the value before {_shown(key)}"
+        return f"instead of {_quote(key)}: an index below {len(value)}"
+    return f"there is nothing below the value before {_quote(key)}"
 
 
 def _escaped(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(shorten_middle(text, 100))

@@ -1,13 +1,13 @@
-"""What an agent can ask: the runs, the views and their answers, two runs compared, a part of a trace as a file."""
+"""The tools of an agent: runs, views and their answers, summaries, comparisons, and slices of a trace as files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torch_tb_profiler.api.listing import listing
 from torch_tb_profiler.api.log import Log
 from torch_tb_profiler.api.tables import without_links
+from torch_tb_profiler.api.views import describe_views
 from torch_tb_profiler.base.format import parse_duration
 from torch_tb_profiler.mcp.bounds import as_text
 from torch_tb_profiler.session import Session
@@ -18,18 +18,18 @@ from torch_tb_profiler.views import find_view
 
 Parameter = str | int | float | bool | list[str]
 
-Save = Callable[[str, Iterable[bytes]], str]
-"""Writes a file of a proposed name and says where it is. The only way to write one."""
+SaveFile = Callable[[str, Iterable[bytes]], str]
+"""Writes a file under a proposed name and returns its path; tools write files in no other way."""
 
 
 class Tools:
-    """Methods whose docstrings are read by agents. Every answer is text of at most `bounds.MAX_BYTES`.
+    """The tools of an agent, which reads their docstrings. Every answer is text of at most `bounds.MAX_BYTES`.
 
-    save  None if no file may be written
-    They raise ProfilerError with a hint.
+    save  writes files; None if tools may not write any
+    The tools raise ProfilerError with a hint.
     """
 
-    def __init__(self, session: Session, save: Save | None = None) -> None:
+    def __init__(self, session: Session, save: SaveFile | None = None) -> None:
         self._session = session
         self._log = Log(session)
         self._save = save
@@ -41,14 +41,14 @@ class Tools:
 
     @property
     def writers(self) -> tuple[Callable[..., str], ...]:
-        """The tools that write a file, none where that is not allowed."""
+        """The tools that write a file; none if that is not allowed."""
         return () if self._save is None else (self.slice,)
 
     def list_runs(self, field: str = "", first: int = 0) -> str:
-        """List the runs with their workers and spans, and what could not be listed. Ask this first: these are the
-        names that the other tools take. A run, worker or span that is not given is the first.
+        """List the runs with their workers and spans, and what could not be listed. Call this first: the other
+        tools take these names. If run, worker or span is omitted, the first one is used.
 
-        Of a long listing, `field` (such as /runs/0/workers) and `first` choose a part.
+        `field` (such as /runs/0/workers) and `first` select part of a long listing.
         """
         self._log.refresh()
         catalog = self._session.catalog
@@ -72,11 +72,11 @@ class Tools:
 
     def list_views(self) -> str:
         """List the views for the tool `view`: what each answers, and its parameters with their defaults."""
-        return listing()
+        return describe_views()
 
     def summary(self, run: str | None = None, span: str | None = None) -> str:
-        """Say what matters of a run, of all its workers, on one page: step time and what bounds it, top operators,
-        kernels and modules, device use, communication and who is late, memory, advice with its gain. Start here.
+        """Summarize a run, all its workers, on one page: step time and what limits it, top operators, kernels and
+        modules, GPU utilization, communication and stragglers, memory, advice with its savings. Start here.
         """
         return as_markdown(self._log.run(run).summary(span=span))
 
@@ -90,18 +90,18 @@ class Tools:
         field: str = "",
         first: int = 0,
     ) -> str:
-        """Answer a view of one trace, such as overview, operators, kernels, idle, memory or operators/stacks, as
+        """Return a view of one trace, such as overview, operators, kernels, idle, memory or operators/stacks, as
         JSON. Times are in ns, sizes in bytes, shares 0..1, null is unknown; `list_views` has views and parameters.
 
-        Of a long answer, `left_out` says what is missing; `field` (such as /rows) and `first` choose a part.
+        `left_out` lists what a long answer omits; select it with `field` (such as /rows) and `first`.
         """
         find_view(view)
         tab, _, part = view.partition("/")
-        ask: Any = getattr(self._log.run(run), tab)
+        method: Any = getattr(self._log.run(run), tab)
         if part:
-            ask = getattr(ask, part)
+            method = getattr(method, part)
         names = {name: value for name, value in (("worker", worker), ("span", span)) if value is not None}
-        result = ask(**{**(parameters or {}), **names})
+        result = method(**{**(parameters or {}), **names})
         return as_text(without_links(result.to_dict()), field, first)
 
     def diff(
@@ -116,12 +116,12 @@ class Tools:
         first: int = 0,
     ) -> str:
         """Compare a run (the candidate, `run`) with another one (`base_run`): what became slower or faster, and
-        whether the recordings prove it. Without any base it is the run most like the candidate.
-        Answers as `view` does.
+        whether the change is significant. Without any base it picks the run most similar to the candidate.
+        Returns the same kind of answer as `view`.
         """
         base = dict(zip(BASE, (base_run, base_worker, base_span), strict=True))
-        given: dict[str, Parameter] = {name: value for name, value in base.items() if value is not None}
-        return self.view("diff", run, worker, span, given, field, first)
+        params: dict[str, Parameter] = {name: value for name, value in base.items() if value is not None}
+        return self.view("diff", run, worker, span, params, field, first)
 
     def slice(
         self,
@@ -134,8 +134,8 @@ class Tools:
         categories: list[str] | None = None,
         min_duration: str = "0ns",
     ) -> str:
-        """Write a part of a trace as a trace file of its own into the folder that the user gave, and answer its
-        path: from `begin` to `end` after the trace's start (such as 1.5s, 200ms, 35us), or one `step`; only some
+        """Write part of a trace to a new trace file in the folder that the user chose, and return its path: from
+        `begin` to `end`, counted from the start of the trace (such as 1.5s, 200ms, 35us), or one `step`; only some
         `categories`; without slices shorter than `min_duration`.
         """
         assert self._save is not None

@@ -1,7 +1,10 @@
-"""The answers of a report, made as the routes make them, the most important ones first."""
+"""Collect the answers that a report holds, as the routes give them, the most important first, up to a size."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,8 +15,8 @@ from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.http import bodies, routes
 from torch_tb_profiler.http.query import SELECTORS, Query
-from torch_tb_profiler.report.contents import Contents
-from torch_tb_profiler.report.questions import ROWS, Part, at_once, one_click
+from torch_tb_profiler.http.responses import status
+from torch_tb_profiler.report.requests import MAX_ROWS, PartRequest, initial_parts, one_click_parts
 from torch_tb_profiler.session import ErrorInfo, Session
 from torch_tb_profiler.view import BASE, RunView
 from torch_tb_profiler.views import SLUGS, find_view
@@ -22,16 +25,51 @@ Names = tuple[str, str, str]
 """Run, worker, span."""
 
 TILE_WIDTHS = (8192, 4096, 2048, 1024, 512)
-"""Buckets of the whole timeline: as many as fit."""
+"""Candidate numbers of buckets for the timeline of the entire trace; the first one that fits is used."""
+
+ENTRY_BYTES = 32
+"""Bytes reserved per answer for its punctuation and status."""
+
+
+class Contents:
+    """The answers in a report, as its page reads them (`fe/src/api/embedded.ts`), within `budget` bytes.
+
+    recordings  (run, worker, span) of each trace, the main one first
+    entries     (path, parameters including the names of the trace, index of the answer)
+    answers     (HTTP status, body as base64 of gzip)
+    left_out    sentences about what the report does not hold
+    """
+
+    def __init__(self, budget: int) -> None:
+        self.recordings: list[tuple[str, str, str]] = []
+        self.entries: list[tuple[str, dict[str, str], int]] = []
+        self.answers: list[tuple[int, str]] = []
+        self.left_out: list[str] = []
+        self._bytes_left = budget
+
+    def add(self, path: str, params: Mapping[str, str], body: Any) -> bool:
+        """Add an answer; return False if it does not fit."""
+        encoded = base64.b64encode(gzip.compress(msgspec.json.encode(body), 9, mtime=0)).decode()
+        size = len(encoded) + len(json.dumps([path, dict(params)])) + ENTRY_BYTES
+        if size > self._bytes_left:
+            return False
+        self._bytes_left -= size
+        self.entries.append((path, dict(params), len(self.answers)))
+        self.answers.append((status(body), encoded))
+        return True
+
+    def add_alias(self, path: str, params: Mapping[str, str]) -> None:
+        """Let these parameters lead to the last answer, too."""
+        self.entries.append((path, dict(params), len(self.answers) - 1))
 
 
 def collect(session: Session, first: Names, base: Names | None, budget: int) -> Contents:
-    """The answers about the trace `first`, in `budget` bytes; `base` is what it is compared with.
+    """Collect the answers about the trace `first` in `budget` bytes; `base` is what it is compared with.
 
-    All files of its run are read. Raises NotFoundError for unknown names.
+    Reads all files of its run. Raises NotFoundError for unknown names.
     """
     contents = Contents(budget)
-    contents.left_out += _never(session, first)
+    contents.left_out += _not_included(session, first)
     collector = _Collector(session, contents)
     contents.recordings += [first, base] if base else [first]
     diff = collector.diff(first, base)
@@ -39,102 +77,105 @@ def collect(session: Session, first: Names, base: Names | None, budget: int) -> 
     collector.listings([*contents.recordings, *([compared] if compared else [])])
     collector.tabs(first)
     if diff is not None and compared is not None:
-        collector.parts(first, one_click("diff", diff["payload"]), _compared(compared))
+        collector.parts(first, one_click_parts("diff", diff["payload"]), _compared(compared))
     if base:
         collector.tabs(base)
     return contents
 
 
-def _never(session: Session, names: Names) -> list[str]:
-    """What no report holds."""
+def _not_included(session: Session, names: Names) -> list[str]:
+    """Return what no report holds, as sentences."""
     run = session.catalog.run(names[0])
     others = len(session.workers(run)) - 1
     spans = len(session.find(*names).worker.spans) - 1
     return [
-        "Filters by step, device, stream, thread or search of the server; ranges of time.",
-        f"Details of rows below the first {ROWS} of each table.",
-        "Trace: details of a slice, search, sums of a selection, the critical path, Python frames, the file.",
+        "Filters by step, device, stream or thread, search on the server, and time ranges.",
+        f"Details of rows below the first {MAX_ROWS} of each table.",
+        "Trace: slice details, search, totals of a selection, the critical path, Python frames, the trace file.",
         *([f"The tabs of {plural(others, 'other worker')} of the run."] if others else []),
         *([f"The tabs of {plural(spans, 'other span')} of the worker."] if spans else []),
     ]
 
 
 class _Collector:
-    """Asks a session, and keeps what it answers."""
+    """Requests answers from a session and adds them to the contents."""
 
     def __init__(self, session: Session, contents: Contents) -> None:
         self._session = session
         self._contents = contents
 
     def diff(self, names: Names, base: Names | None) -> Any:
-        """The answer of the diff, found by its base and where the page names none; None if there is no such."""
-        answer = self._ask(names, Part("diff", _compared(base)))
+        """Add the diff, also under the parameters that the page sends without a base; return its answer."""
+        answer = self._ask(names, PartRequest("diff", _compared(base)))
         if answer is not None:
-            asked = {**_named(names), **_compared(_names(answer["base"]))}
-            self._contents.also("view/diff", _named(names) if base else asked)
+            params = {**_named(names), **_compared(_names(answer["base"]))}
+            self._contents.add_alias("view/diff", _named(names) if base else params)
         return answer
 
     def listings(self, recordings: Sequence[Names]) -> None:
-        """What the page asks around its views: of these runs, and of each these workers and spans."""
+        """Add the lists of runs, workers, spans and views that the page requests, limited to these recordings."""
         runs = routes.get_runs(self._session, Query(None, None, None, {}))
-        known = {run.name: run for run in runs.runs}
-        listed = [known[name] for name in dict.fromkeys(run for run, _, _ in recordings)]
-        self._contents.put("runs", {}, msgspec.structs.replace(runs, runs=listed))
+        by_name = {run.name: run for run in runs.runs}
+        listed = [by_name[name] for name in dict.fromkeys(run for run, _, _ in recordings)]
+        self._contents.add("runs", {}, msgspec.structs.replace(runs, runs=listed))
         for run in listed:
             query = Query(run.name, None, None, {})
-            workers = _only(routes.get_workers(self._session, query), recordings)
-            self._contents.put("workers", {"run": run.name}, workers)
-            self._contents.put("health", {"run": run.name}, routes.get_health(self._session, query))
+            workers = _limit_workers(routes.get_workers(self._session, query), recordings)
+            self._contents.add("workers", {"run": run.name}, workers)
+            self._contents.add("health", {"run": run.name}, routes.get_health(self._session, query))
         for names in self._contents.recordings:
-            self._contents.put("views", _named(names), routes.get_views(self._session, Query(*names, {})))
+            self._contents.add("views", _named(names), routes.get_views(self._session, Query(*names, {})))
 
     def tabs(self, names: Names) -> None:
-        """All tabs of a trace, then what they draw at once, the timeline, and what one click opens."""
-        answers = {slug: self._ask(names, Part(slug, {})) for slug in SLUGS if slug != "diff"}
+        """Add all tabs of a trace, the parts they draw at first, the timeline, and the parts one click away."""
+        answers = {slug: self._ask(names, PartRequest(slug, {})) for slug in SLUGS if slug != "diff"}
         payloads = {slug: answer["payload"] for slug, answer in answers.items() if answer is not None}
         for slug, payload in payloads.items():
-            self.parts(names, at_once(slug, payload))
+            self.parts(names, initial_parts(slug, payload))
         if "trace" in payloads:
             self._timeline(names, payloads["trace"])
         for slug, payload in payloads.items():
-            self.parts(names, one_click(slug, payload))
+            self.parts(names, one_click_parts(slug, payload))
 
-    def parts(self, names: Names, parts: Iterable[Part], more: Mapping[str, str] | None = None) -> None:
+    def parts(self, names: Names, parts: Iterable[PartRequest], more: Mapping[str, str] | None = None) -> None:
         for slug, params in parts:
-            self._ask(names, Part(slug, {**(more or {}), **params}))
+            self._ask(names, PartRequest(slug, {**(more or {}), **params}))
 
     def _timeline(self, names: Names, payload: Any) -> None:
-        """The whole timeline as fine as fits; the page asks for its windows, and without a color for its strip."""
+        """Add the entire timeline at the finest width that fits.
+
+        The page requests it by window, and without a color for the overview strip.
+        """
         begin, end = payload["begin_ns"], max(payload["end_ns"], payload["begin_ns"] + 1)
         window = {"begin": str(begin), "end": str(end)}
         for slug in ("trace/tile", "trace/blame", "trace/counters"):
             color = {"color": "class"} if slug == "trace/tile" else {}
             for width in TILE_WIDTHS:
-                body = self._body(names, Part(slug, {**window, "width": str(width), **color}))
-                if self._contents.put(f"view/{slug}", {**_named(names), **color}, body):
+                body = self._body(names, PartRequest(slug, {**window, "width": str(width), **color}))
+                if self._contents.add(f"view/{slug}", {**_named(names), **color}, body):
                     break
             else:
-                self._contents.left_out.append(f"{slug}: it is too large.")
+                self._contents.left_out.append(f"{slug}: too large for the report.")
                 continue
             if color:
-                self._contents.also(f"view/{slug}", _named(names))
+                self._contents.add_alias(f"view/{slug}", _named(names))
                 resolution = msgspec.json.decode(body["payload"])["resolution_ns"]
                 self._contents.left_out.append(
                     f"Trace: slices of {names[1]} that begin within {format_duration(resolution)} may be one box."
                 )
 
-    def _ask(self, names: Names, part: Part) -> Any:
-        """Keep what a view answers, or why it does not; the answer, decoded, if it is one."""
+    def _ask(self, names: Names, part: PartRequest) -> Any:
+        """Add the answer of a view, or its error; return the decoded answer, or None for an error."""
         body = self._body(names, part)
         path, params = f"view/{part.slug}", {**_named(names), **part.params}
         if isinstance(find_view(part.slug), RunView):
             del params["worker"]
-        if not self._contents.put(path, params, body):
+        if not self._contents.add(path, params, body):
             shown = ", ".join(f"{name} {value}" for name, value in part.params.items())
-            self._contents.left_out.append(f"{part.slug}{shown and f' ({shown})'}: it is too large.")
+            self._contents.left_out.append(f"{part.slug}{shown and f' ({shown})'}: too large for the report.")
         return None if isinstance(body, bodies.ErrorBody) else msgspec.json.decode(msgspec.json.encode(body))
 
-    def _body(self, names: Names, part: Part) -> Any:
+    def _body(self, names: Names, part: PartRequest) -> Any:
         try:
             return routes.answer_body(self._session.view(part.slug, *names, part.params, wait=True))
         except ProfilerError as error:
@@ -151,15 +192,15 @@ def _named(names: Names) -> dict[str, str]:
 
 
 def _compared(base: Names | None) -> dict[str, str]:
-    """The parameters of a diff with this base."""
+    """Return the parameters that select this base of a diff."""
     return dict(zip(BASE, base, strict=True)) if base else {}
 
 
-def _only(workers: bodies.WorkersBody, recordings: Sequence[Names]) -> bodies.WorkersBody:
-    """The workers and spans of a run that are among these."""
+def _limit_workers(workers: bodies.WorkersBody, recordings: Sequence[Names]) -> bodies.WorkersBody:
+    """Return the workers and spans of a run that are among the recordings."""
     spans = {(worker, span) for run, worker, span in recordings if run == workers.run}
-    kept = [
+    limited = [
         msgspec.structs.replace(each, spans=[span for span in each.spans if (each.name, span.name) in spans])
         for each in workers.workers
     ]
-    return msgspec.structs.replace(workers, workers=[each for each in kept if each.spans])
+    return msgspec.structs.replace(workers, workers=[each for each in limited if each.spans])

@@ -1,4 +1,4 @@
-"""The file of a report: the page as one script and one style sheet, and the answers it draws."""
+"""The HTML file of a report: the page as one script and one style sheet, and the answers it draws."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ import hashlib
 import html
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.http.static import STATIC_FOLDER
-from torch_tb_profiler.report.contents import Contents
+from torch_tb_profiler.report.collect import Contents
 
 
 @dataclass(frozen=True)
-class About:
-    """made: when; version: of this package; root: where the traces lie; command: opens all of them."""
+class ReportInfo:
+    """What a report says about itself.
+
+    made     when it was written
+    version  of this package
+    root     the folder of the traces
+    command  opens that folder in TensorBoard
+    """
 
     made: str
     version: str
@@ -25,11 +30,11 @@ class About:
 
 
 def frame(title: str) -> tuple[str, str]:
-    """What stands before the answers of a report and after them.
+    """Return the HTML before the answers of a report and the HTML after them.
 
     Raises NotFoundError if the page is not built.
     """
-    style, script = _built("report.css"), _for_html(_built("report.js"))
+    style, script = _read_asset("report/report.css"), _escape_script(_read_asset("report/report.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -40,37 +45,34 @@ def frame(title: str) -> tuple[str, str]:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width">\n'
         f"<title>{html.escape(title)}</title>\n<!--\n{_notices()}\n-->\n<style>{style}</style>\n</head>\n<body>\n"
-        "<noscript>This report is drawn by a script, which this browser does not run.</noscript>\n"
+        "<noscript>This report needs JavaScript, which is turned off in this browser.</noscript>\n"
         '<script type="application/json" id="report">'
     )
     return head, f"</script>\n<script>{script}</script>\n</body>\n</html>\n"
 
 
-def page(contents: Contents, about: About, title: str) -> str:
-    """A report as HTML. Names from a trace stay text whatever they hold."""
+def page(contents: Contents, info: ReportInfo, title: str) -> str:
+    """Return a report as HTML. Names from a trace stay text, whatever characters they hold."""
     head, tail = frame(title)
     recordings = [{"run": run, "worker": worker, "span": span} for run, worker, span in contents.recordings]
     report = {
-        **asdict(about),
+        **asdict(info),
         "left_out": contents.left_out,
         "recordings": recordings,
         "entries": contents.entries,
         "answers": contents.answers,
     }
-    # Of what ends a script in HTML or a line in JavaScript, nothing is left: ASCII, and no "<".
+    # ASCII without "<" can neither end a script in HTML nor a line in JavaScript.
     return head + json.dumps(report, separators=(",", ":")).replace("<", "\\u003c") + tail
 
 
-def _built(name: str) -> str:
-    return _text(STATIC_FOLDER / "report" / name)
-
-
 def _notices() -> str:
-    """The licenses of what the page is made of, as the text of a comment."""
-    return _text(STATIC_FOLDER / "THIRD_PARTY_NOTICES.txt").replace("--", "- -")
+    """Return the licenses of the page's dependencies as the text of a comment."""
+    return _read_asset("THIRD_PARTY_NOTICES.txt").replace("--", "- -")
 
 
-def _text(path: Path) -> str:
+def _read_asset(name: str) -> str:
+    path = STATIC_FOLDER / name
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -78,6 +80,6 @@ def _text(path: Path) -> str:
         raise NotFoundError(f"there is no page file {path.name!r}", hint=hint) from error
 
 
-def _for_html(script: str) -> str:
-    """A script as it may stand in HTML; in its texts, which alone hold such, it means the same."""
+def _escape_script(script: str) -> str:
+    """Escape what would end a script in HTML; it occurs only in string literals, whose meaning stays the same."""
     return script.replace("</script", "<\\/script").replace("<!--", "\\x3c!--")

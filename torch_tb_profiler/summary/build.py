@@ -1,28 +1,42 @@
-"""A summary from what the views answer for each worker of a run, and for all of them."""
+"""Build the summary of a run from what the views answer for each of its workers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.vendors.recording_options import TRUNCATED_BEFORE_DEVICE_WORK
-from torch_tb_profiler.summary.payload import VERSION, Advice, Communication, Health, Memory, Summary
-from torch_tb_profiler.summary.steps import device_use, step_time
-from torch_tb_profiler.summary.tops import tops
+from torch_tb_profiler.summary.payload import (
+    VERSION,
+    Communication,
+    DeviceUse,
+    Health,
+    Memory,
+    StepTime,
+    Summary,
+    SummaryAdvice,
+    Top,
+)
 from torch_tb_profiler.views._shared.text import plain, text
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 from torch_tb_profiler.views.memory.payload import MemoryPayload
-from torch_tb_profiler.views.overview.payload import Overview
+from torch_tb_profiler.views.overview.payload import Average, Overview
 
-MOST_NOTES = 6
+MAX_NOTES = 6
+"""Most health notes in a summary."""
+
+TOP_ROWS = 5
+"""Rows of a table of top operators, kernels or modules."""
+
+Table = Literal["operators", "kernels", "modules"]
 
 
-class Source(Protocol):
-    """A run at one span."""
+class SummarySource(Protocol):
+    """A run at one span, with the answers of its workers."""
 
     @property
     def run(self) -> str: ...
@@ -31,23 +45,23 @@ class Source(Protocol):
     @property
     def workers(self) -> Sequence[str]: ...
 
-    def ask(self, slug: str, worker: str) -> Any:
-        """The payload of a view. Raises ProfilerError: the trace has nothing to show there, or cannot be read."""
+    def answer(self, slug: str, worker: str) -> Any:
+        """Return the payload of a view; raise ProfilerError if it has nothing to show or can't be read."""
         ...
 
 
 class _Answers:
-    """What each view answers of each worker, and the first reason why one does not."""
+    """Collects the answers of the workers, and per view the first reason why no worker has one."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SummarySource) -> None:
         self._source = source
         self.reasons: dict[str, str] = {}
 
-    def of(self, slug: str, workers: Sequence[str]) -> dict[str, Any]:
+    def collect(self, slug: str, workers: Sequence[str]) -> dict[str, Any]:
         answers = {}
         for worker in workers:
             try:
-                answers[worker] = self._source.ask(slug, worker)
+                answers[worker] = self._source.answer(slug, worker)
             except ProfilerError as error:
                 self.reasons.setdefault(slug, error.message)
         if answers:
@@ -55,20 +69,20 @@ class _Answers:
         return answers
 
 
-def summarize(source: Source) -> Summary:
-    """Raises ProfilerError if no worker can be read."""
+def summarize(source: SummarySource) -> Summary:
+    """Summarize a run; raise ProfilerError if no worker can be read."""
     overviews, unreadable = _overviews(source)
     read = list(overviews)
     answers = _Answers(source)
-    job: DistributedPayload | None = answers.of("distributed", read[:1]).get(read[0])
-    beside = answers.of("overview/ranks", read) if job is not None else {}
-    advised: dict[str, Overview] = {**overviews, **beside}
+    job: DistributedPayload | None = answers.collect("distributed", read[:1]).get(read[0])
+    rank_overviews = answers.collect("overview/ranks", read) if job is not None else {}
+    advised: dict[str, Overview] = {**overviews, **rank_overviews}
     step = step_time(overviews)
     late = job.verdict.worker if job is not None else None
     slowest = step.slowest if step is not None else read[0]
-    whose = late if late in advised else slowest
-    decisive = advised[whose]
-    memory = answers.of("memory", read)
+    bound_worker = late if late in advised else slowest
+    decisive = advised[bound_worker]
+    memory = answers.collect("memory", read)
     summary = Summary(
         version=VERSION,
         run=source.run,
@@ -77,11 +91,11 @@ def summarize(source: Source) -> Summary:
         read=len(read),
         headline=_headline(job, decisive),
         bound=plain(decisive.spent),
-        bound_worker=whose,
+        bound_worker=bound_worker,
         step=step,
-        operators=tops("operators", answers.of("operators", read)),
-        kernels=tops("kernels", answers.of("kernels", read)),
-        modules=tops("modules", answers.of("modules", read)),
+        operators=top_rows("operators", answers.collect("operators", read)),
+        kernels=top_rows("kernels", answers.collect("kernels", read)),
+        modules=top_rows("modules", answers.collect("modules", read)),
         devices=device_use(overviews),
         communication=_communication(job, overviews),
         memory=_memory(memory),
@@ -89,16 +103,16 @@ def summarize(source: Source) -> Summary:
         health=_health(overviews, unreadable),
         reasons={},
     )
-    return _explained(summary, answers.reasons, decisive)
+    return _with_reasons(summary, answers.reasons, decisive)
 
 
-def _overviews(source: Source) -> tuple[dict[str, Overview], dict[str, ProfilerError]]:
-    """(the overview of each worker that has one, why others have none)."""
+def _overviews(source: SummarySource) -> tuple[dict[str, Overview], dict[str, ProfilerError]]:
+    """Return (worker -> its overview, worker -> the error why it has none)."""
     overviews: dict[str, Overview] = {}
     failed: dict[str, ProfilerError] = {}
     for worker in source.workers:
         try:
-            overviews[worker] = source.ask("overview", worker)
+            overviews[worker] = source.answer("overview", worker)
         except ProfilerError as error:
             failed[worker] = error
     if not overviews:
@@ -107,10 +121,89 @@ def _overviews(source: Source) -> tuple[dict[str, Overview], dict[str, ProfilerE
 
 
 def _headline(job: DistributedPayload | None, decisive: Overview) -> list[str]:
-    """Of a job who keeps the others waiting, else how a step is spent."""
+    """Return who is late in a job of several ranks, or else how a step is spent."""
     if job is not None and job.rank_count > 1:
         return [sentence for text in (job.headline, job.explanation) if (sentence := plain(text))]
     return [plain(decisive.headline)] if decisive.headline else []
+
+
+def step_time(overviews: Mapping[str, Overview]) -> StepTime | None:
+    """Return the average step, or None if no worker has a complete step."""
+    known = {worker: each.average for worker, each in overviews.items() if each.average is not None}
+    if not known:
+        return None
+    slowest = max(known, key=lambda worker: known[worker].duration_ns)
+    return StepTime(
+        mean_ns=_mean([average.duration_ns for average in known.values()]),
+        workers=len(known),
+        steps=max(average.steps for average in known.values()),
+        slowest=slowest,
+        slowest_ns=known[slowest].duration_ns,
+        breakdown=_breakdown([*known.values()]),
+        recorded=all(overviews[worker].steps_recorded for worker in known),
+    )
+
+
+def _breakdown(averages: list[Average]) -> dict[str, float | None]:
+    parts = [asdict(average.categories) for average in averages]
+    means: dict[str, float | None] = {}
+    for name in parts[0]:
+        known = [part[name] for part in parts if part[name] is not None]
+        means[name] = _mean(known) if known else None
+    return means
+
+
+def device_use(overviews: Mapping[str, Overview]) -> DeviceUse | None:
+    """Return how busy the devices are, or None if there are none."""
+    devices = [(worker, device) for worker, each in overviews.items() for device in each.devices]
+    if not devices:
+        return None
+    used = [(device.utilization, worker) for worker, device in devices if device.utilization is not None]
+    names = {device.name for _, device in devices}
+    least, worker = min(used) if used else (None, None)
+    return DeviceUse(
+        devices=len(devices),
+        name=names.pop() if len(names) == 1 else None,
+        mean_utilization=_mean([share for share, _ in used]) if used else None,
+        least_utilization=least,
+        least_worker=worker,
+    )
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def top_rows(table: Table, answers: Mapping[str, Any]) -> list[Top]:
+    """Return the rows with the most device self time, or host time if no row has any; summed over workers."""
+    rows = [row for payload in answers.values() for row in _table_rows(table, payload)]
+    of_device = any(device for *_, device, _ in rows)
+    sums: dict[str, tuple[str, int, int]] = {}
+    for name, shown, calls, device, host in rows:
+        _, sum_calls, sum_time = sums.get(name, ("", 0, 0))
+        sums[name] = shown, sum_calls + calls, sum_time + (device if of_device else host)
+    total = sum(time for _, _, time in sums.values())
+    top = sorted(sums.values(), key=lambda each: -each[2])[:TOP_ROWS]
+    return [Top(shown, calls, time, time / total if total else None) for shown, calls, time in top if time]
+
+
+def _table_rows(table: Table, payload: Any) -> Iterator[tuple[str, str, int, int, int]]:
+    """Yield (name, displayed name, calls, device self time, host self time) per row; ns."""
+    if table == "operators":
+        for row in payload.rows:
+            yield row.name, row.name, row.calls, row.device_self_ns or 0, row.host_self_ns
+    elif table == "kernels":
+        for row in payload.rows:
+            yield row.name, row.short_name, row.calls, row.total_ns, 0
+    else:
+        for row in payload.classes:
+            yield (
+                row.name,
+                row.name,
+                row.calls,
+                row.device_self_ns,
+                row.host_exclusive_ns + row.backward_host_self_ns,
+            )
 
 
 def _communication(job: DistributedPayload | None, overviews: Mapping[str, Overview]) -> Communication | None:
@@ -154,12 +247,14 @@ def _memory(answers: Mapping[str, MemoryPayload]) -> Memory | None:
     return Memory(worker, device.name, peak, device.capacity_bytes, growth)
 
 
-def _advice(overviews: Mapping[str, Overview]) -> list[Advice]:
-    """Of each rule the case that gains most, largest gain first."""
-    best: dict[tuple[str, str], Advice] = {}
+def _advice(overviews: Mapping[str, Overview]) -> list[SummaryAdvice]:
+    """Return for each rule and case the recommendation with the largest gain; largest first."""
+    best: dict[tuple[str, str], SummaryAdvice] = {}
     for worker, payload in overviews.items():
         for each in payload.recommendations:
-            advice = Advice(plain(each.title), plain(each.text), each.gain, each.gain_ns, each.gain_share, worker)
+            advice = SummaryAdvice(
+                plain(each.title), plain(each.text), each.gain, each.gain_ns, each.gain_share, worker
+            )
             key = each.id, each.case
             if key not in best or (advice.gain_share or 0.0) > (best[key].gain_share or 0.0):
                 best[key] = advice
@@ -169,26 +264,24 @@ def _advice(overviews: Mapping[str, Overview]) -> list[Advice]:
 def _health(overviews: Mapping[str, Overview], unreadable: Mapping[str, ProfilerError]) -> Health:
     notes = {note.message: note.severity for payload in overviews.values() for note in payload.health}
     severities = list(notes.values())
-    notes_in_words = [f"{worker} cannot be read: {error.message}" for worker, error in unreadable.items()]
-    notes_in_words += sorted((f"{severity}: {message}" for message, severity in notes.items()))
-    return Health(
-        severities.count("error"), severities.count("warning"), len(unreadable), notes_in_words[:MOST_NOTES]
-    )
+    messages = [f"{worker} can't be read: {error.message}" for worker, error in unreadable.items()]
+    messages += sorted((f"{severity}: {message}" for message, severity in notes.items()))
+    return Health(severities.count("error"), severities.count("warning"), len(unreadable), messages[:MAX_NOTES])
 
 
-def _explained(summary: Summary, reasons: Mapping[str, str], decisive: Overview) -> Summary:
-    """With why sections are empty."""
+def _with_reasons(summary: Summary, reasons: Mapping[str, str], decisive: Overview) -> Summary:
+    """Return the summary with the reasons why sections are empty."""
     explained = {name: reasons[name] for name in ("operators", "kernels", "modules", "memory") if name in reasons}
     if summary.step is None:
         why = decisive.reasons.get("average") or decisive.reasons.get("steps") or text("no complete step")
         explained["step"] = plain(why)
     if summary.devices is None:
         cut = is_truncated(decisive.health)
-        explained["devices"] = TRUNCATED_BEFORE_DEVICE_WORK if cut else "no device work is recorded"
+        explained["devices"] = TRUNCATED_BEFORE_DEVICE_WORK if cut else "no GPU or other device work was recorded"
     if summary.communication is None:
-        explained["communication"] = reasons.get("distributed", "no step spends time in it")
+        explained["communication"] = reasons.get("distributed", "no step spends time in communication")
     if summary.memory is None:
-        explained.setdefault("memory", "the file records no totals")
+        explained.setdefault("memory", "the file has no allocator totals")
     if not summary.advice and decisive.no_advice:
         explained["advice"] = plain(decisive.no_advice)
     return replace(summary, reasons=explained)

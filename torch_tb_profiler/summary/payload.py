@@ -1,4 +1,4 @@
-"""What a summary says. Times in ns, sizes in bytes, shares 0..1; null is unknown, and `reasons` says why."""
+"""The fields of a summary. Times in ns, sizes in bytes, shares 0..1; null is unknown, and `reasons` says why."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from torch_tb_profiler.base import html
 from torch_tb_profiler.base.format import format_duration
 
 VERSION = 1
-"""Raised when a field goes or changes its meaning; a new field does not raise it."""
+"""Version of the format; it increases when a field is removed or changes its meaning, not for a new field."""
 
 
 class StepTime(msgspec.Struct, frozen=True):
     """The average step: the mean over the workers of the mean of each over its complete steps.
 
-    workers    how many have complete steps; steps: how many of them at most
-    slowest    the worker whose mean is the longest, and that
+    workers    how many workers have complete steps
+    steps      the most complete steps of one worker
+    slowest    the worker with the longest mean step; `slowest_ns` is that mean
     breakdown  the eight parts of the overview, mean over the workers that know them; they add up to `mean_ns`
                where every worker knows all
-    recorded   false where a worker's file has no steps: the whole of it counts as one
+    recorded   false if a worker's file has no steps; the whole trace then counts as one
     """
 
     mean_ns: float
@@ -32,17 +33,17 @@ class StepTime(msgspec.Struct, frozen=True):
     recorded: bool
 
     @property
-    def whole(self) -> str:
-        """What takes this time, in words."""
+    def share_base(self) -> str:
+        """What takes this time: "a step" or "the trace"."""
         return "a step" if self.recorded else "the trace"
 
 
 class Top(msgspec.Struct, frozen=True):
-    """An operator, kernel or class of modules: sums over the workers that were read, whole recording.
+    """An operator, kernel or class of modules, summed over the workers that were read and the whole recording.
 
     name       shortened in the middle if it is long
-    time_ns    its own time: of the device, in a run without device work of the host
-    share      of that time of all
+    time_ns    self time on the device; on the host if the run has no device work
+    share      share of the total of `time_ns` over all rows
     """
 
     name: str
@@ -52,7 +53,7 @@ class Top(msgspec.Struct, frozen=True):
 
 
 class DeviceUse(msgspec.Struct, frozen=True):
-    """The accelerators of all workers; utilization: share of the time in steps with a kernel."""
+    """The accelerators of all workers. Utilization is the share of the time in steps with a running kernel."""
 
     devices: int
     name: str | None
@@ -62,10 +63,10 @@ class DeviceUse(msgspec.Struct, frozen=True):
 
 
 class Communication(msgspec.Struct, frozen=True):
-    """Communication that no computation hides, mean per step over the workers.
+    """Exposed communication (not overlapped with compute), mean per step over the workers.
 
-    late_worker, late_rank  who keeps the others waiting most, and what that costs per step; null if nobody stands
-                            out or that is unknown, which `text` says
+    late_worker, late_rank  the straggler; `late_cost_ns` is what it costs per step. Null if there is none or it
+                            can't be determined, which `text` says
     """
 
     exposed_ns: float
@@ -77,7 +78,10 @@ class Communication(msgspec.Struct, frozen=True):
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """The highest peak of allocated memory on an accelerator (of the host without one); `growth`: what grows."""
+    """The highest peak of allocated memory on an accelerator (on the host if there is none).
+
+    growth  sentences on what grows from step to step
+    """
 
     worker: str
     device: str
@@ -86,8 +90,8 @@ class Memory(msgspec.Struct, frozen=True):
     growth: list[str]
 
 
-class Advice(msgspec.Struct, frozen=True):
-    """A recommendation of the overview, for the worker for which it gains most; gains do not add up."""
+class SummaryAdvice(msgspec.Struct, frozen=True):
+    """A recommendation of the overview, for the worker that gains most; savings overlap, so they don't add up."""
 
     title: str
     text: str
@@ -98,7 +102,7 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """What is wrong with the files: kinds of findings by severity, over all workers, and who cannot be read."""
+    """Problems with the files of all workers: kinds of findings by severity, and how many files can't be read."""
 
     errors: int
     warnings: int
@@ -107,11 +111,11 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A run at one span.
+    """The summary of a run at one span.
 
-    workers, read  how many there are, and how many could be read
+    workers, read  number of workers, and how many could be read
     headline       who or what to look at first
-    bound          what bounds the step of `bound_worker`: of the one that is late, else of the slowest
+    bound          what limits the step of `bound_worker`: the straggler, or else the slowest worker
     advice         largest gain first
     reasons        section -> why it is null or empty
     """
@@ -131,12 +135,12 @@ class Summary(msgspec.Struct, frozen=True):
     devices: DeviceUse | None
     communication: Communication | None
     memory: Memory | None
-    advice: list[Advice]
+    advice: list[SummaryAdvice]
     health: Health
     reasons: Mapping[str, str]
 
     def _repr_html_(self) -> str:
-        """In a notebook: the same with bars behind times."""
+        """Return the summary with bars behind the times, for a notebook."""
         step, work = self.step, msgspec.to_builtins([self.operators, self.kernels, self.modules])
         parts = [{"part": part, "mean_ns": time} for part, time in step.breakdown.items()] if step else []
         advice = [{"gain": each.gain, "advice": each.title, "worker": each.worker} for each in self.advice]
@@ -144,7 +148,7 @@ class Summary(msgspec.Struct, frozen=True):
         return html.render_block(
             f"Run {self.run}",
             [*self.headline, self.bound, *self.health.notes],
-            html.render_table(f"{step.whole} of {format_duration(step.mean_ns)}" if step else "", parts),
+            html.render_table(f"{step.share_base} of {format_duration(step.mean_ns)}" if step else "", parts),
             *(html.render_table(name, rows) for name, rows in tables.items()),
             html.render_table("advice, largest gain first", advice),
         )

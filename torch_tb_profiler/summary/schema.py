@@ -1,4 +1,4 @@
-"""The JSON Schema of a summary: `python -m torch_tb_profiler.summary.schema > docs/summary.schema.json`."""
+"""Write the JSON Schema of a summary: `python -m torch_tb_profiler.summary.schema > docs/summary.schema.json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recording while a model trains: what torch.profiler, Lightning and the Hugging Face Trainer call."""
+"""Callbacks that record a training: for torch.profiler, Lightning, and the Hugging Face Trainer."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["handler", "trainer_callback"]
 def trainer_callback(
     folder: str | os.PathLike[str], worker: str | None = None, *, summary: bool = True, **options: Any
 ) -> ProfilerCallback:
-    """A callback that records steps of the `Trainer` of Hugging Face's transformers.
+    """Return a callback that records steps of the `Trainer` of Hugging Face's transformers.
 
         Trainer(model, arguments, callbacks=[ttp.trainer_callback("log/my_run", record_shapes=True)])
 
-    folder, worker, summary  as of `handler`
-    options  of `torch.profiler.profile`; by default 8 steps are recorded once, after two that are not
-    A step is one of the optimizer, with what is accumulated for it, and an evaluation that follows a step lies in
-    the next one. Nothing is raised into the training: trouble is a warning of the logger "torch_tb_profiler".
+    folder, worker, summary  as for `handler`
+    options  passed to `torch.profiler.profile`; by default it records 8 steps once, after skipping two
+    A step is an optimizer step with its accumulated batches; an evaluation after a step counts to the next one.
+    The callback never raises into the training: errors are logged as warnings by "torch_tb_profiler".
     Raises MissingExtraError if transformers is not installed.
     """
     try:

@@ -1,4 +1,4 @@
-"""The callback of the Hugging Face Trainer; the only import of transformers."""
+"""The callback for the Hugging Face Trainer; the only module that imports transformers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _log = logging.getLogger("torch_tb_profiler")
 
 
 class ProfilerCallback(TrainerCallback):
-    """A profiler that runs from the begin of a training to its end, and hears of each step.
+    """A profiler that starts and stops with the training and counts its steps.
 
     on_trace_ready  called when a recording has ended
-    options         of `torch.profiler.profile`
+    options         passed to `torch.profiler.profile`
     """
 
     def __init__(self, on_trace_ready: Callable[[Any], None], options: Mapping[str, Any]) -> None:
@@ -36,13 +36,13 @@ class ProfilerCallback(TrainerCallback):
             self._attempt(self._profile.step)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        ended, self._profile = self._profile, None
-        if ended is not None:
-            self._attempt(ended.stop)
+        finished, self._profile = self._profile, None
+        if finished is not None:
+            self._attempt(finished.stop)
 
     def _attempt(self, action: Callable[[], None]) -> None:
         try:
             action()
-        except Exception as error:  # the training goes on without a recording
+        except Exception as error:  # an error in the profiler must not stop the training
             self._profile = None
-            _log.warning("The training is not recorded: %s", error, exc_info=True)
+            _log.warning("The training is not profiled: %s", error, exc_info=True)

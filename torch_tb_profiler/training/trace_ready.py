@@ -1,4 +1,4 @@
-"""What torch.profiler calls when a trace is ready."""
+"""The handler that torch.profiler calls when a trace is ready."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger("torch_tb_profiler")
 
 SUMMARY_BYTES = 200_000_000
-"""JSON of a trace up to which it is read at once: a few seconds, which training waits for."""
+"""Largest trace, in bytes of JSON, that is summarized at once: training waits a few seconds for it."""
 
 
 class Handler:
-    """`on_trace_ready` of `torch.profiler.profile`: writes traces for the tab, and says what is in them.
+    """The `on_trace_ready` of `torch.profiler.profile` that writes traces and prints a summary of each.
 
-    Never raises into the training loop: what goes wrong is logged as a warning of the logger "torch_tb_profiler".
-    `files` are the traces that it has written.
+    It never raises into the training loop: errors are logged as warnings by "torch_tb_profiler". `files` are the
+    traces it has written.
     """
 
     def __init__(self, folder: str | os.PathLike[str], worker: str | None, summary: bool) -> None:
@@ -37,78 +37,78 @@ class Handler:
         self.files: list[Path] = []
 
     def __call__(self, prof: Any) -> None:
-        """`prof` is a `torch.profiler.profile` whose recording has ended."""
+        """Write the trace of `prof`, a `torch.profiler.profile` whose recording has ended."""
         try:
             path, size = self._write(prof)
-        except Exception as error:  # whatever torch or the disk does, the training goes on
-            _log.warning("The trace was not written to %s: %s", self.folder, error, exc_info=True)
+        except Exception as error:  # an error in torch or of the disk must not stop the training
+            _log.warning("Could not write the trace to %s: %s", self.folder, error, exc_info=True)
             return
         self.files.append(path)
-        if not self.summary or _rank() not in (None, 0):
+        if not self.summary or _global_rank() not in (None, 0):
             return
         try:
-            sys.stderr.write("\n".join(self._lines(path, size)) + "\n")
+            sys.stderr.write("\n".join(self._summary_lines(path, size)) + "\n")
         except Exception as error:
-            _log.warning("%s is written, but not summarized: %s", path, error, exc_info=True)
+            _log.warning("%s was written but could not be summarized: %s", path, error, exc_info=True)
 
     def _write(self, prof: Any) -> tuple[Path, int]:
-        """The packed trace, and how much JSON it holds. It has its name once it is whole."""
+        """Write the compressed trace; return its path and the bytes of its JSON. It is named when complete."""
         import gzip
 
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / f"{self.worker or _worker()}.{time.time_ns()}.pt.trace.json.gz"
-        plain, packed = Path(f"{path}.json.part"), Path(f"{path}.part")
+        path = self.folder / f"{self.worker or _default_worker()}.{time.time_ns()}.pt.trace.json.gz"
+        plain, compressed = Path(f"{path}.json.part"), Path(f"{path}.part")
         try:
             prof.export_chrome_trace(str(plain))
             size = plain.stat().st_size
-            with open(plain, "rb") as source, gzip.open(packed, "wb", compresslevel=5) as target:
+            with open(plain, "rb") as source, gzip.open(compressed, "wb", compresslevel=5) as target:
                 shutil.copyfileobj(source, target, 1 << 20)
-            packed.replace(path)
+            compressed.replace(path)
         finally:
-            for left in (plain, packed):
+            for leftover in (plain, compressed):
                 with suppress(FileNotFoundError):
-                    left.unlink()
+                    leftover.unlink()
         return path, size
 
-    def _lines(self, path: Path, size: int) -> Iterator[str]:
-        """Five lines, or two where reading would hold the training up."""
+    def _summary_lines(self, path: Path, size: int) -> Iterator[str]:
+        """Yield five lines about the trace, or two if reading it would delay the training."""
         from torch_tb_profiler.base.format import format_bytes
 
         yield f"Trace written: {path} ({format_bytes(path.stat().st_size)})"
         if size > SUMMARY_BYTES:
-            yield f"It is large; read it with: torch-tb-profiler summary {path}"
+            yield f"It is too large to summarize during training; run: torch-tb-profiler summary {path}"
             return
         summary = _summarize(path)
-        yield summary.headline[0] if summary.headline else summary.reasons.get("step", "No step is recorded.")
-        yield _step(summary)
-        yield _advice(summary)
-        yield f"See why: tensorboard --logdir {self.folder}"
+        yield summary.headline[0] if summary.headline else summary.reasons.get("step", "No steps were recorded.")
+        yield _step_line(summary)
+        yield _advice_line(summary)
+        yield f"For details: tensorboard --logdir {self.folder}"
 
 
 def handler(folder: str | os.PathLike[str], worker: str | None = None, *, summary: bool = True) -> Handler:
-    """An `on_trace_ready` for `torch.profiler.profile` that writes packed traces into `folder`.
+    """Return an `on_trace_ready` for `torch.profiler.profile` that writes compressed traces to `folder`.
 
         with profile(schedule=..., on_trace_ready=ttp.handler("log/my_run")) as prof:
 
-    folder   a run of the log folder; made if it is not there
-    worker   how the worker is called; by default `rank<n>` in a distributed job, else host and process
-    summary  whether five lines about each trace go to stderr (of rank 0 alone). Training waits for the trace to be
-             read; traces of more than 200 MB of JSON are not read
+    folder   the run's folder in the log folder; created if missing
+    worker   name of the worker; by default `rank<n>` in a distributed job, else host and process ID
+    summary  whether to print five lines about each trace to stderr (on rank 0 only). Training waits while the
+             trace is read; traces of more than 200 MB of JSON are not read
     """
     return Handler(folder, worker, summary)
 
 
-def _rank() -> int | None:
-    """The rank in the whole job, where there is one: torch's own, else what launchers set."""
+def _global_rank() -> int | None:
+    """Return the rank in the job: torch's own, or else the one that launchers set; None outside of a job."""
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank())
-    given = os.environ.get("RANK", "")
-    return int(given) if given.isdecimal() else None
+    variable = os.environ.get("RANK", "")
+    return int(variable) if variable.isdecimal() else None
 
 
-def _worker() -> str:
-    rank = _rank()
+def _default_worker() -> str:
+    rank = _global_rank()
     return f"{socket.gethostname()}_{os.getpid()}" if rank is None else f"rank{rank}"
 
 
@@ -117,29 +117,30 @@ def _summarize(path: Path) -> Summary:
     from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.session import open_session
 
-    # No worker process beside a training job. What is read now opens at once in the tab.
+    # No worker process next to a training job. The parsed trace is cached, so TensorBoard opens it at once.
     settings = dataclasses.replace(Settings.from_environment(), executor="serial")
     with Log(open_session(str(path), settings)) as log:
         return log.run().summary()
 
 
-def _step(summary: Summary) -> str:
+def _step_line(summary: Summary) -> str:
     from torch_tb_profiler.base.format import format_duration, format_ratio
+    from torch_tb_profiler.base.grammar import capitalize
     from torch_tb_profiler.views.overview.words import CATEGORY_NAMES
 
     if summary.step is None:
-        return "A step: " + summary.reasons.get("step", "not known")
+        return "Step time unknown: " + summary.reasons.get("step", "no complete step")
     parts = sorted(((time or 0.0, name) for name, time in summary.step.breakdown.items()), reverse=True)
     shown = ", ".join(
         f"{CATEGORY_NAMES.get(name, name)} {format_ratio(time / summary.step.mean_ns)}"
         for time, name in parts[:4]
         if time
     )
-    return f"{summary.step.whole.capitalize()} takes {format_duration(summary.step.mean_ns)}: {shown}"
+    return f"{capitalize(summary.step.share_base)} takes {format_duration(summary.step.mean_ns)}: {shown}"
 
 
-def _advice(summary: Summary) -> str:
+def _advice_line(summary: Summary) -> str:
     if not summary.advice:
-        return "Nothing stands out that would be worth a change."
+        return "Nothing stands out as worth changing."
     first = summary.advice[0]
-    return f"First: {first.title}{f' ({first.gain})' if first.gain else ''}"
+    return f"Start here: {first.title}{f' ({first.gain})' if first.gain else ''}"

@@ -1,4 +1,4 @@
-"""The columns of a trace."""
+"""The columns of a trace as Arrow tables, for data-frame tools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torch_tb_profiler.api.columns import device, host
+from torch_tb_profiler.api import column_tables
 from torch_tb_profiler.base import html
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.trace import Trace
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 class Columns:
     """The columns of one trace as Arrow tables, for DuckDB, Polars, pandas and whatever else reads Arrow.
 
-    Times (`_ns`) are int64 nanoseconds since the trace's start; `origin_ns` says when that was. Sizes (`_bytes`)
-    are bytes. `event` is the row of `events` that a row of another table stands for, and what the views take and
-    show as `event`. What is unknown is null. Tables are made when they are first asked for; the columns of
-    `events` are the memory of the trace itself.
+    Times (`_ns`) are int64 nanoseconds since the trace's start; `origin_ns` is that instant. Sizes (`_bytes`)
+    are bytes. `event` in any table is a row of `events`, and the number that the views take and show as `event`.
+    What is unknown is null. Tables are built on first use; the columns of `events` share the memory of the trace.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -36,58 +35,58 @@ class Columns:
     def events(self) -> pyarrow.Table:
         """Every event in file order: event, name, category, phase ("X": a slice), thread ("pid/tid"), start_ns,
         duration_ns, id (of flows)."""
-        return host.events(self._trace)
+        return column_tables.event_table(self._trace)
 
     @cached_property
     def operators(self) -> pyarrow.Table:
         """Calls of operators: event, name, thread, start_ns, host_total_ns, host_self_ns, device_total_ns and
         device_self_ns (of what they launched), input_shape, module (path), step, parent (event around it)."""
-        return host.operators(self._trace)
+        return column_tables.operator_table(self._trace)
 
     @cached_property
     def modules(self) -> pyarrow.Table:
         """Calls of `nn.Module`s: event, module (path), class, thread, start_ns, duration_ns, device_ns (launched
         in it), step."""
-        return host.modules(self._trace)
+        return column_tables.module_table(self._trace)
 
     @cached_property
     def steps(self) -> pyarrow.Table:
         """Steps: step, start_ns, duration_ns, host_start_ns, host_duration_ns, complete, recorded, and the parts
         of the duration (`kernel_ns`, ... as in the overview)."""
-        return host.steps(self._trace)
+        return column_tables.step_table(self._trace)
 
     @cached_property
     def memory(self) -> pyarrow.Table:
         """Allocations and releases: event, time_ns, device, address, size_bytes (negative: a release),
         allocated_bytes and reserved_bytes after it, operator (event)."""
-        return host.memory(self._trace)
+        return column_tables.memory_table(self._trace)
 
     @cached_property
     def kernels(self) -> pyarrow.Table:
         """Kernels: event, name, family, device, stream, start_ns, duration_ns, launch (event of the call),
         operator (event), module (path), step (in which it was launched)."""
-        return device.kernels(self._trace)
+        return column_tables.kernel_table(self._trace)
 
     @cached_property
     def copies(self) -> pyarrow.Table:
         """Copies and memsets of devices: as `kernels`, with `bytes`."""
-        return device.copies(self._trace)
+        return column_tables.copy_table(self._trace)
 
     @cached_property
     def collectives(self) -> pyarrow.Table:
         """Communication operations: event, collective, group, ranks, group_size, backend, dtype, issue_ns (called
         or launched), start_ns, end_ns, timing ("device", "host", "none"), sequence, bytes_in, bytes_out."""
-        return device.collectives(self._trace)
+        return column_tables.collective_table(self._trace)
 
     @cached_property
     def gaps(self) -> pyarrow.Table:
-        """Idle time of devices in complete steps, in parts with one cause: device, gap (number), start_ns,
-        duration_ns (on the device's own clock), cause, event (what is to blame), emptied_by (event of the blocking
+        """Idle time of devices in complete steps, in parts with one cause each: device, gap (number), start_ns,
+        duration_ns (on the device's own clock), cause, event (what caused it), emptied_by (event of the blocking
         call), step."""
-        return device.gaps(self._trace)
+        return column_tables.gap_table(self._trace)
 
     def _repr_html_(self) -> str:
-        """In a notebook: the tables and what they hold. None is made for it."""
+        """Return the list of tables with their descriptions, for a notebook; it builds none of them."""
         rows = [
             {"table": name, "holds": " ".join(inspect.cleandoc(each.__doc__ or "").split())}
             for name, each in vars(Columns).items()
@@ -96,6 +95,3 @@ class Columns:
         return html.render_block(
             f"Columns of {plural(len(self._trace), 'event')}", [], html.render_table("tables", rows)
         )
-
-
-__all__ = ["Columns"]

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from torch_tb_profiler.api.listing import answer_of, listing
+from torch_tb_profiler.api.views import describe_view, describe_views
 from torch_tb_profiler.views import all_views
 
 
 def test_every_view_of_a_tab_says_what_it_alone_answers() -> None:
     answers: dict[str, list[str]] = defaultdict(list)
     for view in all_views():
-        answers[view.tab].append(answer_of(view))
-        assert f"  {view.slug:24}{answer_of(view)}\n" in listing()
+        answers[view.tab].append(describe_view(view))
+        assert f"  {view.slug:24}{describe_view(view)}\n" in describe_views()
     for said in answers.values():
         assert len(set(said)) == len(said)
         assert all(each.endswith(".") and 10 < len(each) < 120 and "payload" not in each for each in said)
 
 
 def test_the_parts_of_the_overview_are_told_apart() -> None:
-    lines = {line.split()[0]: line for line in listing().splitlines() if line.startswith("  overview")}
+    lines = {line.split()[0]: line for line in describe_views().splitlines() if line.startswith("  overview")}
     assert "what to do first" in lines["overview"]
     assert "no schedule replayed" in lines["overview/preview"]
     assert "who is late" in lines["overview/ranks"]

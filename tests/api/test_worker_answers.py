@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.page import training
-from torch_tb_profiler.api.spans import RunSpan
+from torch_tb_profiler.api.log import WorkerAnswers
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.session import FileState, Session, open_session
 
@@ -25,17 +25,17 @@ def session(tmp_path: Path) -> Iterator[Session]:
 def test_without_a_name_it_is_the_first_span(session: Session) -> None:
     spans = [each.name for each in session.catalog.run(None).workers[0].spans]
     assert len(spans) == 2
-    assert RunSpan(session).span == spans[0]
-    assert RunSpan(session, span=spans[1]).span == spans[1]
-    assert list(RunSpan(session).workers) == ["one", "two"]
+    assert WorkerAnswers(session).span == spans[0]
+    assert WorkerAnswers(session, span=spans[1]).span == spans[1]
+    assert list(WorkerAnswers(session).workers) == ["one", "two"]
     with pytest.raises(NotFoundError, match="no span 'none'"):
-        RunSpan(session, span="none")
+        WorkerAnswers(session, span="none")
 
 
 def test_files_are_shown_until_they_are_ready_and_never_after(session: Session) -> None:
     def show(state: FileState) -> None:
         assert state.state in ("waiting", "loading")
 
-    RunSpan(session, show=show)
+    WorkerAnswers(session, show=show)
     for worker in session.catalog.run(None).workers:
         assert session.state(worker.spans[0]).state == "ready"

@@ -1,0 +1,175 @@
+"""The parts of views that the page requests: those it draws at first, and those one click away.
+
+The parameters must equal those that the page sends, as it looks up an answer by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+Payload = Mapping[str, Any]
+
+MAX_ROWS = 20
+"""Rows of a table whose details a report holds."""
+
+
+class PartRequest(NamedTuple):
+    """A request for a view or a part of one, with its parameters."""
+
+    slug: str
+    params: Mapping[str, str]
+
+
+def initial_parts(slug: str, payload: Payload) -> Iterable[PartRequest]:
+    """Yield the parts that a tab draws as it opens."""
+    return _INITIAL[slug](payload) if slug in _INITIAL else ()
+
+
+def one_click_parts(slug: str, payload: Payload) -> Iterable[PartRequest]:
+    """Yield the other groupings of a tab, and the details of its first rows."""
+    return _ONE_CLICK[slug](payload) if slug in _ONE_CLICK else ()
+
+
+def _overview(payload: Payload) -> Iterable[PartRequest]:
+    yield PartRequest("overview/preview", {})
+    yield PartRequest("overview/ranks", {})
+
+
+def _idle(payload: Payload) -> Iterable[PartRequest]:
+    for part in ("flame", "launches", "queue", "bandwidth", "sequences"):
+        yield PartRequest(f"idle/{part}", {})
+    if payload["exposed_communication_ns"] > 0:
+        yield PartRequest("idle/ranks", {})
+
+
+def _memory(payload: Payload) -> Iterable[PartRequest]:
+    for device in payload["devices"][:1]:
+        yield from _device_memory(device["name"])
+
+
+def _device_memory(device: str) -> Iterable[PartRequest]:
+    yield PartRequest("memory/curve", {"device": device, "points": "1200"})
+    yield PartRequest("memory/live", {"device": device, "group_by": "operator", "limit": "400"})
+    page = {"first": "0", "limit": "100"}
+    yield PartRequest("memory/events", {"device": device, "sort": "size", "descending": "true", **page})
+
+
+def _other_memory(payload: Payload) -> Iterable[PartRequest]:
+    for device in payload["devices"]:
+        yield from _device_memory(device["name"])
+        for group in ("module", "stack", "size"):
+            yield PartRequest("memory/live", {"device": device["name"], "group_by": group, "limit": "400"})
+        yield PartRequest("memory/operators", {"device": device["name"]})
+
+
+def _operators(payload: Payload) -> Iterable[PartRequest]:
+    for time in ("device", "host"):
+        for row in _top_rows(payload["rows"], f"{time}_self_ns"):
+            params = {"event": str(row["event"]), "time": time}
+            yield PartRequest("operators/instances", params)
+            yield PartRequest("operators/stacks", params)
+    for group in ("shape", "module", "annotation"):
+        yield PartRequest("operators", {"group_by": group})
+
+
+def _kernels(payload: Payload) -> Iterable[PartRequest]:
+    for row in _top_rows(payload["rows"], "total_ns"):
+        yield PartRequest("kernels/instances", {"event": str(row["event"])})
+    yield PartRequest("kernels", {"group_by": "launch"})
+
+
+def _roofline(payload: Payload) -> Iterable[PartRequest]:
+    for group in ("shape", "kernel", "module"):
+        yield PartRequest("roofline", {"group_by": group})
+
+
+def _causes(payload: Payload) -> Iterable[PartRequest]:
+    for cause in payload["sums"]:
+        yield PartRequest("idle/gaps", {"cause": cause["cause"], "limit": "50"})
+    for row in payload["causes"][:MAX_ROWS]:
+        if row["subject"] is not None:
+            yield PartRequest("idle/gaps", {"cause": row["cause"], "subject": row["subject"], "limit": "50"})
+    for by in ("emptied_by", "operator", "module", "frame"):
+        yield PartRequest("idle", {"by": by})
+
+
+def _modules(payload: Payload) -> Iterable[PartRequest]:
+    return _module_parts("modules", payload)
+
+
+def _lightning(payload: Payload) -> Iterable[PartRequest]:
+    return _module_parts("lightning", payload)
+
+
+def _module_parts(tab: str, payload: Payload) -> Iterable[PartRequest]:
+    for time in ("device", "host") if payload["has_device"] else ("host",):
+        yield PartRequest(f"{tab}/flame", {"time": time})
+    level = payload["rows"]
+    while level and len(level) <= MAX_ROWS:
+        for row in level:
+            yield PartRequest(f"{tab}/instances", {"place": str(row["place"]), "limit": "50"})
+        level = [child for row in level for child in row["children"]]
+
+
+def _targets(payload: Payload) -> Iterable[PartRequest]:
+    for target in payload["targets"][:MAX_ROWS]:
+        if target["step_ns"] is None:
+            yield PartRequest("critical_path/what_if", {"target": target["target"]})
+    for by in ("operator", "module", "line"):
+        yield PartRequest("critical_path/groups", {"by": by})
+
+
+_PAGE = {"first": "0", "limit": "100"}
+
+
+def _large_job(payload: Payload) -> Iterable[PartRequest]:
+    """Yield the map, the straggler and the first table of a job whose ranks come page by page."""
+    if len(payload["ranks"]) < payload["rank_count"]:
+        worker = payload["verdict"]["worker"]
+        yield PartRequest("distributed/ranks", {"search": worker or "", "limit": "1"})
+        yield _rank_map("late", worker)
+        yield PartRequest("distributed/operations", _PAGE)
+
+
+def _rank_map(show: str, worker: str | None) -> PartRequest:
+    return PartRequest("distributed/map", {"show": show, "by": "rank", **({"mark": worker} if worker else {})})
+
+
+def _collectives(payload: Payload) -> Iterable[PartRequest]:
+    if len(payload["ranks"]) < payload["rank_count"]:
+        for show in ("computation", "exposed", "other"):
+            yield _rank_map(show, payload["verdict"]["worker"])
+        for table in ("ranks", "groups", "families"):
+            yield PartRequest(f"distributed/{table}", _PAGE)
+    yield PartRequest("distributed/collectives", {"sort": "start", "descending": "false", **_PAGE})
+    yield PartRequest("distributed/collectives", {"sort": "skew", "descending": "true", **_PAGE})
+
+
+def _parts(payload: Payload) -> Iterable[PartRequest]:
+    for part in payload["level"]["parts"][:MAX_ROWS]:
+        if part["parts"]:
+            yield PartRequest("diff/part", {"path": part["path"]})
+
+
+def _top_rows(rows: list[dict[str, Any]], time: str) -> list[dict[str, Any]]:
+    """Return the `MAX_ROWS` rows with the most of a time."""
+    return sorted((row for row in rows if row[time]), key=lambda row: -row[time])[:MAX_ROWS]
+
+
+_Requests = dict[str, Callable[[Payload], Iterable[PartRequest]]]
+
+_INITIAL: _Requests = {"overview": _overview, "idle": _idle, "memory": _memory, "distributed": _large_job}
+
+_ONE_CLICK: _Requests = {
+    "operators": _operators,
+    "kernels": _kernels,
+    "roofline": _roofline,
+    "idle": _causes,
+    "critical_path": _targets,
+    "modules": _modules,
+    "lightning": _lightning,
+    "distributed": _collectives,
+    "memory": _other_memory,
+    "diff": _parts,
+}
