@@ -35,11 +35,11 @@ const COLORS: Record<Show, string> = {
 interface Props {
   payload: DistributedPayload;
   selectors: Selectors;
-  params: Record<string, string>;
   /** The worker to mark: the search result, or the straggler. */
   marked: string | undefined;
   /** Change parameters of the page; an empty value removes one. */
   put: (change: Record<string, string>) => void;
+  params: Record<string, string>;
   onLate: (worker: string, step: string) => void;
 }
 
