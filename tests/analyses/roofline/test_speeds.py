@@ -57,7 +57,7 @@ def test_operators_have_the_speed_of_their_own_work() -> None:
     assert product["bytes_per_s"] == pytest.approx(12e6 / 50e-6)
     assert product["efficiency"] == pytest.approx(2 * ROOF_NS / 50_000)
     assert (product["bound"], product["reason"]) == ("compute", None)
-    for name, why in (("aten::linear", "no device work counts as its own"), ("lib::mystery", "has no formula")):
+    for name, why in (("aten::linear", "no device work of its own"), ("lib::mystery", "has no formula")):
         unknown = rows[name]
         assert [unknown[key] for key in ("flops_per_s", "bytes_per_s", "efficiency")] == [None] * 3
         assert unknown["bound"] == "unknown"

@@ -78,7 +78,7 @@ def test_a_device_that_is_not_known_is_said_to_be() -> None:
     assert "Nobody 9000" in plain(payload.reasons["mfu"])
     assert payload.rows[0].flops == 2e9
     assert payload.rows[0].efficiency is None
-    assert "uses 50%" in says(trace, peaks="bf16=40,hbm=1000")
+    assert "MFU is 50% on an unnamed device with edited peaks" in says(trace, peaks="bf16=40,hbm=1000")
 
 
 def test_no_matrix_operator() -> None:
@@ -142,8 +142,8 @@ def test_the_peak_says_at_which_clock_it_holds_where_the_trace_records_the_clock
     (device,) = with_clock.devices
     assert (device.clock_mhz, device.recorded_mhz) == (1830, 1464)
     assert plain(device.clock or ()) == (
-        "SM Clock [MHz] records 1,464 MHz while it worked, the mean of 1 sample. The peaks hold at 1,830 MHz; "
-        "at 80% of that clock, bf16 reaches 792 TFLOP/s at most."
+        "SM Clock [MHz] averaged 1,464 MHz while the device was busy (1 sample). The peak rates assume 1,830 MHz. "
+        "At 80% of that clock, bf16 reaches at most 792 TFLOP/s."
     )
     assert without.devices[0].clock is None
     assert without.rows == with_clock.rows

@@ -63,7 +63,7 @@ def _utilization(used: Utilization, devices: Sequence[DevicePeaks], params: Roof
         return text("No roofline: {reason}. Enter the rates under Device.", reason=unknown)
     if used.mfu is None:
         return text("No matmul or convolution with known FLOPs was recorded{modeled}.", modeled=modeled)
-    names = " and ".join(dict.fromkeys(each.name or "" for each in devices))
+    names = " and ".join(dict.fromkeys(each.name or "an unnamed device" for each in devices))
     return text(
         "MFU is {least}{mfu} on {device}{edited}{modeled}.",
         least="at least " if modeled else "",

@@ -41,7 +41,7 @@ export function Detail({ row, peaks, onClose }: Props) {
         {plural(row.calls, 'call')} · {formatDuration(row.device_ns)} ·{' '}
         {formatDuration(row.device_ns / row.calls)} each
       </p>
-      <RowActions event={row.event} name={row.name} label="Copy the whole name" />
+      <RowActions event={row.event} name={row.name} label="Copy the full name" />
       <Facts facts={facts} />
     </RowDetail>
   );
