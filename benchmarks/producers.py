@@ -24,7 +24,7 @@ from tests.support.producers.pftrace import field, rocprof_pftrace, varint
 from tests.support.producers.pytorch_pftrace import pytorch_pftrace
 from tests.support.producers.rocpd import UUID, write_rocpd
 from tests.support.producers.rocprof import BOOT, Run, training
-from torch_tb_profiler.ingest.perfetto.wire import BYTES, VARINT, fields, walk
+from torch_tb_profiler.ingest.perfetto.protobuf import BYTES, VARINT, iterate_fields, parse_fields
 
 _READ = """
 import json, os, sys, time
@@ -116,13 +116,13 @@ def _one_step(run: Run) -> Run:
 
 def packets(path: Path, size: int) -> None:
     """Packets of one step, whose times and correlations are replaced."""
-    first, *rest = [bytes(each) for _, each in fields(pytorch_pftrace(_groups()))]
+    first, *rest = [bytes(each) for _, each in parse_fields(pytorch_pftrace(_groups()))]
     moving = [each for each in rest if each[0] == 0x40]  # those that begin with a time
     with path.open("wb") as stream:
         stream.write(b"".join(field(1, each) for each in (first, *rest) if each[0] != 0x40))
         templates = []
         for packet in moving:
-            time = dict(fields(packet))[8]
+            time = dict(parse_fields(packet))[8]
             assert isinstance(time, int)
             body = packet[1 + len(varint(time)) :]
             mark = next((number for number in (0, 1) if varint(_CALL + number) in body), None)
@@ -159,7 +159,7 @@ def rocprof_packets(path: Path, size: int) -> None:
 def _numbers(content: bytes, at: int, end: int, path: tuple[int, ...] = ()) -> list[tuple[int, int]]:
     """(where, value) of the times of packets and snapshots, and of the numbers of annotations."""
     found = []
-    for number, kind, value, begin in walk(content, at, end):
+    for number, kind, value, begin in iterate_fields(content, at, end):
         inner = (*path, number)
         if kind == BYTES and inner in ((1,), (1, 11), (1, 11, 4), (1, 6), (1, 6, 1)):
             found += _numbers(content, begin, begin + value, inner)

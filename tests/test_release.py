@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_tb_profiler.ingest.kineto.native.library import NAME as READER
+from torch_tb_profiler.ingest.kineto.native.library import LIBRARY_NAME as READER
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "torch_tb_profiler"

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.ingest.registry import file_format
+from torch_tb_profiler.ingest.formats import file_format_by_kind
 from torch_tb_profiler.view import FileParams, FileView, Page, RunView, TraceView, parse_params
 from torch_tb_profiler.views import CACHED_VIEWS, all_tabs, all_views, find_view
 
@@ -60,7 +60,7 @@ def test_every_view_keeps_its_contract(view: TraceView | RunView | FileView) -> 
     assert view.tab in {tab.slug for tab in all_tabs()}
     if isinstance(view, FileView):
         assert issubclass(view.params, FileParams)
-        assert file_format(view.format).kind == view.format
+        assert file_format_by_kind(view.format).kind == view.format
     cached = isinstance(view, TraceView) and view.cached != "never"
     assert (view.slug in CACHED_VIEWS) == cached, "CACHED_VIEWS must list exactly the cached views"
     if isinstance(view, TraceView) and cached:

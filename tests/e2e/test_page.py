@@ -90,7 +90,7 @@ def test_the_badge_opens_what_was_wrong(open_page: Open) -> None:
     _, frame = open_page(run="b_damaged", worker="rank1")
     badge = frame.get_by_role("button", name=re.compile("Damaged"))
     badge.click()
-    expect(frame.get_by_text("the file ends inside an event")).to_be_visible()
+    expect(frame.get_by_text("the file is truncated inside an event")).to_be_visible()
 
 
 def test_an_unknown_run_is_named_and_has_a_way_out(open_page: Open) -> None:

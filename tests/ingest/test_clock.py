@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.ingest.kineto.clock import absurd, ns_from_value
+from torch_tb_profiler.ingest.kineto.clock import is_absurd_time, ns_from_value
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.trace import ABSENT
 
@@ -20,20 +20,20 @@ WEEK = 7 * 24 * 3600 * 10**9
     [(WEEK, False), (WEEK + 1, True), (-WEEK, False), (-WEEK - 1, True), (ABSENT, False), (0, False)],
 )
 def test_nothing_lasts_more_than_a_week(duration: int, wrong: bool) -> None:
-    assert absurd(np.array([0], np.int64), np.array([duration], np.int64)).tolist() == [wrong]
+    assert is_absurd_time(np.array([0], np.int64), np.array([duration], np.int64)).tolist() == [wrong]
 
 
 @pytest.mark.parametrize(("start", "wrong"), [(WEEK, False), (WEEK + 2, True), (-WEEK, False), (-WEEK - 2, True)])
 def test_nothing_begins_more_than_a_week_from_the_rest(start: int, wrong: bool) -> None:
     """Measured from the median, which single events do not move."""
     starts = np.array([0, 0, 0, start], np.int64)
-    assert absurd(starts, np.zeros(4, np.int64)).tolist() == [False, False, False, wrong]
+    assert is_absurd_time(starts, np.zeros(4, np.int64)).tolist() == [False, False, False, wrong]
 
 
 def test_the_largest_numbers_do_not_overflow() -> None:
     starts = np.array([-(2**62), 2**62, 2**62], np.int64)
-    assert absurd(starts, np.zeros(3, np.int64)).tolist() == [True, False, False]
-    assert absurd(starts[:0], starts[:0]).tolist() == []
+    assert is_absurd_time(starts, np.zeros(3, np.int64)).tolist() == [True, False, False]
+    assert is_absurd_time(starts[:0], starts[:0]).tolist() == []
 
 
 def test_a_time_of_a_million_digits_is_none() -> None:

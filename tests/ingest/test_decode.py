@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_tb_profiler.ingest.kineto.assemble import assemble
-from torch_tb_profiler.ingest.kineto.columns import Columns
+from torch_tb_profiler.ingest.kineto.columns import EventColumns
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Trace
@@ -46,7 +46,7 @@ def events(draw: st.DrawFn) -> dict[str, Any]:
     return event
 
 
-def finish(columns: Columns) -> Trace:
+def finish(columns: EventColumns) -> Trace:
     return assemble(columns, {}, HealthLog())
 
 
@@ -76,7 +76,7 @@ def assert_same(one: Trace, other: Trace) -> None:
 @pytest.mark.slow
 @given(st.lists(st.lists(events(), min_size=1, max_size=12), min_size=1, max_size=6))
 def test_learned_blocks_equal_plain_ones(blocks: list[list[dict[str, Any]]]) -> None:
-    learned, plain = Columns(), Columns()
+    learned, plain = EventColumns(), EventColumns()
     decoder, reference = BlockDecoder(learned), BlockDecoder(plain)
     for block in blocks:
         decoder.add(json.dumps(block).encode())
@@ -101,7 +101,7 @@ def event(**args: Any) -> dict[str, Any]:
     ],
 )
 def test_what_a_later_block_changes_costs_nothing_before(later: dict[str, Any]) -> None:
-    columns = Columns()
+    columns = EventColumns()
     decoder = BlockDecoder(columns)
     usual = [event(size=i, name="a", dims=[i]) for i in range(5)]
     for block in (usual, [*usual, later], usual):
@@ -120,7 +120,7 @@ def test_odd_fields_are_read_alike_in_both_ways(field: str, value: object) -> No
     """A phase that is no ASCII; times of which a float64 does not hold every nanosecond."""
     usual = [event(size=i, name="a", dims=[i]) for i in range(5)]
     odd = [*usual, {**event(size=1, name="a", dims=[2]), field: value}]
-    learned, plain = Columns(), Columns()
+    learned, plain = EventColumns(), EventColumns()
     decoder = BlockDecoder(learned)
     for block in (usual, odd):
         text = json.dumps(block)
@@ -132,7 +132,7 @@ def test_odd_fields_are_read_alike_in_both_ways(field: str, value: object) -> No
 @pytest.mark.parametrize("known", [[], [0], [0, "text"]])
 def test_an_integer_that_stands_for_none_is_kept_as_it_is_written(known: list[object]) -> None:
     """Whether or not the key was known to hold integers: as one of these it would read as absent."""
-    columns = Columns()
+    columns = EventColumns()
     decoder = BlockDecoder(columns)
     for value in [*known, -(2**63)]:
         decoder.add(json.dumps([{"ph": "X", "cat": "c", "name": "n", "ts": 1, "args": {"size": value}}]).encode())

@@ -17,7 +17,7 @@ from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.ingest import read_trace, source
 from torch_tb_profiler.ingest.kineto import columns
 from torch_tb_profiler.ingest.kineto import document as layout
-from torch_tb_profiler.ingest.kineto.part import Window
+from torch_tb_profiler.ingest.kineto.part import PartWindow
 from torch_tb_profiler.ingest.kineto.read import find_start, read_part
 from torch_tb_profiler.model.trace import Trace
 
@@ -55,7 +55,7 @@ def test_a_plain_file_beyond_the_limit_is_refused_before_it_is_read() -> None:
 
 def test_a_packed_file_beyond_the_limit_is_told_by_its_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the first part: nobody waits until the last byte to hear that it was too much."""
-    monkeypatch.setattr(source, "_PROBE", MIB)
+    monkeypatch.setattr(source, "_ESTIMATE_AFTER_BYTES", MIB)
     packed = gzip.compress(
         b'{"traceEvents":[' + b",".join([EVENT[:-1] + b',"i":%d}' % i for i in range(400_000)]) + b"]}", 1
     )
@@ -69,7 +69,7 @@ def test_a_packed_file_beyond_the_limit_is_told_by_its_ratio(monkeypatch: pytest
 @pytest.mark.parametrize(("share", "words"), [(1.15, "it holds more than"), (1.4, "it unpacks to about")])
 def test_the_ratio_so_far_is_an_estimate(share: float, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be off by a quarter: a file that seems a little too large is read on."""
-    monkeypatch.setattr(source, "_PROBE", MIB)
+    monkeypatch.setattr(source, "_ESTIMATE_AFTER_BYTES", MIB)
     content = b'{"traceEvents":[' + b",".join([EVENT[:-1] + b',"i":%d}' % i for i in range(100_000)]) + b"]}"
     packed = gzip.compress(content, 1)
     with pytest.raises(TooLargeError, match=words):
@@ -95,7 +95,7 @@ def test_a_gzip_bomb_stops_at_the_limit_in_little_memory() -> None:
 
 @pytest.mark.parametrize("filler", [b" ", b"\0", b"a", b"{", b"[", b"1,"])
 def test_an_event_that_does_not_end_ends_the_file(filler: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "_LONGEST_EVENT", 4 * MIB)
+    monkeypatch.setattr(layout, "_MAX_EVENT_BYTES", 4 * MIB)
     trace = read(b'{"traceEvents":[' + EVENT + b"," + filler * (8 * MIB // len(filler)) + b"]}")
     assert len(trace) == 1
     assert "endless_event" in kinds(trace)
@@ -109,7 +109,7 @@ def test_deep_nesting_costs_its_own_event() -> None:
 
 
 def test_keys_without_number_are_counted_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "MAX_ARGUMENTS", 100)
+    monkeypatch.setattr(columns, "MAX_ARGUMENT_KEYS", 100)
     events = [{"ph": "X", "cat": "c", "name": "n", "ts": i, "dur": 1, "args": {f"k{i}": i}} for i in range(300)]
     trace = read(document(events))
     assert len(trace) == 300
@@ -190,7 +190,7 @@ def test_the_start_is_found_without_keeping_anything() -> None:
 
 def test_a_part_is_what_the_window_touches() -> None:
     content, trace = sample()
-    window = Window(1_100_000, 2_100_000, frozenset({"kernel"}), 5000)
+    window = PartWindow(1_100_000, 2_100_000, frozenset({"kernel"}), 5000)
     part = read_part(io.BytesIO(content), window, max_events=1000)
     start, end = trace.events.start + trace.trace_start_ns, trace.events.start + trace.events.duration
     end = end + trace.trace_start_ns
@@ -209,7 +209,7 @@ def test_a_part_is_what_the_window_touches() -> None:
 def test_a_part_that_is_too_large_says_so() -> None:
     content, _ = sample()
     with pytest.raises(TooLargeError, match="more than 100 events"):
-        read_part(io.BytesIO(content), Window(), max_events=100)
+        read_part(io.BytesIO(content), PartWindow(), max_events=100)
 
 
 def test_a_trace_survives_its_own_json() -> None:

@@ -160,7 +160,7 @@ def test_flow_ids_may_be_text() -> None:
         (b'{"a": 1}', "traceEvents"),
         (b'{"schemaVersion": 1, "devicePr', "ends before"),
         (b'{"traceEvents": []}', "no events"),
-        (b'{"traceEvents": [{"ph": "X", "na', "cut off before the end of its first event"),
+        (b'{"traceEvents": [{"ph": "X", "na', "truncated inside its first event"),
         (gzip.compress(b"", mtime=0), "empty"),
     ],
 )

@@ -19,9 +19,9 @@ from tests.corpus import real_traces
 from tests.ingest.test_mutations import BYTES, FIELDS, KINETO, LAYOUTS, mangled
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.kineto import read
-from torch_tb_profiler.ingest.kineto.columns import Columns
+from torch_tb_profiler.ingest.kineto.columns import EventColumns
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
-from torch_tb_profiler.ingest.progress import ignore
+from torch_tb_profiler.ingest.runtime import ignore_progress
 from torch_tb_profiler.model.health import HealthLog
 
 FUZZER = Path(__file__).parents[2] / "native" / "fuzz.c"
@@ -91,7 +91,7 @@ def blocks_of(content: bytes, most: int) -> list[bytes]:
     """The blocks that a file is cut into, whatever they hold."""
     recorder = _Blocks(most)
     try:
-        read._read(BytesIO(content), recorder, Columns(), HealthLog(), len(content), ignore, 0)
+        read._read(BytesIO(content), recorder, EventColumns(), HealthLog(), len(content), ignore_progress, 0)
     except (_Enough, TraceError):
         pass
     return recorder.blocks

@@ -121,7 +121,7 @@ class _Version(argparse.Action):
 
         from torch_tb_profiler.ingest.kineto import native
 
-        sys.stdout.write(f"{PROGRAM} {version(PROGRAM)}\nnative reader: {native.state()}\n")
+        sys.stdout.write(f"{PROGRAM} {version(PROGRAM)}\nnative reader: {native.describe_state()}\n")
         parser.exit()
 
 

@@ -21,8 +21,7 @@ from torch_tb_profiler.discovery.names import (
     stamp_label,
     stamp_order,
 )
-from torch_tb_profiler.ingest.formats import FileKind, ForeignFormat
-from torch_tb_profiler.ingest.registry import file_format_of, trace_suffix
+from torch_tb_profiler.ingest.formats import FileKind, ForeignFormat, file_format_by_name, trace_suffix
 
 FOREIGN_FOLDER = "/plugins/profile/"
 """XProf's files of JAX and TensorFlow lie in it, named like traces of PyTorch."""
@@ -68,7 +67,7 @@ def arrange_runs(
     for file in files:
         if file.path in copies:
             continue
-        memory_format = None if single else file_format_of(file.name)
+        memory_format = None if single else file_format_by_name(file.name)
         if memory_format is not None and not (trace_suffix(file.name) and is_trace(file)):
             memory[prefix + _folder(file, root_name)].append(_memory_file(file, memory_format.kind))
             continue

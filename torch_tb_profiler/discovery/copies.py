@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from torch_tb_profiler.discovery.catalog import ListedFile
 from torch_tb_profiler.discovery.names import NAMES_OF_TABLES
-from torch_tb_profiler.ingest.registry import trace_suffix
+from torch_tb_profiler.ingest.formats import trace_suffix
 
 _AORTA = re.compile(r"(?:^|/)torch_profiler/rank\d+/[^/]+$")
 _HANDLER = re.compile(r"\.pt\.trace\.json(?:\.gz)?$")

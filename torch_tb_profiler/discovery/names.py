@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from torch_tb_profiler.ingest.registry import may_stand_alone, trace_suffix
+from torch_tb_profiler.ingest.formats import may_be_separate_run, trace_suffix
 
 _TRACE = re.compile(r"(?:\.pt)?\.trace$", re.IGNORECASE)
 _STAMPED = re.compile(r"^(?P<worker>.*?)\.(?P<stamp>\d+)$", re.DOTALL)
@@ -56,7 +56,7 @@ def parse_file_name(name: str) -> FileName | None:
     if suffix is None:
         return None
     stem = name[: -len(suffix)]
-    if may_stand_alone(name):
+    if may_be_separate_run(name):
         table = _TABLE.match(stem)
         worker = stem if table is None else table["worker"]
         return FileName(worker or "worker", None if table is None else rank_in(stem), None, False)

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 
 from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.discovery.catalog import ListedFile
-from torch_tb_profiler.ingest.formats import ForeignFormat, TraceFormat
-from torch_tb_profiler.ingest.head import HEAD_BYTES, unpack_head
-from torch_tb_profiler.ingest.registry import foreign_by_name, may_stand_alone, recognize
+from torch_tb_profiler.ingest.formats import (
+    ForeignFormat,
+    TraceFormat,
+    foreign_formats_by_name,
+    may_be_separate_run,
+    recognize_trace,
+)
+from torch_tb_profiler.ingest.streams import HEAD_BYTES, unpack_head
 from torch_tb_profiler.storage import FileId
 
 
@@ -31,14 +36,14 @@ class Sniffer:
 
     def stands_alone(self, file: ListedFile) -> bool:
         """True if a file is a run of its own: no worker of the run that it lies beside."""
-        if not may_stand_alone(file.name):
+        if not may_be_separate_run(file.name):
             return False
         format_ = self._verdict(file).trace
         return format_ is not None and format_.alone
 
     def foreign(self, file: ListedFile) -> ForeignFormat | None:
         """Of which other tool a file is; None if its name or its first bytes say nothing of the kind."""
-        candidates = foreign_by_name(file.name)
+        candidates = foreign_formats_by_name(file.name)
         sure = next((each for each in candidates if each.sniff is None), None)
         return sure or (self._verdict(file).foreign if candidates else None)
 
@@ -50,9 +55,9 @@ class Sniffer:
                     head = unpack_head(stream.read(HEAD_BYTES))
             except (OSError, StorageError):
                 return _Verdict(None)
-            candidates = foreign_by_name(file.name)
+            candidates = foreign_formats_by_name(file.name)
             foreign = next((each for each in candidates if each.sniff is not None and each.sniff(head)), None)
-            self._verdicts[file.id] = _Verdict(recognize(head) if foreign is None else None, foreign)
+            self._verdicts[file.id] = _Verdict(recognize_trace(head) if foreign is None else None, foreign)
         return self._verdicts[file.id]
 
     def keep_only(self, ids: Set[FileId]) -> None:

@@ -1,39 +1,41 @@
-"""What an importer is: how its files are recognized, and how one is parsed.
+"""The formats of files: what an importer declares, and which format a file name or its first bytes belong to.
 
-A listing asks every importer for names and first bytes: what parses is imported once a file is parsed.
+A folder listing asks every importer for names and first bytes, so parsers are imported only when a file is parsed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
-from torch_tb_profiler.ingest.progress import Report
+from torch_tb_profiler.ingest.runtime import Report
 
 if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace
 
 FileKind = Literal["snapshot", "timeline"]
-"""The files that may lie beside the traces of a run; the page knows them by these names."""
+"""Kinds of files that may lie beside the traces of a run; the page uses these names."""
 
 
 class ParseTrace(Protocol):
     def __call__(self, stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
-        """As `ingest.read_trace`."""
+        """Read a trace as `ingest.read_trace` does."""
         ...
 
 
 @dataclass(frozen=True)
 class TraceFormat:
-    """A format of traces.
+    """A format of trace files.
 
-    name      for people
-    suffixes  how names of its files end, in lower case; several formats may share one
-    sniff     True if the first bytes of a file (unpacked, if they were packed with gzip) look like it
-    parse     an open file to a trace
-    recordings  a file may hold several, one after the other (`Trace.recordings`)
-    alone       its names alone say nothing, and a file is a run of its own: not a worker of the run beside it
+    name        display name
+    suffixes    endings of its file names, in lower case; several formats may share one
+    sniff       returns True if the first bytes of a file (after gzip) look like this format
+    parse       reads an open file into a trace
+    recordings  a file may hold several recordings, one after the other (`Trace.recordings`)
+    alone       the name says nothing about the format, and each file is a run of its own
     """
 
     name: str
@@ -46,10 +48,10 @@ class TraceFormat:
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A format of files beside the traces of a run, known by the ends of their names.
+    """A format of files beside the traces of a run, recognized by their suffixes.
 
-    kind   what a `view.FileView` names as its `format`
-    parse  an open file to the value that the view is built from; TraceError if that cannot be done
+    kind   the `format` that a `view.FileView` names
+    parse  reads an open file into the value that the view is built from; raises TraceError if it can't
     """
 
     kind: FileKind
@@ -59,12 +61,12 @@ class FileFormat:
 
 @dataclass(frozen=True)
 class ForeignFormat:
-    """Files of another tool that may lie in a log folder.
+    """A format of another tool whose files may lie in a log folder.
 
-    kind      for people, in the singular
-    suffixes  how names of its files end, in lower case; one that begins with "/" is a whole name
-    sniff     as of a `TraceFormat`; None if the name alone says it
-    advice    what to do with such a file: a clause
+    kind      display name, singular
+    suffixes  endings of its file names, in lower case; one that begins with "/" is an entire name
+    sniff     as in `TraceFormat`; None if the name is enough
+    advice    what to do with such a file, as a clause
     """
 
     kind: str
@@ -74,3 +76,76 @@ class ForeignFormat:
 
 
 Format = TraceFormat | FileFormat | ForeignFormat
+
+
+FOLDERS: tuple[str, ...] = (
+    "kineto",
+    "composer",
+    "aorta",
+    "nvidia_smi",
+    "amd_smi",
+    "dcgm",
+    "rocprof",
+    "perfetto",
+    "memory",
+    "foreign",
+)
+"""Folders of importers; each exports `FORMATS`. The first one reads a trace that no format recognizes."""
+
+
+def trace_formats() -> tuple[TraceFormat, ...]:
+    return tuple(fmt for fmt in _formats(FOLDERS) if isinstance(fmt, TraceFormat))
+
+
+def recognize_trace(head: bytes) -> TraceFormat | None:
+    """Return the last format that recognizes the unpacked first bytes; dialects follow their base format."""
+    return next((fmt for fmt in reversed(trace_formats()) if fmt.sniff(head)), None)
+
+
+def trace_suffix(name: str) -> str | None:
+    """Return the longest trace suffix that `name` ends with, or None."""
+    suffixes = [suffix for fmt in trace_formats() for suffix in fmt.suffixes if name.lower().endswith(suffix)]
+    return max(suffixes, key=len, default=None)
+
+
+def may_hold_recordings(name: str) -> bool:
+    """Return whether a file of this name may hold several recordings, one after the other."""
+    return any(fmt.recordings and name.lower().endswith(fmt.suffixes) for fmt in trace_formats())
+
+
+def may_be_separate_run(name: str) -> bool:
+    """Return whether a file of this name may have a format whose files are runs of their own."""
+    return any(fmt.alone and name.lower().endswith(fmt.suffixes) for fmt in trace_formats())
+
+
+def file_format_by_name(name: str) -> FileFormat | None:
+    """Return the format of a file beside the traces, or None if its name has no known suffix."""
+    for fmt in _formats(FOLDERS):
+        if isinstance(fmt, FileFormat) and name.lower().endswith(fmt.suffixes):
+            return fmt
+    return None
+
+
+def file_format_by_kind(kind: str) -> FileFormat:
+    """Return the format of the files of this kind."""
+    return next(fmt for fmt in _formats(FOLDERS) if isinstance(fmt, FileFormat) and fmt.kind == kind)
+
+
+def foreign_formats_by_name(name: str) -> list[ForeignFormat]:
+    """Return the formats of other tools that a file of this name may have."""
+    path = f"/{name.lower()}"
+    return [fmt for fmt in _formats(FOLDERS) if isinstance(fmt, ForeignFormat) and path.endswith(fmt.suffixes)]
+
+
+def foreign_format_by_head(head: bytes) -> ForeignFormat | None:
+    """Return the format of another tool whose files begin with these unpacked bytes, or None."""
+    for fmt in _formats(FOLDERS):
+        if isinstance(fmt, ForeignFormat) and fmt.sniff is not None and fmt.sniff(head):
+            return fmt
+    return None
+
+
+@cache
+def _formats(folders: tuple[str, ...]) -> tuple[Format, ...]:
+    package = __name__.rpartition(".")[0]
+    return tuple(fmt for folder in folders for fmt in import_module(f"{package}.{folder}").FORMATS)

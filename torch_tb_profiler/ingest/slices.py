@@ -1,4 +1,4 @@
-"""Slices of a table, a column per field, appended to the columns of a trace: what importers of tables share."""
+"""Append slices of a table, one column per field, to the columns of a trace; shared by table importers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from torch_tb_profiler.ingest.distinct import distinct_rows
-from torch_tb_profiler.ingest.kineto.codes import Codes
-from torch_tb_profiler.ingest.kineto.columns import Block, Columns
+from torch_tb_profiler.ingest.kineto.codes import Codes, distinct_rows
+from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
 from torch_tb_profiler.model.trace import ABSENT, ArgKind, Int32, Int64
 
 _ABSENT = int(ABSENT)
 
 
-class Coded:
-    """k texts, each distinct one kept once: `texts[of[i]]`, None for one that is not there; of JSON as bytes."""
+class CodedTexts:
+    """k texts as codes: text i is `texts[of[i]]`, None where it is missing; JSON texts are bytes."""
 
     def __init__(self, texts: Sequence[Any], of: Int64 | Int32) -> None:
         self.texts, self.of = texts, of
@@ -25,47 +24,49 @@ class Coded:
     def __len__(self) -> int:
         return len(self.of)
 
-    def map(self, change: Callable[[str], str | None]) -> Coded:
-        return Coded([None if each is None else change(each) for each in self.texts], self.of)
+    def map(self, change: Callable[[str], str | None]) -> CodedTexts:
+        return CodedTexts([None if each is None else change(each) for each in self.texts], self.of)
 
     def codes(self, table: Codes) -> Int32:
-        """int32[k]: of `table`."""
+        """Return int32[k]: the codes of the k texts in `table`."""
         return table.of(self.texts)[self.of]
 
 
-Texts = Coded | Sequence[str | None]
+Texts = CodedTexts | Sequence[str | None]
 
 
-def coded(texts: Texts) -> Coded:
-    if isinstance(texts, Coded):
+def code_texts(texts: Texts) -> CodedTexts:
+    if isinstance(texts, CodedTexts):
         return texts
     table = Codes()
     of = table.of(texts)
-    return Coded([*table.table(), None], of)
+    return CodedTexts([*table.table(), None], of)
 
 
 def add_slices(
-    columns: Columns,
-    category: str | Coded,
-    names: Coded,
+    columns: EventColumns,
+    category: str | CodedTexts,
+    names: CodedTexts,
     pids: Int64,
     tids: Int64,
     starts: Int64,
     ends: Int64,
     args: Mapping[str, tuple[ArgKind, Any]],
 ) -> None:
-    """Append k slices; every column holds k values, ABSENT where not known, times are ns in the clock of the file.
+    """Append k slices. Every column holds k values, ABSENT where unknown; times are ns in the clock of the file.
 
-    category  of each, or of all
-    args      key -> (kind, k values); texts and JSON as `Coded`, numbers ABSENT or NaN where a slice has none
+    category  one for all slices, or one per slice
+    args      key -> (kind, k values); texts and JSON as `CodedTexts`, numbers ABSENT or NaN where a slice has none
     """
     count = len(names)
     if count == 0:
         return
     known = (starts != ABSENT) & (ends != ABSENT)
-    categories = category if isinstance(category, Coded) else Coded([category], np.zeros(count, np.int64))
+    categories = (
+        category if isinstance(category, CodedTexts) else CodedTexts([category], np.zeros(count, np.int64))
+    )
     first = columns.add_block(
-        Block(
+        EventBlock(
             np.full(count, ord("X"), np.uint8),
             categories.codes(columns.strings),
             names.codes(columns.strings),
@@ -76,18 +77,18 @@ def add_slices(
         )
     )
     for key, (kind, values) in args.items():
-        add_arguments(columns, first, key, kind, values)
+        add_argument(columns, first, key, kind, values)
 
 
 def _threads(table: Codes, pids: Int64, tids: Int64) -> Int32:
-    """int32[k]: codes of pairs of process and thread."""
+    """Return int32[k]: the codes of (process, thread) pairs."""
     distinct, of = distinct_rows(pids, tids)
     return table.of(tuple(None if id == ABSENT else id for id in pair) for pair in distinct)[of]
 
 
-def add_arguments(columns: Columns, first: int, key: str, kind: ArgKind, values: Any) -> None:
-    """Values of one argument of the rows from `first` on."""
-    if isinstance(values, Coded):
+def add_argument(columns: EventColumns, first: int, key: str, kind: ArgKind, values: Any) -> None:
+    """Append the values of one argument for the rows from `first` on."""
+    if isinstance(values, CodedTexts):
         table = columns.table(key, kind)
         codes = values.of if table is None else values.codes(table)
         rows = np.flatnonzero(codes >= 0)
@@ -98,11 +99,13 @@ def add_arguments(columns: Columns, first: int, key: str, kind: ArgKind, values:
     columns.add_cells(key, kind, (rows + first).astype(np.int32), numbers[rows])
 
 
-def add_name(columns: Columns, what: str, pid: int | str | None, tid: int | str | None, name: str) -> None:
-    """The metadata event `what` ("process_name", "thread_name") of a process or thread."""
+def add_name_event(
+    columns: EventColumns, what: str, pid: int | str | None, tid: int | str | None, name: str
+) -> None:
+    """Append the metadata event `what` ("process_name" or "thread_name") of a process or thread."""
     none = np.full(1, ABSENT, np.int64)
     first = columns.add_block(
-        Block(
+        EventBlock(
             np.full(1, ord("M"), np.uint8),
             columns.strings.of([None]),
             columns.strings.of([what]),
@@ -112,12 +115,12 @@ def add_name(columns: Columns, what: str, pid: int | str | None, tid: int | str 
             none.copy(),
         )
     )
-    add_arguments(columns, first, "name", "text", Coded([name], np.zeros(1, np.int64)))
+    add_argument(columns, first, "name", "text", CodedTexts([name], np.zeros(1, np.int64)))
 
 
-def whole_numbers(values: Sequence[Any]) -> Int64:
-    """int64[k] of values of a file; what is no whole number of 64 bits is ABSENT."""
-    # A float array would round 1.5 without a word; booleans and texts are no numbers here.
+def integers_or_absent(values: Sequence[Any]) -> Int64:
+    """Return int64[k] of decoded values; whatever is no 64-bit integer becomes ABSENT."""
+    # A float array would silently round 1.5; booleans and texts don't count as numbers here.
     types = set(map(type, values))
     try:
         if types <= {int}:
@@ -128,8 +131,8 @@ def whole_numbers(values: Sequence[Any]) -> Int64:
             return np.array([_ABSENT if value is None else value for value in values], np.int64)
     except OverflowError:
         pass
-    return np.array([_whole(value) for value in values], np.int64)
+    return np.array([_integer_or_absent(value) for value in values], np.int64)
 
 
-def _whole(value: Any) -> int:
+def _integer_or_absent(value: Any) -> int:
     return value if type(value) is int and -(2**63) < value < 2**63 else _ABSENT

@@ -1,31 +1,32 @@
-"""The bytes of a trace file, unpacked, in pieces, with progress; damage ends the file early, noted."""
+"""The unpacked bytes of a trace file, in pieces or line by line; a damaged file ends early, with a health note."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from typing import BinaryIO
 
 from isal import isal_zlib
 
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
-from torch_tb_profiler.ingest.head import GZIP_MAGIC
-from torch_tb_profiler.ingest.progress import Progress, Report
+from torch_tb_profiler.ingest.runtime import Progress, Report
+from torch_tb_profiler.ingest.streams import GZIP_MAGIC
 from torch_tb_profiler.model.health import HealthLog
 
 _PACKED_PIECE = 1 << 16
-_PROBE = 32 << 20
-"""After so many unpacked bytes the size of the rest is estimated from the ratio so far."""
+_ESTIMATE_AFTER_BYTES = 32 << 20
+"""Unpacked bytes after which the total size is estimated from the compression ratio so far."""
 
-_DOUBT = 1.25  # how far off that estimate may be
+_ESTIMATE_TOLERANCE = 1.25  # how far off that estimate may be
 _GZIP = 31  # window bits that tell zlib to expect a gzip header
 
 
 class Source:
-    """Reads `stream` (plain or gzip, recognized by its first bytes) forward.
+    """The unpacked bytes of a stream (plain or gzip, recognized by its first bytes), read forward.
 
-    `offset` counts unpacked bytes. A damaged or truncated gzip stream ends where it breaks; what came
-    before is kept and the damage is noted. Raises TraceError if the stream is empty, TooLargeError as soon as it
-    is known that it holds more than `limit` bytes (0: any number).
+    `offset` counts unpacked bytes. A damaged or truncated gzip stream ends where it breaks: what came before is
+    used, and the damage becomes a health note. Raises TraceError if the stream is empty, and TooLargeError as soon
+    as it is known to hold more than `limit` bytes (0: no limit).
     """
 
     def __init__(self, stream: BinaryIO, size: int, report: Report, health: HealthLog, limit: int = 0) -> None:
@@ -40,7 +41,9 @@ class Source:
         self.events = 0
         self._packed = self._read_packed(2)
         if not self._packed:
-            raise TraceError("the file is empty", hint="record it again; the job ended before it was written")
+            raise TraceError(
+                "the file is empty", hint="record it again: the job ended before the profiler wrote it"
+            )
         self._gzip = self._packed == GZIP_MAGIC
         self._inflate = isal_zlib.decompressobj(_GZIP)
         self._ended = False
@@ -48,7 +51,7 @@ class Source:
             raise _too_large("it holds", size, limit)
 
     def read_into(self, target: memoryview) -> int:
-        """Fill the front of `target` with unpacked bytes; returns how many, 0 at the end."""
+        """Fill the front of `target` with unpacked bytes; return how many, 0 at the end."""
         piece: bytes | memoryview
         if self._returned:
             piece, self._returned = self._returned[: len(target)], self._returned[len(target) :]
@@ -67,7 +70,7 @@ class Source:
         return done
 
     def give_back(self, piece: bytes) -> None:
-        """These bytes, the last that were read, are read again."""
+        """Let the next reads return these bytes, the last ones read, again."""
         self._returned = memoryview(piece + bytes(self._returned))
         self.offset -= len(piece)
 
@@ -76,9 +79,9 @@ class Source:
             return
         if self.offset > self._limit:
             raise _too_large("it holds more than", self._limit, self._limit)
-        if self._gzip and self.offset >= _PROBE:
+        if self._gzip and self.offset >= _ESTIMATE_AFTER_BYTES:
             expected = self.offset * self._size // self._packed_done
-            if expected > _DOUBT * self._limit:
+            if expected > _ESTIMATE_TOLERANCE * self._limit:
                 raise _too_large("it unpacks to about", expected, self._limit)
 
     def _read_plain(self, target: memoryview) -> int:
@@ -109,7 +112,7 @@ class Source:
             if self._inflate.eof:
                 self._next_member()
             elif not packed and not piece:
-                self._break_off("it is cut off")
+                self._break_off("it is truncated")
             if piece:
                 return piece
         return b""
@@ -127,12 +130,45 @@ class Source:
         self._health.add(
             "gzip_damaged",
             "error",
-            f"the gzip stream is damaged ({reason}); what came before is shown",
+            f"the gzip stream is damaged ({reason}); only what precedes the damage is shown",
             offset=self.offset,
         )
 
 
 def _too_large(what: str, size: int, limit: int) -> TooLargeError:
-    return TooLargeError(
-        f"{what} {size / 2**30:.1f} GiB of JSON; at most {limit / 2**30:.1f} GiB are read at once"
-    )
+    return TooLargeError(f"{what} {size / 2**30:.1f} GiB of JSON; the limit is {limit / 2**30:.1f} GiB")
+
+
+MAX_LINE_BYTES = 64 << 20
+"""Longest line in bytes (an iteration with a million ranges); longer ones are skipped to bound memory."""
+
+_PIECE = 1 << 20
+
+
+def read_lines(source: Source, health: HealthLog) -> Iterator[tuple[int, bytes]]:
+    """Yield the offset (unpacked bytes) and the text without its line end of each non-empty line."""
+    buffer, line = bytearray(_PIECE), bytearray()
+    begin, skipping = 0, False
+    while count := source.read_into(memoryview(buffer)):
+        at = 0
+        while (end := buffer.find(b"\n", at, count)) >= 0:
+            line += buffer[at:end]
+            if line.strip() and not skipping:
+                yield begin, bytes(line)
+            line.clear()
+            skipping = False
+            at = end + 1
+            begin = source.offset - count + at
+        if not skipping:
+            line += buffer[at:count]
+        if len(line) > MAX_LINE_BYTES:
+            health.add(
+                "line_too_long",
+                "warning",
+                f"lines longer than {MAX_LINE_BYTES >> 20} MiB were skipped",
+                offset=begin,
+            )
+            skipping = True
+            line.clear()
+    if line.strip():
+        yield begin, bytes(line)

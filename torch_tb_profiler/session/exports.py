@@ -90,7 +90,7 @@ def _cut_large_file(file: ListedFile, cut: ExcerptRange, max_bytes: int) -> Iter
     from msgspec.structs import replace
 
     from torch_tb_profiler.analyses.timeline.excerpt import write_excerpt
-    from torch_tb_profiler.ingest.kineto.part import Window
+    from torch_tb_profiler.ingest.kineto.part import PartWindow
     from torch_tb_profiler.ingest.kineto.read import find_start, read_part
 
     if cut.step is not None:
@@ -99,7 +99,7 @@ def _cut_large_file(file: ListedFile, cut: ExcerptRange, max_bytes: int) -> Iter
         )
     with file.open() as stream:
         start = find_start(stream, size=file.size, report=_log_progress(file.path, "first"))
-    window = Window(
+    window = PartWindow(
         None if cut.begin is None else start + cut.begin,
         None if cut.end is None else start + cut.end,
         frozenset(name.strip().lower() for name in cut.categories.split(",") if name.strip()),

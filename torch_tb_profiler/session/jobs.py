@@ -19,7 +19,7 @@ from torch_tb_profiler.discovery.catalog import joined_identity, ranked_identity
 from torch_tb_profiler.executors import ProgressTuple, limited_memory, release_memory, report_progress
 from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
-from torch_tb_profiler.ingest.helpers import lent
+from torch_tb_profiler.ingest.runtime import lend_threads
 from torch_tb_profiler.model.calls.nesting import use_compiled_functions
 from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthLog, HealthNote
@@ -210,7 +210,7 @@ def _load(
 
     with ThreadPoolExecutor(_READ_AHEAD_THREADS, thread_name_prefix="profiler-read") as threads:
         threads.submit(all_tabs)  # import the analyses while compiled code reads
-        with _open_stream(location, request) as stream, lent(threads if _available_cores() > 1 else None):
+        with _open_stream(location, request) as stream, lend_threads(threads if _available_cores() > 1 else None):
             trace = read_trace(stream, size=size, report=report_reading, limit=request.limit)
     identity = location.entry(path).identity
     for other, _ in request.tables:
@@ -257,10 +257,10 @@ def _open_stream(location: Location, request: LoadRequest) -> BinaryIO:
     """Open the file, joined with its tables."""
     if not request.tables:
         return location.open(request.path)
-    from torch_tb_profiler.ingest.joined import Joined
+    from torch_tb_profiler.ingest.streams import JoinedFiles
 
     paths = [request.path, *(path for path, _ in request.tables)]
-    return cast(BinaryIO, Joined([partial(location.open, path) for path in paths]))
+    return cast(BinaryIO, JoinedFiles([partial(location.open, path) for path in paths]))
 
 
 def _available_cores() -> int:

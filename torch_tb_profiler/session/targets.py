@@ -10,7 +10,7 @@ from typing import NamedTuple
 from torch_tb_profiler.discovery import ListedFile, Run, Span, Worker
 from torch_tb_profiler.discovery.beside import is_merged, rank_beside, unmerged
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
-from torch_tb_profiler.ingest.registry import holds_recordings
+from torch_tb_profiler.ingest.formats import may_hold_recordings
 from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.log import LogFolders
 
@@ -163,7 +163,7 @@ class Targets:
         """Return span 3 while the last file, which may hold several recordings, has not been read; else None."""
         last = worker.spans[-1]
         number = int(name) if name is not None and re.fullmatch(r"[1-9]\d{0,8}", name) else 0
-        unread = holds_recordings(last.file.name) and self._files.summary(last.file.id) is None
+        unread = may_hold_recordings(last.file.name) and self._files.summary(last.file.id) is None
         return replace(last, name=str(number)) if unread and number > len(worker.spans) else None
 
     def _split_by_rank(self, worker: Worker) -> list[Worker]:

@@ -13,8 +13,8 @@ import pytest
 from tests.support.producers.aorta import Busy, iteration, line, write
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.ingest import lines as long_lines
 from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.ingest import source as long_lines
 from torch_tb_profiler.model.iterations import iterations, stream_ranges
 from torch_tb_profiler.model.ranks import split_trace, trace_rank
 from torch_tb_profiler.model.steps import steps
@@ -97,7 +97,7 @@ def test_nothing_but_damage_is_an_error() -> None:
 
 
 def test_an_endless_line_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_lines, "LONGEST_LINE", 1 << 16)
+    monkeypatch.setattr(long_lines, "MAX_LINE_BYTES", 1 << 16)
     whole = content(line(0, iteration(0), 500))
     trace = read(whole + b"x" * (3 << 20) + b"\n" + content(line(1, [], 10)))
     assert [note.first_offset for note in trace.health if note.kind == "line_too_long"] == [len(whole)]

@@ -67,8 +67,8 @@ def test_rows_and_texts_are_taken_over_in_parts(monkeypatch: pytest.MonkeyPatch)
     events[15_000]["ts"] = "15000.25"
     content = json.dumps(events).encode()
     plain = plainly(content)
-    monkeypatch.setattr(decode, "_ROWS", 5_000)
-    monkeypatch.setattr(decode, "_TOKEN_BYTES", 1 << 19)
+    monkeypatch.setattr(decode, "_MIN_TAKE_ROWS", 5_000)
+    monkeypatch.setattr(decode, "_MAX_TOKEN_BYTES", 1 << 19)
     blocks = handed_back(monkeypatch)
     assert differences(outcome(content), plain) == []
     assert 0 < len(blocks) < 3

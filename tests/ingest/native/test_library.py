@@ -1,4 +1,4 @@
-"""Where the native reader is used, and that files are read without it everywhere else."""
+"""Where the native reader is used, and that reading works without it everywhere else."""
 
 from __future__ import annotations
 
@@ -36,48 +36,48 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_without_the_library_files_are_read_as_before(folder: Path) -> None:
-    assert native.load() is None
-    assert native.state() == "not part of this installation"
+    assert native.load_library() is None
+    assert native.describe_state() == "not part of this installation"
     trace = outcome(KINETO)
     assert isinstance(trace, Trace) and len(trace) > 100
 
 
-def test_a_library_that_cannot_be_loaded_is_told_and_left(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (folder / library.NAME).write_bytes(b"of another machine")
-    assert native.load() is None
-    assert "cannot be loaded" in caplog.text
-    assert native.state().startswith("cannot be loaded: ")
+def test_a_library_that_cannot_be_loaded_is_reported(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (folder / library.LIBRARY_NAME).write_bytes(b"of another machine")
+    assert native.load_library() is None
+    assert "can't be loaded" in caplog.text
+    assert native.describe_state().startswith("can't be loaded: ")
     assert isinstance(outcome(KINETO), Trace)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler")
-def test_a_library_of_another_version_is_told_and_left(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_library_of_another_version_is_reported(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     names = [name for name in library._FUNCTIONS if name != "reader_abi"]
     source = "\n".join([OTHER, *(f"void {name}(void) {{}}" for name in names)])
-    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / library.NAME)]
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / library.LIBRARY_NAME)]
     subprocess.run(command, input=source, text=True, check=True)
-    assert native.load() is None
+    assert native.load_library() is None
     assert "another version" in caplog.text
-    assert native.state().startswith("is of another version (99, not ")
+    assert native.describe_state().startswith("has another version (99, not ")
 
 
 @NEEDED
 def test_workers_alone_use_it_and_a_variable_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert native.load() is None
+    assert native.load_library() is None
     for given, used in {"": True, "1": True, "0": False}.items():
         if given:
             monkeypatch.setenv("TORCH_PROFILER_NATIVE", given)
-        assert native.state() == ("in use" if used else "turned off by TORCH_PROFILER_NATIVE=0")
+        assert native.describe_state() == ("in use" if used else "turned off by TORCH_PROFILER_NATIVE=0")
         executor = ProcessExecutor(1)
         try:
             assert executor.submit(_loads).result(PATIENCE) is used
         finally:
             executor.shutdown()
-        assert (native.load() is not None) is (given == "1")
+        assert (native.load_library() is not None) is (given == "1")
 
 
 def _loads() -> bool:
-    return native.load() is not None
+    return native.load_library() is not None
 
 
 @NEEDED
@@ -106,7 +106,7 @@ def _no_memory(*arguments: Any) -> int:
 CRASH = """
 import ctypes, sys
 from torch_tb_profiler.ingest.kineto.native import library
-loaded, sizes = library.load(), library.Sizes()
+loaded, sizes = library.load_library(), library.ReaderSizes()
 reader = loaded.reader_new(1)
 if sys.argv[1] == "here":
     loaded.reader_add(reader, 8, 100, ctypes.byref(sizes))
@@ -124,7 +124,7 @@ def test_a_crash_says_what_to_do_if_it_was_the_readers(where: str) -> None:
     command = [sys.executable, "-c", CRASH, where]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE)
     assert done.returncode == -signal.SIGSEGV
-    assert done.stderr == (library.CRASH if where == "here" else "")
+    assert done.stderr == (library.CRASH_MESSAGE if where == "here" else "")
 
 
 @NEEDED
@@ -136,10 +136,10 @@ def test_a_crash_in_a_worker_fails_its_job_alone(capfd: pytest.CaptureFixture[st
         assert executor.submit(_loads).result(PATIENCE)
     finally:
         executor.shutdown()
-    assert library.CRASH in capfd.readouterr().err
+    assert library.CRASH_MESSAGE in capfd.readouterr().err
 
 
 def _crash() -> None:
-    loaded = native.load()
+    loaded = native.load_library()
     assert loaded is not None
-    loaded.reader_add(loaded.reader_new(1), 8, 100, ctypes.byref(library.Sizes()))
+    loaded.reader_add(loaded.reader_new(1), 8, 100, ctypes.byref(library.ReaderSizes()))

@@ -15,7 +15,7 @@ from tests.ingest.test_mutations import LAYOUTS
 from torch_tb_profiler.base.arrays import ArrowTexts, text_array_from_bytes
 from torch_tb_profiler.ingest.kineto import codes, document
 from torch_tb_profiler.ingest.kineto.codes import TextCodes
-from torch_tb_profiler.ingest.kineto.native import decode, threads
+from torch_tb_profiler.ingest.kineto.native import decode
 from torch_tb_profiler.model.trace import Int64, Trace
 
 ODD_TEXTS = ["", ",", '","', ",,", "[", "]", "null", "é", "\U0001f600", "a b", "tab\t", 'quote"', "back\\slash"]
@@ -36,7 +36,7 @@ def buffers(monkeypatch: pytest.MonkeyPatch, many: int) -> list[int]:
         held.append(len(lengths))
         return text_array_from_bytes(lengths, content)
 
-    monkeypatch.setattr(codes, "_MANY", many)
+    monkeypatch.setattr(codes, "_MIN_BUFFERED_BYTES", many)
     monkeypatch.setattr(codes, "text_array_from_bytes", note)
     return held
 
@@ -102,11 +102,11 @@ def test_columns_of_new_texts_are_equal(
     token_bytes: int, monkeypatch: pytest.MonkeyPatch, buffers: list[int]
 ) -> None:
     """Read in many jobs on several threads, with blocks between them that the plain way reads."""
-    monkeypatch.setattr(document, "BLOCK", 1 << 12)
+    monkeypatch.setattr(document, "BLOCK_BYTES", 1 << 12)
     monkeypatch.setattr(document, "_EDGE", 1 << 8)
-    monkeypatch.setattr(threads, "BLOCKS", 2)
-    monkeypatch.setattr(decode, "_ROWS", 300)
-    monkeypatch.setattr(decode, "_TOKEN_BYTES", token_bytes)
+    monkeypatch.setattr(decode, "BLOCKS_PER_JOB", 2)
+    monkeypatch.setattr(decode, "_MIN_TAKE_ROWS", 300)
+    monkeypatch.setattr(decode, "_MAX_TOKEN_BYTES", token_bytes)
     written = [json.dumps(each, ensure_ascii=False) for each in events(3000)]
     written[1000:1000] = ODD_EVENTS.values()
     written.insert(2000, json.dumps(event(ts=7, args={"new": "\ud800", "shared": "text 5", "ts": 1})))

@@ -16,11 +16,10 @@ from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
 from tests.ingest.native.test_equal import ODD_EVENTS, event
 from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS, mangled
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.helpers import lent
 from torch_tb_profiler.ingest.kineto import document
-from torch_tb_profiler.ingest.kineto.native import decode, library, threads
+from torch_tb_profiler.ingest.kineto.native import decode, library
 from torch_tb_profiler.ingest.kineto.read import read_chrome_trace
-from torch_tb_profiler.ingest.progress import Progress
+from torch_tb_profiler.ingest.runtime import Progress, lend_threads
 from torch_tb_profiler.model.trace import Trace
 
 pytestmark = NEEDED
@@ -48,9 +47,9 @@ class AtOnce(Executor):
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks so short that a small trace has many, and jobs of two of them."""
-    monkeypatch.setattr(document, "BLOCK", 1 << 10)
+    monkeypatch.setattr(document, "BLOCK_BYTES", 1 << 10)
     monkeypatch.setattr(document, "_EDGE", 1 << 8)
-    monkeypatch.setattr(threads, "BLOCKS", 2)
+    monkeypatch.setattr(decode, "BLOCKS_PER_JOB", 2)
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ def helpers() -> Iterator[ThreadPoolExecutor]:
 
 
 def ahead(content: bytes, executor: Executor) -> Trace | TraceError:
-    with lent(executor):
+    with lend_threads(executor):
         return outcome(content)
 
 
@@ -126,7 +125,7 @@ def test_one_that_stops_reading_leaves_no_thread_at_work(helpers: ThreadPoolExec
             raise Stopped
 
     content = json.dumps([event(name=f"n{i}") for i in range(2000)]).encode()
-    with pytest.MonkeyPatch.context() as patch, lent(helpers):
+    with pytest.MonkeyPatch.context() as patch, lend_threads(helpers):
         patch.setenv("TORCH_PROFILER_NATIVE", "1")
         with pytest.raises(Stopped):
             read_chrome_trace(io.BytesIO(content), size=len(content), report=report)
@@ -137,7 +136,7 @@ def test_progress_counts_what_was_taken_over(monkeypatch: pytest.MonkeyPatch) ->
     content = json.dumps([event(name=f"n{i}") for i in range(2000)]).encode()
     seen: list[int] = []
     monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
-    with lent(AtOnce()):
+    with lend_threads(AtOnce()):
         read_chrome_trace(io.BytesIO(content), report=lambda progress: seen.append(progress.events))
     assert seen == sorted(seen) and seen[-1] == 2000 and len(set(seen)) > 10
 
@@ -177,7 +176,7 @@ def test_a_packed_file_is_unpacked_while_threads_read(helpers: ThreadPoolExecuto
 
 
 def test_texts_that_a_reader_forgets_are_numbered_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decode, "_TOKEN_BYTES", 1)
+    monkeypatch.setattr(decode, "_MAX_TOKEN_BYTES", 1)
     events = [event(name=f"n{i % 40}", args={"s": f"t{i % 30}", f"k{i}": i}) for i in range(600)]
     content = json.dumps(events).encode()
     assert differences(ahead(content, AtOnce()), plainly(content)) == []

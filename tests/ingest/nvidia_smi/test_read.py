@@ -16,7 +16,7 @@ from tests.support.waiting import PATIENCE
 from torch_tb_profiler.analyses.timeline.counters import all_series
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.ingest import ignore, read_trace
+from torch_tb_profiler.ingest import ignore_progress, read_trace
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session
 
@@ -103,7 +103,7 @@ def test_a_table_without_a_sample_is_an_error() -> None:
 def test_a_table_larger_than_the_limit_is_refused() -> None:
     content = "\n".join([HEADER, *LINES * 1000]).encode()
     with pytest.raises(TooLargeError):
-        read_trace(io.BytesIO(content), size=len(content), report=ignore, limit=10_000)
+        read_trace(io.BytesIO(content), size=len(content), report=ignore_progress, limit=10_000)
 
 
 def test_a_table_beside_a_run_is_a_run_of_its_own_and_no_rank_of_it(tmp_path: Path) -> None:

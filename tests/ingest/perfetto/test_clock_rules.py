@@ -185,7 +185,7 @@ def test_a_damaged_snapshot_is_said() -> None:
 
 
 def test_the_first_sequences_and_clocks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clocks, "MOST_SEQUENCES", 3)
+    monkeypatch.setattr(clocks, "MAX_SEQUENCES", 3)
     # The sequence of the file itself is one of three.
     first = [snapshot(100 + n, clock(6, BOOT), clock(64, 0, steps=True), default=64) for n in range(9)]
     again = snapshot(101, clock(6, BOOT + 50), clock(64, 0, steps=True), default=64)

@@ -252,13 +252,13 @@ def is_packet(content_: bytes, at: int) -> bool:
 
 def test_what_is_kept_of_clocks_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sequences, clocks and snapshots without end: what comes first is read, the rest said."""
-    monkeypatch.setattr(clocks, "MOST_SEQUENCES", 3)
+    monkeypatch.setattr(clocks, "MAX_SEQUENCES", 3)
     many = b"".join(
         snapshot(100 + n, clock(6, BOOT), clock(64, 0, steps=True), default=64) for n in range(9)
     ) + b"".join(sample(field(8, 1 + n) + field(58, 64), sequence=100 + n) for n in range(9))
     # In the batch of its snapshot a clock is known whatever is kept.
     assert len(extra(many)) == 9
-    monkeypatch.setattr(clocks, "MOST_TURNS", 2)
+    monkeypatch.setattr(clocks, "MAX_CLOCK_PACKETS", 2)
     trace = read_bytes(WHOLE + many)
     assert {note.kind for note in trace.health} == {"skipped_event", "counters_not_read"}
     assert slices(trace) == slices(read_bytes(WHOLE))

@@ -21,7 +21,8 @@ from tests.support.views import ask
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.ingest import Progress, read_trace
-from torch_tb_profiler.ingest.perfetto import packets, wire
+from torch_tb_profiler.ingest.perfetto import packets
+from torch_tb_profiler.ingest.perfetto import protobuf as wire
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
@@ -111,7 +112,7 @@ def test_a_large_trace_is_read_in_pieces_with_progress() -> None:
 
 
 def test_a_bomb_of_compressed_packets_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packets, "LONGEST_PACKET", 1 << 20)
+    monkeypatch.setattr(packets, "MAX_PACKET_BYTES", 1 << 20)
     bomb = field(1, field(50, zlib.compress(bytes(2 << 20))))
     trace = read_bytes(CONTENT + bomb)
     assert len(trace) == len(WHOLE)
@@ -119,7 +120,7 @@ def test_a_bomb_of_compressed_packets_is_left_out(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_bomb_of_many_compressed_packets_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packets, "MOST_INFLATED", 100_000)
+    monkeypatch.setattr(packets, "MAX_INFLATED_BYTES", 100_000)
     inner = zlib.compress(field(1, field(8, 1)) * 10_000)
     trace = read_bytes(CONTENT + field(1, field(50, inner)) * 20)
     assert len(trace) == len(WHOLE)
@@ -135,7 +136,7 @@ def test_a_message_that_is_nested_a_million_times_costs_nothing() -> None:
 
 
 def test_a_packet_without_an_end_ends_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packets, "LONGEST_PACKET", 1 << 20)
+    monkeypatch.setattr(packets, "MAX_PACKET_BYTES", 1 << 20)
     endless = CONTENT + b"\x0a" + b"\xff\xff\xff\xff\x7f" + bytes(4 << 20)
     trace = read_bytes(endless)
     assert len(trace) == len(WHOLE)
@@ -159,13 +160,13 @@ def test_a_trace_beyond_the_limit_is_refused() -> None:
 @pytest.mark.parametrize("number", [b"\x80" * 11, b"\xff" * 20, b"\x80"])
 def test_a_number_that_does_not_end_is_damage(number: bytes) -> None:
     with pytest.raises(TraceError, match="damaged"):
-        wire.varint(number, 0)
+        wire.read_varint(number, 0)
 
 
 def test_numbers_of_64_bits_are_read_as_they_are() -> None:
-    assert wire.fields(field(3, 2**64 - 1)) == [(3, 2**64 - 1)]
-    assert wire.signed(2**64 - 1) == -1
-    assert np.int64(wire.signed(2**63 - 1)) == 2**63 - 1
+    assert wire.parse_fields(field(3, 2**64 - 1)) == [(3, 2**64 - 1)]
+    assert wire.to_signed(2**64 - 1) == -1
+    assert np.int64(wire.to_signed(2**63 - 1)) == 2**63 - 1
 
 
 @pytest.mark.slow

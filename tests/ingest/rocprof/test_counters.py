@@ -22,7 +22,7 @@ from tests.support.producers.rocprof import (
 )
 from tests.support.traces import read_bytes
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
-from torch_tb_profiler.ingest import ignore
+from torch_tb_profiler.ingest import ignore_progress
 from torch_tb_profiler.ingest.rocprof.counters import looks_like_counters, read_counters
 from torch_tb_profiler.model.counters.dispatches import COUNTER_PREFIX, DispatchCounters
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
@@ -84,7 +84,7 @@ def test_dispatches_of_two_processes_do_not_share_their_numbers() -> None:
 
 def read(text: str, limit: int = 0) -> DispatchCounters:
     data = text.encode()
-    return read_counters(io.BytesIO(data), size=len(data), report=ignore, limit=limit)
+    return read_counters(io.BytesIO(data), size=len(data), report=ignore_progress, limit=limit)
 
 
 def test_a_table_holds_the_dispatches_in_their_order() -> None:

@@ -24,9 +24,9 @@ from tests.support.producers.rocprof_tables import tables
 from tests.support.traces import read_bytes
 from tests.support.views import ask
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
-from torch_tb_profiler.ingest import ignore, read_trace
-from torch_tb_profiler.ingest.joined import Joined
+from torch_tb_profiler.ingest import ignore_progress, read_trace
 from torch_tb_profiler.ingest.rocprof import tables as reader
+from torch_tb_profiler.ingest.streams import JoinedFiles
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
@@ -212,7 +212,7 @@ def test_agents_alone_and_a_header_alone_hold_nothing_to_show() -> None:
             read_bytes(text.encode())
     with pytest.raises(TooLargeError):
         content = "".join(TABLES.values()).encode()
-        read_trace(io.BytesIO(content), size=len(content), report=ignore, limit=1000)
+        read_trace(io.BytesIO(content), size=len(content), report=ignore_progress, limit=1000)
 
 
 @pytest.mark.parametrize("packed", [(), ("kernel_trace",), tuple(TABLES)])
@@ -224,11 +224,11 @@ def test_files_are_read_as_one_packed_or_cut_off(packed: tuple[str, ...]) -> Non
     def opened(name: str) -> BinaryIO:
         return io.BytesIO(content(name))
 
-    stream = Joined([partial(opened, name) for name in TABLES])
+    stream = JoinedFiles([partial(opened, name) for name in TABLES])
     assert slices(read_trace(io.BufferedReader(stream))) == slices(joined(TABLES))
 
 
 def test_a_damaged_packed_file_is_said() -> None:
     damaged = gzip.compress(TABLES["kernel_trace"].encode())[:-30]
     with pytest.raises(TraceError, match="damaged"):
-        read_trace(io.BufferedReader(Joined([lambda: io.BytesIO(damaged)])))
+        read_trace(io.BufferedReader(JoinedFiles([lambda: io.BytesIO(damaged)])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, BinaryIO
 
 from torch_tb_profiler.ingest.formats import TraceFormat
-from torch_tb_profiler.ingest.progress import Report
+from torch_tb_profiler.ingest.runtime import Report
 
 if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from torch_tb_profiler.ingest.aorta.sniff import looks_like_metrics
 from torch_tb_profiler.ingest.formats import TraceFormat
-from torch_tb_profiler.ingest.progress import Report
+from torch_tb_profiler.ingest.runtime import Report
 
 if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace

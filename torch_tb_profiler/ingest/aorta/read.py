@@ -7,10 +7,8 @@ from typing import BinaryIO
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.aorta.columns import Columns
 from torch_tb_profiler.ingest.aorta.records import decode_record
-from torch_tb_profiler.ingest.gc import without_gc
-from torch_tb_profiler.ingest.lines import read_lines
-from torch_tb_profiler.ingest.progress import Progress, Report
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
+from torch_tb_profiler.ingest.source import Source, read_lines
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Trace
 

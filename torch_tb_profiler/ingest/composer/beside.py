@@ -16,9 +16,9 @@ import numpy as np
 
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.ingest.kineto.assemble import assemble
-from torch_tb_profiler.ingest.kineto.columns import Columns
+from torch_tb_profiler.ingest.kineto.columns import EventColumns
 from torch_tb_profiler.ingest.kineto.read import collect_events, read_metadata
-from torch_tb_profiler.ingest.progress import Report
+from torch_tb_profiler.ingest.runtime import Report
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, HOST_KINDS, rows_of_kind
 from torch_tb_profiler.model.ranks import RANK_METADATA_KEY, split_ranks, trace_rank
@@ -56,7 +56,7 @@ def add_pytorch(
     metadata_of: dict[int, dict[str, Any]] = {}
     copied = {number for number, part in parts.items() if len(rows_of_kind(part, *HOST_KINDS, *DEVICE_KINDS))}
     if any(number not in copied for number in files):
-        columns, health = Columns(), HealthLog()
+        columns, health = EventColumns(), HealthLog()
         with open_own() as stream:
             own = collect_events(stream, columns, health, report=report, limit=limit)
         begins: list[tuple[int, int]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torch_tb_profiler.ingest.perfetto.sniff import is_perfetto, is_pytorch_pftrace, is_rocprof_pftrace
+from torch_tb_profiler.ingest.perfetto import is_perfetto, is_pytorch_pftrace, is_rocprof_pftrace
 from torch_tb_profiler.ingest.rocprof.sniff import looks_like_tables
 
 _XPROF = re.compile(rb'"metadata"\s*:\s*\{[^{}]*"highres-ticks"\s*:')

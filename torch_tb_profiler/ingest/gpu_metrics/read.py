@@ -9,11 +9,9 @@ from typing import BinaryIO
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.gc import without_gc
 from torch_tb_profiler.ingest.gpu_metrics.lines import ReadLine, Sample, Tool
-from torch_tb_profiler.ingest.lines import read_lines
-from torch_tb_profiler.ingest.progress import Progress, Report
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
+from torch_tb_profiler.ingest.source import Source, read_lines
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, NO_CODE, ArgColumn, Events, Thread, Trace
 

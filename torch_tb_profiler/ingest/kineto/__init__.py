@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, BinaryIO
 
 from torch_tb_profiler.ingest.formats import TraceFormat
-from torch_tb_profiler.ingest.kineto.sniff import looks_like_chrome_trace
-from torch_tb_profiler.ingest.progress import Report
+from torch_tb_profiler.ingest.runtime import Report
 
 if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace
 
-__all__ = ["FORMATS"]
+__all__ = ["FORMATS", "looks_like_chrome_trace"]
+
+_EVENTS = re.compile(rb'"traceEvents"\s*:')
+_KINETO = re.compile(rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
+_BARE_LIST = re.compile(rb'^\s*\[\s*\{[^{}]*"(?:ph|ts)"\s*:', re.DOTALL)
+
+
+def looks_like_chrome_trace(head: bytes) -> bool:
+    """Return whether unpacked first bytes begin a chrome trace: an object with its keys, or a list of events."""
+    head = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if head.startswith(b"{"):
+        return bool(_EVENTS.search(head) or _KINETO.search(head))
+    return bool(_BARE_LIST.match(head))
 
 
 def _parse(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:

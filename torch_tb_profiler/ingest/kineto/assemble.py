@@ -1,4 +1,4 @@
-"""Collected columns to a finished Trace: begin/end pairs, the trace's start, doubtful times."""
+"""Turn collected columns into a Trace: pair begin and end events, find the trace's start, note doubtful times."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.markers import is_composer_event
-from torch_tb_profiler.ingest.kineto.clock import EPOCH_NS, absurd, quarter_offset
-from torch_tb_profiler.ingest.kineto.columns import Columns
-from torch_tb_profiler.ingest.progress import Step, no_step
+from torch_tb_profiler.ingest.kineto.clock import EPOCH_NS, is_absurd_time, quarter_offset
+from torch_tb_profiler.ingest.kineto.columns import EventColumns
+from torch_tb_profiler.ingest.runtime import ReportStep, ignore_step
 from torch_tb_profiler.model.health import HealthLog, is_truncated
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Events, Trace
 
 WINDOW_MARKERS = ("Record Window End", "Iteration Start: ")
 
 
-def assemble(columns: Columns, metadata: Mapping[str, Any], health: HealthLog, step: Step = no_step) -> Trace:
-    """Raises TraceError if there is not one event."""
+def assemble(
+    columns: EventColumns, metadata: Mapping[str, Any], health: HealthLog, step: ReportStep = ignore_step
+) -> Trace:
+    """Return the trace of all collected events. Raises TraceError if there are none."""
     if columns.length == 0:
         if is_truncated(health):
             raise TraceError(
-                "the file is cut off before the end of its first event",
-                hint="copy it again, whole; or record again: the program may have stopped while it wrote the file",
+                "the file is truncated inside its first event",
+                hint="copy the file again, or record again: the job may have ended while writing it",
             )
         raise TraceError(
-            "the trace holds no events",
+            "the trace has no events",
             hint="was the profiler stopped before the first active step of its `schedule`?",
         )
     events = columns.finish_events(step)
@@ -52,41 +54,43 @@ def assemble(columns: Columns, metadata: Mapping[str, Any], health: HealthLog, s
 
 
 def _pair_begin_end(events: Events, strings: Sequence[str], health: HealthLog) -> None:
-    """Give each "B" event the time to its "E" on the same thread as its duration: the innermost one of the same
-    name, of any name if the "E" has none."""
+    """Set the duration of each "B" event to the time until its "E" on the same thread.
+
+    An "E" ends the innermost open event of its name, or the innermost one of any name if it has none.
+    """
     rows = np.flatnonzero((events.phase == ord("B")) | (events.phase == ord("E")))
     rows = rows[events.start[rows] != ABSENT]
     if len(rows) == 0:
         return
     rows = rows[np.lexsort((rows, events.start[rows], events.thread[rows]))]
     nameless = next((code for code, text in enumerate(strings) if text == ""), NO_CODE)
-    alone: list[int] = []
-    begun = _Begun()
+    unpaired: list[int] = []
+    open_events = _OpenEvents()
     thread = None
     for row in rows.tolist():
         if events.thread[row] != thread:
-            alone += begun.rows()
-            begun, thread = _Begun(), events.thread[row]
+            unpaired += open_events.rows()
+            open_events, thread = _OpenEvents(), events.thread[row]
         name = int(events.name[row])
         if events.phase[row] == ord("B"):
-            begun.add(row, name)
-        elif (begin := begun.end(None if name in (nameless, NO_CODE) else name)) is not None:
+            open_events.add(row, name)
+        elif (begin := open_events.end(None if name in (nameless, NO_CODE) else name)) is not None:
             events.duration[begin] = events.start[row] - events.start[begin]
         else:
-            alone.append(row)
-    alone += begun.rows()
-    names = [strings[events.name[row]] for row in alone if events.name[row] != NO_CODE]
-    cut = sum(map(is_composer_event, names))
-    if cut:
-        message = "events of the trainer began before this cycle of its profiler or end after it; not drawn"
-        health.add("trainer_cut", "info", message, count=cut)
-    if len(alone) > cut:
-        message = "begin or end events without their partner"
-        health.add("unmatched_begin_end", "warning", message, count=len(alone) - cut)
+            unpaired.append(row)
+    unpaired += open_events.rows()
+    names = [strings[events.name[row]] for row in unpaired if events.name[row] != NO_CODE]
+    cut_by_cycle = sum(map(is_composer_event, names))
+    if cut_by_cycle:
+        message = "trainer events that cross a border of this profiling cycle; not drawn"
+        health.add("trainer_cut", "info", message, count=cut_by_cycle)
+    if len(unpaired) > cut_by_cycle:
+        message = "begin events without an end, or end events without a begin"
+        health.add("unmatched_begin_end", "warning", message, count=len(unpaired) - cut_by_cycle)
 
 
-class _Begun:
-    """The events of a thread that have begun and not yet ended, by name."""
+class _OpenEvents:
+    """The events of a thread that have started and not ended yet, by name."""
 
     def __init__(self) -> None:
         self._open: dict[int, int] = {}
@@ -97,7 +101,7 @@ class _Begun:
         self._by_name.setdefault(name, []).append(row)
 
     def end(self, name: int | None) -> int | None:
-        """The one that an end of this name ends, or one without a name; None if there is none."""
+        """Close and return the innermost open row of this name (None: any name), or None if there is none."""
         if name is None and self._open:
             name = self._open[next(reversed(self._open))]
         rows = None if name is None else self._by_name.get(name)
@@ -111,48 +115,48 @@ class _Begun:
 
 
 def _join_clocks(events: Events, metadata: Mapping[str, Any], health: HealthLog) -> None:
-    """Bring the events of a merged file to the epoch where others are (`quarter_offset`)."""
+    """Move events of a merged file that count from a quarter to the epoch of the others (`quarter_offset`)."""
     if metadata.get("baseTimeNanoseconds"):
         return
     if events.start.max(initial=0) <= EPOCH_NS:
-        return  # none of them counts from the epoch
+        return  # no event counts from the epoch
     rows = np.flatnonzero((events.start != ABSENT) & (events.phase != ord("M")))
     lacking, offset = quarter_offset(events.start[rows])
     if lacking.any():
         events.start[rows[lacking]] += offset
-        message = "times count from another origin than the rest of the file; moved to the clock of the rest"
+        message = "times with another origin than the rest of the file; moved to the clock of the rest"
         health.add("two_clocks", "info", message, count=int(lacking.sum()))
 
 
-def _origin(events: Events, strings: list[str], health: HealthLog, step: Step) -> int:
-    """The earliest time that is not metadata, a profiler window marker, or absurd; notes what is doubtful."""
+def _origin(events: Events, strings: list[str], health: HealthLog, step: ReportStep) -> int:
+    """Return the earliest time, without metadata, window markers and outliers; note doubtful times."""
     timed = events.start != ABSENT
     slices = events.phase == ord("X")
-    _note(health, slices & ~timed, "no_time", "error", "slices without a time; not drawn")
+    _note(health, slices & ~timed, "no_time", "error", "slices without a start time; not drawn")
     _note(health, slices & (events.duration == ABSENT), "no_duration", "warning", "slices without a duration")
     negative = slices & (events.duration < 0) & (events.duration != ABSENT)
     _note(health, negative, "negative_duration", "warning", "slices with a negative duration count as empty")
     _note(health, slices & (events.name < 0), "no_name", "warning", "slices without a name")
     _note(health, slices & (events.category < 0), "no_category", "info", "slices without a category")
     step()
-    counted = timed & (events.phase != ord("M")) & ~_is_window_marker(events, strings)
+    counts = timed & (events.phase != ord("M")) & ~_is_window_marker(events, strings)
     starts, durations = events.start, events.duration
-    if not counted.all():
-        starts, durations = starts[counted], durations[counted]
+    if not counts.all():
+        starts, durations = starts[counts], durations[counts]
     if len(starts) == 0:
         return int(events.start[timed].min()) if timed.any() else 0
     step()
-    wrong = absurd(starts, durations)
+    outliers = is_absurd_time(starts, durations)
     step()
-    if wrong.any():
+    if outliers.any():
         health.add(
             "absurd_time",
             "warning",
             "times or durations more than a week away from the rest",
-            count=int(wrong.sum()),
+            count=int(outliers.sum()),
         )
-        if not wrong.all():
-            starts = starts[~wrong]
+        if not outliers.all():
+            starts = starts[~outliers]
     return int(starts.min())
 
 

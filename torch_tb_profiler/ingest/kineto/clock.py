@@ -1,4 +1,4 @@
-"""From `ts` and `dur` (decimal microseconds) to exact int64 nanoseconds."""
+"""Convert `ts` and `dur` (decimal microseconds) to exact int64 nanoseconds, and find times that can't be true."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Bool, Int64
 
 EXACT_LIMIT_US = 2.0**43
-"""Below this a float64 of microseconds still tells three decimals apart; above, the text must be read."""
+"""Below this, a float64 of microseconds still resolves nanoseconds; above, the decimal text must be read."""
 
 _LIMIT_US = 2.0**63 / 1000
 
 QUARTER_NS = 7_889_238 * 10**9
-"""A quarter of a year, from whose multiples Kineto counts."""
+"""A quarter of a year in ns; Kineto counts time from a multiple of it."""
 
 EPOCH_NS = 10**17
-"""Later than 1973: a time since the epoch, no time since a boot or a quarter."""
+"""1973 in ns: a later time counts from the epoch, not from a boot or a quarter."""
 
 
 def ns_from_floats(microseconds: npt.NDArray[np.float64]) -> Int64:
-    """int64[n] from float64[n] below EXACT_LIMIT_US (or whole numbers); NaN and infinity are ABSENT.
+    """Return int64[n] ns of float64[n] below EXACT_LIMIT_US (or integers); NaN and infinity become ABSENT.
 
     Splitting first keeps the product exact: rint(ts * 1000) is off by nanoseconds for large ts.
     """
@@ -43,8 +43,8 @@ def ns_from_floats(microseconds: npt.NDArray[np.float64]) -> Int64:
     return ns
 
 
-def needs_text(microseconds: npt.NDArray[np.float64]) -> bool:
-    """True if float64 has lost digits of these times."""
+def floats_lost_digits(microseconds: npt.NDArray[np.float64]) -> bool:
+    """Return whether float64 has lost digits of these times."""
     sizes = np.abs(microseconds)
     if not np.fmax.reduce(sizes, initial=0) >= EXACT_LIMIT_US:  # fmax passes over NaN
         return False
@@ -53,7 +53,7 @@ def needs_text(microseconds: npt.NDArray[np.float64]) -> bool:
 
 
 def ns_from_value(value: Any) -> int:
-    """Exact ns of one decoded JSON value (int, float, Decimal, decimal text); ABSENT if it is no time."""
+    """Return the exact ns of a JSON value (int, float, Decimal, decimal text), or ABSENT if it is no time."""
     if isinstance(value, bool) or value is None:
         return int(ABSENT)
     if isinstance(value, float):
@@ -77,34 +77,34 @@ def ns_from_value(value: Any) -> int:
 
 
 def ns_from_values(values: Sequence[Any]) -> Int64:
-    """int64[n] of decoded JSON values, each exact."""
+    """Return the exact ns, int64[n], of decoded JSON values."""
     if all(type(value) in (int, float) for value in values):
         floats = np.array(values, np.float64)
-        if not needs_text(floats) and (np.abs(floats) < 2.0**53).all():
+        if not floats_lost_digits(floats) and (np.abs(floats) < 2.0**53).all():
             return ns_from_floats(floats)
     return np.array([ns_from_value(value) for value in values], np.int64)
 
 
 def quarter_offset(starts: Int64) -> tuple[Bool, int]:
-    """Which times count from the quarter while others count from the epoch, and the ns that they lack.
+    """Return which times count from the quarter while others count from the epoch, and the ns to add.
 
     Since 2024 Kineto writes times since the last multiple of QUARTER_NS and keeps that multiple in
     `baseTimeNanoseconds`; Composer writes its own events with times since the epoch, and where it merges the two
-    into one file the key is gone. Only times that land within a week of the others lack the offset: a driver's 0
-    does not.
+    into one file the key is gone. Only times that then land within a week of the others get the offset;
+    a driver's 0 does not.
     """
-    of_epoch = starts > EPOCH_NS
+    from_epoch = starts > EPOCH_NS
     lacking: Bool = (starts >= 0) & (starts < QUARTER_NS)
-    if not of_epoch.any() or not lacking.any():
+    if not from_epoch.any() or not lacking.any():
         return np.zeros(len(starts), np.bool_), 0
-    middle = int(median(starts[of_epoch] // 1000)) * 1000
+    middle = int(median(starts[from_epoch] // 1000)) * 1000
     offset = middle // QUARTER_NS * QUARTER_NS
     lacking[lacking] = np.abs(starts[lacking] + offset - middle) < MAX_RECORDING_NS
     return lacking, offset
 
 
-def absurd(starts: Int64, durations: Int64) -> Bool:
-    """bool[n]: times that cannot be true: over a week from the median start, or lasting over a week.
+def is_absurd_time(starts: Int64, durations: Int64) -> Bool:
+    """Return bool[n]: times that can't be true, over a week from the median start or lasting over a week.
 
     Drivers report 0 or wrapped counters for single events; one of them would stretch every axis.
     """

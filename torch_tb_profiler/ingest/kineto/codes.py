@@ -1,4 +1,4 @@
-"""Numbers in place of values: every distinct one is held once."""
+"""Integer codes for values and rows, so that every distinct one is stored once."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import ArrowTexts, build_text_array, text_array_from_bytes
-from torch_tb_profiler.model.trace import NO_CODE, Int32
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MANY = 2**16
-"""Bytes of new texts at a time from which on they stay in a buffer."""
+_MIN_BUFFERED_BYTES = 2**16
+"""Batches of new texts of at least this many bytes stay in Arrow buffers."""
 
-_BUFFERED = 2**30
-"""The code of the first text in a buffer, until all are merged."""
+_FIRST_BUFFERED_CODE = 2**30
+"""Provisional code of the first text in a buffer, until all are merged."""
 
 _TEXTS = msgspec.json.Decoder(list[str])
 _VALUES = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Codes(dict[Any, int]):
-    """Value -> code, counted from 0 in order of first sight; None is NO_CODE.
+    """A map from value to code, counted from 0 in order of first occurrence; None has NO_CODE.
 
     A dict that fills itself lets `map(codes.__getitem__, values)` intern a column without a Python frame
     per value.
@@ -39,11 +39,11 @@ class Codes(dict[Any, int]):
         return code
 
     def of(self, values: Iterable[Any]) -> Int32:
-        """int32[n]: the codes of `values`."""
+        """Return int32[n]: the codes of `values`."""
         return np.fromiter(map(self.__getitem__, values), np.int32)
 
     def of_pairs(self, first: Sequence[Any], second: Sequence[Any]) -> Int32:
-        """int32[n]: the codes of (first[i], second[i]), of which a block often holds a single one."""
+        """Return int32[n]: the codes of the pairs (first[i], second[i]), which are often all equal in a block."""
         if first.count(first[0]) == len(first) and second.count(second[0]) == len(second):
             return np.full(len(first), self[first[0], second[0]], np.int32)
         return self.of(zip(first, second, strict=True))
@@ -53,19 +53,19 @@ class Codes(dict[Any, int]):
 
 
 class JsonCodes(Codes):
-    """The same of JSON texts, as bytes."""
+    """Codes of JSON texts, as bytes."""
 
     def of_json(self, content: bytes) -> Int32:
-        """int32[n]: the codes of the n values of a JSON array."""
+        """Return int32[n]: the codes of the n values of a JSON array."""
         return self.of(map(bytes, _VALUES.decode(content)))
 
 
 class TextCodes(Codes):
-    """The same of texts, of which a trace may hold a new one in every event.
+    """Codes of texts, for traces that may hold a new text in every event.
 
-    A dict takes half a microsecond for each. So where many new ones come at a time they stay as they are in the
-    buffers of Arrow, which finds the distinct ones of all buffers at the end. Until then their codes are their
-    places there, from _BUFFERED on.
+    A dict takes half a microsecond for each. Large batches of new texts therefore stay in Arrow buffers, and Arrow
+    finds the distinct ones of all buffers at the end. Until then their codes are their positions in the buffers,
+    from _FIRST_BUFFERED_CODE on.
     """
 
     def __init__(self) -> None:
@@ -74,41 +74,59 @@ class TextCodes(Codes):
         self._buffered = 0
 
     def of_json(self, content: bytes) -> Int32:
-        """int32[n]: the codes, not yet merged, of the n texts of a JSON array without blanks."""
-        if len(content) < _MANY or b"\\" in content:
+        """Return int32[n]: the codes, not merged yet, of the n texts of a JSON array without blanks."""
+        if len(content) < _MIN_BUFFERED_BYTES or b"\\" in content:
             return self.of(_TEXTS.decode(content))
         quotes = np.flatnonzero(np.frombuffer(content, np.uint8) == ord('"'))
         lengths = quotes[1::2] - quotes[::2] - 1
         # Every quote that ends a text is followed by the comma and the quote of the next.
         self._buffers.append(text_array_from_bytes(lengths, content[2:-2].replace(b'","', b"")))
-        first = _BUFFERED + self._buffered
+        first = _FIRST_BUFFERED_CODE + self._buffered
         self._buffered += len(lengths)
         return np.arange(first, first + len(lengths), dtype=np.int32)
 
     def merge(self) -> tuple[Sequence[str], Callable[[Int32], Int32]]:
-        """(all distinct texts, the codes into them of codes given out); nothing may be added after it."""
+        """Return all distinct texts and a function from provisional to final codes; add nothing afterwards."""
         if not self._buffers:
             return self.table(), lambda codes: codes
         texts, final = self._merged()
 
         def code_of(codes: Int32) -> Int32:
-            buffered = codes >= _BUFFERED
+            buffered = codes >= _FIRST_BUFFERED_CODE
             merged: Int32 = codes.copy()
-            merged[buffered] = final[codes[buffered] - _BUFFERED]
+            merged[buffered] = final[codes[buffered] - _FIRST_BUFFERED_CODE]
             return merged
 
         return texts, code_of
 
     def _merged(self) -> tuple[Sequence[str], Int32]:
-        """(all distinct texts, int32[m] the codes of those in buffers): those of the dict keep theirs."""
+        """Return all distinct texts, and int32[m]: the final codes of the m buffered texts."""
         import pyarrow as pa
 
         try:
             own = build_text_array(self.table())
-        except UnicodeEncodeError:  # half of a surrogate pair, which Arrow does not hold
+        except UnicodeEncodeError:  # Arrow can't hold half of a surrogate pair
             codes = [self.of(buffer.to_pylist()) for buffer in self._buffers]
             return self.table(), np.concatenate(codes)
         merged = pa.chunked_array([own, *self._buffers]).dictionary_encode()
         self._buffers.clear()
         codes = [np.frombuffer(part.indices.buffers()[1], np.int32, len(part)) for part in merged.chunks]
         return ArrowTexts(merged.chunk(0).dictionary), np.concatenate(codes)[len(own) :]
+
+
+def distinct_rows(*columns: Int32 | Int64) -> tuple[list[tuple[int, ...]], Int64]:
+    """Return the distinct rows of several columns, and int64[k]: the index of each row among them.
+
+    Columns are encoded one after the other, since most hold few values; sorting entire rows takes far longer.
+    """
+    of = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        if len(column) and (column == column[0]).all():
+            continue
+        values, code = np.unique(column, return_inverse=True)
+        of = of * len(values) + code.ravel()
+        if len(values) > 1:
+            _, of = np.unique(of, return_inverse=True)
+            of = of.ravel()
+    _, first = np.unique(of, return_index=True)
+    return list(zip(*(column[first].tolist() for column in columns), strict=True)), of

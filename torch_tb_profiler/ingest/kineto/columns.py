@@ -1,6 +1,6 @@
-"""Growing columns: blocks of events in, one Trace out.
+"""Columns that grow block by block while a file is read, and become those of one Trace.
 
-Texts are interned as they come, so memory holds codes and every distinct text once.
+Texts are interned as they arrive, so memory holds codes and each distinct text once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.ingest.kineto.codes import Codes, JsonCodes, TextCodes
-from torch_tb_profiler.ingest.progress import Step, no_step
+from torch_tb_profiler.ingest.runtime import ReportStep, ignore_step
 from torch_tb_profiler.model.trace import (
     ABSENT,
     FIRST_TEXT_ID,
@@ -28,8 +28,8 @@ from torch_tb_profiler.model.trace import (
 
 
 @dataclass
-class Block:
-    """Columns of some consecutive events; times absolute in the file's clock, ns."""
+class EventBlock:
+    """The columns of consecutive events; times are ns in the file's clock."""
 
     phase: npt.NDArray[np.uint8]
     category: Int32
@@ -54,12 +54,12 @@ class _ArgPieces:
     pieces: list[_Piece] = field(default_factory=list)
 
 
-MAX_ARGUMENTS = 4096
-"""Keys of arguments that get a column; a file with more holds generated text, each key once."""
+MAX_ARGUMENT_KEYS = 4096
+"""Most argument keys that get a column; a file with more holds generated keys that occur once each."""
 
 
-class Columns:
-    """Collects blocks and sparse argument columns; `dropped` cells had a key beyond MAX_ARGUMENTS."""
+class EventColumns:
+    """Collects blocks and sparse argument columns; `dropped` counts cells of keys beyond MAX_ARGUMENT_KEYS."""
 
     def __init__(self) -> None:
         self.strings = Codes()
@@ -67,18 +67,18 @@ class Columns:
         self.text_ids = Codes()
         self.length = 0
         self.dropped = 0
-        self._blocks: list[Block] = []
+        self._blocks: list[EventBlock] = []
         self._args: dict[str, _ArgPieces] = {}
 
-    def add_block(self, block: Block) -> int:
-        """Append; returns the row number of the block's first event."""
+    def add_block(self, block: EventBlock) -> int:
+        """Append a block and return the row number of its first event."""
         first = self.length
         self._blocks.append(block)
         self.length += len(block.phase)
         return first
 
     def ids(self, values: Sequence[Any]) -> Int64:
-        """int64[n] of flow ids: integers, ABSENT, and texts by number (see Events.id)."""
+        """Return flow ids as int64[n]: integers, ABSENT, or numbers that stand for texts (see Events.id)."""
         try:
             return np.array(values, np.int64)
         except (TypeError, ValueError, OverflowError):
@@ -92,38 +92,38 @@ class Columns:
         return FIRST_TEXT_ID + self.text_ids[str(value)]
 
     def add_cells(self, key: str, kind: ArgKind, rows: Int32, values: Iterable[Any]) -> None:
-        """Append to an argument column: numbers, texts, or the bytes of JSON texts, by `kind`."""
+        """Append numbers, texts, or JSON texts as bytes to an argument column of this `kind`."""
         if len(rows) == 0:
             return
         table = self.table(key, kind)
         if table is not None:
             self.add_coded(key, kind, rows, table.of(values))
-        elif self._has_room(key):
+        elif self._has_column(key):
             self.add_coded(key, kind, rows, np.asarray(values, np.int64 if kind == "int" else np.float64))
         else:
             self.dropped += len(rows)
 
     def add_coded(self, key: str, kind: ArgKind, rows: Int32, cells: npt.NDArray[Any]) -> None:
-        """The same of numbers, or of codes into the column's `table`."""
-        if self._has_room(key):
+        """Append numbers, or codes into the column's `table`, to an argument column."""
+        if self._has_column(key):
             self._args.setdefault(key, _ArgPieces()).pieces.append(_Piece(kind, rows, cells))
         else:
             self.dropped += len(rows)
 
     def table(self, key: str, kind: ArgKind) -> TextCodes | JsonCodes | None:
-        """Texts or JSON texts of an argument column; None for numbers, and where there is no room for the key."""
-        if kind not in ("text", "json") or not self._has_room(key):
+        """Return the text codes of an argument column; None for numbers and for keys beyond MAX_ARGUMENT_KEYS."""
+        if kind not in ("text", "json") or not self._has_column(key):
             return None
         column = self._args.setdefault(key, _ArgPieces())
         return column.texts if kind == "text" else column.jsons
 
-    def _has_room(self, key: str) -> bool:
-        return key in self._args or len(self._args) < MAX_ARGUMENTS
+    def _has_column(self, key: str) -> bool:
+        return key in self._args or len(self._args) < MAX_ARGUMENT_KEYS
 
-    def finish_events(self, step: Step = no_step) -> Events:
-        """The event columns; the blocks are given back as they are joined."""
+    def finish_events(self, step: ReportStep = ignore_step) -> Events:
+        """Return the event columns; blocks are freed as they are concatenated."""
         joined = {}
-        for name in Block.__annotations__:
+        for name in EventBlock.__annotations__:
             parts = [getattr(block, name) for block in self._blocks]
             joined[name] = np.concatenate(parts) if parts else _EMPTY[name]
             for block in self._blocks:
@@ -132,8 +132,8 @@ class Columns:
         self._blocks.clear()
         return Events(**joined)
 
-    def finish_args(self, step: Step = no_step) -> dict[str, ArgColumn]:
-        """One column per argument key, rows ascending."""
+    def finish_args(self, step: ReportStep = ignore_step) -> dict[str, ArgColumn]:
+        """Return one column per argument key, with ascending rows."""
         finished = {}
         for key in list(self._args):
             column = _finish_arg(self._args.pop(key))
@@ -160,7 +160,7 @@ _EMPTY: dict[str, npt.NDArray[Any]] = {
 
 
 def _finish_arg(column: _ArgPieces) -> ArgColumn:
-    kind = unify({piece.kind for piece in column.pieces})
+    kind = common_kind({piece.kind for piece in column.pieces})
     parts = [piece.values for piece in column.pieces]
     dictionary: Sequence[str] = ()
     if kind == "text":
@@ -181,13 +181,13 @@ def _finish_arg(column: _ArgPieces) -> ArgColumn:
 
 
 def _as_text(column: _ArgPieces) -> tuple[list[npt.NDArray[Any]], Sequence[str]]:
-    """Codes of the pieces of a column of texts, and the texts."""
+    """Return the final codes of each piece of a text column, and its texts."""
     dictionary, code_of = column.texts.merge()
     return [code_of(piece.values) for piece in column.pieces], dictionary
 
 
 def _as_json(column: _ArgPieces) -> tuple[list[npt.NDArray[Any]], list[str]]:
-    """Codes of the pieces of a column of mixed kinds, and the JSON texts they stand for."""
+    """Return the codes of each piece of a column of mixed kinds, and the JSON texts they stand for."""
     texts, code_of = column.texts.merge()
     dictionary, of_text, of_json = _merge_dictionaries(texts, column.jsons.table())
     numbers = Codes()
@@ -202,8 +202,8 @@ def _as_json(column: _ArgPieces) -> tuple[list[npt.NDArray[Any]], list[str]]:
     return parts, [*dictionary, *numbers.table()]
 
 
-def unify(kinds: Iterable[ArgKind]) -> ArgKind:
-    """The one kind that holds values of all these kinds."""
+def common_kind(kinds: Iterable[ArgKind]) -> ArgKind:
+    """Return the one kind that can hold values of all `kinds`."""
     distinct = set(kinds)
     if len(distinct) == 1:
         return distinct.pop()
@@ -211,7 +211,7 @@ def unify(kinds: Iterable[ArgKind]) -> ArgKind:
 
 
 def _merge_dictionaries(texts: Sequence[str], jsons: Sequence[bytes]) -> tuple[list[str], Int32, Int32]:
-    """One dictionary of compact JSON texts, and where each text and each raw JSON went."""
+    """Return one dictionary of compact JSON texts, and the index in it of each text and each JSON value."""
     merged = Codes()
     of_text = merged.of(msgspec.json.encode(text).decode() for text in texts)
     of_json = merged.of(map(compact_json, jsons))
@@ -219,7 +219,7 @@ def _merge_dictionaries(texts: Sequence[str], jsons: Sequence[bytes]) -> tuple[l
 
 
 def compact_json(raw: bytes) -> str:
-    """JSON without blanks between tokens, so that equal values are equal texts."""
+    """Return JSON without blanks between tokens, so that equal values are equal texts."""
     if b" " in raw or b"\n" in raw or b"\t" in raw:
         raw = msgspec.json.format(raw, indent=-1)
     return raw.decode("utf-8", "replace")

@@ -1,11 +1,11 @@
-"""The layout of a chrome trace: what stands before, in and after the array of events.
+"""Split a chrome trace into blocks of events and the metadata before and after them.
 
     {"schemaVersion": 1, ..., "traceEvents": [ {...}, {...} ], "traceName": "..."}
-    [ {...}, {...}                                   (a bare list, its end may be missing)
+    [ {...}, {...}                                   (a bare list, whose end may be missing)
 
-Events leave in blocks of about BLOCK bytes, cut between two events. A cut is a guess by pattern; a wrong
-one (the pattern stood inside a text) leaves a block that is no JSON, which is then read event by event. Blocks
-between the first and the last may be read ahead, by other threads; from a damaged one on, one follows the other.
+Events are passed on in blocks of about BLOCK_BYTES, cut between two events. The cut is found by a pattern; a wrong
+one (the pattern occurred inside a text) leaves a block that is not JSON, which is then read event by event. Blocks
+between the first and the last may be read ahead by other threads; after a damaged one, blocks are read in turn.
 """
 
 from __future__ import annotations
@@ -13,51 +13,96 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.kineto.ahead import Ahead, NotReadError, Stretch
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
 
-BLOCK = 1 << 19
-"""With all objects made of it a block stays within the second-level cache: twice as much costs 5 % more time."""
+BLOCK_BYTES = 1 << 19
+"""Size of a block; with its decoded objects it fits the second-level cache (twice the size takes 5% longer)."""
 
 _EDGE = 1 << 16
-"""Kineto begins and ends with events without a category, which decode slowly: they get small blocks."""
+"""Bytes at both ends of a file that get small blocks: events without a category, which decode slowly."""
 
 _HEAD_LIMIT = 1 << 26
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _CUT = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s*:)')
 _ANY_CUT = re.compile(rb'\}\s*,\s*(?=\{\s*"[^"\\]{1,64}"\s*:)')
-_PATIENCE = 1 << 23
-"""After so many bytes without a cut the file spells its events in its own way, and any object may be one."""
+_MAX_BYTES_WITHOUT_CUT = 1 << 23
+"""Bytes without a cut after which any JSON object is accepted as the start of an event."""
 
 _CUT_WINDOW = 1 << 12
 _LOOK_BACK = 1 << 12
-_LONGEST_EVENT = 1 << 27
-"""No event is longer; what goes on for longer without a cut between events is not read on."""
+_MAX_EVENT_BYTES = 1 << 27
+"""Longest event in bytes; reading stops where no event ends within this size."""
 
 _CANDIDATES = 8
 _KEY_LENGTH = 64
 _NOT_BLANK = re.compile(rb"[^\xef\xbb\xbf \t\r\n]")
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 
-AddBlock = Callable[["bytes | memoryview"], bool]
-"""Takes `[{...},{...}]`, to be used up before it returns; False if it is not well-formed."""
+BlockHandler = Callable[["bytes | memoryview"], bool]
+"""Takes `[{...},{...}]`, valid only during the call; returns False if it is not well-formed."""
 
-AddDamaged = Callable[[bytes, int, bool], "str | None"]
-"""Takes damaged text, its offset and whether the file ends there; returns what follows the array, if met."""
+DamageHandler = Callable[[bytes, int, bool], "str | None"]
+"""Takes damaged text, its offset and whether the file ends there; returns the text after the array if it ended."""
+
+
+class DetachedBlock:
+    """A block detached from the document's buffer, with the buffer it lies in.
+
+    buffer  a spare byte, then part of the file
+    cut     bytes of the block; `begin`: bytes up to the next one
+    reach   bytes that had been read when the end of the block was searched
+    """
+
+    def __init__(self, buffer: bytearray, cut: int, begin: int, reach: int) -> None:
+        self.buffer, self.reach = buffer, reach
+        self._cut, self._begin = cut, begin
+        self._behind = buffer[1 + cut]
+        buffer[0], buffer[1 + cut] = ord("["), ord("]")
+
+    @property
+    def block(self) -> memoryview:
+        """The block as a JSON array."""
+        return memoryview(self.buffer)[: self._cut + 2]
+
+    def text(self) -> bytes:
+        """Return the bytes of the file up to the next block."""
+        cut = 1 + self._cut
+        return bytes(self.buffer[1:cut]) + bytes([self._behind]) + bytes(self.buffer[cut + 1 : 1 + self._begin])
+
+
+class DamagedBlockError(Exception):
+    """A block read ahead is not JSON; `blocks` start with it and include all that were handed out since."""
+
+    def __init__(self, blocks: Sequence[DetachedBlock]) -> None:
+        super().__init__("a block that was read ahead is damaged")
+        self.blocks = blocks
+
+
+class ReadAhead(Protocol):
+    """A reader that takes blocks and reports later whether they could be read."""
+
+    def buffer(self, size: int) -> bytearray:
+        """Return a buffer of at least this size for the bytes after a detached block."""
+
+    def add(self, block: DetachedBlock) -> None:
+        """Raises NotReadError if one that was handed out before cannot be read."""
+
+    def drain(self) -> None:
+        """Wait until all blocks have been read. Raises NotReadError as `add` does."""
 
 
 def read_document(
-    source: Source, health: HealthLog, add: AddBlock, damaged: AddDamaged, ahead: Ahead | None = None
+    source: Source, health: HealthLog, add: BlockHandler, damaged: DamageHandler, ahead: ReadAhead | None = None
 ) -> dict[str, Any]:
-    """Walk through the document, hand over its events, return the metadata around them.
+    """Pass the events of the document to `add` and return the metadata around them.
 
     Raises TraceError if there is no array of events.
     """
-    window = _Window(source)
+    window = _DocumentWindow(source)
     head = _read_head(window)
     tail = _read_events(window, health, add, damaged, ahead)
     metadata = _parse_head(head, health)
@@ -65,36 +110,36 @@ def read_document(
     return metadata
 
 
-class _Window:
-    """A stretch of the file in one buffer that is filled at its end and emptied at its front.
+class _DocumentWindow:
+    """A part of the file in one buffer that is filled at its end and emptied at its front.
 
-    The byte before the stretch belongs to the buffer too, so that a block of events can be wrapped in
-    brackets where it lies, without copying it.
+    The buffer starts with a spare byte, so that a block of events can be wrapped in brackets in place, without a
+    copy.
     """
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._buffer = bytearray(2 * BLOCK)
+        self._buffer = bytearray(2 * BLOCK_BYTES)
         self._end = 1
-        self._cutless = 1  # up to here no event ends
+        self._cutless = 1  # no event ends before this position
         self._cut = _CUT
 
     @property
     def begin(self) -> int:
-        """Offset in the file of the stretch's first byte."""
+        """Offset in the file of the first byte."""
         return self._source.offset - len(self)
 
     def __len__(self) -> int:
         return self._end - 1
 
     def fill(self) -> int:
-        """Read on by up to BLOCK bytes; returns how many, 0 at the end of the file."""
-        wanted = self._end + BLOCK + 1
+        """Read up to BLOCK_BYTES more bytes; return how many, 0 at the end of the file."""
+        wanted = self._end + BLOCK_BYTES + 1
         if wanted > len(self._buffer):
-            # A new one, for the old one cannot grow while anything refers to a part of it.
+            # The old buffer can't grow while a memoryview refers to it.
             former, self._buffer = self._buffer, bytearray(max(wanted, 2 * len(self._buffer)))
             self._buffer[: self._end] = memoryview(former)[: self._end]
-        done = self._source.read_into(memoryview(self._buffer)[self._end : self._end + BLOCK])
+        done = self._source.read_into(memoryview(self._buffer)[self._end : self._end + BLOCK_BYTES])
         self._end += done
         return done
 
@@ -102,47 +147,47 @@ class _Window:
         return bytes(self._buffer[1 + start : self._end if end is None else 1 + end])
 
     def search(self, pattern: re.Pattern[bytes], start: int) -> tuple[int, int] | None:
-        """(start, end) of the first match that begins at `start` or later."""
+        """Return (start, end) of the first match that begins at `start` or later, or None."""
         match = pattern.search(self._buffer, 1 + start, self._end)
         return (match.start() - 1, match.end() - 1) if match else None
 
     def drop(self, count: int) -> None:
-        """Forget the first `count` bytes."""
+        """Drop the first `count` bytes."""
         rest = self._buffer[1 + count : self._end]
         self._buffer[1 : 1 + len(rest)] = rest
         self._end = 1 + len(rest)
         self._cutless = 1
 
-    def block(self, length: int, add: AddBlock) -> bool:
-        """Hand the first `length` bytes to `add` as a JSON array."""
+    def pass_block(self, length: int, add: BlockHandler) -> bool:
+        """Pass the first `length` bytes to `add` as a JSON array."""
         buffer = self._buffer
         behind = buffer[1 + length]
         buffer[0], buffer[1 + length] = ord("["), ord("]")
         try:
-            # Not released by hand: that fails while another thread (a sampling profiler) looks at this one.
+            # Not released explicitly: that fails while another thread (a sampling profiler) inspects this one.
             return add(memoryview(buffer)[: length + 2])
         finally:
             buffer[1 + length] = behind
 
-    def take_out(self, cut: int, begin: int, reach: int, ahead: Ahead) -> Stretch:
-        """The first `begin` bytes with the buffer that they lie in; the rest goes on in another one."""
+    def detach_block(self, cut: int, begin: int, reach: int, ahead: ReadAhead) -> DetachedBlock:
+        """Detach the first `begin` bytes with their buffer; the rest moves to another buffer."""
         taken, self._buffer = self._buffer, ahead.buffer(len(self._buffer))
         rest = self._end - begin
         self._buffer[1:rest] = memoryview(taken)[1 + begin : self._end]
         self._end, self._cutless = rest, 1
-        return Stretch(taken, cut, begin, reach)
+        return DetachedBlock(taken, cut, begin, reach)
 
-    def put_back(self, stretches: Sequence[Stretch]) -> int:
-        """What was taken out is here again; returns how much of it is known, as it was when its first was cut."""
-        text = b"".join([*(each.text() for each in stretches), self.text()])
-        reach = stretches[0].reach
+    def restore_blocks(self, blocks: Sequence[DetachedBlock]) -> int:
+        """Restore detached blocks; return how many bytes had been read when the first of them was cut."""
+        text = b"".join([*(each.text() for each in blocks), self.text()])
+        reach = blocks[0].reach
         self._source.give_back(text[reach:])
-        self._buffer = bytearray(b"[" + text[:reach] + bytes(BLOCK))
+        self._buffer = bytearray(b"[" + text[:reach] + bytes(BLOCK_BYTES))
         self._end, self._cutless, self._cut = 1 + reach, 1, _CUT
         return reach
 
     def last_cuts(self, limit: int) -> list[tuple[int, int]]:
-        """(end of an event, start of the next) within `limit` bytes, the last first; more than one if unsure."""
+        """Return (end of an event, start of the next) within `limit` bytes, last first; several if unsure."""
         reach = _CUT_WINDOW if self._cut is _CUT else 4 * _CUT_WINDOW
         stop = min(self._end, 1 + limit)
         first = max(1, self._cutless - _LOOK_BACK)
@@ -154,14 +199,14 @@ class _Window:
                 return [(end, begin - 1) for end, begin in cuts[: -2 if sure else -1 - _CANDIDATES : -1]]
             if start == first:
                 self._cutless = max(self._cutless, stop)
-                if self._cut is _CUT and self._cutless > _PATIENCE:
+                if self._cut is _CUT and self._cutless > _MAX_BYTES_WITHOUT_CUT:
                     self._cut, self._cutless = _ANY_CUT, 1
                 return []
             reach *= 8
 
 
-def _read_head(window: _Window) -> bytes:
-    """What stands before the first event, b"" for a bare list; the window then begins at the events."""
+def _read_head(window: _DocumentWindow) -> bytes:
+    """Return the text before the first event (b"" for a bare list); the window then starts at the events."""
     first = None
     while len(window) < _HEAD_LIMIT:
         known = len(window)
@@ -183,55 +228,58 @@ def _read_head(window: _Window) -> bytes:
 def _no_events(text: bytes) -> TraceError:
     text = text.strip(_BLANK + b"\0")
     if not text:
-        return TraceError("the file is empty", hint="record it again; the job ended before it was written")
+        return TraceError("the file is empty", hint="record it again: the job ended before the profiler wrote it")
     if not text.startswith(b"{"):
-        return TraceError("this is not JSON", where="byte 0", hint="is it a trace that torch.profiler wrote?")
+        return TraceError("the file is not JSON", where="byte 0", hint="open a trace that torch.profiler wrote")
     try:
         json.loads(text)
     except ValueError as error:
         return TraceError(
             f"the file ends before the first event ({error})",
             where=f"byte {len(text)}",
-            hint="the job ended while the profiler was writing; record the trace again",
+            hint="record it again: the job ended while the profiler was writing it",
         )
     return TraceError(
-        "the file is JSON without `traceEvents`",
-        hint="is it a trace that torch.profiler wrote? (an execution trace or a settings file is none)",
+        "the file is JSON, but has no `traceEvents`",
+        hint="open a trace that torch.profiler wrote, not an execution trace or a settings file",
     )
 
 
 def _read_events(
-    window: _Window, health: HealthLog, add: AddBlock, damaged: AddDamaged, ahead: Ahead | None
+    window: _DocumentWindow, health: HealthLog, add: BlockHandler, damaged: DamageHandler, ahead: ReadAhead | None
 ) -> bytes | None:
-    """Hand over all events; returns what follows the array, None if its end is missing."""
+    """Pass on all events; return the text after the array, or None if its end is missing."""
     limit, ended = _EDGE, False
     while True:
         cuts = window.last_cuts(limit)
         if ahead is not None and (limit or ended):
             try:
-                if len(cuts) == 1 and limit >= BLOCK and not ended:
-                    ahead.add(window.take_out(*cuts.pop(), limit, ahead))
+                if len(cuts) == 1 and limit >= BLOCK_BYTES and not ended:
+                    ahead.add(window.detach_block(*cuts.pop(), limit, ahead))
                 else:
                     ahead.drain()
-            except NotReadError as error:
-                limit, ended, ahead = window.put_back(error.stretches), False, None
+            except DamagedBlockError as error:
+                limit, ended, ahead = window.restore_blocks(error.blocks), False, None
                 continue
         if cuts:
-            cut, begin = next((pair for pair in cuts if window.block(pair[0], add)), (0, 0))
+            cut, begin = next((pair for pair in cuts if window.pass_block(pair[0], add)), (0, 0))
             if not cut:
                 cut, begin = cuts[0]
                 rest = damaged(window.text()[:cut], window.begin, False)
                 if rest is not None:
-                    # The array ended here: what looked like events are later lists.
+                    # The array ended here; what looked like further events belongs to later lists.
                     window.drop(cut)
                     while len(window) < _HEAD_LIMIT and window.fill():
                         pass
                     return rest.encode("utf-8", "replace") + window.text()
             window.drop(begin)
-        elif len(window) > _LONGEST_EVENT:
-            damaged(window.text()[:BLOCK], window.begin, False)
+        elif len(window) > _MAX_EVENT_BYTES:
+            damaged(window.text()[:BLOCK_BYTES], window.begin, False)
             health.add(
-                "endless_event", "error", "an event does not end; what came before is shown", offset=window.begin
+                "endless_event",
+                "error",
+                "an event never ends; only what precedes it is shown",
+                offset=window.begin,
             )
             return None
         if ended:
@@ -240,11 +288,11 @@ def _read_events(
         if ended:
             limit = len(window) - _EDGE
         else:
-            limit = len(window) if len(window) >= BLOCK else 0
+            limit = len(window) if len(window) >= BLOCK_BYTES else 0
 
 
-def _read_last(window: _Window, add: AddBlock, damaged: AddDamaged) -> bytes | None:
-    """The last stretch: events, the end of the array, the rest of the document."""
+def _read_last(window: _DocumentWindow, add: BlockHandler, damaged: DamageHandler) -> bytes | None:
+    """The last block: events, the end of the array, the rest of the document."""
     text = window.text()
     front = len(text) - len(text.lstrip(_BLANK + b","))
     end = len(text)
@@ -274,7 +322,9 @@ def _parse_head(head: bytes, health: HealthLog) -> dict[str, Any]:
 def _parse_tail(tail: bytes | None, *, bare: bool, health: HealthLog, end: int) -> dict[str, Any]:
     if tail is None:
         if not bare and "truncated" not in health:
-            health.add("truncated", "error", "the file ends before the list of events does", offset=end)
+            health.add(
+                "truncated", "error", "the file is truncated: it ends inside the list of events", offset=end
+            )
         return {}
     text = tail.strip(b" \t\r\n,\0")
     if bare or text in (b"", b"}"):
@@ -286,6 +336,6 @@ def _parse_object(text: bytes, offset: int, health: HealthLog) -> dict[str, Any]
     try:
         value = json.loads(text.decode("utf-8", "replace"), strict=False)
     except ValueError as error:
-        health.add("metadata_damaged", "warning", f"the trace's metadata cannot be read: {error}", offset=offset)
+        health.add("metadata_damaged", "warning", f"the trace's metadata can't be read: {error}", offset=offset)
         return {}
     return value if isinstance(value, dict) else {}

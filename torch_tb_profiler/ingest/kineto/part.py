@@ -1,4 +1,4 @@
-"""A part of a file that is too large to be read whole: two passes in which only what is wanted is kept."""
+"""Read a part of a file that is too large to load: two passes that keep only the requested events."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy as np
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.errors import TooLargeError
 from torch_tb_profiler.ingest.kineto.assemble import WINDOW_MARKERS
-from torch_tb_profiler.ingest.kineto.clock import absurd
-from torch_tb_profiler.ingest.kineto.columns import Block, Columns
+from torch_tb_profiler.ingest.kineto.clock import is_absurd_time
+from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
 from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, ArgKind, Bool, Int32
 
 FLOW_SLACK_NS = 60 * 10**9
-"""Flows are kept this far around a window, so that one that leaves it is told from a whole one."""
+"""Flows are kept this far around the window, so that flows crossing its border are recognized."""
 
-_NAMES = [row.name for row in fields(Block)]
+_NAMES = [row.name for row in fields(EventBlock)]
 
 
 @dataclass(frozen=True)
-class Window:
-    """What to keep: times in the file's clock, ns, None for open; categories in lower case, empty for all."""
+class PartWindow:
+    """The events to keep: ns in the file's clock (None: no limit), categories in lower case (empty: all)."""
 
     begin: int | None = None
     end: int | None = None
@@ -32,11 +32,11 @@ class Window:
     min_duration_ns: int = 0
 
 
-class StartColumns(Columns):
-    """Keeps nothing but the time at which the trace starts (`start`, None if no event has a time).
+class StartColumns(EventColumns):
+    """Columns that keep only the start time of the trace (`start`, None if no event has a time).
 
-    The same as of a trace that is read whole (see `assemble`), but that a time counts as absurd by its
-    distance from the first events instead of all.
+    It equals that of a fully loaded trace (see `assemble`), except that outliers are judged by their distance from
+    the first events instead of all.
     """
 
     def __init__(self) -> None:
@@ -44,9 +44,9 @@ class StartColumns(Columns):
         self.start: int | None = None
         self._middle: int | None = None
 
-    def add_block(self, block: Block) -> int:
+    def add_block(self, block: EventBlock) -> int:
         rows = np.flatnonzero((block.start != ABSENT) & (block.phase != ord("M")))
-        rows = rows[~absurd(block.start[rows], block.duration[rows])]
+        rows = rows[~is_absurd_time(block.start[rows], block.duration[rows])]
         if len(rows) and self._middle is None:
             self._middle = int(median(block.start[rows]))
         if self._middle is not None:
@@ -63,38 +63,38 @@ class StartColumns(Columns):
         return
 
 
-class PartColumns(Columns):
-    """Keeps of every block what touches a window.
+class PartColumns(EventColumns):
+    """Columns that keep only events that overlap a window.
 
-    Names of processes and threads, and events that begin or end apart from their partner, are all kept.
+    Names of processes and threads, and separate begin and end events, are always kept.
     Raises TooLargeError when more than `limit` events are kept.
     """
 
-    def __init__(self, window: Window, limit: int) -> None:
+    def __init__(self, window: PartWindow, limit: int) -> None:
         super().__init__()
         self._window = window
         self._limit = limit
-        self._wanted: dict[int, bool] = {}
+        self._category_wanted: dict[int, bool] = {}
         self._first = 0
-        self._moved = np.empty(0, np.int32)
+        self._new_rows = np.empty(0, np.int32)
 
-    def add_block(self, block: Block) -> int:
-        kept = self._kept(block)
-        self._first = super().add_block(Block(*(getattr(block, name)[kept] for name in _NAMES)))
-        self._moved = np.where(kept, self._first + np.cumsum(kept) - 1, -1).astype(np.int32)
+    def add_block(self, block: EventBlock) -> int:
+        kept = self._rows_to_keep(block)
+        self._first = super().add_block(EventBlock(*(getattr(block, name)[kept] for name in _NAMES)))
+        self._new_rows = np.where(kept, self._first + np.cumsum(kept) - 1, -1).astype(np.int32)
         if self.length > self._limit:
             raise TooLargeError(
-                f"this part holds more than {self._limit:,} events",
-                hint="cut out a shorter time, fewer categories or longer events",
+                f"this part has more than {self._limit:,} events",
+                hint="choose a shorter time range, fewer categories, or a larger minimum duration",
             )
         return self._first
 
     def add_cells(self, key: str, kind: ArgKind, rows: Int32, values: Iterable[Any]) -> None:
-        moved = self._moved[rows - self._first]
+        moved = self._new_rows[rows - self._first]
         kept = moved >= 0
         super().add_cells(key, kind, moved[kept], list(compress(values, kept.tolist())))
 
-    def _kept(self, block: Block) -> Bool:
+    def _rows_to_keep(self, block: EventBlock) -> Bool:
         window, phase = self._window, block.phase
         known = block.duration != ABSENT
         ends = block.start + np.where(known, np.maximum(block.duration, 0), 0)
@@ -112,9 +112,11 @@ class PartColumns(Columns):
             return np.ones(len(category), np.bool_)
         distinct, code = np.unique(category, return_inverse=True)
         for number in distinct.tolist():
-            if number not in self._wanted:
-                self._wanted[number] = _text(self.strings, number).lower() in self._window.categories
-        wanted: Bool = np.array([self._wanted[number] for number in distinct.tolist()], np.bool_)[code.ravel()]
+            if number not in self._category_wanted:
+                self._category_wanted[number] = _text(self.strings, number).lower() in self._window.categories
+        wanted: Bool = np.array([self._category_wanted[number] for number in distinct.tolist()], np.bool_)[
+            code.ravel()
+        ]
         return wanted
 
 
@@ -132,6 +134,6 @@ def _codes(phases: bytes) -> Any:
 
 
 def _text(codes: dict[Any, int], code: int) -> str:
-    """The text behind a code; slow, for few."""
+    """Return the text of a code; slow, for few codes only."""
     texts: Sequence[Any] = [text for text, number in codes.items() if number == code]
     return str(texts[0] or "") if texts else ""

@@ -1,4 +1,4 @@
-"""An open chrome trace to a Trace. One module per step: bytes, layout, events, columns."""
+"""Read an open chrome trace into a Trace; one module per step: bytes, document, events, columns."""
 
 from __future__ import annotations
 
@@ -9,34 +9,35 @@ from typing import Any, BinaryIO
 import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.gc import without_gc
 from torch_tb_profiler.ingest.kineto import native
 from torch_tb_profiler.ingest.kineto.assemble import assemble
-from torch_tb_profiler.ingest.kineto.columns import MAX_ARGUMENTS, Columns
+from torch_tb_profiler.ingest.kineto.columns import MAX_ARGUMENT_KEYS, EventColumns
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.ingest.kineto.document import read_document
 from torch_tb_profiler.ingest.kineto.native.decode import NativeDecoder
-from torch_tb_profiler.ingest.kineto.part import PartColumns, StartColumns, Window
-from torch_tb_profiler.ingest.kineto.repair import Salvage
-from torch_tb_profiler.ingest.progress import Progress, Report, ignore
+from torch_tb_profiler.ingest.kineto.part import PartColumns, PartWindow, StartColumns
+from torch_tb_profiler.ingest.kineto.repair import EventSalvage
+from torch_tb_profiler.ingest.runtime import Progress, Report, ignore_progress, without_gc
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Trace
 
 
-def read_chrome_trace(stream: BinaryIO, *, size: int = 0, report: Report = ignore, limit: int = 0) -> Trace:
+def read_chrome_trace(
+    stream: BinaryIO, *, size: int = 0, report: Report = ignore_progress, limit: int = 0
+) -> Trace:
     """Read a Kineto chrome trace, plain or gzip, of any generation.
 
     stream  open for reading in binary; read forward once, in pieces
     size    stored bytes, for the progress (0 if unknown)
     limit   bytes of JSON that may be read, 0 for any number
 
-    Everything that can be read is in the trace; what was skipped or repaired is said in `Trace.health`.
-    Raises TraceError if the file holds no list of events, TooLargeError as soon as it is known that the file
-    holds more than `limit`; errors of the stream itself pass through.
+    Everything that can be read is in the trace; `Trace.health` lists what was skipped or repaired.
+    Raises TraceError if the file holds no list of events, and TooLargeError as soon as it is
+    known to hold more than `limit` bytes; errors of the stream itself pass through.
     """
-    health, columns = HealthLog(), Columns()
-    library = native.load()
+    health, columns = HealthLog(), EventColumns()
+    library = native.load_library()
     with without_gc():
         decoder = BlockDecoder(columns) if library is None else NativeDecoder(columns, library)
         metadata = _read(stream, decoder, columns, health, size, report, limit)
@@ -46,22 +47,22 @@ def read_chrome_trace(stream: BinaryIO, *, size: int = 0, report: Report = ignor
 
 
 def collect_events(
-    stream: BinaryIO, columns: Columns, health: HealthLog, *, report: Report = ignore, limit: int = 0
+    stream: BinaryIO, columns: EventColumns, health: HealthLog, *, report: Report = ignore_progress, limit: int = 0
 ) -> dict[str, Any]:
-    """Append the events of a chrome trace to columns that may hold those of another; returns its metadata."""
+    """Append the events of a chrome trace to columns that may hold those of another; return its metadata."""
     with without_gc():
         return _read(stream, BlockDecoder(columns), columns, health, 0, report, limit)
 
 
-def read_metadata(stream: BinaryIO, *, report: Report = ignore, limit: int = 0) -> dict[str, Any]:
-    """What stands around the events of a chrome trace, which are passed over."""
+def read_metadata(stream: BinaryIO, *, report: Report = ignore_progress, limit: int = 0) -> dict[str, Any]:
+    """Return the metadata of a chrome trace, skipping its events."""
     health = HealthLog()
     source = Source(stream, 0, report, health, limit)
     return read_document(source, health, lambda block: True, lambda text, offset, final: None)
 
 
-def find_start(stream: BinaryIO, *, size: int = 0, report: Report = ignore) -> int:
-    """When the trace starts, ns in the file's clock (`Trace.trace_start_ns`), in memory that does not grow.
+def find_start(stream: BinaryIO, *, size: int = 0, report: Report = ignore_progress) -> int:
+    """Return when the trace starts, ns in the file's clock (`Trace.trace_start_ns`), in constant memory.
 
     Raises TraceError if no event of the file has a time.
     """
@@ -69,16 +70,16 @@ def find_start(stream: BinaryIO, *, size: int = 0, report: Report = ignore) -> i
     with without_gc():
         _read(stream, BlockDecoder(columns), columns, HealthLog(), size, report, 0)
     if columns.start is None:
-        raise TraceError("no event of the trace has a time")
+        raise TraceError("no event of the trace has a start time")
     return columns.start
 
 
 def read_part(
-    stream: BinaryIO, window: Window, *, size: int = 0, report: Report = ignore, max_events: int
+    stream: BinaryIO, window: PartWindow, *, size: int = 0, report: Report = ignore_progress, max_events: int
 ) -> Trace:
-    """Like `read_chrome_trace`, but only of events that touch a window; memory grows with what is kept.
+    """Read only the events that overlap `window`, as `read_chrome_trace` does; memory grows with what is kept.
 
-    Raises TooLargeError if that is more than `max_events`.
+    Raises TooLargeError if more than `max_events` are kept.
     """
     health, columns = HealthLog(), PartColumns(window, max_events)
     with without_gc():
@@ -89,13 +90,13 @@ def read_part(
 def _read(
     stream: BinaryIO,
     decoder: BlockDecoder,
-    columns: Columns,
+    columns: EventColumns,
     health: HealthLog,
     size: int,
     report: Report,
     limit: int,
 ) -> dict[str, Any]:
-    """All events of a file into the `columns` of `decoder`; returns the metadata around them."""
+    """Read all events of a file into the `columns` of `decoder`; return the metadata around them."""
     source = Source(stream, size, report, health, limit)
 
     def add(block: bytes | memoryview) -> bool:
@@ -111,18 +112,18 @@ def _read(
         source.events = decoder.events
 
     def damaged(text: bytes, offset: int, final: bool) -> str | None:
-        salvage = Salvage(text, offset, health, final=final)
+        salvage = EventSalvage(text, offset, health, final=final)
         note(decoder.add_objects(salvage.events))
         return salvage.rest
 
-    metadata = read_document(source, health, add, damaged, decoder.ahead(note))
+    metadata = read_document(source, health, add, damaged, decoder.read_ahead(note))
     decoder.finish()
     if columns.dropped:
-        message = f"arguments beyond the first {MAX_ARGUMENTS:,} keys were left out"
+        message = f"arguments beyond the first {MAX_ARGUMENT_KEYS:,} keys are left out"
         health.add("too_many_arguments", "warning", message, count=columns.dropped)
     return metadata
 
 
 def _note_strays(count: int, health: HealthLog) -> None:
     if count:
-        health.add("not_an_event", "warning", "entries of the event list that are no objects", count=count)
+        health.add("not_an_event", "warning", "entries of the event list are not objects; skipped", count=count)

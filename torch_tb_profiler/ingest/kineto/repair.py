@@ -1,7 +1,7 @@
-"""Reading events out of damaged text: one bad event costs one event.
+"""Recover events from damaged text, so that one bad event costs one event.
 
-The standard library's lenient decoder takes raw control characters, NaN and Infinity; what is left to mend
-are escapes that JSON does not know, words such as `N/A`, and stretches that are garbled or cut off.
+The standard library's lenient decoder accepts raw control characters, NaN and Infinity. This module repairs
+escapes that JSON lacks and words such as `N/A`, and skips text that is garbled or truncated.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _EVENT_START = re.compile(r'\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[-+]?\b(?:N/A|nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|)')
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_WIDEST = 8  # how many event starts a single event may contain in its texts
+_MAX_STARTS_PER_EVENT = 8  # how many event starts a single event may contain in its texts
 
 
-class Salvage:
-    """Reads the events of a stretch of text, starting between two events.
+class EventSalvage:
+    """The events recovered from a piece of text that starts between two events.
 
     offset  where the bytes lie in the unpacked file, for the notes
-    final   the file ends here: an unfinished last event is then a cut-off file
+    final   the file ends here, so an unfinished last event means that the file is truncated
 
     events  what could be read;  rest  what follows the array if its end was met, else None
     """
@@ -50,7 +50,7 @@ class Salvage:
             self._health.add(
                 "invalid_utf8",
                 "warning",
-                "bytes that are no UTF-8 were replaced by \ufffd",
+                "invalid UTF-8 bytes were replaced by \ufffd",
                 count=max(1, text.count("\ufffd")),
                 offset=self._offset + error.start,
             )
@@ -67,10 +67,10 @@ class Salvage:
                 self.rest = text[self._at + 1 :]
                 return
             if not self._read_one():
-                self._mend_one()
+                self._repair_one()
 
     def _read_one(self) -> bool:
-        """Decode what stands here as it is; False if that cannot be done."""
+        """Decode the event at this position unchanged; return False if it can't be decoded."""
         try:
             event, end = self._strict.raw_decode(self._text, self._at)
         except RecursionError:
@@ -80,40 +80,42 @@ class Salvage:
                 event, end = self._lenient.raw_decode(self._text, self._at)
             except (ValueError, RecursionError):
                 return False
-            self._note("control_character", "warning", "texts hold raw control characters; kept as they are")
+            self._note("control_character", "warning", "texts with raw control characters; left as they are")
         self.events.append(_clean(event))
         self._at = end
         return True
 
-    def _mend_one(self) -> None:
-        """Mend or skip what stands here."""
+    def _repair_one(self) -> None:
+        """Repair or skip the event at this position."""
         ends = self._boundaries()
         for end in ends:
-            mended = _TOKEN.sub(_mend_token, self._text[self._at : end])
+            repaired = _TOKEN.sub(_repair_token, self._text[self._at : end])
             try:
-                event, used = self._lenient.raw_decode(mended)
+                event, used = self._lenient.raw_decode(repaired)
             except (ValueError, RecursionError):
                 continue
             self._note(
                 "repaired_event",
                 "warning",
-                "events with invalid escapes or words that are no JSON (N/A, nan, inf) were repaired",
+                "events with invalid escapes or words that are not JSON (N/A, nan, inf) were repaired",
             )
             self.events.append(_clean(event))
-            rest = mended[used:].lstrip()
+            rest = repaired[used:].lstrip()
             if rest.startswith("]"):
                 self.rest = rest[1:] + self._text[end:]
                 end = len(self._text)
             self._at = end
             return
         if self._final and ends[0] == len(self._text):
-            self._note("truncated", "error", "the file ends inside an event; what came before is shown")
+            self._note(
+                "truncated", "error", "the file is truncated inside an event; only what precedes it is shown"
+            )
         else:
-            self._note("skipped_event", "error", "events that cannot be read were skipped")
+            self._note("skipped_event", "error", "events that can't be read were skipped")
         self._at = ends[0]
 
     def _boundaries(self) -> list[int]:
-        """Where the stretch that begins here may end: before the next event starts, or with the text."""
+        """Return where the event that begins here may end: before a later event starts, or with the text."""
         text, ends = self._text, []
         for match in _EVENT_START.finditer(text, self._at + 1):
             before = match.start() - 1
@@ -121,22 +123,22 @@ class Salvage:
                 before -= 1
             if text[before] == ",":
                 ends.append(match.start())
-                if len(ends) == _WIDEST:
+                if len(ends) == _MAX_STARTS_PER_EVENT:
                     return ends
         return [*ends, len(text)]
 
     def _note(self, kind: str, severity: Severity, message: str) -> None:
         offset = None
-        if kind not in self._health:  # counting bytes is only worth it for the first of a kind
+        if kind not in self._health:  # the offset is counted only for the first note of a kind
             offset = self._offset + len(self._text[: self._at].encode("utf-8", "replace"))
         self._health.add(kind, severity, message, offset=offset)
 
     def _constant(self, word: str) -> float:
-        self._note("not_a_number", "warning", "numbers that are NaN or infinite are unknown")
+        self._note("not_a_number", "warning", "numbers that are NaN or infinite; treated as unknown")
         return float(word)
 
 
-def _mend_token(match: re.Match[str]) -> str:
+def _repair_token(match: re.Match[str]) -> str:
     token = match.group()
     if token[0] == '"':
         return _ESCAPE.sub(lambda escape: escape.group() if len(escape.group()) > 1 else "\\\\", token)
@@ -147,7 +149,7 @@ def _mend_token(match: re.Match[str]) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """Lone surrogates, which no encoder takes, replaced throughout."""
+    """Replace lone surrogates, which can't be encoded, in a decoded JSON value."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):

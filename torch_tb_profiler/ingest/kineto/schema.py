@@ -1,24 +1,29 @@
-"""What the events of one file carry: category -> argument key -> kind, learned as it is met."""
+"""What the events of one file carry, learned as it is met, and a msgspec Struct for each category of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from operator import attrgetter
+from typing import Any, Literal
 
-from torch_tb_profiler.ingest.kineto.columns import unify
-from torch_tb_profiler.model.trace import ArgKind
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.ingest.kineto.columns import common_kind
+from torch_tb_profiler.model.trace import ABSENT, ArgKind, Int32
 
 _KNOWN = frozenset(("ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args"))
 
 
 @dataclass(frozen=True)
-class Key:
-    """An argument key of a category.
+class ArgumentKey:
+    """What is known of an argument key of a category.
 
     kind    None while every value was null, which counts as absent
-    always  no event of the category has been without it
+    always  every event of the category has had it
     """
 
     kind: ArgKind | None
@@ -26,18 +31,18 @@ class Key:
 
 
 @dataclass
-class Category:
-    """The keys that events of a category carry, event-level ones beyond the usual spelled "@key"."""
+class CategoryKeys:
+    """The argument keys of a category; extra event-level keys are written "@key"."""
 
-    keys: dict[str, Key] = field(default_factory=dict)
+    keys: dict[str, ArgumentKey] = field(default_factory=dict)
     args_always: bool = True
 
 
-class Schema:
-    """`categories` grows with what is met and never shrinks."""
+class EventSchema:
+    """The argument keys of all categories of a file; it only grows."""
 
     def __init__(self) -> None:
-        self.categories: dict[str, Category] = {}
+        self.categories: dict[str, CategoryKeys] = {}
         self._seen: set[tuple[Any, ...]] = set()
 
     @property
@@ -45,7 +50,7 @@ class Schema:
         return sum(1 + len(category.keys) for category in self.categories.values())
 
     def learn(self, objects: Sequence[Any]) -> bool:
-        """Take in what these decoded events carry; True if something was new."""
+        """Add what these decoded events carry; return True if something was new."""
         grew = False
         for event in objects:
             if not isinstance(event, dict) or not isinstance(event.get("cat"), str):
@@ -61,35 +66,35 @@ class Schema:
 
     def _note(self, event: dict[str, Any], name: str) -> bool:
         new = name not in self.categories
-        category = self.categories.setdefault(name, Category())
+        category = self.categories.setdefault(name, CategoryKeys())
         grew = new
         args = event.get("args")
         if category.args_always and args is None:
             category.args_always, grew = False, True
-        met = {key: kind for key, _, kind in arguments(event)}
+        met = {key: kind for key, _, kind in iterate_arguments(event)}
         for key in {**category.keys, **met}:
-            known = category.keys.get(key, Key(None, always=new))
+            known = category.keys.get(key, ArgumentKey(None, always=new))
             kinds = [kind for kind in (known.kind, met.get(key)) if kind is not None]
             absent = met.get(key) is None and (key.startswith("@") or args is not None)
-            learned = Key(unify(kinds) if kinds else None, known.always and not absent)
+            learned = ArgumentKey(common_kind(kinds) if kinds else None, known.always and not absent)
             grew |= learned != category.keys.get(key)
             category.keys[key] = learned
         return grew
 
 
 def _shape(item: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(item), tuple(map(kind_of, item.values()))
+    return tuple(item), tuple(map(value_kind, item.values()))
 
 
-def arguments(event: dict[str, Any]) -> Iterator[tuple[str, Any, ArgKind | None]]:
-    """(key, value, kind) of all arguments of a decoded event, event-level ones as "@key"; null has no kind."""
+def iterate_arguments(event: dict[str, Any]) -> Iterator[tuple[str, Any, ArgKind | None]]:
+    """Yield (key, value, kind) of all arguments of an event, event-level ones as "@key"; null has no kind."""
     for key, value in event.items():
         if key not in _KNOWN:
-            yield f"@{key}", value, kind_of(value)
+            yield f"@{key}", value, value_kind(value)
     args = event.get("args")
     if isinstance(args, dict):
         for key, value in args.items():
-            yield key, value, kind_of(value)
+            yield key, value, value_kind(value)
     elif args is not None:
         yield "@args", args, "json"
 
@@ -97,8 +102,150 @@ def arguments(event: dict[str, Any]) -> Iterator[tuple[str, Any, ArgKind | None]
 _KINDS: dict[type, ArgKind | None] = {str: "text", float: "float", Decimal: "float", type(None): None}
 
 
-def kind_of(value: Any) -> ArgKind | None:
-    """The column kind that holds a decoded JSON value, None for null."""
+def value_kind(value: Any) -> ArgKind | None:
+    """Return the column kind that can hold a decoded JSON value, None for null."""
     if type(value) is int:
         return "int" if -(2**63) < value < 2**63 else "json"
     return _KINDS.get(type(value), "json")
+
+
+ColumnCells = tuple[str, ArgKind, Int32, Any]
+"""(key, kind, rows, values) of an argument column, without absent cells, as `Columns.add_cells` takes them."""
+
+COMMON_FIELDS = 9
+"""ph, name, pid, tid, ts, dur, id, args, number: the first fields of every Event."""
+
+_NO_JSON = msgspec.Raw(b"")
+_TYPES: dict[ArgKind | None, Any] = {"int": int, "float": float, "text": str, "json": msgspec.Raw, None: None}
+
+_ID = int | str | None
+
+# Keys that a Struct can't have, or that our own field uses; their categories are decoded generically.
+_UNFIT_KEY = re.compile(r'["\\\x00-\x1f]|^@(?:\(number\)|args)$')
+
+astuple = msgspec.structs.astuple
+
+
+class BlockDoesNotFit(Exception):
+    """A block is valid JSON of the learned schema and still does not fit the columns."""
+
+
+def fits_struct(category: CategoryKeys) -> bool:
+    """Return whether the events of a category can be decoded into a Struct."""
+    return not any(map(_UNFIT_KEY.search, category.keys))
+
+
+class StructLayout:
+    """The Struct of one category (`event`) and how to read its columns; `number` identifies the category."""
+
+    def __init__(self, name: str, number: int, category: CategoryKeys, time: tuple[Any, Any]) -> None:
+        self._own = [(key, field) for key, field in category.keys.items() if key.startswith("@")]
+        self._inner = [(key, field) for key, field in category.keys.items() if not key.startswith("@")]
+        self._args_always = category.args_always
+        args = msgspec.defstruct("Args", _fields(self._inner), forbid_unknown_fields=True, gc=False, kw_only=True)
+        self.event = msgspec.defstruct(
+            "Event",
+            [
+                ("ph", str, "\0"),
+                ("name", str | None, None),
+                ("pid", _ID, None),
+                ("tid", _ID, None),
+                ("ts", *time),
+                ("dur", *time),
+                ("id", _ID, int(ABSENT)),
+                ("args", args) if category.args_always else ("args", args | None, None),
+                # Not read from the file: a constant that makes the category a column like the others.
+                ("number", Literal[number], msgspec.field(name="(number)", default=number)),
+                *_fields([(key[1:], field) for key, field in self._own]),
+            ],
+            tag_field="cat",
+            tag=name,
+            forbid_unknown_fields=True,
+            gc=False,
+            kw_only=True,
+        )
+
+    def cells(
+        self, rows: Int32, members: list[int], events: Sequence[Any], args: Sequence[Any]
+    ) -> Iterator[ColumnCells]:
+        """The argument columns of the `members` of a block, its events of this category. Raises DoesNotFit."""
+        if self._own:
+            events = [events[i] for i in members]
+            columns = [tuple(map(attrgetter(f"field_{i}"), events)) for i in range(len(self._own))]
+            yield from _read(self._own, rows, columns)
+        if self._inner:
+            args = [args[i] for i in members]
+            if not self._args_always and None in args:
+                rows = rows[[one is not None for one in args]]
+                args = [one for one in args if one is not None]
+            yield from _read(self._inner, rows, zip(*map(astuple, args), strict=True))
+
+
+def _fields(keys: Iterable[tuple[str, ArgumentKey]]) -> list[tuple[str, Any, Any]]:
+    fields: list[tuple[str, Any, Any]] = []
+    for i, (name, key) in enumerate(keys):
+        kind = _TYPES[key.kind]
+        if key.always:
+            fields.append((f"field_{i}", kind, msgspec.field(name=name)))
+        elif key.kind == "json":
+            fields.append((f"field_{i}", kind, msgspec.field(name=name, default=_NO_JSON)))
+        else:
+            fields.append((f"field_{i}", kind | None if kind else None, msgspec.field(name=name, default=None)))
+    return fields
+
+
+def _read(
+    keys: list[tuple[str, ArgumentKey]], rows: Int32, columns: Iterable[Sequence[Any]]
+) -> Iterator[ColumnCells]:
+    present = _Present(rows)
+    for (name, key), values in zip(keys, columns, strict=False):
+        where = rows
+        if not key.always:
+            absent = _NO_JSON if key.kind == "json" else None
+            missing = values.count(absent)
+            if missing == len(values):
+                continue  # a key of other events of this category
+            if missing:
+                where, values = present.cells(values, absent, missing)
+        if key.kind is not None:
+            yield name, key.kind, where, _convert(key.kind, values)
+
+
+class _Present:
+    """Removes the absent cells of columns; keys that occur together share the search."""
+
+    def __init__(self, rows: Int32) -> None:
+        self._rows = rows
+        self._known: dict[int, tuple[list[int], Int32]] = {}
+
+    def cells(self, values: Sequence[Any], absent: Any, missing: int) -> tuple[Int32, list[Any]]:
+        sparse = 2 * missing > len(values)
+        few, where = self._known.get(missing, ([-1], self._rows))
+        # As many are missing as in an earlier column: if the rows in `few` match, all do.
+        if few[0] < 0 or any((values[i] is absent) is sparse for i in few):
+            few = [i for i, value in enumerate(values) if (value is absent) is not sparse]
+            where = self._rows[few] if sparse else np.delete(self._rows, few)
+            self._known[missing] = few, where
+        return where, [values[i] for i in few] if sparse else [value for value in values if value is not absent]
+
+
+def _convert(kind: ArgKind, values: Sequence[Any]) -> Any:
+    if kind == "text":
+        return values
+    if kind == "json":
+        return _bytes(values)
+    if kind == "float":
+        return np.fromiter(values, np.float64, len(values))
+    try:
+        numbers = np.fromiter(values, np.int64, len(values))
+    except OverflowError as error:
+        raise BlockDoesNotFit from error
+    if numbers.min(initial=0) == ABSENT:  # a number that would read as none
+        raise BlockDoesNotFit
+    return numbers
+
+
+def _bytes(values: Sequence[msgspec.Raw]) -> list[bytes]:
+    """Copy the texts of raw values out of the block's buffer."""
+    texts = b"\0".join(values).split(b"\0")  # twice as fast as bytes() of each
+    return texts if len(texts) == len(values) else list(map(bytes, values))

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.progress import ignore
+from torch_tb_profiler.ingest.runtime import ignore_progress
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.memory.exports import CATEGORIES, RecordedTimeline
@@ -41,7 +41,7 @@ def read_timeline(stream: BinaryIO) -> RecordedTimeline:
 
 def _unpacked(stream: BinaryIO) -> bytes:
     health = HealthLog()
-    source = Source(stream, 0, ignore, health)
+    source = Source(stream, 0, ignore_progress, health)
     pieces: list[bytes] = []
     buffer = bytearray(_PIECE)
     while count := source.read_into(memoryview(buffer)):

@@ -1,4 +1,4 @@
-"""Samples of counters: of a GPU (power, clocks, temperature), and of tracks that hold nothing but counters."""
+"""Counter samples: GPU counters (power, clocks, temperature) and counter tracks."""
 
 from __future__ import annotations
 
@@ -7,34 +7,32 @@ from collections.abc import Sequence
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.distinct import distinct_rows
-from torch_tb_profiler.ingest.kineto.columns import Block, Columns
-from torch_tb_profiler.ingest.perfetto.content import Columns as Fields
-from torch_tb_profiler.ingest.perfetto.content import Content
-from torch_tb_profiler.ingest.perfetto.sequences import Sequences
-from torch_tb_profiler.ingest.perfetto.wire import fields, text
+from torch_tb_profiler.ingest.kineto.codes import distinct_rows
+from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
+from torch_tb_profiler.ingest.perfetto.protobuf import MessageBuffer, MessageFields, decode_text, parse_fields
+from torch_tb_profiler.ingest.perfetto.sequences import InternedTexts
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64
 
 _DESCRIBED, _SAMPLES, _GPU, _DESCRIPTION_ID = 1, 2, 3, 4
 _UNIT_MULTIPLIER, _FROM_LAST = 4, 5
-"""Of a CounterDescriptor."""
+"""Fields of a CounterDescriptor."""
 
-VALUE = "value"
-MOST_TRACKS = 1 << 16
-"""Of counters; rocprofv3 has one for each counter and agent."""
+VALUE_KEY = "value"
+MAX_TRACKS = 1 << 16
+"""Most counter tracks that are read; rocprofv3 writes one for each counter and agent."""
 
 
-class Counters:
-    """Appends samples to columns, as the "C" events of the JSON."""
+class CounterWriter:
+    """Appends samples to columns, like the "C" events of a JSON trace."""
 
-    def __init__(self, columns: Columns, sequences: Sequences) -> None:
+    def __init__(self, columns: EventColumns, sequences: InternedTexts) -> None:
         self._columns, self._sequences = columns, sequences
         self._names: dict[int, str] = {}
         self._described: dict[tuple[int, int], tuple[int, dict[int, str]]] = {}
 
-    def add_gpu(self, content: Content, at: Int64, size: Int64, time: Int64, generation: Int64) -> int:
-        """`GpuCounterEvent`s; returns how many are damaged."""
-        read = content.fields(at, size)
+    def add_gpu(self, content: MessageBuffer, at: Int64, size: Int64, time: Int64, generation: Int64) -> int:
+        """Append `GpuCounterEvent`s; return how many are damaged."""
+        read = content.parse_fields(at, size)
         damaged = read.damaged
         for event, begin, length in zip(*(part.tolist() for part in read.parts(_DESCRIBED)), strict=True):
             try:
@@ -42,7 +40,7 @@ class Counters:
             except TraceError:
                 damaged[event] = True
         event, begin, length = read.parts(_SAMPLES)
-        sample = content.fields(begin, length)
+        sample = content.parse_fields(begin, length)
         damaged[event[sample.damaged]] = True
         whole, decimal = sample.numbers(2), sample.numbers(3)
         value = np.where(decimal != ABSENT, decimal.view(np.float64), whole.astype(np.float64))
@@ -56,19 +54,19 @@ class Counters:
             np.maximum(sample.numbers(1)[known], 0),
             np.maximum(read.numbers(_GPU)[event], -1),
         )
-        self._append([self._told(*key) for key in distinct], of, time[event], value[known])
+        self._append([self._process_and_name(*key) for key in distinct], of, time[event], value[known])
         return int(damaged.sum())
 
     def add_tracks(
         self, names: dict[int, str], track: Int64, time: Int64, value: Float64, process: int | str = "counters"
     ) -> None:
-        """Samples of tracks, by the name of the track."""
+        """Append samples of tracks; a counter is named after its track."""
         distinct, of = np.unique(track, return_inverse=True)
         tracks = [(process, names.get(uuid) or f"counter {uuid}") for uuid in distinct.tolist()]
         self._append(tracks, of.ravel(), time, value)
 
     def _append(self, tracks: Sequence[tuple[int | str, str]], of: Int64, time: Int64, value: Float64) -> None:
-        """k samples, of[i] which of `told` (process, name) they are of."""
+        """Append k samples; sample i belongs to the (process, name) pair `tracks[of[i]]`."""
         count = len(of)
         if count == 0:
             return
@@ -76,12 +74,14 @@ class Counters:
         threads = np.array([self._columns.threads[process, 0] for process, _ in tracks], np.int32)
         none = np.full(count, ABSENT, np.int64)
         phase, category = np.full(count, ord("C"), np.uint8), np.full(count, NO_CODE, np.int32)
-        first = self._columns.add_block(Block(phase, category, names[of], threads[of], time, none, none.copy()))
+        first = self._columns.add_block(
+            EventBlock(phase, category, names[of], threads[of], time, none, none.copy())
+        )
         finite = np.flatnonzero(np.isfinite(value))
-        self._columns.add_cells(VALUE, "float", (finite + first).astype(np.int32), value[finite])
+        self._columns.add_cells(VALUE_KEY, "float", (finite + first).astype(np.int32), value[finite])
 
-    def _told(self, generation: int, description: int, counter: int, gpu: int) -> tuple[str, str]:
-        """(process, name) of a counter."""
+    def _process_and_name(self, generation: int, description: int, counter: int, gpu: int) -> tuple[str, str]:
+        """Return the process and name of a counter."""
         names = self._names
         if description:
             known = self._described.get((generation, description))
@@ -92,22 +92,22 @@ class Counters:
         return f"GPU {max(gpu, 0)}", names.get(counter) or f"counter {counter}"
 
 
-class Tracks:
-    """Tracks of counters with their samples, which a writer may repeat."""
+class CounterTracks:
+    """Counter tracks and their samples, which a writer may repeat."""
 
     def __init__(self) -> None:
         self._described: dict[int, tuple[str, int]] = {}
         self._samples: list[tuple[Int64, Int64, Float64]] = []
 
     def describe(self, uuid: int, name: str, counter: bytes) -> None:
-        """`counter`: its CounterDescriptor. One whose samples count from the one before is left out."""
-        description = dict(fields(counter))
+        """Add a track with its CounterDescriptor `counter`; tracks of incremental samples are left out."""
+        description = dict(parse_fields(counter))
         unit = description.get(_UNIT_MULTIPLIER, 1)
-        if not description.get(_FROM_LAST) and isinstance(unit, int) and len(self._described) < MOST_TRACKS:
+        if not description.get(_FROM_LAST) and isinstance(unit, int) and len(self._described) < MAX_TRACKS:
             self._described[uuid] = name, unit
 
     def add(self, track: Int64, time: Int64, value: Float64) -> int:
-        """Samples; returns how many have no time, no value or no track that is described."""
+        """Add samples; return how many have no time, no value, or no described track."""
         distinct, of = np.unique(track, return_inverse=True)
         known = np.array([each in self._described for each in distinct.tolist()], np.bool_)[of.ravel()]
         known &= (time != ABSENT) & np.isfinite(value)
@@ -115,8 +115,8 @@ class Tracks:
             self._samples.append((track[known], time[known], value[known]))
         return int(np.count_nonzero(~known))
 
-    def append_to(self, counters: Counters, process: int | None) -> None:
-        """Each sample once, by track and time, as counters of this process."""
+    def append_to(self, counters: CounterWriter, process: int | None) -> None:
+        """Append each sample once, by track and time, as counters of this process."""
         if self._samples:
             track, time, value = (np.concatenate(column) for column in zip(*self._samples, strict=True))
             order = np.lexsort((time, track))
@@ -130,8 +130,8 @@ class Tracks:
             self._samples.clear()
 
 
-def samples(read: Fields, chosen: Int64) -> Float64:
-    """float64[k]: the values of the TrackEvents `chosen`, NaN of one that has none."""
+def sample_values(read: MessageFields, chosen: Int64) -> Float64:
+    """Return float64[k]: the values of the TrackEvents `chosen`, NaN where there is none."""
     whole, decimal = read.numbers(30)[chosen], read.numbers(44)[chosen]
     value = np.where(decimal != ABSENT, decimal.view(np.float64), whole.astype(np.float64))
     values: Float64 = np.where((whole != ABSENT) | (decimal != ABSENT), value, np.nan)
@@ -139,10 +139,10 @@ def samples(read: Fields, chosen: Int64) -> Float64:
 
 
 def _described(interned: bytes | None) -> tuple[int, dict[int, str]]:
-    """(GPU, names by id) of an interned description: its one number beside its own id, its one message."""
+    """Return the GPU (its one number besides the id) and counter names by id of an interned description."""
     gpu, names = 0, {}
     try:
-        for number, value in fields(interned or b""):
+        for number, value in parse_fields(interned or b""):
             if isinstance(value, bytes):
                 names = _names(value)
             elif number != 1:
@@ -153,10 +153,14 @@ def _described(interned: bytes | None) -> tuple[int, dict[int, str]]:
 
 
 def _names(description: bytes) -> dict[int, str]:
-    """Names by id of a GpuCounterDescriptor."""
-    specs = [dict(fields(spec)) for number, spec in fields(description) if number == 1 and isinstance(spec, bytes)]
+    """Return counter names by id of a GpuCounterDescriptor."""
+    specs = [
+        dict(parse_fields(spec))
+        for number, spec in parse_fields(description)
+        if number == 1 and isinstance(spec, bytes)
+    ]
     return {
-        id: text(name)
+        id: decode_text(name)
         for spec in specs
         if isinstance(id := spec.get(1, 0), int) and isinstance(name := spec.get(2), bytes)
     }

@@ -1,50 +1,136 @@
-"""The packets of a trace as they are read, thousands at a time; compressed ones unpacked, with bounds."""
+"""The packets of a file, thousands at a time, handed to the reader of whoever wrote them.
+
+Compressed packets are unpacked, with bounds.
+"""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import BinaryIO, Protocol
 
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.perfetto.content import Content
-from torch_tb_profiler.ingest.perfetto.wire import varint
+from torch_tb_profiler.ingest.kineto.columns import EventColumns
+from torch_tb_profiler.ingest.perfetto.clocks import BOOT, REAL, PacketClocks, parse_snapshot
+from torch_tb_profiler.ingest.perfetto.protobuf import MessageBuffer, MessageFields, read_varint, to_signed
+from torch_tb_profiler.ingest.perfetto.sequences import InternedTexts
+from torch_tb_profiler.ingest.runtime import Progress, Report, ReportStep, without_gc
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.trace import Int64
+from torch_tb_profiler.model.trace import Int64, Trace
 
-LONGEST_PACKET = 64 << 20
-"""Bytes; the tracing service writes packets of at most some megabytes."""
+MAX_PACKET_BYTES = 64 << 20
+"""Longest packet in bytes; the tracing service writes packets of a few megabytes at most."""
 
-MOST_INFLATED = 4 << 30
-"""Bytes that compressed packets may hold in all."""
+MAX_INFLATED_BYTES = 4 << 30
+"""Most bytes that compressed packets may unpack to in total."""
 
 _PIECE = 1 << 21
 _PACKET = 0x0A
-"""Field 1 of the message Trace, with a length."""
+"""Tag of field 1 of the message Trace, length-delimited."""
 
 _COMPRESSED = b"\x92\x03"
-"""Field 50 of a packet, with a length: further packets, deflated. Their writer writes nothing beside it."""
+"""Tag of field 50 of a packet, length-delimited: further packets, deflated. Such packets hold nothing else."""
 
-Batch = tuple[Content, Int64, Int64]
-"""Bytes, and where in them packets begin and how long they are."""
+Batch = tuple[MessageBuffer, Int64, Int64]
+"""A buffer, and the offsets and lengths of the packets in it."""
 
 
-def batches(source: Source, health: HealthLog) -> Iterator[Batch]:
-    """All packets of a trace, in its order. An end that is cut off or damaged is noted."""
-    unpack, rest = _Unpack(health), b""
+_SNAPSHOT = 6
+
+
+@dataclass(frozen=True)
+class Packets:
+    """k packets that lie in `content`.
+
+    time        int64[k]  ns since boot, ABSENT where missing or of a clock with no relation to the boot
+    generation  int64[k]  generation of the interned texts that they refer to
+    """
+
+    content: MessageBuffer
+    fields: MessageFields
+    time: Int64
+    generation: Int64
+
+    def parts(self, number: int) -> tuple[Int64, Int64, Int64]:
+        """Return (packet, offset, length) of the messages in this field of undamaged packets, in packet order."""
+        packet, at, size = self.fields.parts(number)
+        undamaged = np.flatnonzero(~self.fields.damaged[packet])
+        undamaged = undamaged[np.argsort(packet[undamaged], kind="stable")]
+        return packet[undamaged], at[undamaged], size[undamaged]
+
+
+class PacketReader(Protocol):
+    """A consumer of packets that builds a trace; `add` returns how many messages are damaged."""
+
+    columns: EventColumns
+    sequences: InternedTexts
+
+    def add(self, packets: Packets) -> int: ...
+
+    def finish(self, health: HealthLog, base_ns: int | None, step: ReportStep) -> Trace:
+        """Return the trace; `base_ns` leads from the packets' time since boot to the epoch."""
+        ...
+
+
+def read_packets(reader: PacketReader, stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
+    """Read all packets of a file into a trace.
+
+    Raises TraceError if the file has no event, TooLargeError if it holds more than `limit` bytes.
+    """
+    health = HealthLog()
+    source = Source(stream, size, report, health, limit)
+    base_ns: int | None = None
+    clocks = PacketClocks()
+    with without_gc():
+        for content, at, length in read_batches(source, health):
+            read = content.parse_fields(at, length)
+            generation = reader.sequences.enter(content, read, at, length)
+            packets = Packets(content, read, clocks.times(content, read, at, length), generation)
+            if base_ns is None:
+                base_ns = _epoch_offset(packets)
+            damaged = reader.add(packets) + int(np.count_nonzero(read.damaged))
+            if damaged:
+                health.add("skipped_event", "error", "damaged packets are left out", count=damaged)
+            source.events = reader.columns.length
+        arranging = partial(report, Progress("arranging", size, size, reader.columns.length))
+        arranging()
+        return reader.finish(health, base_ns, arranging)
+
+
+def _epoch_offset(packets: Packets) -> int | None:
+    """Return epoch time minus time since boot if a clock snapshot has both, else None."""
+    _, begins, sizes = packets.parts(_SNAPSHOT)
+    for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True):
+        try:
+            shown = parse_snapshot(packets.content.content[begin : begin + size])
+        except TraceError:
+            continue  # no event depends on this snapshot
+        if BOOT in shown and REAL in shown:
+            return to_signed(shown[REAL][2] % 2**64) - to_signed(shown[BOOT][2] % 2**64)
+    return None
+
+
+def read_batches(source: Source, health: HealthLog) -> Iterator[Batch]:
+    """Yield all packets of a trace in order; note a truncated or damaged end."""
+    unpack, rest = _PacketUnpacker(health), b""
     piece = bytearray(_PIECE)
     while count := _fill(source, piece):
         content = rest + piece[:count]
-        begins, ends, at = _cut(content)
+        begins, ends, at = _find_packets(content)
         yield from unpack.batches(content, begins, ends)
         rest = content[at:]
-        if len(rest) > LONGEST_PACKET:
-            health.add("endless_packet", "error", "a packet does not end; what came before is shown")
+        if len(rest) > MAX_PACKET_BYTES:
+            health.add("endless_packet", "error", "a packet never ends; only what precedes it is shown")
             return
     if rest:
-        health.add("truncated", "error", "the file ends too early or is damaged; what came before is shown")
+        health.add(
+            "truncated", "error", "the file is truncated or damaged; only what precedes the damage is shown"
+        )
 
 
 def _fill(source: Source, piece: bytearray) -> int:
@@ -54,8 +140,8 @@ def _fill(source: Source, piece: bytearray) -> int:
     return done
 
 
-def _cut(content: bytes) -> tuple[list[int], list[int], int]:
-    """(begins, ends) of the complete packets at the front, and where the last one ends."""
+def _find_packets(content: bytes) -> tuple[list[int], list[int], int]:
+    """Return (begins, ends) of the complete packets at the front, and where the last one ends."""
     begins: list[int] = []
     ends: list[int] = []
     at, end = 0, len(content)
@@ -63,7 +149,7 @@ def _cut(content: bytes) -> tuple[list[int], list[int], int]:
         size, begin = content[at + 1], at + 2
         if size > 0x7F:
             try:
-                size, begin = varint(content, at + 1)
+                size, begin = read_varint(content, at + 1)
             except TraceError:
                 break
         if size > end - begin:
@@ -74,13 +160,13 @@ def _cut(content: bytes) -> tuple[list[int], list[int], int]:
     return begins, ends, at
 
 
-class _Unpack:
+class _PacketUnpacker:
     def __init__(self, health: HealthLog) -> None:
         self._health = health
         self._inflated = 0
 
     def batches(self, content: bytes, begins: list[int], ends: list[int]) -> Iterator[Batch]:
-        """Those of the packets, the packets in compressed ones in their place."""
+        """Yield the packets in order, with compressed ones replaced by what they contain."""
         first = 0
         if _COMPRESSED in content:
             for number, begin in enumerate(begins):
@@ -91,34 +177,36 @@ class _Unpack:
         yield from _batch(content, begins[first:], ends[first:])
 
     def _inside(self, packet: bytes) -> Iterator[Batch]:
-        """Compressed packets hold no further compressed ones."""
+        """Yield the packets inside a compressed one; they aren't compressed again."""
         inner = None
         try:
-            size, at = varint(packet, len(_COMPRESSED))
+            size, at = read_varint(packet, len(_COMPRESSED))
             inner = _inflate(packet[at : at + size])
         except TraceError:
-            pass  # as one that cannot be inflated
+            pass  # treated like one that can't be inflated
         self._inflated += len(inner or b"")
-        if inner is None or self._inflated > MOST_INFLATED:
+        if inner is None or self._inflated > MAX_INFLATED_BYTES:
             self._health.add("skipped_event", "error", "compressed packets are damaged or too large; left out")
             return
-        begins, ends, at = _cut(inner)
+        begins, ends, at = _find_packets(inner)
         if at < len(inner):
-            self._health.add("skipped_event", "error", "compressed packets are damaged; what came before is shown")
+            self._health.add(
+                "skipped_event", "error", "compressed packets are damaged; only what precedes the damage is shown"
+            )
         yield from _batch(inner, begins, ends)
 
 
 def _batch(content: bytes, begins: list[int], ends: list[int]) -> Iterator[Batch]:
     if begins:
         at = np.array(begins, np.int64)
-        yield Content(content), at, np.array(ends, np.int64) - at
+        yield MessageBuffer(content), at, np.array(ends, np.int64) - at
 
 
 def _inflate(packed: bytes) -> bytes | None:
-    """None if it is damaged or larger than any packet."""
+    """Inflate a packet; return None if it is damaged or larger than any packet."""
     inflate = zlib.decompressobj()
     try:
-        content = inflate.decompress(packed, LONGEST_PACKET)
+        content = inflate.decompress(packed, MAX_PACKET_BYTES)
     except zlib.error:
         return None
     return content if inflate.eof else None

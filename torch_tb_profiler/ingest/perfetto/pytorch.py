@@ -1,8 +1,8 @@
-"""A `.pftrace` of PyTorch (`export_chrome_trace("x.pftrace")`) to a Trace.
+"""Read a `.pftrace` of PyTorch (`export_chrome_trace("x.pftrace")`) into a Trace.
 
-Host slices are track events with the arguments of the JSON as annotations; those of a GPU are track events or, in
-newer versions, stages of its queues, whose launch lies apart. The first versions write no categories: what a slice
-is, is then told by its arguments and its name.
+Host slices are track events with the arguments of the JSON as annotations. GPU slices are track events or, in
+newer versions, stages of GPU queues with a separate launch. The first versions write no categories; they are then
+guessed from arguments and names.
 """
 
 from __future__ import annotations
@@ -15,28 +15,39 @@ import numpy as np
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.markers import is_data_loading, is_optimizer, is_step
 from torch_tb_profiler.ingest.kineto.assemble import assemble
-from torch_tb_profiler.ingest.kineto.columns import Block, Columns
-from torch_tb_profiler.ingest.perfetto import content as messages
-from torch_tb_profiler.ingest.perfetto.counters import Counters, samples
-from torch_tb_profiler.ingest.perfetto.pairs import Pairs
-from torch_tb_profiler.ingest.perfetto.reading import Packets, read_packets
-from torch_tb_profiler.ingest.perfetto.sequences import Sequences
-from torch_tb_profiler.ingest.perfetto.stages import CORRELATION, Stages
-from torch_tb_profiler.ingest.perfetto.values import Cells, Reader, add_cells, numbers_of, text_codes
-from torch_tb_profiler.ingest.perfetto.wire import fields, signed, text, varints
-from torch_tb_profiler.ingest.progress import Report, Step
+from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
+from torch_tb_profiler.ingest.perfetto.counters import CounterWriter, sample_values
+from torch_tb_profiler.ingest.perfetto.packets import Packets, read_packets
+from torch_tb_profiler.ingest.perfetto.protobuf import (
+    MessageBuffer,
+    MessageFields,
+    decode_text,
+    parse_fields,
+    read_varints,
+    to_signed,
+)
+from torch_tb_profiler.ingest.perfetto.sequences import InternedTexts
+from torch_tb_profiler.ingest.perfetto.stages import CORRELATION, GpuStages
+from torch_tb_profiler.ingest.perfetto.values import (
+    AnnotationReader,
+    ArgumentCells,
+    add_cells,
+    integer_values,
+    text_codes,
+)
+from torch_tb_profiler.ingest.runtime import Report, ReportStep, ignore_step
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
 _EVENT, _COUNTER, _STAGE, _TRACK = 11, 52, 53, 60
 _BEGIN, _END, _SAMPLE = 1, 2, 4
 _CORRELATION = 3000
-"""Of a track event: an extension of Perfetto's, `GpuCorrelation`."""
+"""Field of a track event: the extension `GpuCorrelation`."""
 
-_UNTIMED = "events without a time, or of a clock that the file does not relate to the others, are left out"
+_UNTIMED = "events without a time, or of a clock that the file doesn't relate to the others; left out"
 
 _OPERATOR = re.compile(r"\w+::|autograd::|\w+Backward\d*$")
-_TELLING = {
+_HINT_BITS = {
     "cuda_sync_kind": 1,
     "cbid": 2,
     "Python id": 4,
@@ -46,21 +57,21 @@ _TELLING = {
     "Input Dims": 32,
     "Sequence number": 32,
 }
-"""Arguments that tell what a slice is -> a bit each."""
+"""Argument key -> bit; these arguments reveal the category of a slice."""
 
 
 def read_pytorch_pftrace(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
-    """Raises TraceError if the file holds no event, TooLargeError if it holds more than `limit`."""
-    return read_packets(_Reader(), stream, size=size, report=report, limit=limit)
+    """Read the trace. Raises TraceError without any event, TooLargeError beyond `limit` bytes."""
+    return read_packets(_PyTorchReader(), stream, size=size, report=report, limit=limit)
 
 
-class _Reader:
+class _PyTorchReader:
     def __init__(self) -> None:
-        self.columns, self.sequences = Columns(), Sequences()
-        self._stages = Stages(self.columns, self.sequences)
-        self._counters = Counters(self.columns, self.sequences)
-        self._values = Reader(self.sequences)
-        self._pairs = Pairs()
+        self.columns, self.sequences = EventColumns(), InternedTexts()
+        self._stages = GpuStages(self.columns, self.sequences)
+        self._counters = CounterWriter(self.columns, self.sequences)
+        self._values = AnnotationReader(self.sequences)
+        self._pairs = SliceEnds()
         self._open: list[tuple[int, Int64]] = []
         self._places: dict[int, tuple[int, int]] = {}
         self._tracks: dict[int, str] = {}
@@ -82,12 +93,12 @@ class _Reader:
                 damaged += add(packets.content, at, length, packets.time[packet], packets.generation[packet])
         return damaged
 
-    def finish(self, health: HealthLog, base_ns: int | None, step: Step) -> Trace:
+    def finish(self, health: HealthLog, base_ns: int | None, step: ReportStep) -> Trace:
         duration, alone = self._pairs.durations(self.columns.length, step)
         for first, column in self._open:
             column[:] = duration[first : first + len(column)]
         if alone:
-            message = "begin or end events without their partner"
+            message = "begin events without an end, or end events without a begin"
             health.add("unmatched_begin_end", "warning", message, count=alone)
         if self._untimed:
             health.add("no_time", "error", _UNTIMED, count=self._untimed)
@@ -97,27 +108,27 @@ class _Reader:
         return assemble(self.columns, {"schemaVersion": 1, "baseTimeNanoseconds": base_ns or 0}, health, step)
 
     def _track(self, content: bytes) -> None:
-        track = dict(fields(content))
+        track = dict(parse_fields(content))
         uuid, thread, name = track.get(1), track.get(4), track.get(2)
         if not isinstance(uuid, int):
             return
-        uuid = signed(uuid)
+        uuid = to_signed(uuid)
         if isinstance(thread, bytes):
-            owner = dict(fields(thread))
+            owner = dict(parse_fields(thread))
             pid, tid = owner.get(1, 0), owner.get(2, 0)
             if isinstance(pid, int) and isinstance(tid, int):
                 self._places[uuid] = (pid, tid)
         if isinstance(name, bytes):
-            self._tracks[uuid] = text(name)
+            self._tracks[uuid] = decode_text(name)
 
     def _slices(self, packets: Packets) -> int:
-        """Begins, ends and samples of tracks; returns how many are damaged."""
+        """Add begins, ends and samples of tracks; return how many are damaged."""
         packet, at, size = packets.parts(_EVENT)
         timed = packets.time[packet] != ABSENT
         self._untimed += int(np.count_nonzero(~timed))
         packet, at, size = packet[timed], at[timed], size[timed]
         content, time, generation = packets.content, packets.time[packet], packets.generation[packet]
-        read = content.fields(at, size)
+        read = content.parse_fields(at, size)
         damaged = read.damaged
         kind, track = read.numbers(9), read.numbers(11)
         track = np.where(track == ABSENT, 0, track)
@@ -125,42 +136,42 @@ class _Reader:
         begun = kind[noted[0]] == _BEGIN
         cells = list(self._values.annotations(content, tuple(part[begun] for part in noted), generation, damaged))
         submitted, at, size = read.parts(_CORRELATION)
-        stages = content.fields(at, size)
+        stages = content.parse_fields(at, size)
         damaged[submitted[stages.damaged]] = True
         sound = ~damaged
         begins = np.flatnonzero(sound & (kind == _BEGIN))
         row_of = np.full(read.count, -1)
         row_of[begins] = np.arange(len(begins)) + self.columns.length
         if len(begins):
-            name = self._named(content, read, 10, 23, "event", generation)
-            category = self._named(content, read, 3, 22, "category", generation)
+            name = self._text_codes_of(content, read, 10, 23, "event", generation)
+            category = self._text_codes_of(content, read, 3, 22, "category", generation)
             category = self._categories(category, name, cells)
             open_ = np.full(len(begins), ABSENT, np.int64)
             none = np.full(len(begins), ABSENT, np.int64)
             phase = np.full(len(begins), ord("X"), np.uint8)
             threads = self._threads(track[begins])
-            block = Block(phase, category[begins], name[begins], threads, time[begins], open_, none)
+            block = EventBlock(phase, category[begins], name[begins], threads, time[begins], open_, none)
             self._open.append((self.columns.add_block(block), open_))
             for each in cells:
                 add_cells(self.columns, each, row_of)
         paired = np.flatnonzero(sound & ((kind == _BEGIN) | (kind == _END)))
         self._pairs.add(track[paired], time[paired], row_of[paired])
-        part, stage = _submitted(content, stages)
+        part, stage = _submitted_stages(content, stages)
         launch = submitted[part]
-        own = numbers_of(cells, CORRELATION, read.count)[launch]
+        own = integer_values(cells, CORRELATION, read.count)[launch]
         met = row_of[launch] >= 0
         self._stages.submit(row_of[launch][met], own[met], stage[met])
         sampled = np.flatnonzero(sound & (kind == _SAMPLE))
-        value = samples(read, sampled)
+        value = sample_values(read, sampled)
         known = ~np.isnan(value)
         self._counters.add_tracks(self._tracks, track[sampled][known], time[sampled][known], value[known])
         return int(damaged.sum())
 
-    def _named(
-        self, content: messages.Content, read: messages.Columns, by_number: int, spelled: int, kind: str,
+    def _text_codes_of(
+        self, content: MessageBuffer, read: MessageFields, by_number: int, spelled: int, kind: str,
         generation: Int64,
     ) -> Int32:  # fmt: skip
-        """int32[k]: codes of texts that events refer to by number or spell out."""
+        """Return int32[k]: codes of texts that events refer to by number or spell out."""
         strings = self.columns.strings
         code = self.sequences.codes(kind, generation, read.numbers(by_number), strings)
         event, at, size = read.parts(spelled)
@@ -173,35 +184,96 @@ class _Reader:
         codes: Int32 = np.array([self.columns.threads[place] for place in places], np.int32)[of.ravel()]
         return codes
 
-    def _categories(self, category: Int32, name: Int32, cells: list[Cells]) -> Int32:
-        """Where none is written, what arguments and name tell."""
+    def _categories(self, category: Int32, name: Int32, cells: list[ArgumentCells]) -> Int32:
+        """Return the categories, guessed from arguments and names where none is written."""
         if (category != NO_CODE).all():
             return category
         hints = np.zeros(len(category), np.int64)
         for each in cells:
-            hints[each.events] |= _TELLING.get(each.key, 0)
+            hints[each.events] |= _HINT_BITS.get(each.key, 0)
         keys, of = np.unique(name.astype(np.int64) * 64 + hints, return_inverse=True)
         texts = self.columns.strings.table()
         names = [texts[code] if code >= 0 else "" for code in (keys // 64).tolist()]
         strings = self.columns.strings
-        codes = [strings[category_of(text, bits)] for text, bits in zip(names, (keys % 64).tolist(), strict=True)]
+        codes = [
+            strings[guess_category(decode_text, bits)]
+            for decode_text, bits in zip(names, (keys % 64).tolist(), strict=True)
+        ]
         filled: Int32 = np.where(category == NO_CODE, np.array(codes, np.int32)[of.ravel()], category)
         return filled
 
 
-def _submitted(content: messages.Content, read: messages.Columns) -> tuple[Int64, Int64]:
-    """(which message, id of a stage) of `GpuCorrelation`s: one by one, or packed as bytes."""
+class SliceEnds:
+    """Begins and ends of slices, collected in file order and matched at the end.
+
+    PyTorch writes a group of slices as all their begins, then all their ends in the same order, so on each track
+    the first end belongs to the first open begin. (A viewer that sorts them by time nests equal times wrongly.)
+    """
+
+    def __init__(self) -> None:
+        self._lanes: dict[int, int] = {}
+        self._pieces: list[tuple[Int32, Int64, Int64]] = []
+
+    def add(self, track: Int64, time: Int64, row: Int64) -> None:
+        """Add k begins and ends; `row` is negative for an end."""
+        if len(track):
+            # Tracks are numbered as they come: sorting the tracks of an entire file at its end takes seconds.
+            distinct, of = np.unique(track, return_inverse=True)
+            lanes = [self._lanes.setdefault(each, len(self._lanes)) for each in distinct.tolist()]
+            self._pieces.append((np.array(lanes, np.int32)[of.ravel()], time, row))
+
+    def durations(self, count: int, step: ReportStep = ignore_step) -> tuple[Int64, int]:
+        """Return int64[count]: durations by row, ABSENT without an end; and the number of unpaired events."""
+        duration = np.full(count, ABSENT, np.int64)
+        if not self._pieces:
+            return duration, 0
+        lane, time, row = (np.concatenate(column) for column in zip(*self._pieces, strict=True))
+        self._pieces.clear()
+        step()
+        order = np.argsort(lane, kind="stable")
+        step()
+        lane, time, row = lane[order].astype(np.int64), time[order], row[order]
+        first = np.append(True, lane[1:] != lane[:-1])
+        step()
+        waiting = np.cumsum(np.where(row >= 0, 1, -1))
+        waiting -= (waiting - np.where(row >= 0, 1, -1))[first][lane]  # from 0 on each track
+        step()
+        # An end without an open begin takes the count to a new minimum. Shifting each track far below the one
+        # before keeps the minima of tracks apart.
+        far = 2 * len(row) + 2
+        low = np.minimum.accumulate(waiting - lane * far) + lane * far
+        before = np.minimum(np.where(first, 0, np.append(0, low[:-1])), 0)
+        step()
+        begins = np.flatnonzero(row >= 0)
+        ends = np.flatnonzero((row < 0) & (waiting >= before))
+        strays = len(row) - len(begins) - len(ends)
+        # The n-th end of a track belongs to its n-th begin.
+        step()
+        place = np.searchsorted(lane[begins], lane[ends]) + _index_in_lane(lane[ends])
+        owner = begins[place]
+        step()
+        duration[row[owner]] = time[ends] - time[owner]
+        return duration, strays + len(begins) - len(ends)
+
+
+def _index_in_lane(lane: Int64) -> Int64:
+    """Return int64[k]: how many earlier entries have the same lane; lanes ascend."""
+    return np.arange(len(lane)) - np.searchsorted(lane, lane)
+
+
+def _submitted_stages(content: MessageBuffer, read: MessageFields) -> tuple[Int64, Int64]:
+    """Return (message, stage id) of `GpuCorrelation`s, which list ids one by one or packed as bytes."""
     message, id = read.all_numbers(1)
     owners, ids = [message], [id]
     for packed, begin, size in zip(*(part.tolist() for part in read.parts(1)), strict=True):
-        numbers = varints(content.content[begin : begin + size])
+        numbers = read_varints(content.content[begin : begin + size])
         owners.append(np.full(len(numbers), packed))
         ids.append(np.array(numbers, np.uint64).view(np.int64))
     return np.concatenate(owners), np.concatenate(ids)
 
 
-def category_of(name: str, hints: int) -> str:
-    """What a slice is whose file says no categories; `told`: bits of the arguments that it has."""
+def guess_category(name: str, hints: int) -> str:
+    """Guess the category of a slice from its name and `hints`, the bits of the arguments that it has."""
     if hints & 1:
         return "cuda_sync"
     if hints & 2:

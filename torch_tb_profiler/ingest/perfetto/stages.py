@@ -1,7 +1,7 @@
-"""Work of a GPU as stages of its queues ("stream 7"): one message says all of one piece.
+"""GPU work as stages of queues ("stream 7"), one message each.
 
-A launch lists the ids of the stages that it submitted (`GpuCorrelation`). In files of the first versions, which
-have no such lists, the id of a stage is the correlation of its launch.
+A launch lists the ids of the stages that it submitted (`GpuCorrelation`). The first versions have no such lists;
+there the id of a stage is the correlation of its launch.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torch_tb_profiler.ingest.distinct import distinct_rows
-from torch_tb_profiler.ingest.kineto.codes import Codes
-from torch_tb_profiler.ingest.kineto.columns import Block, Columns
-from torch_tb_profiler.ingest.perfetto.content import Content
-from torch_tb_profiler.ingest.perfetto.sequences import Sequences
-from torch_tb_profiler.ingest.perfetto.values import Cells, add_cells, last_of_each, numbers_of, text_codes
-from torch_tb_profiler.ingest.perfetto.wire import text
+from torch_tb_profiler.ingest.kineto.codes import Codes, distinct_rows
+from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
+from torch_tb_profiler.ingest.perfetto.protobuf import MessageBuffer, decode_text
+from torch_tb_profiler.ingest.perfetto.sequences import InternedTexts
+from torch_tb_profiler.ingest.perfetto.values import (
+    ArgumentCells,
+    add_cells,
+    integer_values,
+    last_value_positions,
+    text_codes,
+)
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64
 
 CORRELATION = "correlation"
@@ -27,36 +31,36 @@ _CATEGORIES = {
     "Memset": "gpu_memset",
     "Annotation": "gpu_user_annotation",
 }
-"""Stage of a queue -> category; all others keep their name."""
+"""Stage name -> category; other stages use their name."""
 
 _STREAM = re.compile(r"stream (\d{1,18})")
 _LANE = re.compile(r"\[(\d{1,18})\]")
-_SPELLED = {
+_JSON_KEYS = {
     "device id": "device",
     "stream id": "stream",
     "context id": "context",
     "registers_per_thread": "registers per thread",
     "shared_mem_dynamic": "shared memory",
 }
-"""Keys that PyTorch spells otherwise than in its JSON."""
+"""Key in these files -> key in PyTorch's JSON, where they differ."""
 
 
-class Stages:
-    """Appends stages to columns, and joins them with their launches at the end."""
+class GpuStages:
+    """Appends GPU stages to columns and links them to their launches at the end."""
 
-    def __init__(self, columns: Columns, sequences: Sequences) -> None:
+    def __init__(self, columns: EventColumns, sequences: InternedTexts) -> None:
         self._columns, self._sequences = columns, sequences
         self._keys = Codes()
         self._own: list[tuple[Int64, Int64, Int64]] = []
         self._submitted: list[tuple[Int64, Int64, Int64]] = []
 
     def submit(self, row: Int64, correlation: Int64, stage: Int64) -> None:
-        """Rows of launches, their correlation (ABSENT where not said), and ids of stages that they submitted."""
+        """Add rows of launches, their correlation (ABSENT if missing), and the stages they submitted."""
         self._submitted.append((row, correlation, stage))
 
-    def add(self, content: Content, at: Int64, size: Int64, time: Int64, generation: Int64) -> int:
-        """Returns how many are damaged."""
-        read = content.fields(at, size)
+    def add(self, content: MessageBuffer, at: Int64, size: Int64, time: Int64, generation: Int64) -> int:
+        """Append stages; return how many are damaged."""
+        read = content.parse_fields(at, size)
         cells = list(self._cells(content, read.parts(6), read.parts(21), generation, read.damaged))
         sound = np.flatnonzero(~read.damaged)
         device = np.maximum(read.numbers(11), 0)
@@ -69,7 +73,7 @@ class Stages:
         row_of = np.full(read.count, -1)
         row_of[sound] = np.arange(len(sound)) + self._columns.length
         self._columns.add_block(
-            Block(
+            EventBlock(
                 np.full(len(sound), ord("X"), np.uint8),
                 category[sound],
                 name[sound],
@@ -79,7 +83,7 @@ class Stages:
                 np.full(len(sound), ABSENT, np.int64),
             )
         )
-        given = {key: numbers_of(cells, key, read.count) for key in (CORRELATION, "device", "stream")}
+        given = {key: integer_values(cells, key, read.count) for key in (CORRELATION, "device", "stream")}
         self._own.append((row_of[sound], read.numbers(1)[sound], given[CORRELATION][sound]))
         rows = row_of[sound].astype(np.int32)
         for key, default in (("device", device), ("stream", lane)):
@@ -90,28 +94,28 @@ class Stages:
         return int(read.damaged.sum())
 
     def join(self) -> None:
-        """Give stages and launches the correlation that joins them."""
-        row, id, given = _joined(self._own)
-        launch, own, stage = _joined(self._submitted)
+        """Give stages and launches the correlation that links them."""
+        row, id, given = _concatenate(self._own)
+        launch, own, stage = _concatenate(self._submitted)
         correlation = np.where(given == ABSENT, id, given) if len(launch) == 0 else given
         if len(launch) and len(row):
             order = np.argsort(id, kind="stable")
             at = order[np.minimum(np.searchsorted(id[order], stage), len(id) - 1)]
             met = np.flatnonzero(id[at] == stage)
             launch, own, at = launch[met], own[met], at[met]
-            # One that neither the launch nor its stage says is made of the row, beyond all that count.
-            unsaid = own == ABSENT
-            correlated = np.where(unsaid, np.where(given[at] == ABSENT, 2**40 + launch, given[at]), own)
-            lone, first = np.unique(launch[unsaid], return_index=True)
-            made = correlated[unsaid][first]
-            self._columns.add_cells(CORRELATION, "int", lone.astype(np.int32), made)
-            correlated[unsaid] = made[np.searchsorted(lone, launch[unsaid])]
+            # Where neither the launch nor its stage has one, it is made from the row, beyond all real ones.
+            missing = own == ABSENT
+            correlated = np.where(missing, np.where(given[at] == ABSENT, 2**40 + launch, given[at]), own)
+            lone, first = np.unique(launch[missing], return_index=True)
+            generated = correlated[missing][first]
+            self._columns.add_cells(CORRELATION, "int", lone.astype(np.int32), generated)
+            correlated[missing] = generated[np.searchsorted(lone, launch[missing])]
             correlation[at] = np.where(given[at] == ABSENT, correlated, given[at])
         known = correlation != ABSENT
         self._columns.add_cells(CORRELATION, "int", row[known].astype(np.int32), correlation[known])
 
     def _lanes(self, generation: Int64, queue: Int64) -> Int64:
-        """int64[k]: the streams of queues, by their names."""
+        """Return int64[k]: the stream numbers of queues, from their names."""
         names = Codes()
         code = self._sequences.codes("stage", generation, queue, names)
         matches = [_STREAM.search(name) or _LANE.match(name) for name in names.table()]
@@ -119,10 +123,10 @@ class Stages:
         return np.where(number >= 0, number, np.maximum(queue, 0))
 
     def _names(
-        self, content: Content, spelled: tuple[Int64, Int64, Int64], generation: Int64,
+        self, content: MessageBuffer, spelled: tuple[Int64, Int64, Int64], generation: Int64,
         stage: Int64, event: Int64, kernel: Int64,
     ) -> tuple[Int32, Int32]:  # fmt: skip
-        """Codes of categories and of names: the event's own, else the kernel's, else that of the stage."""
+        """Return codes of categories and names; a name is the event's own, else the kernel's, else the stage's."""
         strings, stages = self._columns.strings, Codes()
         code = self._sequences.codes("stage", generation, stage, stages)
         kinds = [*stages.table(), "Kernel"]
@@ -135,28 +139,30 @@ class Stages:
         return category, name.astype(np.int32)
 
     def _cells(
-        self, content: Content, extra: tuple[Int64, Int64, Int64], launch: tuple[Int64, Int64, Int64],
+        self, content: MessageBuffer, extra: tuple[Int64, Int64, Int64], launch: tuple[Int64, Int64, Int64],
         generation: Int64, damaged: Bool,
-    ) -> Iterator[Cells]:  # fmt: skip
-        """Further data, which are texts, and the launch of kernels."""
+    ) -> Iterator[ArgumentCells]:  # fmt: skip
+        """Yield extra data, which are texts, and the launch parameters of kernels."""
         stage, at, size = extra
-        read = content.fields(at, size)
+        read = content.parse_fields(at, size)
         damaged[stage[read.damaged]] = True
-        name, value = (_last(read.parts(number), read.count) for number in (1, 2))
+        name, value = (_last_parts(read.parts(number), read.count) for number in (1, 2))
         known = np.flatnonzero((name[0] >= 0) & (value[0] >= 0))
         key = text_codes(self._keys, content.pieces(name[0][known], name[1][known]))
         yield from self._texts(key, stage[known], content.pieces(value[0][known], value[1][known]))
         stage, at, size = launch
-        read = content.fields(at, size)
+        read = content.parse_fields(at, size)
         damaged[stage[read.damaged]] = True
         for number, side in ((1, "grid"), (2, "block")):
             of, at, size = read.parts(number)
-            sizes = content.fields(at, size)
+            sizes = content.parse_fields(at, size)
             damaged[stage[of[sizes.damaged]]] = True
             triple = [np.where((along := sizes.numbers(axis)) == ABSENT, 1, along).tolist() for axis in (1, 2, 3)]
-            yield Cells(side, "json", stage[of], [b"[%d,%d,%d]" % each for each in zip(*triple, strict=True)])
+            yield ArgumentCells(
+                side, "json", stage[of], [b"[%d,%d,%d]" % each for each in zip(*triple, strict=True)]
+            )
         of, at, size = read.parts(3)
-        argument = content.fields(at, size)
+        argument = content.parse_fields(at, size)
         owner = stage[of]
         damaged[owner[argument.damaged]] = True
         key = self._sequences.codes("argument", generation[owner], argument.numbers(1), self._keys).astype(
@@ -165,36 +171,36 @@ class Stages:
         named, at, size = argument.parts(2)
         key[named] = text_codes(self._keys, content.pieces(at, size))
         signed = argument.numbers(3)
-        yield from self._whole(key, owner, np.where(signed == ABSENT, argument.numbers(4), signed))
+        yield from self._integers(key, owner, np.where(signed == ABSENT, argument.numbers(4), signed))
 
-    def _texts(self, key: Int64, stage: Int64, raw: list[bytes]) -> Iterator[Cells]:
-        """Values as texts: whole numbers where they are some."""
-        whole = {each: int(each) for each in set(raw) if each.isdigit() and len(each) < 19}
-        number = np.array([whole.get(each, int(ABSENT)) for each in raw], np.int64)
-        yield from self._whole(key, stage, number)
+    def _texts(self, key: Int64, stage: Int64, raw: list[bytes]) -> Iterator[ArgumentCells]:
+        """Yield text values; those that are integers become integers."""
+        integers = {each: int(each) for each in set(raw) if each.isdigit() and len(each) < 19}
+        number = np.array([integers.get(each, int(ABSENT)) for each in raw], np.int64)
+        yield from self._integers(key, stage, number)
         names = self._keys.table()
         rest = np.flatnonzero(number == ABSENT)
-        rest = rest[last_of_each(key[rest], stage[rest])]
+        rest = rest[last_value_positions(key[rest], stage[rest])]
         for code in np.unique(key[rest]).tolist():
             mine = rest[key[rest] == code]
-            yield Cells(names[code], "text", stage[mine], [text(raw[at]) for at in mine.tolist()])
+            yield ArgumentCells(names[code], "text", stage[mine], [decode_text(raw[at]) for at in mine.tolist()])
 
-    def _whole(self, key: Int64, stage: Int64, number: Int64) -> Iterator[Cells]:
+    def _integers(self, key: Int64, stage: Int64, number: Int64) -> Iterator[ArgumentCells]:
         names = self._keys.table()
         known = np.flatnonzero((number != ABSENT) & (key != NO_CODE))
-        known = known[last_of_each(key[known], stage[known])]
+        known = known[last_value_positions(key[known], stage[known])]
         for code in np.unique(key[known]).tolist():
             mine = known[key[known] == code]
-            yield Cells(_SPELLED.get(names[code], names[code]), "int", stage[mine], number[mine])
+            yield ArgumentCells(_JSON_KEYS.get(names[code], names[code]), "int", stage[mine], number[mine])
 
 
-def _last(parts: tuple[Int64, Int64, Int64], count: int) -> tuple[Int64, Int64]:
-    """(where, length) of the last part in each message, below 0 where there is none."""
+def _last_parts(parts: tuple[Int64, Int64, Int64], count: int) -> tuple[Int64, Int64]:
+    """Return (offset, length) of the last part in each message; the offset is negative where there is none."""
     message, at, size = parts
     where, length = np.full(count, -1), np.zeros(count, np.int64)
     where[message], length[message] = at, size
     return where, length
 
 
-def _joined(pieces: list[tuple[Int64, Int64, Int64]]) -> list[Int64]:
+def _concatenate(pieces: list[tuple[Int64, Int64, Int64]]) -> list[Int64]:
     return [np.concatenate(column) for column in zip(*pieces, strict=True)] or [np.empty(0, np.int64)] * 3

@@ -13,11 +13,9 @@ from typing import BinaryIO
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.gc import without_gc
-from torch_tb_profiler.ingest.lines import read_lines
-from torch_tb_profiler.ingest.progress import Report
 from torch_tb_profiler.ingest.rocprof.counted import Counted
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.runtime import Report, without_gc
+from torch_tb_profiler.ingest.source import Source, read_lines
 from torch_tb_profiler.model.counters.dispatches import DispatchCounters
 from torch_tb_profiler.model.health import HealthLog
 

@@ -10,15 +10,14 @@ from typing import Any, BinaryIO
 import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.gc import without_gc
-from torch_tb_profiler.ingest.progress import Progress, Report
 from torch_tb_profiler.ingest.rocprof.agents import agent_of
 from torch_tb_profiler.ingest.rocprof.counted import Counted
 from torch_tb_profiler.ingest.rocprof.finish import finish
 from torch_tb_profiler.ingest.rocprof.records import Agents, Recording, Work
 from torch_tb_profiler.ingest.rocprof.schema import Call, Copy, Counters, Dispatch, Process, Record
 from torch_tb_profiler.ingest.rocprof.split import Description, Records, Splitter
-from torch_tb_profiler.ingest.slices import whole_numbers
+from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
+from torch_tb_profiler.ingest.slices import integers_or_absent
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Int64, Trace
@@ -127,28 +126,28 @@ class _Reader:
     def _add_dispatches(self, records: Sequence[Dispatch]) -> None:
         self._only_counted = []
         dispatches = [each.dispatch_info for each in records]
-        ids = whole_numbers([each.dispatch_id for each in dispatches])
+        ids = integers_or_absent([each.dispatch_id for each in dispatches])
         self._recording.dispatches(
             self._work(
                 records,
                 [self._kernels.get(each.kernel_id) for each in dispatches],
                 [d.queue_id.handle for d in dispatches],
             ),
-            whole_numbers([each.agent_id.handle for each in dispatches]),
-            [whole_numbers([getattr(each.grid_size, axis) for each in dispatches]) for axis in "xyz"],
-            [whole_numbers([getattr(each.workgroup_size, axis) for each in dispatches]) for axis in "xyz"],
+            integers_or_absent([each.agent_id.handle for each in dispatches]),
+            [integers_or_absent([getattr(each.grid_size, axis) for each in dispatches]) for axis in "xyz"],
+            [integers_or_absent([getattr(each.workgroup_size, axis) for each in dispatches]) for axis in "xyz"],
             self._counted.of(ids),
             dispatch_id=ids,
-            shared_memory=whole_numbers([each.group_segment_size for each in dispatches]),
-            scratch_memory=whole_numbers([each.private_segment_size for each in dispatches]),
+            shared_memory=integers_or_absent([each.group_segment_size for each in dispatches]),
+            scratch_memory=integers_or_absent([each.private_segment_size for each in dispatches]),
         )
 
     def _add_copies(self, records: Sequence[Copy]) -> None:
         self._recording.copies(
             self._work(records, [self._operation(each) for each in records], [None] * len(records)),
-            whole_numbers([each.src_agent_id.handle for each in records]),
-            whole_numbers([each.dst_agent_id.handle for each in records]),
-            whole_numbers([each.bytes for each in records]),
+            integers_or_absent([each.src_agent_id.handle for each in records]),
+            integers_or_absent([each.dst_agent_id.handle for each in records]),
+            integers_or_absent([each.bytes for each in records]),
         )
 
     def _add_calls(self, records: Sequence[Call]) -> None:
@@ -161,11 +160,11 @@ class _Reader:
                 self._messages.get(id) if domain and domain.startswith("MARKER_CORE") and id is not None else None
                 for id, domain in zip(correlation, domains, strict=True)
             ],
-            whole_numbers([self._process.metadata.pid] * len(records)),
-            whole_numbers([each.thread_id for each in records]),
+            integers_or_absent([self._process.metadata.pid] * len(records)),
+            integers_or_absent([each.thread_id for each in records]),
             _starts(records),
             _ends(records),
-            whole_numbers(correlation),
+            integers_or_absent(correlation),
         )
 
     def _work(self, records: Sequence[Any], names: Sequence[str | None], queues: Sequence[Any]) -> Work:
@@ -173,9 +172,9 @@ class _Reader:
             names,
             _starts(records),
             _ends(records),
-            whole_numbers([each.correlation_id.internal for each in records]),
-            whole_numbers([each.stream_id.handle if each.stream_id else None for each in records]),
-            whole_numbers(queues),
+            integers_or_absent([each.correlation_id.internal for each in records]),
+            integers_or_absent([each.stream_id.handle if each.stream_id else None for each in records]),
+            integers_or_absent(queues),
         )
 
     def _operation(self, record: Record) -> str | None:
@@ -183,8 +182,8 @@ class _Reader:
 
 
 def _starts(records: Sequence[Record]) -> Int64:
-    return whole_numbers([each.start_timestamp for each in records])
+    return integers_or_absent([each.start_timestamp for each in records])
 
 
 def _ends(records: Sequence[Record]) -> Int64:
-    return whole_numbers([each.end_timestamp for each in records])
+    return integers_or_absent([each.end_timestamp for each in records])

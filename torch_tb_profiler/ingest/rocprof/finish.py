@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from torch_tb_profiler.ingest.kineto.assemble import assemble
-from torch_tb_profiler.ingest.progress import Step
 from torch_tb_profiler.ingest.rocprof.records import Recording
+from torch_tb_profiler.ingest.runtime import ReportStep
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ROCPROF, Trace
 
@@ -17,7 +17,7 @@ def finish(
     recording: Recording,
     health: HealthLog,
     environment: Mapping[str, Any],
-    step: Step,
+    step: ReportStep,
     base_ns: int | None = None,
 ) -> Trace:
     """Raises TraceError if nothing was recorded.

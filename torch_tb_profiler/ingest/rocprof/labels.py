@@ -14,7 +14,7 @@ import numpy as np
 
 from torch_tb_profiler.ingest.rocprof.agents import agent_of
 from torch_tb_profiler.ingest.rocprof.records import Agent
-from torch_tb_profiler.ingest.slices import Coded
+from torch_tb_profiler.ingest.slices import CodedTexts
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int64
 
 _LABEL = re.compile(r"(?:(?P<word>Agent|GPU)[ -])?(?P<number>\d{1,9})", re.IGNORECASE | re.ASCII)
@@ -43,7 +43,7 @@ class Labels:
         if agent is not None:
             self._agents.append(agent)
 
-    def numbers(self, labels: Coded, gpu: Bool | None = None) -> Int64:
+    def numbers(self, labels: CodedTexts, gpu: Bool | None = None) -> Int64:
         """int64[k]: the numbers in the labels, ABSENT of what is no agent or a CPU by its label.
 
         gpu  where a label is of a GPU; None: everywhere

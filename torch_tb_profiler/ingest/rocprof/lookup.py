@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torch_tb_profiler.ingest.slices import Coded, whole_numbers
+from torch_tb_profiler.ingest.slices import CodedTexts, integers_or_absent
 from torch_tb_profiler.model.trace import ABSENT, Int64
 
 
@@ -30,16 +30,16 @@ class Lookup:
 
 def lookup_of(pieces: Iterable[Sequence[Sequence[Any]]], columns: int) -> Lookup:
     """Of pieces of a table: its ids, and so many further columns."""
-    read = [[whole_numbers(column) for column in piece] for piece in pieces]
+    read = [[integers_or_absent(column) for column in piece] for piece in pieces]
     joined = [np.concatenate(each) for each in zip(*read, strict=True)]
     ids, *values = joined or [np.empty(0, np.int64) for _ in range(columns + 1)]
     return Lookup(ids, values)
 
 
-def named(texts: Mapping[int, str], ids: Int64) -> Coded:
+def named(texts: Mapping[int, str], ids: Int64) -> CodedTexts:
     """The texts with these ids."""
     distinct, of = np.unique(ids, return_inverse=True)
-    return Coded([texts.get(id) for id in distinct.tolist()], of.ravel())
+    return CodedTexts([texts.get(id) for id in distinct.tolist()], of.ravel())
 
 
 def either(first: Int64, second: Int64) -> Int64:

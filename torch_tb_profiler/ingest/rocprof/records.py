@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from torch_tb_profiler.base.markers import STEP_PREFIX
-from torch_tb_profiler.ingest.distinct import distinct_rows
-from torch_tb_profiler.ingest.kineto.columns import Columns
-from torch_tb_profiler.ingest.slices import Coded, Texts, add_name, add_slices, coded
+from torch_tb_profiler.ingest.kineto.codes import distinct_rows
+from torch_tb_profiler.ingest.kineto.columns import EventColumns
+from torch_tb_profiler.ingest.slices import CodedTexts, Texts, add_name_event, add_slices, code_texts
 from torch_tb_profiler.model.counters.dispatches import COUNTER_PREFIX
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int64
 
@@ -120,7 +120,7 @@ class Recording:
     """Collects the records of a file, process by process."""
 
     def __init__(self) -> None:
-        self.columns = Columns()
+        self.columns = EventColumns()
         self.devices: dict[int, dict[str, Any]] = {}
         self._processes = -1
         self._agents = Agents(())
@@ -173,7 +173,7 @@ class Recording:
     def copies(self, work: Work, source: Int64, target: Int64, size: Int64) -> None:
         """Copies between agents; one lies on the GPU that it goes to, else on the one that it comes from."""
         device = self._agents.index(np.where(self._agents.is_gpu(target), target, source))
-        names = coded(work.names).map(lambda name: _COPIES.get(name, name))
+        names = code_texts(work.names).map(lambda name: _COPIES.get(name, name))
         moved = Work(names, work.start, work.end, work.correlation, work.stream, work.queue)
         self._device_work("gpu_memcpy", moved, device, _numbers({"bytes": size}))
 
@@ -189,14 +189,14 @@ class Recording:
         correlation: Int64,
     ) -> None:
         """Calls of the host; `domains` ("HIP_RUNTIME_API") say of what, `messages` what a marker says."""
-        domain, name, message = coded(domains), coded(names), coded(messages)
+        domain, name, message = code_texts(domains), code_texts(names), code_texts(messages)
         worded = np.array([text is not None for text in message.texts], np.bool_)[message.of]
         distinct, of = distinct_rows(domain.of, name.of, np.where(worded, message.of, -1))
         steps = [_step_name(name.texts[n] if m < 0 else message.texts[m], domain.texts[d]) for d, n, m in distinct]
         add_slices(
             self.columns,
             domain.map(_category),
-            Coded(steps, of),
+            CodedTexts(steps, of),
             pids,
             tids,
             start,
@@ -214,7 +214,7 @@ class Recording:
         add_slices(
             self.columns,
             category,
-            coded(work.names),
+            code_texts(work.names),
             device,
             work.lane,
             work.start,
@@ -234,7 +234,7 @@ class Recording:
     def _name(self, what: str, pid: Any, tid: Any, name: str) -> None:
         if (what, pid, tid) not in self._named:
             self._named.add((what, pid, tid))
-            add_name(self.columns, what, pid, tid, name)
+            add_name_event(self.columns, what, pid, tid, name)
 
 
 def _category(domain: str) -> str:
@@ -248,10 +248,10 @@ def _step_name(text: str | None, domain: str | None) -> str | None:
     return f"{STEP_PREFIX}{int(match[1])}"
 
 
-def _triples(along: Sequence[Int64]) -> Coded:
+def _triples(along: Sequence[Int64]) -> CodedTexts:
     """As JSON; kernels are launched again and again with the same sizes."""
     distinct, of = distinct_rows(*along)
-    return Coded([None if ABSENT in size else b"[%d,%d,%d]" % size for size in distinct], of)
+    return CodedTexts([None if ABSENT in size else b"[%d,%d,%d]" % size for size in distinct], of)
 
 
 def _numbers(named: Mapping[str, Int64]) -> dict[str, tuple[Any, Int64]]:

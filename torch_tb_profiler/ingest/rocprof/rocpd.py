@@ -17,15 +17,14 @@ from typing import Any, BinaryIO
 import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.gc import without_gc
-from torch_tb_profiler.ingest.progress import Progress, Report
 from torch_tb_profiler.ingest.rocprof.agents import agent_of
 from torch_tb_profiler.ingest.rocprof.counted import Counted
 from torch_tb_profiler.ingest.rocprof.database import Database, open_database
 from torch_tb_profiler.ingest.rocprof.finish import finish
 from torch_tb_profiler.ingest.rocprof.lookup import either, lookup_of, named
 from torch_tb_profiler.ingest.rocprof.records import Agents, Recording, Work
-from torch_tb_profiler.ingest.slices import Texts, whole_numbers
+from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
+from torch_tb_profiler.ingest.slices import Texts, integers_or_absent
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
@@ -88,7 +87,7 @@ class _Process:
     def _begin(self) -> None:
         pid, command = None, None
         for pids, commands, environments in self._rows("info_process", ("pid", "command", "environment")):
-            pid, command = whole_numbers(pids[:1]).tolist()[0], _text(commands[0])
+            pid, command = integers_or_absent(pids[:1]).tolist()[0], _text(commands[0])
             self.environment = _object(environments[0])
         agents = [
             agent_of({"product_name": product, "name": name, **_object(extra)}, id, index, kind == "GPU")
@@ -103,7 +102,7 @@ class _Process:
         for columns in self._rows(
             "region", ("start", "end", "start_id", "end_id", "pid", "tid", "track_id", "name_id", "event_id")
         ):
-            start, end, start_id, end_id, pid, tid, track, name, event = map(whole_numbers, columns)
+            start, end, start_id, end_id, pid, tid, track, name, event = map(integers_or_absent, columns)
             stack, category = self._events.of(event)
             of_track = self._tracks.of(track)
             self._recording.calls(
@@ -148,7 +147,7 @@ class _Process:
         """Counters by the event of their dispatch."""
         counters, counted = self._texts("info_pmc", "name"), Counted()
         for events, ids, values in self._rows("pmc_event", ("event_id", "pmc_id", "value")):
-            for event, id, value in zip(whole_numbers(events).tolist(), ids, values, strict=True):
+            for event, id, value in zip(integers_or_absent(events).tolist(), ids, values, strict=True):
                 if id in counters and event != ABSENT and isinstance(value, (int, float)) and isfinite(value):
                     counted.add(counters[id], event, value)
         return counted
@@ -157,7 +156,7 @@ class _Process:
         """([start, end, correlation, stream, queue], columns of the track, further ones) of pieces of a table."""
         common = ("start", "end", "start_id", "end_id", "event_id", "stream_id", "queue_id", "track_id")
         for columns in self._rows(table, (*common, *names)):
-            start, end, start_id, end_id, event, stream, queue, track, *rest = map(whole_numbers, columns)
+            start, end, start_id, end_id, event, stream, queue, track, *rest = map(integers_or_absent, columns)
             timed = [either(start, self._times.of(start_id)[0]), either(end, self._times.of(end_id)[0])]
             yield [*timed, self._events.of(event)[0], stream, queue], self._tracks.of(track), rest
 

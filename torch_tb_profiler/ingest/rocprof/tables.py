@@ -20,16 +20,14 @@ from typing import BinaryIO
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.gc import without_gc
-from torch_tb_profiler.ingest.lines import read_lines
-from torch_tb_profiler.ingest.progress import Progress, Report
 from torch_tb_profiler.ingest.rocprof.counters import cells_of
 from torch_tb_profiler.ingest.rocprof.finish import finish
 from torch_tb_profiler.ingest.rocprof.labels import Labels
 from torch_tb_profiler.ingest.rocprof.records import PROCESS_SHIFT, Recording, Work
 from torch_tb_profiler.ingest.rocprof.sniff import header_of
-from torch_tb_profiler.ingest.slices import Coded
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
+from torch_tb_profiler.ingest.slices import CodedTexts
+from torch_tb_profiler.ingest.source import Source, read_lines
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
@@ -153,7 +151,7 @@ class _Tables:
     def _add_calls(self, piece: _Piece) -> None:
         domains, names = piece.coded("domain"), piece.coded("function")
         is_marker = np.array([(each or "").startswith(_MARKERS) for each in domains.texts], np.bool_)[domains.of]
-        messages = Coded([*names.texts, None], np.where(is_marker, names.of, len(names.texts)))
+        messages = CodedTexts([*names.texts, None], np.where(is_marker, names.of, len(names.texts)))
         self._recording.calls(
             domains,
             names,
@@ -165,7 +163,7 @@ class _Tables:
             self._correlation(piece),
         )
 
-    def _work(self, piece: _Piece, names: Coded) -> Work:
+    def _work(self, piece: _Piece, names: CodedTexts) -> Work:
         return Work(
             names,
             piece.numbers("start_timestamp"),
@@ -202,11 +200,11 @@ class _Piece:
             return np.full(self.count, ABSENT, np.int64)
         return np.array([_whole(text) for text in column], np.int64)
 
-    def coded(self, name: str) -> Coded:
+    def coded(self, name: str) -> CodedTexts:
         """Empty texts are none."""
         codes: dict[str, int] = {}
         of = np.array([codes.setdefault(text, len(codes)) for text in self.texts(name)], np.int64)
-        return Coded([text or None for text in codes], of)
+        return CodedTexts([text or None for text in codes], of)
 
 
 def _whole(text: str) -> int:

@@ -9,7 +9,7 @@ import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError, TraceError
 from torch_tb_profiler.discovery import MemoryFile, Run
-from torch_tb_profiler.ingest.registry import file_format
+from torch_tb_profiler.ingest.formats import file_format_by_kind
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest, check_available
 from torch_tb_profiler.session.answers.pair import PairAnswers
 from torch_tb_profiler.session.answers.run import RunAnswers
@@ -133,7 +133,7 @@ class FileAnswers:
             self._log.check_listed(file.file)
             with file.file.open() as stream:
                 try:
-                    content: object = file_format(view.format).parse(stream)
+                    content: object = file_format_by_kind(view.format).parse(stream)
                 except TraceError as error:
                     raise TraceError(error.message, where=file.name, hint=error.hint) from error
             self._last = view.slug, id_, content

@@ -1,10 +1,10 @@
-"""Events read by a small library in C (`native/` of the source), where it was built.
+"""Read events with a small C library (`native/` in the source tree), where it was built.
 
-What says whether it was is imported here; what uses it, and numpy with it, by who reads.
+This package imports only what tells whether it was built; readers import the rest, and numpy with it.
 """
 
 from __future__ import annotations
 
-from torch_tb_profiler.ingest.kineto.native.library import Library, load, state
+from torch_tb_profiler.ingest.kineto.native.library import Library, describe_state, load_library
 
-__all__ = ["Library", "load", "state"]
+__all__ = ["Library", "load_library", "describe_state"]

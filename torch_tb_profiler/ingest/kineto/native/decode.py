@@ -1,57 +1,62 @@
-"""Blocks of events to columns by the native reader; what it is not sure of takes the plain way."""
+"""Blocks of events to columns by the native reader, on several threads where some were lent.
+
+A block that the native reader isn't sure of is decoded by `BlockDecoder`. Each thread has a reader of its own, and
+what the readers hold is taken over in the order of the file.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from torch_tb_profiler.ingest.helpers import helpers
-from torch_tb_profiler.ingest.kineto.ahead import Ahead, Stretch
-from torch_tb_profiler.ingest.kineto.columns import Columns
+from torch_tb_profiler.ingest.kineto.columns import EventColumns
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
+from torch_tb_profiler.ingest.kineto.document import DamagedBlockError, DetachedBlock, ReadAhead
 from torch_tb_profiler.ingest.kineto.native.library import Library
-from torch_tb_profiler.ingest.kineto.native.reader import Reader
-from torch_tb_profiler.ingest.kineto.native.threads import Threads
+from torch_tb_profiler.ingest.kineto.native.reader import NativeReader
+from torch_tb_profiler.ingest.runtime import borrowed_threads
 
-_ROWS = 1 << 16
-"""So many are taken over at once: numpy's calls then cost little beside what they move."""
+_MIN_TAKE_ROWS = 1 << 16
+"""Rows taken over at once, so that numpy's call overhead is small."""
 
-_TOKEN_BYTES = 1 << 24
-"""What a reader may hold of texts; where every event has its own, it would hold them all again."""
+_MAX_TOKEN_BYTES = 1 << 24
+"""Most bytes of texts in a reader; a file with a new text in each event would be held twice otherwise."""
 
-READERS = 3
-"""At work ahead: two read while what the third read is taken over."""
+READER_COUNT = 3
+"""Readers that work ahead: two read while the result of the third is taken over."""
 
-DAMAGE = (msgspec.DecodeError, json.JSONDecodeError, UnicodeDecodeError, RecursionError)
-"""What the plain way raises for a block that is no JSON."""
+DAMAGE_ERRORS = (msgspec.DecodeError, json.JSONDecodeError, UnicodeDecodeError, RecursionError)
+"""Errors that `BlockDecoder` raises for a block that is not JSON."""
 
 
 class NativeDecoder(BlockDecoder):
-    """A BlockDecoder whose blocks are read in C where that is sure to come to the same."""
+    """A BlockDecoder that reads blocks in C where the result is certain to be the same."""
 
-    def __init__(self, columns: Columns, library: Library) -> None:
+    def __init__(self, columns: EventColumns, library: Library) -> None:
         super().__init__(columns)
         self._library = library
-        self._reader = Reader(columns, library)
+        self._reader = NativeReader(columns, library)
 
-    def ahead(self, note: Callable[[int], None]) -> Ahead | None:
-        """Where this thread was lent others, blocks are read on those."""
-        threads = helpers()
+    def read_ahead(self, note: Callable[[int], None]) -> ReadAhead | None:
+        """Return a reader that uses the threads lent to this one, or None if there are none."""
+        threads = borrowed_threads()
         if threads is None:
             return None
-        readers = [Reader(self._columns, self._library) for _ in range(READERS)]
-        return Threads(readers, threads, self._prepare, partial(self._take_over, note))
+        readers = [NativeReader(self._columns, self._library) for _ in range(READER_COUNT)]
+        return ThreadedReadAhead(readers, threads, self._prepare, partial(self._take_over, note))
 
     @property
     def events(self) -> int:
         return super().events + self._reader.rows
 
     def add(self, block: bytes | memoryview) -> int:
-        """Append the events of a block; returns how many entries of the array were no objects.
+        """Append the events of a block; return how many entries of the array were no objects.
 
         Raises as `BlockDecoder.add` does, and MemoryError.
         """
@@ -62,7 +67,7 @@ class NativeDecoder(BlockDecoder):
             self.finish()
             return super().add(block)
         self._number(reader)
-        if reader.rows >= _ROWS:
+        if reader.rows >= _MIN_TAKE_ROWS:
             reader.take()
         return 0
 
@@ -71,32 +76,34 @@ class NativeDecoder(BlockDecoder):
         return super().add_objects(objects)
 
     def finish(self) -> None:
-        """Take over what the reader holds; it then begins anew."""
+        """Take over what the reader holds and reset it."""
         self._reader.forget()
 
-    def _prepare(self, reader: Reader) -> None:
-        """Both ways agree on how times are rounded from here on."""
+    def _prepare(self, reader: NativeReader) -> None:
+        """Make the reader round times as `BlockDecoder` does from here on."""
         if self.uses_decimals:
             reader.use_decimals()
 
-    def _number(self, reader: Reader) -> None:
+    def _number(self, reader: NativeReader) -> None:
         reader.learn()
         if reader.sizes[-1].decimals:
             self.use_decimals()
-        if reader.sizes[-1].bytes > _TOKEN_BYTES:
+        if reader.sizes[-1].bytes > _MAX_TOKEN_BYTES:
             reader.forget()
 
-    def _take_over(self, note: Callable[[int], None], reader: Reader, stretches: Sequence[Stretch]) -> int:
-        """What a reader read ahead of these blocks to the columns, and plainly what it did not read.
+    def _take_over(
+        self, note: Callable[[int], None], reader: NativeReader, blocks: Sequence[DetachedBlock]
+    ) -> int:
+        """Append what a reader read of these blocks to the columns, and decode the blocks it did not read.
 
-        Returns how many there are before the first that is damaged.
+        Return how many blocks precede the first damaged one.
         """
         self._reader.take()
         if self.uses_decimals and any(sizes.rounded for sizes in reader.sizes):
-            # A block before these, read at the same time, was the first whose times need decimals.
+            # An earlier block, read at the same time, was the first whose times need decimals.
             reader.drop_rows()
             self._prepare(reader)
-            reader.read([each.block for each in stretches])
+            reader.read([each.block for each in blocks])
         done = 0
         while True:
             if reader.read_blocks:
@@ -104,13 +111,81 @@ class NativeDecoder(BlockDecoder):
                 self._number(reader)
                 reader.take()
                 note(0)
-            if done == len(stretches):
+            if done == len(blocks):
                 return done
             reader.forget()
             try:
-                note(super().add(stretches[done].block))
-            except DAMAGE:
+                note(super().add(blocks[done].block))
+            except DAMAGE_ERRORS:
                 return done
             done += 1
             self._prepare(reader)
-            reader.read([each.block for each in stretches[done:]])
+            reader.read([each.block for each in blocks[done:]])
+
+
+BLOCKS_PER_JOB = 16
+"""Blocks of one job: enough that handing it over costs little, few enough that its columns stay small."""
+
+TakeOverBlocks = Callable[[NativeReader, Sequence[DetachedBlock]], int]
+"""Takes over what a reader read of a job; returns how many of its blocks could be read."""
+
+
+class ThreadedReadAhead:
+    """A `ReadAhead` on several threads; the thread that cuts blocks takes over what the others read."""
+
+    def __init__(
+        self,
+        readers: Sequence[NativeReader],
+        borrowed_threads: Executor,
+        prepare: Callable[[NativeReader], None],
+        take: TakeOverBlocks,
+    ):
+        self._free = list(readers)
+        self._helpers = borrowed_threads
+        self._prepare, self._take_over = prepare, take
+        self._gathered: list[DetachedBlock] = []
+        self._running: deque[tuple[NativeReader, list[DetachedBlock], Future[None]]] = deque()
+        self._buffers: list[bytearray] = []
+
+    def buffer(self, size: int) -> bytearray:
+        if self._buffers and len(self._buffers[-1]) == size:
+            return self._buffers.pop()
+        self._buffers.clear()
+        return bytearray(size)
+
+    def add(self, block: DetachedBlock) -> None:
+        self._gathered.append(block)
+        if len(self._gathered) >= BLOCKS_PER_JOB:
+            self._start()
+
+    def drain(self) -> None:
+        if self._gathered:
+            self._start()
+        while self._running:
+            self._take()
+
+    def _start(self) -> None:
+        if not self._free:
+            self._take()
+        job, self._gathered = self._gathered, []
+        reader = self._free.pop()
+        self._prepare(reader)
+        self._running.append((reader, job, self._helpers.submit(reader.read, [each.block for each in job])))
+
+    def _take(self) -> None:
+        reader, job, done = self._running.popleft()
+        done.result()
+        count = self._take_over(reader, job)
+        if count < len(job):
+            raise DamagedBlockError([*job[count:], *self._abandon_jobs(), *self._gathered])
+        self._free.append(reader)
+        self._buffers += [each.buffer for each in job]
+
+    def _abandon_jobs(self) -> list[DetachedBlock]:
+        """Wait for the running jobs and return all their blocks."""
+        jobs = []
+        while self._running:
+            _, job, done = self._running.popleft()
+            done.exception()
+            jobs += job
+        return jobs

@@ -1,11 +1,11 @@
-"""The library's functions, called with ctypes: plain C, which needs no header of Python and lets others run.
+"""Load the native library with ctypes: plain C that needs no Python headers and releases the GIL.
 
-One file serves every Python of a platform. Without it, and where it cannot be loaded, everything is read by
-`ingest/kineto/decode.py`.
+One file serves every Python version of a platform. Where it is missing or can't be loaded,
+`ingest/kineto/decode.py` reads everything.
 
-It is used where TORCH_PROFILER_NATIVE says so, as every worker process does for itself, and a command that reads a
-large file: should it ever crash, that costs one file there, and a line on standard error says what to do. In the
-process of a server, a notebook, or a training, nothing is worth that risk.
+It is used only where TORCH_PROFILER_NATIVE enables it: in worker processes, and in commands that read a large
+file. A crash there costs one file, and a line on standard error says what to do. The process of a server, a
+notebook, or a training job must not take that risk.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-NAME = {"darwin": "libevents.dylib", "win32": "events.dll"}.get(sys.platform, "libevents.so")
-"""What setup.py builds beside this file."""
+LIBRARY_NAME = {"darwin": "libevents.dylib", "win32": "events.dll"}.get(sys.platform, "libevents.so")
+"""File name of the library, which setup.py builds beside this file."""
 
-CRASH = (
-    f"{NAME}: the native reader crashed on a file; TORCH_PROFILER_NATIVE=0 has it read without, please report it\n"
+CRASH_MESSAGE = (
+    f"{LIBRARY_NAME}: the native reader crashed on a file; "
+    "set TORCH_PROFILER_NATIVE=0 to read without it, and please report it\n"
 )
-"""What it says on standard error before its process ends."""
+"""Written to standard error before the process ends."""
 
 _ABI = 5
 _ABSENT = "not part of this installation"
@@ -32,11 +33,11 @@ _SWITCH = "TORCH_PROFILER_NATIVE"
 _LOG = logging.getLogger(__name__)
 
 Library = Any
-"""A loaded library: what ctypes makes of it has no types."""
+"""A loaded library; ctypes gives its functions no types."""
 
 
-class Sizes(ctypes.Structure):
-    """What the reader holds after a block.
+class ReaderSizes(ctypes.Structure):
+    """Counters of the reader after a block.
 
     rows              not yet taken over
     categories, names tokens of these tables
@@ -60,8 +61,8 @@ class Sizes(ctypes.Structure):
     )
 
 
-class Place(ctypes.Structure):
-    """Where a block lies."""
+class BlockPlace(ctypes.Structure):
+    """Address and length of a block."""
 
     _fields_ = (("bytes", ctypes.c_void_p), ("length", ctypes.c_uint64))
 
@@ -90,16 +91,16 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "reader_enclosing": (None, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER),
     "reader_say_crash": (None, ctypes.c_char_p),
 }
-"""Name -> type of the result, types of the parameters, as in native/reader.c."""
+"""Function name -> result type and parameter types, as in native/reader.c."""
 
 
-def load() -> Library | None:
-    """The library, None where there is none or this process is not to use it."""
+def load_library() -> Library | None:
+    """Return the library, or None if it is missing or not enabled in this process."""
     return _load() if os.environ.get(_SWITCH, "0") != "0" else None
 
 
-def state() -> str:
-    """In words, whether those processes that may read natively do."""
+def describe_state() -> str:
+    """Return in words whether the native reader is in use where it is enabled."""
     if os.environ.get(_SWITCH) == "0":
         return f"turned off by {_SWITCH}=0"
     library = _open()
@@ -111,15 +112,15 @@ def _load() -> Library | None:
     library = _open()
     if isinstance(library, str):
         if library is not _ABSENT:
-            _LOG.warning("%s %s; files are read without it", NAME, library)
+            _LOG.warning("%s %s; reading without it", LIBRARY_NAME, library)
         return None
-    library.reader_say_crash(CRASH.encode())
+    library.reader_say_crash(CRASH_MESSAGE.encode())
     return library
 
 
 def _open() -> Library | str:
-    """The library, or in words why there is none."""
-    path = Path(__file__).with_name(NAME)
+    """Return the library, or in words why it is unavailable."""
+    path = Path(__file__).with_name(LIBRARY_NAME)
     if not path.is_file():
         return _ABSENT
     try:
@@ -128,7 +129,7 @@ def _open() -> Library | str:
             function = getattr(library, name)
             function.restype, function.argtypes = result, parameters
     except (OSError, AttributeError) as error:
-        return f"cannot be loaded: {error}"
+        return f"can't be loaded: {error}"
     if (version := library.reader_abi()) != _ABI:
-        return f"is of another version ({version}, not {_ABI}); install this package again"
+        return f"has another version ({version}, not {_ABI}); reinstall this package"
     return library

@@ -1,7 +1,7 @@
-"""One reader of the library, and whose its numbers are.
+"""A reader of the native library, and the translation of its text codes to those of `EventColumns`.
 
-It numbers texts for itself, each distinct one once; here its numbers become those of `Columns`, which stay the
-only ones. So it may forget its own at any time, and what several readers read lies side by side.
+Each reader numbers distinct texts for itself. Its codes are translated here, so a reader may be reset at any time,
+and several readers can fill the same columns.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.ingest.kineto.columns import Block, Columns
-from torch_tb_profiler.ingest.kineto.native.library import Library, Place, Sizes
+from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
+from torch_tb_profiler.ingest.kineto.native.library import BlockPlace, Library, ReaderSizes
 from torch_tb_profiler.model.trace import FIRST_TEXT_ID, NO_CODE, ArgKind, Int32
 
 _NO_MEMORY = 2
@@ -34,8 +34,8 @@ _WHOLE, _TEXT = 0, 1
 _JSON_TEXTS = msgspec.json.Decoder(list[str])
 
 
-class _Numbers:
-    """int32[n + 1]: the codes in `Columns` of the reader's first n tokens; the last cell is NO_CODE's."""
+class _CodeMap:
+    """Codes in `EventColumns` of the reader's first n tokens, int32[n + 1]; the last cell is for NO_CODE."""
 
     def __init__(self) -> None:
         self.known = 0
@@ -46,38 +46,40 @@ class _Numbers:
         self.known += len(codes)
 
 
-class Reader:
-    """Reads blocks (`read`, on any thread), then hands them to `columns` (`learn`, `take`, on the one of those).
+class NativeReader:
+    """Reads blocks on any thread (`read`), then adds them to `columns` on their thread (`learn`, `take`).
 
-    read_blocks  how many of the blocks it was last given it has read
-    sizes        after each of those
+    read_blocks  how many of the last given blocks it has read
+    sizes        the reader's counters after each of those blocks
     """
 
-    def __init__(self, columns: Columns, library: Library) -> None:
+    def __init__(self, columns: EventColumns, library: Library) -> None:
         self._columns = columns
         self._library = library
         self._reader = library.reader_new(int.from_bytes(os.urandom(8), "little"))
         if not self._reader:
             raise MemoryError
         weakref.finalize(self, library.reader_free, self._reader)
-        self.sizes: Sequence[Sizes] = []
+        self.sizes: Sequence[ReaderSizes] = []
         self.read_blocks = 0
         self.rows = 0
         self._begin()
 
     def _begin(self) -> None:
-        self._strings = (_Numbers(), _Numbers())
-        self._threads, self._flow_ids = _Numbers(), _Numbers()
+        self._strings = (_CodeMap(), _CodeMap())
+        self._threads, self._flow_ids = _CodeMap(), _CodeMap()
         self._thread_ids: list[str] = []
-        self._of_key: dict[tuple[int, int, int], _Numbers] = {}
+        self._of_key: dict[tuple[int, int, int], _CodeMap] = {}
         self._keys: list[tuple[int, int, str]] = []
         self._known_keys = [0, 0]
 
     def read(self, blocks: Sequence[bytes | memoryview]) -> None:
-        """Append the events of blocks, up to the first that is to be read in another way. Raises MemoryError."""
+        """Append the events of blocks, up to the first that `BlockDecoder` must read. Raises MemoryError."""
         contents = [np.frombuffer(block, np.uint8) for block in blocks]
-        places = (Place * len(contents))(*(Place(content.ctypes.data, len(content)) for content in contents))
-        sizes = (Sizes * len(contents))()
+        places = (BlockPlace * len(contents))(
+            *(BlockPlace(content.ctypes.data, len(content)) for content in contents)
+        )
+        sizes = (ReaderSizes * len(contents))()
         status = ctypes.c_int32()
         count = self._library.reader_add_all(self._reader, places, len(contents), sizes, ctypes.byref(status))
         if status.value == _NO_MEMORY:
@@ -90,7 +92,7 @@ class Reader:
         self._library.reader_use_decimals(self._reader)
 
     def learn(self) -> None:
-        """Number what the blocks brought: block by block, as the plain way does, and categories first."""
+        """Assign codes to new texts in the order `BlockDecoder` does: block by block, categories first."""
         texts: dict[int, list[str]] = {}
         for sizes in self.sizes:
             for table, count in ((_CATEGORIES, sizes.categories), (_NAMES, sizes.names)):
@@ -105,9 +107,11 @@ class Reader:
             if sizes.own > self._known_keys[0] or sizes.inner > self._known_keys[1]:
                 self._learn_keys(sizes)
 
-    def _learn_keys(self, sizes: Sizes) -> None:
-        """Keys get their columns in the order in which the plain way meets them: category by category, and event
-        by event in a block that holds events of none."""
+    def _learn_keys(self, sizes: ReaderSizes) -> None:
+        """Learn new argument keys in the order `BlockDecoder` meets them.
+
+        That is category by category, and event by event in a block with events of no category.
+        """
         new = []
         for inner, count in enumerate((sizes.own, sizes.inner)):
             for at in range(self._known_keys[inner], count):
@@ -122,7 +126,7 @@ class Reader:
         self._keys += [(inner, at, text) for _, inner, at, text in sorted(new)]
 
     def take(self) -> None:
-        """Rows and cells to `Columns`."""
+        """Move rows and cells to the columns."""
         if not self.rows:
             return
         count, self.rows = self.rows, 0
@@ -136,7 +140,7 @@ class Reader:
         if texts.any():
             flow[texts] = self._flow_ids.codes[flow[texts] - FIRST_TEXT_ID] + np.int64(FIRST_TEXT_ID)
         first = columns.add_block(
-            Block(
+            EventBlock(
                 phase,
                 self._strings[_CATEGORIES].codes[category],
                 self._strings[_NAMES].codes[name],
@@ -152,12 +156,12 @@ class Reader:
         self._library.reader_clear(self._reader)
 
     def drop_rows(self) -> None:
-        """Forget rows and cells that were not taken; what is numbered stays."""
+        """Drop rows and cells that were not taken; text codes stay."""
         self.rows = 0
         self._library.reader_clear(self._reader)
 
     def forget(self) -> None:
-        """Take over what is left and begin anew."""
+        """Take over what is left and reset the reader, text codes included."""
         self.take()
         self._library.reader_forget(self._reader)
         self._begin()
@@ -171,7 +175,7 @@ class Reader:
         cells = _copy(values.value or 0, count, dtype)
         table = self._columns.table(key, name)
         if table is not None:
-            numbers = self._of_key.setdefault((inner, at, kind), _Numbers())
+            numbers = self._of_key.setdefault((inner, at, kind), _CodeMap())
             numbers.add(table.of_json(self._json("reader_key_tokens", inner, at, kind, numbers.known)))
             cells = numbers.codes[cells]
         self._columns.add_coded(key, name, _copy(rows.value or 0, count, np.int32) + np.int32(first), cells)
@@ -194,7 +198,7 @@ class Reader:
         return _JSON_TEXTS.decode(self._json("reader_tokens", table, known))
 
     def _json(self, function: str, *which: int) -> bytes:
-        """The JSON array of the tokens that a function of the library gives."""
+        """Return the JSON array of tokens that a library function writes."""
         tokens: Callable[..., int] = getattr(self._library, function)
         size = ctypes.c_uint64()
         tokens(self._reader, *which, None, ctypes.byref(size))

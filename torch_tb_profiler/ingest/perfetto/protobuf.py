@@ -1,11 +1,16 @@
-"""Many messages at once: the next field of each is read at the same time, in columns.
+"""Protobuf messages: one at a time as Python values, or many at once in columns.
 
-A number of protobuf is a chain of bytes with seven bits each, the last of which lacks the eighth. Eight bytes are
-taken as one word, of which the bits behind the last byte are cut off and the rest is pushed together.
+Nested messages stay bytes until they are read, so a message nested a million times costs nothing. Events, of which
+there are millions, are read side by side: the next field of each at the same time. A varint is a chain of bytes
+with seven bits each, the last of which has a clear top bit; eight bytes are taken as one word, masked behind the
+last byte, and packed with shifts.
+
+The generated classes of Perfetto's own package would pin a version of protobuf, which TensorBoard pins as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +18,88 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.perfetto.wire import BYTES, EIGHT, FOUR, VARINT, walk
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int64
+
+Fields = list[tuple[int, int | bytes]]
+
+VARINT, EIGHT, BYTES, FOUR = 0, 1, 2, 5
+"""Wire types of protobuf fields; the deprecated group types are missing."""
+
+
+def parse_fields(message: bytes) -> Fields:
+    """Return (number, value) of the fields of a message in order; values are integers or bytes.
+
+    Raises TraceError if the message is damaged.
+    """
+    return [
+        (number, message[at : at + value] if kind == BYTES else value)
+        for number, kind, value, at in iterate_fields(message, 0, len(message))
+    ]
+
+
+def iterate_fields(content: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield (number, kind, value or length, offset of the bytes) of the fields of the message in [at, end).
+
+    Raises TraceError where the message is damaged.
+    """
+    while at < end:
+        tag, at = read_varint(content, at)
+        kind = tag & 7
+        if kind in (VARINT, BYTES):
+            value, at = read_varint(content, at)
+        elif kind in (EIGHT, FOUR):
+            value = int.from_bytes(content[at : at + (8 if kind == EIGHT else 4)], "little")
+        else:
+            raise TraceError("a packet is damaged: a field has an unknown type")
+        size = value if kind == BYTES else 8 if kind == EIGHT else 4 if kind == FOUR else 0
+        if size > end - at:
+            raise TraceError("a packet is damaged: a field extends beyond its end")
+        yield tag >> 3, kind, value, at
+        at += size
+
+
+def read_varint(message: bytes | bytearray, at: int) -> tuple[int, int]:
+    """Return the number at `at` and where it ends; raise TraceError if it does not end."""
+    number = shift = 0
+    try:
+        while True:
+            byte = message[at]
+            at += 1
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return number & 0xFFFFFFFFFFFFFFFF, at
+            shift += 7
+            if shift > 63:
+                raise TraceError("a packet is damaged: a number never ends")
+    except IndexError:
+        raise TraceError("a packet is damaged: it ends inside a number") from None
+
+
+def read_varints(packed: bytes) -> list[int]:
+    """Return packed numbers up to the first damaged one."""
+    numbers, at = [], 0
+    try:
+        while at < len(packed):
+            number, at = read_varint(packed, at)
+            numbers.append(number)
+    except TraceError:
+        return numbers
+    return numbers
+
+
+def to_signed(number: int) -> int:
+    """Return the int64 that a varint encodes."""
+    return number - 2**64 if number >= 2**63 else number
+
+
+def decode_text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
 
 UInt64 = npt.NDArray[np.uint64]
 
-_ROUNDS, _FEW = 48, 64
-"""After so many fields so few messages are read on one by one: a column must not be shorter than its overhead."""
+_MAX_ROUNDS, _MIN_COLUMN_MESSAGES = 48, 64
+"""After this many fields, fewer messages than this are read one by one: short columns cost more than they save."""
 
 _TYPES = (np.int64, np.int64, np.int64, np.uint64, np.int64)
 _LAST = np.uint64(0x8080808080808080)
@@ -33,15 +113,15 @@ _PAIRS = tuple(
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The fields of `count` messages; columns of equal length, those of a message in its order.
+class MessageFields:
+    """The fields of `count` messages as columns of equal length, in order within a message.
 
-    message  int64   which message it is of
-    number   int64   of the field
+    message  int64   index of the message
+    number   int64   field number
     kind     int64   VARINT, EIGHT, BYTES or FOUR
-    value    uint64  of numbers; of bytes their length
-    at       int64   where bytes begin
-    damaged  bool[count]  messages that cannot be read to their end
+    value    uint64  the number, or the length of bytes
+    at       int64   offset of bytes
+    damaged  bool[count]  messages that can't be read to their end
     """
 
     count: int
@@ -53,25 +133,25 @@ class Columns:
     damaged: Bool
 
     def numbers(self, number: int) -> Int64:
-        """int64[count]: the last value of this field in each message, ABSENT where it has none."""
+        """Return int64[count]: the last value of this field in each message, ABSENT where there is none."""
         chosen = (self.number == number) & (self.kind != BYTES)
         numbers = np.full(self.count, ABSENT, np.int64)
         numbers[self.message[chosen]] = self.value[chosen].view(np.int64)
         return numbers
 
     def all_numbers(self, number: int) -> tuple[Int64, Int64]:
-        """(message, value) of every field with this number."""
+        """Return (message, value) of every numeric field with this number."""
         chosen = (self.number == number) & (self.kind != BYTES)
         return self.message[chosen], self.value[chosen].view(np.int64)
 
     def parts(self, number: int) -> tuple[Int64, Int64, Int64]:
-        """(message, where it begins, length) of the bytes of every field with this number."""
+        """Return (message, offset, length) of every bytes field with this number."""
         chosen = (self.number == number) & (self.kind == BYTES)
         return self.message[chosen], self.at[chosen], self.value[chosen].view(np.int64)
 
 
-class Content:
-    """Bytes in which messages lie."""
+class MessageBuffer:
+    """A buffer of messages."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -81,8 +161,8 @@ class Content:
         content = self.content
         return [content[begin:end] for begin, end in zip(at.tolist(), (at + size).tolist(), strict=True)]
 
-    def fields(self, at: Int64, size: Int64) -> Columns:
-        """The fields of the messages that begin at `at`."""
+    def parse_fields(self, at: Int64, size: Int64) -> MessageFields:
+        """Return the fields of the messages at the offsets `at`."""
         message: Int64 = np.arange(len(at))
         end = at + size
         damaged = np.zeros(len(at), np.bool_)
@@ -93,7 +173,7 @@ class Content:
                 message, at, end = message[going], at[going], end[going]
             if len(message) == 0:
                 break
-            if len(rounds) >= _ROUNDS and len(message) < _FEW:
+            if len(rounds) >= _MAX_ROUNDS and len(message) < _MIN_COLUMN_MESSAGES:
                 rounds.append(self._one_by_one(message, at, end, damaged))
                 break
             tag, at, sound = self._varints(at)
@@ -119,27 +199,27 @@ class Content:
         message, number, kind, value, begin = [np.concatenate(column) for column in zip(*rounds, strict=True)] or [
             np.empty(0, type_) for type_ in _TYPES
         ]
-        return Columns(len(damaged), message, number, kind, value, begin, damaged)
+        return MessageFields(len(damaged), message, number, kind, value, begin, damaged)
 
     def _one_by_one(self, message: Int64, at: Int64, end: Int64, damaged: Bool) -> tuple[npt.NDArray[Any], ...]:
         rows: list[tuple[int, int, int, int, int]] = []
         for one, begin, stop in zip(message.tolist(), at.tolist(), end.tolist(), strict=True):
             try:
-                rows.extend((one, *field) for field in walk(self.content[:stop], begin, stop))
+                rows.extend((one, *field) for field in iterate_fields(self.content[:stop], begin, stop))
             except TraceError:
                 damaged[one] = True
         columns = list(zip(*rows, strict=True)) or [()] * 5
         return tuple(np.array(column, type_) for column, type_ in zip(columns, _TYPES, strict=True))
 
     def _varints(self, at: Int64) -> tuple[UInt64, Int64, Bool]:
-        """(numbers, where they end, whether they end within ten bytes)."""
+        """Return the numbers at `at`, where they end, and whether they end within ten bytes."""
         word = self._words[np.minimum(at, len(self.content))]
         last = ~word & _LAST
-        kept = last ^ (last - np.uint64(1))  # all bits to the end of the last byte; every bit if none is the last
-        number = word & kept & _SEVEN
+        used = last ^ (last - np.uint64(1))  # all bits to the end of the last byte; every bit if none is the last
+        number = word & used & _SEVEN
         for low, high, shift in _PAIRS:
             number = (number & low) | ((number & high) >> shift)
-        length = ((kept & _FIRST) * _FIRST >> np.uint64(56)).view(np.int64)
+        length = ((used & _FIRST) * _FIRST >> np.uint64(56)).view(np.int64)
         sound = np.ones(len(at), np.bool_)
         long = np.flatnonzero(last == 0)
         if len(long):

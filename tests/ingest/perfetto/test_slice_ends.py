@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.ingest.perfetto.pairs import Pairs
+from torch_tb_profiler.ingest.perfetto.pytorch import SliceEnds
 from torch_tb_profiler.model.trace import ABSENT
 
 END = -1
 
 
-def added(pairs: Pairs, *events: tuple[int, int, int]) -> None:
+def added(pairs: SliceEnds, *events: tuple[int, int, int]) -> None:
     """A part of a file: (track, time, row of a begin or END)."""
     track, time, row = np.array(events, np.int64).T
     pairs.add(track, time, row)
 
 
 def test_an_end_belongs_to_its_track_whatever_other_tracks_its_part_of_the_file_has() -> None:
-    pairs = Pairs()
+    pairs = SliceEnds()
     added(pairs, (900, 0, 0), (-5, 10, 1), (900, 20, 2))
     added(pairs, (-5, 17, END))
     added(pairs, (44, 50, 3), (900, 1, END), (44, 59, END))
@@ -27,7 +27,7 @@ def test_an_end_belongs_to_its_track_whatever_other_tracks_its_part_of_the_file_
 
 
 def test_what_has_no_partner_is_counted_by_track() -> None:
-    pairs = Pairs()
+    pairs = SliceEnds()
     added(pairs, (1, 5, END), (2, 0, 0))
     added(pairs, (1, 6, 1), (1, 8, END), (1, 9, END))
     duration, alone = pairs.durations(2)

@@ -15,10 +15,10 @@ import pytest
 from tests.support.traces import document
 from torch_tb_profiler import ingest
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest import read_trace, registry
+from torch_tb_profiler.ingest import formats, read_trace
 from torch_tb_profiler.ingest.formats import TraceFormat
-from torch_tb_profiler.ingest.head import HEAD_BYTES, unpack_head
-from torch_tb_profiler.ingest.progress import Report
+from torch_tb_profiler.ingest.runtime import Report
+from torch_tb_profiler.ingest.streams import HEAD_BYTES, unpack_head
 from torch_tb_profiler.model.trace import Trace
 
 EVENT = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
@@ -58,8 +58,8 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         return read_trace(io.BytesIO(TRACE))
 
     second = TraceFormat("lines", (".lines", ".lines.json"), lambda head: head.startswith(b"lines"), parse)
-    formats = (*registry.trace_formats(), second)
-    monkeypatch.setattr(registry, "_formats", lambda _: formats)
+    known = (*formats.trace_formats(), second)
+    monkeypatch.setattr(formats, "_formats", lambda _: known)
     return parsed
 
 
@@ -78,9 +78,9 @@ def test_what_no_format_recognizes_is_read_by_the_first_which_says_what_is_wrong
 
 
 def test_the_longest_suffix_of_a_name_counts(lines: list[bytes]) -> None:
-    assert registry.trace_suffix("W.JSON.GZ") == ".json.gz"
-    assert registry.trace_suffix("w.lines.json") == ".lines.json"
-    assert registry.trace_suffix("w.txt") is None
+    assert formats.trace_suffix("W.JSON.GZ") == ".json.gz"
+    assert formats.trace_suffix("w.lines.json") == ".lines.json"
+    assert formats.trace_suffix("w.txt") is None
 
 
 def test_the_head_of_a_damaged_package_is_recognized_by_none() -> None:
@@ -93,19 +93,17 @@ def test_the_head_of_a_damaged_package_is_recognized_by_none() -> None:
     ("name", "kind"), [("a.PICKLE", "snapshot"), ("m.raw.json.gz", "timeline"), ("a.json", None)]
 )
 def test_files_beside_traces_are_known_by_their_names(name: str, kind: str | None) -> None:
-    beside = registry.file_format_of(name)
+    beside = formats.file_format_by_name(name)
     assert (beside and beside.kind) == kind
 
 
-LISTED = {"formats", "foreign.heads", "gc", "head", "progress", "registry"}
+LISTED = {"formats", "foreign.heads", "runtime", "streams"}
 """What a listing needs of `ingest` beside the packages of importers and how they tell their files (`sniff`)."""
 HEAVY = {"csv", "numpy", "sqlite3"}
 
 
 def test_whatever_reads_a_file_is_imported_by_those_who_have_such_a_file() -> None:
-    listing = (
-        "from torch_tb_profiler.ingest import registry; assert registry.trace_suffix('7_results.db') == '.db'"
-    )
+    listing = "from torch_tb_profiler.ingest import formats; assert formats.trace_suffix('7_results.db') == '.db'"
     program = f"import sys; {listing}; print(*(name for name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     modules = set(done.stdout.split())

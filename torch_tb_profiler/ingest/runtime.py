@@ -1,0 +1,67 @@
+"""What a reader shares with its caller: progress reports, borrowed threads, and a paused garbage collector."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal
+
+Stage = Literal["reading", "arranging", "analyzing", "saving"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a file has been read, in stored bytes (compressed for a .gz); `bytes_total` is 0 if unknown."""
+
+    stage: Stage
+    bytes_done: int = 0
+    bytes_total: int = 0
+    events: int = 0
+
+
+Report = Callable[[Progress], None]
+
+ReportStep = Callable[[], None]
+"""Called between parts of work that takes long on a large file; it may report that the work goes on."""
+
+
+def ignore_step() -> None:
+    """Do nothing: a ReportStep for callers that need no progress."""
+
+
+def ignore_progress(progress: Progress) -> None:
+    """Do nothing: a Report for callers that need no progress."""
+
+
+_LENT_THREADS: ContextVar[Executor | None] = ContextVar("lent_threads", default=None)
+
+
+@contextmanager
+def lend_threads(threads: Executor | None) -> Iterator[None]:
+    """Let what is read inside use these threads; importers start none themselves."""
+    token = _LENT_THREADS.set(threads)
+    try:
+        yield
+    finally:
+        _LENT_THREADS.reset(token)
+
+
+def borrowed_threads() -> Executor | None:
+    """Return the threads that the caller lent, or None."""
+    return _LENT_THREADS.get()
+
+
+@contextmanager
+def without_gc() -> Iterator[None]:
+    """Pause the garbage collector: it would only walk over millions of short-lived structs without cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
