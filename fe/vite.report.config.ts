@@ -7,7 +7,7 @@ import { scopedName } from './vite.config';
 
 export default defineConfig({
   plugins: [react()],
-  resolve: { alias: [{ find: './start', replacement: resolve('src/timeline/tiles/stay.ts') }] },
+  resolve: { alias: [{ find: './startWorker', replacement: resolve('src/timeline/tiles/noWorker.ts') }] },
   css: { modules: { generateScopedName: scopedName } },
   build: {
     outDir: '../torch_tb_profiler/static/report',

@@ -135,7 +135,7 @@ def test_ranks_lie_on_one_timeline_with_their_collectives_joined(open_page: Open
     page.mouse.click(box["x"] + box["width"] * 0.5, place["y"] + place["height"] / 2)
     page.mouse.move(box["x"] + box["width"] * 0.5, place["y"] + place["height"] / 2)
     expect(frame.locator("[data-part=event-details] h2, [data-part=event-tip]").first).to_be_visible()
-    frame.get_by_role("button", name="The job").click()
+    frame.get_by_role("button", name="Back to the job").click()
     expect(frame.locator("h1")).to_contain_text("Rank 4 is a straggler")
 
 

@@ -1,49 +1,49 @@
-// What the timeline is given and what it tells: by the page on one side, the controller on the other.
+// Types that the page and the timeline's controller share.
 import type { TracePayload } from '../api/types';
-import type { Arrow, Place } from './draw/overlay';
+import type { Arrow, SlicePlace } from './draw/overlay';
 import type { Span } from './tiles/store';
 import type { Samples, Tile } from './tiles/tile';
 
-/** Texts by code: whole, and short of those that are names of kernels. */
-export interface Names {
+/** Names by code: full names, and short names of kernels. */
+export interface TileNames {
   names: Record<string, string>;
   short_names: Record<string, string>;
 }
 
-export interface Source {
+export interface TileSource {
   tile(begin: number, end: number, width: number, signal: AbortSignal): Promise<Tile>;
   counters(begin: number, end: number, width: number, signal: AbortSignal): Promise<Samples>;
-  /** What the time of the devices goes to; asked for once the slices are there and the track is in sight. */
+  /** Causes of the devices' idle time; requested once the slices are loaded and the track is visible. */
   blame?(begin: number, end: number, width: number, signal: AbortSignal): Promise<Tile>;
-  names(codes: number[]): Promise<Names>;
+  names(codes: number[]): Promise<TileNames>;
 }
 
-export interface Events {
-  /** The window has come to rest. */
+export interface ControllerEvents {
+  /** Called when the window has come to rest. */
   onWindow: (window: Span) => void;
   onLoading: (loading: boolean) => void;
-  onTrouble: (error: unknown) => void;
+  onError: (error: unknown) => void;
 }
 
-/** What a device's time goes to where the pointer is. */
+/** The device and the category of its time under the pointer. */
 export interface Blame {
   device: number;
   category: string;
 }
 
-/** What is drawn above the slices; the page sets it. */
+/** What the page draws over the slices and which slices it highlights. */
 export interface Highlights {
   area: Span | null;
   marks: readonly number[];
-  selected: Place | null;
+  selected: SlicePlace | null;
   arrows: readonly Arrow[];
-  lit: Lit | null;
-  /** What happens at once on several tracks; the places are looked up among the tiles. */
-  joined?: readonly Joined[];
+  highlight: Highlight | null;
+  /** Operations on several tracks; their places are looked up in the tiles. */
+  joinedEvents?: readonly JoinedEvent[];
 }
 
-/** Whether a slice, or what shares a box, stands out; all others fade. Times in ns. */
-export type Lit = (
+/** Return whether a slice or a merged box is highlighted; all others fade. Times in ns. */
+export type Highlight = (
   track: TracePayload['tracks'][number],
   event: number,
   start: number,
@@ -51,8 +51,8 @@ export type Lit = (
   depth: number,
 ) => boolean;
 
-/** Events that are one and the same operation. */
-export interface Joined {
+/** Events on several tracks that are one operation, such as a collective. */
+export interface JoinedEvent {
   ends: readonly { event: number; start: number; duration: number; tracks: readonly number[] }[];
   strong: boolean;
 }

@@ -1,67 +1,67 @@
-// The timeline's own loop: holds the window, asks for tiles, paints when something changed and not otherwise.
+// The timeline's controller: holds the window, requests tiles, and repaints when something has changed.
 import type { TracePayload } from '../api/types';
-import type { Blame, Events, Highlights, Source } from './contract';
+import type { Blame, ControllerEvents, Highlights, TileSource } from './contract';
 import { readPalette, type ColorBy, type Palette } from './draw/colors';
-import { type Layout, rowAt, shows } from './draw/layout';
-import { HEAD, paintAbove, type Above, type Band, type Place } from './draw/overlay';
+import { type Layout, rowAt, isKindVisible } from './draw/layout';
+import { HEADER_PX, paintOverlay, type OverlayScene, type Band, type SlicePlace } from './draw/overlay';
 import { hitTest, paint } from './draw/paint';
 import type { Hit, Scene } from './draw/scene';
-import { BUCKETS, levelOf, TileStore, type Span } from './tiles/store';
+import { TILE_BUCKETS, levelOf, TileStore, type Span } from './tiles/store';
 import type { Samples, Tile } from './tiles/tile';
 import { ticks } from '../base/ticks';
-import { locate, sliceInSight, slicePast, type Way } from './lookup';
-import { around, clamp, opening, pan, whole, zoom } from './viewport';
+import { locateEvent, visibleSlice, sliceInDirection, type Direction } from './lookup';
+import { windowAround, clampWindow, openingWindow, panWindow, fullWindow, zoomWindow } from './viewport';
 
 const REST_MS = 250;
-const NOTHING: Highlights = { area: null, marks: [], selected: null, arrows: [], lit: null };
+const NO_HIGHLIGHTS: Highlights = { area: null, marks: [], selected: null, arrows: [], highlight: null };
 
 const placeOf = ({ track, depth, hit: { start, duration } }: { track: number; depth: number; hit: Hit }) =>
-  ({ track, depth, start, duration }) satisfies Place;
+  ({ track, depth, start, duration }) satisfies SlicePlace;
 
 export class Controller {
   window: Span;
   private layout: Layout = { rows: [], height: 0 };
   private scroll = 0;
   private size = { width: 0, height: 0 };
-  private highlights = NOTHING;
-  private hovered: Place | null = null;
+  private highlights = NO_HIGHLIGHTS;
+  private hovered: SlicePlace | null = null;
   private cursor: number | null = null;
   private palette: Palette | null = null;
   private colorBy: ColorBy = 'class';
   private theme = '';
   private origin = 0;
-  private label: ((time: number) => string) | null = null;
-  /** What labels say: of kernels the short name. */
-  private readonly names = new Map<number, string>();
-  private readonly wholeNames = new Map<number, string>();
+  private formatTick: ((time: number) => string) | null = null;
+  /** Names on labels, by code: the short name for kernels. */
+  private readonly labelNames = new Map<number, string>();
+  private readonly fullNames = new Map<number, string>();
   private tiles: TileStore<Tile>;
   private readonly samples: TileStore<Samples>;
   private readonly blame: TileStore<Tile> | null;
   private frame = 0;
   private dirty = { slices: true, above: true };
-  private rest: ReturnType<typeof setTimeout> | undefined;
+  private restTimer: ReturnType<typeof setTimeout> | undefined;
   private scene: Scene | null = null;
-  /** Where joined events were found: track and depth stay the same at every zoom. */
-  private readonly located = new Map<number, { track: number; depth: number }>();
+  /** Track and depth of joined events, by event; they are the same at every zoom. */
+  private readonly locatedEvents = new Map<number, { track: number; depth: number }>();
   readonly extent: Span;
 
   constructor(
     private readonly host: HTMLElement,
     private readonly slices: HTMLCanvasElement,
-    private readonly above: HTMLCanvasElement,
+    private readonly overlay: HTMLCanvasElement,
     private readonly payload: TracePayload,
-    private source: Source,
-    private readonly events: Events,
+    private source: TileSource,
+    private readonly events: ControllerEvents,
     window: Span | null,
   ) {
     this.extent = { begin: payload.begin_ns, end: Math.max(payload.end_ns, payload.begin_ns + 1) };
-    this.window = clamp(window ?? opening(payload), this.extent);
+    this.window = clampWindow(window ?? openingWindow(payload), this.extent);
     this.tiles = this.storeOf('tile');
     this.samples = new TileStore(
-      (begin, end, signal) => this.source.counters(begin, end, BUCKETS, signal),
+      (begin, end, signal) => this.source.counters(begin, end, TILE_BUCKETS, signal),
       this.extent,
-      this.arrived,
-      this.events.onTrouble,
+      this.onTile,
+      this.events.onError,
     );
     this.blame = source.blame ? this.storeOf('blame') : null;
   }
@@ -69,20 +69,20 @@ export class Controller {
   private storeOf(part: 'tile' | 'blame'): TileStore<Tile> {
     return new TileStore(
       async (begin, end, signal) => {
-        const tile = await this.source[part]!(begin, end, BUCKETS, signal);
+        const tile = await this.source[part]!(begin, end, TILE_BUCKETS, signal);
         for (const [code, text] of tile.names) {
-          this.wholeNames.set(code, text);
-          this.names.set(code, tile.shortNames.get(code) ?? text);
+          this.fullNames.set(code, text);
+          this.labelNames.set(code, tile.shortNames.get(code) ?? text);
         }
         return tile;
       },
       this.extent,
-      this.arrived,
-      this.events.onTrouble,
+      this.onTile,
+      this.events.onError,
     );
   }
 
-  private readonly arrived = () => {
+  private readonly onTile = () => {
     this.dirty.slices = true;
     this.events.onLoading(this.tiles.loading || this.samples.loading);
     this.request();
@@ -90,13 +90,13 @@ export class Controller {
 
   destroy(): void {
     cancelAnimationFrame(this.frame);
-    clearTimeout(this.rest);
+    clearTimeout(this.restTimer);
   }
 
   // ---- what the page sets ---------------------------------------------------------------------------
 
-  /** Another source of tiles (other colors, unfolded frames): what is kept no longer fits. */
-  setSource(source: Source, colorBy: ColorBy): void {
+  /** Replace the source of tiles (other colors, unfolded frames) and drop the cached ones. */
+  setSource(source: TileSource, colorBy: ColorBy): void {
     this.source = source;
     this.colorBy = colorBy;
     this.palette = null;
@@ -107,15 +107,15 @@ export class Controller {
   resize(width: number, height: number): void {
     this.size = { width, height };
     const ratio = devicePixelRatio;
-    for (const canvas of [this.slices, this.above]) {
+    for (const canvas of [this.slices, this.overlay]) {
       canvas.width = Math.max(1, Math.round(width * ratio));
       canvas.height = Math.max(1, Math.round(height * ratio));
       canvas.style.width = `${width}px`;
       canvas.style.height = `${height}px`;
-      canvas.getContext('2d', { alpha: canvas === this.above })!.setTransform(ratio, 0, 0, ratio, 0, 0);
+      canvas.getContext('2d', { alpha: canvas === this.overlay })!.setTransform(ratio, 0, 0, ratio, 0, 0);
     }
     this.dirty = { slices: true, above: true };
-    this.draw(); // a canvas of another size is black until it is drawn, and a frame is seen before the next one
+    this.draw(); // a resized canvas is black until it is drawn, which one frame would show
   }
 
   setLayout(layout: Layout): void {
@@ -129,20 +129,20 @@ export class Controller {
   }
 
   setHighlights(highlights: Highlights): void {
-    this.dirty.slices ||= highlights.lit !== this.highlights.lit;
+    this.dirty.slices ||= highlights.highlight !== this.highlights.highlight;
     this.highlights = highlights;
     this.dirty.above = true;
     this.request();
   }
 
-  /** Where the ruler counts from, and how it writes an instant where counting is not enough. */
+  /** Set the origin of the ruler, and how it formats an instant (null: as an offset). */
   setClock(origin: number, label: ((time: number) => string) | null): void {
     this.origin = origin;
-    this.label = label;
+    this.formatTick = label;
     this.changed();
   }
 
-  /** The page's colors have changed; they are read anew with the next frame. */
+  /** Read the page's colors again with the next frame. */
   setTheme(theme: string): void {
     if (theme !== this.theme) {
       this.theme = theme;
@@ -153,10 +153,10 @@ export class Controller {
 
   // ---- the window ---------------------------------------------------------------------------------
 
-  private show(window: Span): void {
+  private moveTo(window: Span): void {
     this.window = window;
-    clearTimeout(this.rest);
-    this.rest = setTimeout(this.settle, REST_MS);
+    clearTimeout(this.restTimer);
+    this.restTimer = setTimeout(this.settle, REST_MS);
     this.changed();
   }
 
@@ -169,23 +169,23 @@ export class Controller {
   }
 
   panBy(pixels: number): void {
-    this.show(pan(this.window, pixels * this.nsPerPixel, this.extent));
+    this.moveTo(panWindow(this.window, pixels * this.nsPerPixel, this.extent));
   }
 
   zoomBy(factor: number, x: number): void {
-    this.show(zoom(this.window, factor, this.timeAt(x), this.extent));
+    this.moveTo(zoomWindow(this.window, factor, this.timeAt(x), this.extent));
   }
 
   zoomTo(span: Span): void {
-    this.show(around(span, this.extent));
+    this.moveTo(windowAround(span, this.extent));
   }
 
   showAll(): void {
-    this.show(whole(this.extent));
+    this.moveTo(fullWindow(this.extent));
   }
 
   showWindow(window: Span): void {
-    this.show(clamp(window, this.extent));
+    this.moveTo(clampWindow(window, this.extent));
   }
 
   // ---- pointing -----------------------------------------------------------------------------------
@@ -200,11 +200,11 @@ export class Controller {
   }
 
   hit(x: number, y: number): { hit: Hit; track: number; depth: number; blame: Blame | null } | null {
-    if (!this.scene || y < HEAD) {
+    if (!this.scene || y < HEADER_PX) {
       return null;
     }
-    const row = rowAt(this.layout, y - HEAD + this.scroll);
-    const found = row ? hitTest(this.scene, row, x, y - HEAD) : null;
+    const row = rowAt(this.layout, y - HEADER_PX + this.scroll);
+    const found = row ? hitTest(this.scene, row, x, y - HEADER_PX) : null;
     if (!row?.track || !found) {
       return null;
     }
@@ -212,12 +212,12 @@ export class Controller {
       const category = this.payload.categories[found.color] ?? '';
       return { hit: found, track: row.track.id, depth: 0, blame: { device: row.track.device!, category } };
     }
-    const depth = row.folded ? 0 : Math.floor((y - HEAD - (row.y - this.scroll) - 3) / row.lane);
+    const depth = row.folded ? 0 : Math.floor((y - HEADER_PX - (row.y - this.scroll) - 3) / row.lane);
     return { hit: found, track: row.track.id, depth, blame: null };
   }
 
   stepAt(x: number, y: number): Span | null {
-    if (y >= HEAD) {
+    if (y >= HEADER_PX) {
       return null;
     }
     const time = this.timeAt(x);
@@ -228,21 +228,21 @@ export class Controller {
   }
 
   nameOf(code: number): string | undefined {
-    return this.names.get(code);
+    return this.labelNames.get(code);
   }
 
-  wholeNameOf(code: number): string | undefined {
-    return this.wholeNames.get(code);
+  fullNameOf(code: number): string | undefined {
+    return this.fullNames.get(code);
   }
 
-  /** The slice that a key leads to, as far as it is loaded; from none, to one in sight. */
-  sliceBeside(place: Place | null, way: Way): number | null {
-    return this.scene && (place ? slicePast(this.scene, place, way) : sliceInSight(this.scene));
+  /** Return the loaded slice in a direction from `place`, or a visible one if `place` is null. */
+  adjacentSlice(place: SlicePlace | null, way: Direction): number | null {
+    return this.scene && (place ? sliceInDirection(this.scene, place, way) : visibleSlice(this.scene));
   }
 
-  /** What is drawn now, less what follows the pointer; null before the first frame. */
-  get drawn(): { scene: Scene; above: Above } | null {
-    const above = this.palette && { ...this.aboveScene(this.palette), hovered: null, cursor: null };
+  /** Return what the last frame was drawn from, without the pointer's highlight; null before the first frame. */
+  get lastFrame(): { scene: Scene; above: OverlayScene } | null {
+    const above = this.palette && { ...this.overlayScene(this.palette), hovered: null, cursor: null };
     return this.scene && above && { scene: this.scene, above };
   }
 
@@ -257,7 +257,7 @@ export class Controller {
     }
   }
 
-  /** At rest the window is whole ns, as the address has it: a link opens the very same picture. */
+  /** Round the window to ns, as in the address, so that a link opens the same picture. */
   private readonly settle = () => {
     this.window = { begin: Math.floor(this.window.begin), end: Math.ceil(this.window.end) };
     this.dirty.slices = true;
@@ -269,21 +269,21 @@ export class Controller {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
     const { width, height } = this.size;
-    if (width === 0 || height <= HEAD) {
+    if (width === 0 || height <= HEADER_PX) {
       return;
     }
     this.palette ??= readPalette(this.host, this.colorBy, this.payload.classes, this.payload.categories);
     if (this.dirty.slices) {
       const level = levelOf(this.nsPerPixel);
-      this.tiles.want(this.window, level);
-      this.samples.want(this.window, level);
+      this.tiles.request(this.window, level);
+      this.samples.request(this.window, level);
       this.events.onLoading(this.tiles.loading || this.samples.loading);
-      if (!this.tiles.loading && shows(this.layout, 'blame', this.scroll, height - HEAD)) {
-        this.blame?.want(this.window, level);
+      if (!this.tiles.loading && isKindVisible(this.layout, 'blame', this.scroll, height - HEADER_PX)) {
+        this.blame?.request(this.window, level);
       }
       this.scene = {
         width,
-        height: height - HEAD,
+        height: height - HEADER_PX,
         window: this.window,
         origin: this.origin,
         layout: this.layout,
@@ -292,23 +292,23 @@ export class Controller {
         tiles: this.tiles.cover(this.window, level),
         samples: this.samples.cover(this.window, level),
         blame: this.blame?.cover(this.window, level) ?? [],
-        names: this.names,
-        lit: this.highlights.lit,
+        names: this.labelNames,
+        highlight: this.highlights.highlight,
       };
       const context = this.slices.getContext('2d', { alpha: false })!;
       context.save();
-      context.translate(0, HEAD);
+      context.translate(0, HEADER_PX);
       paint(context, this.scene);
       context.restore();
     }
     if (this.dirty.above || this.dirty.slices) {
-      paintAbove(this.above.getContext('2d')!, this.aboveScene(this.palette));
+      paintOverlay(this.overlay.getContext('2d')!, this.overlayScene(this.palette));
     }
     this.dirty = { slices: false, above: false };
   };
 
   private bands(): Band[] {
-    return (this.highlights.joined ?? []).flatMap(({ ends, strong }) => {
+    return (this.highlights.joinedEvents ?? []).flatMap(({ ends, strong }) => {
       const places = ends.flatMap(end => {
         const at = this.locate(end.event, end.start, end.tracks);
         return at ? [{ ...at, start: end.start, duration: end.duration }] : [];
@@ -318,15 +318,15 @@ export class Controller {
   }
 
   private locate(event: number, start: number, tracks: readonly number[]) {
-    const known = this.located.get(event) ?? locate(this.scene?.tiles ?? [], event, start, tracks);
+    const known = this.locatedEvents.get(event) ?? locateEvent(this.scene?.tiles ?? [], event, start, tracks);
     if (known) {
-      this.located.set(event, known);
+      this.locatedEvents.set(event, known);
     }
     return known;
   }
 
-  private aboveScene(palette: Palette): Above {
-    const say = this.label;
+  private overlayScene(palette: Palette): OverlayScene {
+    const { formatTick } = this;
     const marks = ticks(this.window, this.size.width, this.origin);
     return {
       width: this.size.width,
@@ -335,7 +335,7 @@ export class Controller {
       layout: this.layout,
       scroll: this.scroll,
       palette,
-      ticks: say ? marks.map(tick => ({ ...tick, label: say(tick.time) })) : marks,
+      ticks: formatTick ? marks.map(tick => ({ ...tick, label: formatTick(tick.time) })) : marks,
       steps: this.payload.steps,
       recorded: this.payload.steps_recorded,
       area: this.highlights.area,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Layout } from './draw/layout';
-import { sliceInSight, slicePast, type Way } from './lookup';
+import { visibleSlice, sliceInDirection, type Direction } from './lookup';
 import type { Cover } from './tiles/store';
 import type { Tile } from './tiles/tile';
 
@@ -40,7 +40,7 @@ const drawn = {
   window: { begin: 0, end: 100 },
   scroll: 0,
 };
-const go = (from: number, way: Way) => slicePast(drawn, boxes[from]!, way);
+const go = (from: number, way: Direction) => sliceInDirection(drawn, boxes[from]!, way);
 
 test('along a lane, and into and out of a slice', () => {
   expect(go(b, 'after')).toBe(c);
@@ -59,11 +59,11 @@ test('from the last lane to the next track that has slices, and back to what is 
 
 test('what lies beyond a slice is not inside it', () => {
   const late = { ...boxes[a]!, duration: 5 };
-  expect(slicePast(drawn, late, 'in')).toBe(d);
+  expect(sliceInDirection(drawn, late, 'in')).toBe(d);
 });
 
 test('without a selection, what lies in the middle of the first track in sight', () => {
-  expect(sliceInSight(drawn)).toBe(a);
-  expect(sliceInSight({ ...drawn, scroll: 60 })).toBe(d);
-  expect(sliceInSight({ ...drawn, tiles: [] })).toBeNull();
+  expect(visibleSlice(drawn)).toBe(a);
+  expect(visibleSlice({ ...drawn, scroll: 60 })).toBe(d);
+  expect(visibleSlice({ ...drawn, tiles: [] })).toBeNull();
 });

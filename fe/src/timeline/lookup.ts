@@ -1,34 +1,36 @@
-// Slices found among the tiles that are loaded. No React, no canvas.
-import type { Layout, Row } from './draw/layout';
-import type { Place } from './draw/overlay';
+// Find slices in the loaded tiles.
+import type { Layout, TrackRow } from './draw/layout';
+import type { SlicePlace } from './draw/overlay';
 import type { Cover, Span } from './tiles/store';
 import { lowerBound, type Tile } from './tiles/tile';
 
-/** Where a key leads from a slice: along its lane, to what lies around or inside it, else to the track above or below. */
-export type Way = 'before' | 'after' | 'out' | 'in';
+/** Where a key leads: along the lane, or to the enclosing or nested slice, else to the track above or below. */
+export type Direction = 'before' | 'after' | 'out' | 'in';
 
-interface Drawn {
+interface VisibleTiles {
   tiles: readonly Cover<Tile>[];
   layout: Layout;
   window: Span;
   scroll: number;
 }
 
-/** The slice that a way leads to from one. */
-export function slicePast(drawn: Drawn, from: Place, way: Way): number | null {
+/** Return the slice in a direction from another. */
+export function sliceInDirection(drawn: VisibleTiles, from: SlicePlace, direction: Direction): number | null {
   const { track, depth, start, duration } = from;
-  if (way === 'before' || way === 'after') {
-    return neighbor(drawn.tiles, from, way === 'after' ? 1 : -1);
+  if (direction === 'before' || direction === 'after') {
+    return neighbor(drawn.tiles, from, direction === 'after' ? 1 : -1);
   }
-  if (way === 'in') {
+  if (direction === 'in') {
     const first = neighbor(drawn.tiles, { ...from, depth: depth + 1, start: start - 1 }, 1, start + duration);
-    return first ?? onTrackBeside(drawn, from, 1);
+    return first ?? sliceOnNextTrack(drawn, from, 1);
   }
-  return (depth > 0 ? nearest(drawn.tiles, track, depth - 1, start) : null) ?? onTrackBeside(drawn, from, -1);
+  return (
+    (depth > 0 ? nearest(drawn.tiles, track, depth - 1, start) : null) ?? sliceOnNextTrack(drawn, from, -1)
+  );
 }
 
-/** The slice in the middle of what is in sight: of the first track in sight that has any. */
-export function sliceInSight({ tiles, layout, window, scroll }: Drawn): number | null {
+/** Return the slice nearest to the middle of the window, on the first visible track that has any. */
+export function visibleSlice({ tiles, layout, window, scroll }: VisibleTiles): number | null {
   const middle = (window.begin + window.end) / 2;
   return firstOf(
     tiles,
@@ -37,13 +39,17 @@ export function sliceInSight({ tiles, layout, window, scroll }: Drawn): number |
   );
 }
 
-function onTrackBeside({ tiles, layout }: Drawn, { track, start, duration }: Place, side: -1 | 1) {
+function sliceOnNextTrack(
+  { tiles, layout }: VisibleTiles,
+  { track, start, duration }: SlicePlace,
+  side: -1 | 1,
+) {
   const at = layout.rows.findIndex(row => row.track?.id === track);
-  const beyond = side > 0 ? layout.rows.slice(at + 1) : layout.rows.slice(0, Math.max(at, 0)).reverse();
-  return firstOf(tiles, beyond, start + duration / 2);
+  const rows = side > 0 ? layout.rows.slice(at + 1) : layout.rows.slice(0, Math.max(at, 0)).reverse();
+  return firstOf(tiles, rows, start + duration / 2);
 }
 
-function firstOf(tiles: readonly Cover<Tile>[], rows: readonly Row[], time: number): number | null {
+function firstOf(tiles: readonly Cover<Tile>[], rows: readonly TrackRow[], time: number): number | null {
   for (const { kind, track } of rows) {
     const found = kind === 'slices' && track ? nearest(tiles, track.id, 0, time) : null;
     if (found !== null) {
@@ -53,7 +59,7 @@ function firstOf(tiles: readonly Cover<Tile>[], rows: readonly Row[], time: numb
   return null;
 }
 
-/** The slice of a lane at an instant, else the one that is nearest to it. */
+/** Return the slice of a lane at an instant, or the nearest. */
 function nearest(tiles: readonly Cover<Tile>[], track: number, depth: number, time: number): number | null {
   let best: { event: number; far: number } | null = null;
   for (const { data } of tiles) {
@@ -73,10 +79,10 @@ function nearest(tiles: readonly Cover<Tile>[], track: number, depth: number, ti
   return best?.event ?? null;
 }
 
-/** The slice before or after one on its lane, of those that begin by `until`. */
+/** Return the previous or next slice on the lane, if it begins by `until`. */
 function neighbor(
   tiles: readonly Cover<Tile>[],
-  place: Place,
+  place: SlicePlace,
   direction: -1 | 1,
   until = Infinity,
 ): number | null {
@@ -99,8 +105,8 @@ function neighbor(
   return best?.event ?? null;
 }
 
-/** The track and lane of an event, if it is on one of these tracks. */
-export function locate(
+/** Return the track and lane of an event, if it is on one of `tracks`. */
+export function locateEvent(
   tiles: readonly Cover<Tile>[],
   event: number,
   start: number,

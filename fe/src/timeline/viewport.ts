@@ -1,42 +1,42 @@
-// The window of time that is shown, and what panning and zooming make of it. ns since the trace's start.
+// The visible time window, and how panning and zooming change it; ns since the start of the trace.
 import type { Span } from './tiles/store';
 
-const SHORTEST = 50;
-const MARGIN = 0.02;
+const MIN_WINDOW_NS = 50;
+const MARGIN_RATIO = 0.02;
 
-/** All of the recording with a little air at both ends. */
-export function whole(extent: Span): Span {
-  const air = Math.max((extent.end - extent.begin) * MARGIN, SHORTEST);
-  return { begin: Math.floor(extent.begin - air), end: Math.ceil(extent.end + air) };
+/** Return the window that shows the entire trace with a margin at both ends. */
+export function fullWindow(extent: Span): Span {
+  const margin = Math.max((extent.end - extent.begin) * MARGIN_RATIO, MIN_WINDOW_NS);
+  return { begin: Math.floor(extent.begin - margin), end: Math.ceil(extent.end + margin) };
 }
 
-/** What the page opens with: all slices, wherever marks and counters lie. */
-export const opening = (payload: { first_begin_ns: number; first_end_ns: number }): Span =>
-  whole({ begin: payload.first_begin_ns, end: payload.first_end_ns });
+/** Return the window that the page opens with: all slices, even if marks and counters lie outside. */
+export const openingWindow = (payload: { first_begin_ns: number; first_end_ns: number }): Span =>
+  fullWindow({ begin: payload.first_begin_ns, end: payload.first_end_ns });
 
-/** Within the recording, and not shorter than can be seen. */
-export function clamp(window: Span, extent: Span): Span {
-  const all = whole(extent);
-  const span = Math.min(Math.max(window.end - window.begin, SHORTEST), all.end - all.begin);
+/** Return the window moved into the trace and no shorter than `MIN_WINDOW_NS`. */
+export function clampWindow(window: Span, extent: Span): Span {
+  const all = fullWindow(extent);
+  const span = Math.min(Math.max(window.end - window.begin, MIN_WINDOW_NS), all.end - all.begin);
   const middle = (window.begin + window.end) / 2;
   const begin = Math.min(Math.max(middle - span / 2, all.begin), all.end - span);
   return { begin, end: begin + span };
 }
 
-/** Closer (factor < 1) or farther, the instant `at` keeping its place on the screen. */
-export function zoom(window: Span, factor: number, at: number, extent: Span): Span {
-  const all = whole(extent);
-  const span = Math.min(Math.max((window.end - window.begin) * factor, SHORTEST), all.end - all.begin);
+/** Zoom in (factor < 1) or out; the instant `at` keeps its place on the screen. */
+export function zoomWindow(window: Span, factor: number, at: number, extent: Span): Span {
+  const all = fullWindow(extent);
+  const span = Math.min(Math.max((window.end - window.begin) * factor, MIN_WINDOW_NS), all.end - all.begin);
   const share = (at - window.begin) / (window.end - window.begin);
-  return clamp({ begin: at - share * span, end: at + (1 - share) * span }, extent);
+  return clampWindow({ begin: at - share * span, end: at + (1 - share) * span }, extent);
 }
 
-export function pan(window: Span, by: number, extent: Span): Span {
-  return clamp({ begin: window.begin + by, end: window.end + by }, extent);
+export function panWindow(window: Span, by: number, extent: Span): Span {
+  return clampWindow({ begin: window.begin + by, end: window.end + by }, extent);
 }
 
-/** Room around a span so that it fills two thirds of the width. */
-export function around(span: Span, extent: Span): Span {
-  const length = Math.max(span.end - span.begin, SHORTEST / 2);
-  return clamp({ begin: span.begin - length / 4, end: span.begin + 1.25 * length }, extent);
+/** Return the window in which a span fills two thirds of the width. */
+export function windowAround(span: Span, extent: Span): Span {
+  const length = Math.max(span.end - span.begin, MIN_WINDOW_NS / 2);
+  return clampWindow({ begin: span.begin - length / 4, end: span.begin + 1.25 * length }, extent);
 }

@@ -81,7 +81,7 @@ def test_slices_are_walked_with_the_keyboard_and_spoken(open_page: Open) -> None
 def test_the_map_of_the_recording_is_a_slider(open_page: Open) -> None:
     page, frame = open_page(at="1000000-2000000", **TRACE)
     drawn(frame)
-    window = frame.get_by_role("slider", name=re.compile("window in sight"))
+    window = frame.get_by_role("slider", name=re.compile("Visible time window"))
     middle = _now(window.get_attribute("aria-valuenow"))
     window.focus()
     page.keyboard.press("ArrowRight")

@@ -213,7 +213,7 @@ def test_a_selected_slice_is_described_beside_the_tracks_all_of_which_stay(open_
     # The table of a window is wide: it lies below, until somebody moves it.
     drag(page, box["x"] + 100, box["x"] + 400, box["y"] + 120)
     expect(dock).to_have_attribute("data-side", "below")
-    dock.get_by_role("button", name="Dock at the right").click()
+    dock.get_by_role("button", name="Dock on the right").click()
     expect(dock).to_have_attribute("data-side", "right")
 
 

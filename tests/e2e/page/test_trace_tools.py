@@ -45,7 +45,7 @@ def test_the_tools_are_one_row(open_page: Open, state: dict[str, str]) -> None:
         frame.get_by_role("button", name=re.compile("^Tracks")),
         frame.get_by_role("combobox", name="Time from"),
     ]
-    boxes = [place.bounding_box() for place in [*places, frame.get_by_label("Show all of it")]]
+    boxes = [place.bounding_box() for place in [*places, frame.get_by_label("Show the whole trace")]]
     tops = [box["y"] for box in boxes if box is not None]
     assert len(tops) == len(boxes)
     assert max(tops) - min(tops) < ROW

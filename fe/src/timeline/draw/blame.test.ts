@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { hitBlame, paintBlame, sharesOf } from './blame';
+import { hitTestBlame, paintBlame, columnShares } from './blame';
 import type { Palette } from './colors';
-import type { Row } from './layout';
+import type { TrackRow } from './layout';
 import type { Scene } from './scene';
 import type { Tile } from '../tiles/tile';
 
@@ -38,7 +38,14 @@ function tile(begin: number, end: number, boxes: Box[]): Tile {
   };
 }
 
-const row = { kind: 'blame', y: 0, height: 34, lane: 28, folded: false, track: { id: 5 } } as unknown as Row;
+const row = {
+  kind: 'blame',
+  y: 0,
+  height: 34,
+  lane: 28,
+  folded: false,
+  track: { id: 5 },
+} as unknown as TrackRow;
 const palette = {
   categories: ['#work', '#sync', '#late'].map(fill => ({ fill, ink: '#ink' })),
   stacked: [1, 2, 0],
@@ -57,7 +64,7 @@ const scene = (begin: number, end: number, ...tiles: Tile[]): Scene => ({
   samples: [],
   blame: tiles.map(data => ({ begin: data.begin, end: data.end, data })),
   names: new Map(),
-  lit: null,
+  highlight: null,
 });
 
 function drawn(what: Scene): [string, number, number, number][] {
@@ -92,8 +99,8 @@ test('each column is as high as the share of its time, idle time from below', ()
 
 test('a shared box counts for what it holds, wherever the seam of two tiles is', () => {
   const many = { category: 1, start: 0, duration: 100, busy: 20, count: 9 };
-  const whole = sharesOf(scene(0, 100, tile(0, 100, [many])), 5, 3);
-  const halves = sharesOf(scene(0, 100, tile(0, 50, [many]), tile(50, 100, [many])), 5, 3);
+  const whole = columnShares(scene(0, 100, tile(0, 100, [many])), 5, 3);
+  const halves = columnShares(scene(0, 100, tile(0, 50, [many]), tile(50, 100, [many])), 5, 3);
   expect([...halves]).toEqual([...whole]);
   expect(whole[1]).toBeCloseTo(0.2);
   expect(whole.reduce((sum, share) => sum + share, 0)).toBeCloseTo(2);
@@ -129,11 +136,11 @@ test('the part under the pointer is found; of parts in one box idle time comes b
     { category: 0, start: 501, duration: 499 },
   ];
   const what = scene(0, 1000, tile(0, 1000, boxes));
-  expect(hitBlame(what, row, 2)?.color).toBe(0);
-  expect(hitBlame(scene(0, 100), row, 2)).toBeNull();
+  expect(hitTestBlame(what, row, 2)?.color).toBe(0);
+  expect(hitTestBlame(scene(0, 100), row, 2)).toBeNull();
   const shared = [
     { category: 0, start: 0, duration: 90, busy: 60, count: 3 },
     { category: 1, start: 10, duration: 80, busy: 30, count: 4 },
   ];
-  expect(hitBlame(scene(0, 1000, tile(0, 1000, shared)), row, 0.5)?.color).toBe(1);
+  expect(hitTestBlame(scene(0, 1000, tile(0, 1000, shared)), row, 0.5)?.color).toBe(1);
 });

@@ -1,16 +1,16 @@
-// The track of what a device's time goes to: each column is filled by category, idle time from below, work above it.
+// The track of a device's time by category: each pixel column is stacked, idle time below, work above.
 import { causeTitle } from '../../base/causes';
 import { formatDuration } from '../../base/format';
-import { fitted } from './labels';
-import type { Row } from './layout';
+import { truncateText } from './labels';
+import type { TrackRow } from './layout';
 import type { Hit, Scene } from './scene';
 import { lowerBound } from '../tiles/tile';
 import type { Drawing } from './vector';
 
-const LABEL = 60;
-const NEAR_PX = 2;
+const MIN_LABEL_PX = 60;
+const REACH_PX = 2;
 
-/** Boxes of a row that touch [from, to), each once, clipped to the tile that it is read from. */
+/** Yield the boxes of a track that overlap [from, to), clipped to their tiles. */
 function* boxesOf(scene: Scene, track: number, from: number, to: number) {
   for (const cover of scene.blame) {
     const begin = Math.max(from, cover.begin);
@@ -30,8 +30,8 @@ function* boxesOf(scene: Scene, track: number, from: number, to: number) {
   }
 }
 
-/** Share of each pixel column by category: shares[column * categories + category], 0 to 1. */
-export function sharesOf(scene: Scene, track: number, categories: number): Float32Array {
+/** Return the share of each category in each pixel column: shares[column * categories + category], 0 to 1. */
+export function columnShares(scene: Scene, track: number, categories: number): Float32Array {
   const { window, width } = scene;
   const columns = Math.ceil(width);
   const shares = new Float32Array(columns * categories);
@@ -47,38 +47,38 @@ export function sharesOf(scene: Scene, track: number, categories: number): Float
   return shares;
 }
 
-/** The column after those that one category fills like the first, or the next one. */
-function endOf(shares: Float32Array, categories: number, column: number): number {
-  const whole = shares.subarray(column * categories, (column + 1) * categories).findIndex(isWhole);
-  if (whole < 0) {
+/** Return the end of the run of columns that one category fills alone, or the next column. */
+function endOfRun(shares: Float32Array, categories: number, column: number): number {
+  const full = shares.subarray(column * categories, (column + 1) * categories).findIndex(isFull);
+  if (full < 0) {
     return column + 1;
   }
-  let at = column * categories + whole;
-  while (isWhole(shares[at] ?? 0)) {
+  let at = column * categories + full;
+  while (isFull(shares[at] ?? 0)) {
     at += categories;
   }
-  return (at - whole) / categories;
+  return (at - full) / categories;
 }
 
-const isWhole = (share: number): boolean => share > 0.999;
+const isFull = (share: number): boolean => share > 0.999;
 
-export function paintBlame(context: Drawing, scene: Scene, row: Row, y: number): void {
+export function paintBlame(context: Drawing, scene: Scene, row: TrackRow, y: number): void {
   const { palette, window, width } = scene;
   const categories = palette.categories.length;
-  const shares = sharesOf(scene, row.track!.id, categories);
+  const shares = columnShares(scene, row.track!.id, categories);
   const columns = shares.length / categories;
   const height = row.lane - 1;
   const floor = y + 3 + height;
   for (let column = 0; column < columns;) {
-    const own = shares.subarray(column * categories, (column + 1) * categories);
-    const next = endOf(shares, categories, column);
+    const columnShare = shares.subarray(column * categories, (column + 1) * categories);
+    const next = endOfRun(shares, categories, column);
     let top = floor;
     for (const category of palette.stacked) {
-      const tall = Math.min(own[category]!, 1) * height;
-      if (tall > 0) {
+      const boxHeight = Math.min(columnShare[category]!, 1) * height;
+      if (boxHeight > 0) {
         context.fillStyle = palette.categories[category]!.fill;
-        context.fillRect(column, top - tall, next - column, tall);
-        top -= tall;
+        context.fillRect(column, top - boxHeight, next - column, boxHeight);
+        top -= boxHeight;
       }
     }
     column = next;
@@ -89,16 +89,16 @@ export function paintBlame(context: Drawing, scene: Scene, row: Row, y: number):
   const scale = width / (window.end - window.begin);
   for (const { category, duration, left, right } of idleParts(scene, row.track!.id)) {
     const room = (right - left) * scale;
-    if (room >= LABEL) {
+    if (room >= MIN_LABEL_PX) {
       const text = `${causeTitle(palette.idle[category]!)} ${formatDuration(duration)}`;
       context.fillStyle = palette.categories[category]!.ink;
       const x = (left - window.begin) * scale + 4;
-      context.fillText(fitted(context, text, room - 8), x, y + 3 + height / 2 + 0.5);
+      context.fillText(truncateText(context, text, room - 8), x, y + 3 + height / 2 + 0.5);
     }
   }
 }
 
-/** The parts of idle time in sight that share no box, each once, however many tiles it reaches across. */
+/** Return the visible idle intervals that are not merged with others, each once even if it spans tiles. */
 function idleParts(scene: Scene, track: number) {
   const { palette, window } = scene;
   const parts = new Map<string, { category: number; duration: number; left: number; right: number }>();
@@ -117,19 +117,19 @@ function idleParts(scene: Scene, track: number) {
   return parts.values();
 }
 
-/** What a device's time goes to under a point: idle time before work, most of it first; null outside of steps. */
-export function hitBlame(scene: Scene, row: Row, x: number): Hit | null {
+/** Return the category under a point, idle time before work, then the longest; null outside the steps. */
+export function hitTestBlame(scene: Scene, row: TrackRow, x: number): Hit | null {
   const ns = (scene.window.end - scene.window.begin) / scene.width;
   const time = scene.window.begin + x * ns;
   let best: Hit | null = null;
-  let most = 0;
-  const reach = NEAR_PX * ns;
+  let bestRank = 0;
+  const reach = REACH_PX * ns;
   for (const { data, at, category } of boxesOf(scene, row.track!.id, time - reach, time + reach)) {
     const [start, duration, busy] = [data.start[at]!, data.duration[at]!, data.busy[at]!];
     const inside = start <= time && time < start + duration && data.count[at] === 1;
     const rank = (inside ? 2 ** 60 : busy) * (scene.palette.idle[category] || inside ? 1 : 1e-9);
-    if (best === null || rank > most) {
-      most = rank;
+    if (best === null || rank > bestRank) {
+      bestRank = rank;
       best = {
         event: data.event[at]!,
         count: data.count[at]!,

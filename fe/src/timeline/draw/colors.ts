@@ -11,10 +11,10 @@ export interface Paint {
 
 export interface Palette {
   of: (color: number) => Paint;
-  /** What a device's time goes to, by code; from below, idle time before work. */
+  /** Categories of a device's time, by code; `stacked` is their order from below, idle time first. */
   categories: readonly Paint[];
   stacked: readonly number[];
-  /** The cause of idle time that a code stands for; work has none. */
+  /** The cause of idle time by code; null for work. */
   idle: readonly (string | null)[];
   background: string;
   surface: string;
@@ -25,13 +25,13 @@ export interface Palette {
   dim: string;
   accent: string;
   accentSoft: string;
-  /** What joins one operation on several tracks. */
+  /** Bands between the tracks of one operation. */
   joined: string;
   font: string;
 }
 
-/** Told apart by people with any color vision (after Paul Tol's muted scheme), legible with dark ink. */
-const DISTINCT = [
+/** Distinguishable with any color vision (after Paul Tol's muted scheme), legible with dark ink. */
+const DISTINCT_COLORS = [
   '#88ccee',
   '#44aa99',
   '#ddcc77',
@@ -46,15 +46,15 @@ const DISTINCT = [
   '#b5b56b',
 ];
 /** Fills of causes that only light ink is legible on. */
-const DARK: ReadonlySet<string> = new Set(
+const DARK_FILLS: ReadonlySet<string> = new Set(
   ['compile', 'latency', 'sync', 'communication', 'unknown']
     .map(name => `var(--x-${name})`)
     .concat('var(--c-late)'),
 );
-const NONE = 'color-mix(in srgb, var(--tx-3) 35%, var(--sf))';
+const NEUTRAL = 'color-mix(in srgb, var(--tx-3) 35%, var(--sf))';
 
 export const distinctColor = (code: number): string =>
-  code < 0 ? NONE : DISTINCT[(code * 7) % DISTINCT.length]!;
+  code < 0 ? NEUTRAL : DISTINCT_COLORS[(code * 7) % DISTINCT_COLORS.length]!;
 
 export const classColor = (name: string): string =>
   name === 'annotation'
@@ -79,12 +79,12 @@ export function readPalette(
   };
   const style = getComputedStyle(host);
   const token = (name: string) => style.getPropertyValue(name).trim();
-  const [text, none] = [token('--tx'), resolve(NONE)];
+  const [text, none] = [token('--tx'), resolve(NEUTRAL)];
   const byClass = classes.map(name => ({
     fill: resolve(classColor(name)),
     ink: ['annotation', 'python', 'sync'].includes(name) ? text : resolve(`var(--ink-${name})`),
   }));
-  const distinct = DISTINCT.map(fill => ({ fill, ink: '#0b0d12' }));
+  const distinct = DISTINCT_COLORS.map(fill => ({ fill, ink: '#0b0d12' }));
   const other = { fill: none, ink: text };
   const byFamily = FAMILIES.map(name =>
     name === 'other'
@@ -94,7 +94,7 @@ export function readPalette(
   const idle = categories.map(name => (isWork(name) ? null : name));
   const byCategory = categories.map(name => ({
     fill: resolve(causeColor(name)),
-    ink: isWork(name) ? text : DARK.has(causeColor(name)) ? '#fff' : '#0b0d12',
+    ink: isWork(name) ? text : DARK_FILLS.has(causeColor(name)) ? '#fff' : '#0b0d12',
   }));
   const codes = categories.map((_, code) => code);
   probe.remove();

@@ -1,10 +1,10 @@
-// Texts cut to the room they have.
+// Texts truncated to the width available.
 import type { Drawing } from './vector';
 
 const widths = new Map<string, number>();
 
-/** Pixels. */
-export function widthOf(context: Drawing, text: string): number {
+/** Return the width of a text, px; measured once. */
+export function textWidth(context: Drawing, text: string): number {
   let width = widths.get(text);
   if (width === undefined) {
     if (widths.size > 20_000) {
@@ -16,12 +16,12 @@ export function widthOf(context: Drawing, text: string): number {
   return width;
 }
 
-/** As much of a text as fits, with an ellipsis; empty where not even a few letters do. */
-export function fitted(context: Drawing, text: string, room: number): string {
-  const width = widthOf(context, text);
-  if (width <= room) {
+/** Return as much of a text as fits `width`, with an ellipsis; empty if fewer than two letters fit. */
+export function truncateText(context: Drawing, text: string, maxWidth: number): string {
+  const width = textWidth(context, text);
+  if (width <= maxWidth) {
     return text;
   }
-  const letters = Math.floor((text.length * (room - 8)) / width);
+  const letters = Math.floor((text.length * (maxWidth - 8)) / width);
   return letters >= 2 ? `${text.slice(0, letters)}…` : '';
 }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import golden from '../../../../tests/golden/payloads/trace.json';
 import type { TracePayload } from '../../api/types';
-import { arrange, laneBox, NOTHING_ARRANGED, rowAt } from './layout';
+import { buildLayout, laneBox, DEFAULT_ARRANGEMENT, rowAt } from './layout';
 
 const payload = golden.trace as unknown as TracePayload;
 
-const keys = (how = {}) => arrange(payload, { ...NOTHING_ARRANGED, ...how }).rows.map(row => row.key);
+const keys = (how = {}) => buildLayout(payload, { ...DEFAULT_ARRANGEMENT, ...how }).rows.map(row => row.key);
 
 test('tracks stand below their groups, the ruler apart', () => {
   expect(keys()).toEqual(['g0', 't0', 'g1', 't5', 't1', 't2', 't3']);
@@ -24,7 +24,7 @@ test('a filter looks at the group too', () => {
 });
 
 test('rows touch, and the row at a height is found', () => {
-  const layout = arrange(payload, NOTHING_ARRANGED);
+  const layout = buildLayout(payload, DEFAULT_ARRANGEMENT);
   let y = 0;
   for (const row of layout.rows) {
     expect(row.y).toBe(y);
@@ -39,7 +39,7 @@ test('rows touch, and the row at a height is found', () => {
 
 test('a track is as high as it is deep, one thin lane where it is folded', () => {
   const high = (how = {}) =>
-    arrange(payload, { ...NOTHING_ARRANGED, ...how }).rows.find(row => row.key === 't0')!.height;
+    buildLayout(payload, { ...DEFAULT_ARRANGEMENT, ...how }).rows.find(row => row.key === 't0')!.height;
   expect(high()).toBeGreaterThan(3 * 18);
   expect(high({ folded: new Set(['0']) })).toBeLessThan(2 * 18);
 });
@@ -51,7 +51,7 @@ test('a deep track shows four lanes and the rest as a strip, all of them when as
     tracks: payload.tracks.map(track => (track.id === 0 ? { ...track, depth: 7 } : track)),
   });
   const row = (how = {}, python = false) =>
-    arrange(deepened(python), { ...NOTHING_ARRANGED, ...how }).rows.find(each => each.key === 't0')!;
+    buildLayout(deepened(python), { ...DEFAULT_ARRANGEMENT, ...how }).rows.find(each => each.key === 't0')!;
   expect([row().lanes, row().more]).toEqual([4, 3]);
   expect(row().height).toBeLessThan(5 * 18 + 6);
   expect(laneBox(row(), 6)).toEqual(laneBox(row(), 4));

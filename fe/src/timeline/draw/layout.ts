@@ -1,27 +1,27 @@
-// Where each track stands: the ruler's tracks are in display order, pinned ones first.
+// The rows of the timeline: position and height of each track, pinned ones first.
 import type { TracePayload } from '../../api/types';
 
 export type Track = TracePayload['tracks'][number];
 export type Group = TracePayload['groups'][number];
 
-export const LANE = 18;
-export const GROUP = 26;
-export const COUNTER = 36;
-const BLAME = 28;
-const FOLDED = 8;
-const PAD = 6;
-/** Of a deeper track so many lanes are drawn; the rest is a strip below them. */
-export const LANES = 4;
-export const STRIP = 7;
+export const LANE_PX = 18;
+export const GROUP_PX = 26;
+export const COUNTER_PX = 36;
+const BLAME_PX = 28;
+const FOLDED_PX = 8;
+const PAD_PX = 6;
+/** Most lanes drawn of a track until it is unfolded; deeper ones are a strip below. */
+export const MAX_LANES = 4;
+export const STRIP_PX = 7;
 
-export interface Row {
+export interface TrackRow {
   key: string;
   kind: 'group' | 'slices' | 'counter' | 'blame';
   y: number;
   height: number;
   /** Height of one lane; folded tracks are one thin lane. */
   lane: number;
-  /** How many lanes are drawn, and how many more are one strip below these. */
+  /** Number of lanes drawn, and of those in the strip below. */
   lanes: number;
   more: number;
   folded: boolean;
@@ -42,7 +42,7 @@ export interface Arrangement {
   filter: string;
 }
 
-export const NOTHING_ARRANGED: Arrangement = {
+export const DEFAULT_ARRANGEMENT: Arrangement = {
   folded: new Set(),
   deep: new Set(),
   pinned: [],
@@ -52,37 +52,38 @@ export const NOTHING_ARRANGED: Arrangement = {
 };
 
 export interface Layout {
-  rows: Row[];
+  rows: TrackRow[];
   height: number;
 }
 
-export function arrange(payload: TracePayload, how: Arrangement): Layout {
-  const wanted = how.filter.trim().toLowerCase();
+/** Return the rows of the visible tracks in display order. */
+export function buildLayout(payload: TracePayload, how: Arrangement): Layout {
+  const query = how.filter.trim().toLowerCase();
   const tracks = payload.tracks.filter(
     track =>
       track.kind !== 'steps' &&
       !how.hidden.has(track.id) &&
-      (wanted === '' || nameOf(track, payload).toLowerCase().includes(wanted)),
+      (query === '' || trackName(track, payload).toLowerCase().includes(query)),
   );
-  const rows: Row[] = [];
+  const rows: TrackRow[] = [];
   let y = 0;
-  const put = (row: Omit<Row, 'y'>) => {
+  const put = (row: Omit<TrackRow, 'y'>) => {
     rows.push({ ...row, y });
     y += row.height;
   };
   const putTrack = (track: Track, pinned: boolean) => {
     const folded = how.folded.has(String(track.id));
     const kind = track.kind === 'counter' || track.kind === 'blame' ? track.kind : 'slices';
-    const lane = folded ? FOLDED : kind === 'blame' ? BLAME : LANE;
-    // Whoever unfolds Python frames wants to see what lies inside them.
-    const whole = folded || payload.python || how.deep.has(track.id);
-    const lanes = Math.min(Math.max(track.depth, 1), whole ? Infinity : LANES);
+    const lane = folded ? FOLDED_PX : kind === 'blame' ? BLAME_PX : LANE_PX;
+    // With Python frames unfolded, all lanes are drawn to show what the frames call.
+    const allLanes = folded || payload.python || how.deep.has(track.id);
+    const lanes = Math.min(Math.max(track.depth, 1), allLanes ? Infinity : MAX_LANES);
     const more = Math.max(track.depth, 1) - lanes;
     const height = folded
-      ? FOLDED + PAD + 6
+      ? FOLDED_PX + PAD_PX + 6
       : kind === 'counter'
-        ? COUNTER
-        : lanes * lane + (more > 0 ? STRIP : 0) + PAD;
+        ? COUNTER_PX
+        : lanes * lane + (more > 0 ? STRIP_PX : 0) + PAD_PX;
     put({
       key: `${pinned ? 'p' : 't'}${track.id}`,
       kind,
@@ -113,7 +114,7 @@ export function arrange(payload: TracePayload, how: Arrangement): Layout {
     put({
       key: `g${group}`,
       kind: 'group',
-      height: GROUP,
+      height: GROUP_PX,
       lane: 0,
       lanes: 0,
       more: 0,
@@ -128,34 +129,39 @@ export function arrange(payload: TracePayload, how: Arrangement): Layout {
   return { rows, height: y };
 }
 
-/** How a track is called: its own name, with its process or device where that is needed to find it. */
-export function nameOf(track: Track, payload: TracePayload): string {
+/** Return a track's name after that of its process or device. */
+export function trackName(track: Track, payload: TracePayload): string {
   const group = track.group === null ? undefined : payload.groups[track.group];
   return group ? `${group.name} ${track.name}` : track.name;
 }
 
-/** What stands beside a row: the name of its track or group; of a pinned track both, as it left its group. */
-export function labelOf(row: Row, payload: TracePayload): string {
+/** Return a row's label: the name of its track or group, or both for a pinned track. */
+export function rowLabel(row: TrackRow, payload: TracePayload): string {
   const group = row.group === null ? undefined : payload.groups[row.group];
   const name = row.track ? row.track.name : (group?.name ?? '');
   return row.pinned && group ? `${group.name} · ${name}` : name;
 }
 
-/** Where a lane is drawn in its row: how far below the row's top, and how high. */
-export function laneBox(row: Row, depth: number): { top: number; height: number } {
+/** Return a lane's offset from the top of its row and its height, px. */
+export function laneBox(row: TrackRow, depth: number): { top: number; height: number } {
   if (row.folded) {
     return { top: 5, height: row.lane - 1 };
   }
-  const height = depth < row.lanes ? row.lane - 1 : STRIP;
+  const height = depth < row.lanes ? row.lane - 1 : STRIP_PX;
   return { top: 3 + Math.min(depth, row.lanes) * row.lane, height };
 }
 
-/** Whether any row of a kind is in sight. */
-export const shows = (layout: Layout, kind: Row['kind'], scroll: number, height: number): boolean =>
+/** Return whether any row of a kind is visible. */
+export const isKindVisible = (
+  layout: Layout,
+  kind: TrackRow['kind'],
+  scroll: number,
+  height: number,
+): boolean =>
   layout.rows.some(row => row.kind === kind && row.y < scroll + height && row.y + row.height > scroll);
 
-/** The row at a height, by halving. */
-export function rowAt(layout: Layout, y: number): Row | undefined {
+/** Return the row at `y`, by binary search. */
+export function rowAt(layout: Layout, y: number): TrackRow | undefined {
   let low = 0;
   let high = layout.rows.length - 1;
   while (low <= high) {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Palette } from './colors';
-import { paintAbove, type Above } from './overlay';
+import { paintOverlay, type OverlayScene } from './overlay';
 
-const above: Above = {
+const above: OverlayScene = {
   width: 600,
   height: 100,
   window: { begin: 0, end: 1000 },
@@ -22,7 +22,7 @@ const above: Above = {
 };
 
 /** What is written. */
-function written(scene: Above): string[] {
+function written(scene: OverlayScene): string[] {
   const texts: string[] = [];
   const context = new Proxy({} as CanvasRenderingContext2D, {
     get: (_, name) =>
@@ -33,7 +33,7 @@ function written(scene: Above): string[] {
           : () => undefined,
     set: () => true,
   });
-  paintAbove(context, scene);
+  paintOverlay(context, scene);
   return texts;
 }
 

@@ -1,13 +1,13 @@
-// What lies above the slices: the ruler, the selected window, marks, the selected slice and its links.
+// The overlay: ruler, selected time range, marks, the selected slice, and its arrows.
 import { formatDuration } from '../../base/format';
 import { laneBox, type Layout } from './layout';
 import type { Palette } from './colors';
 import type { Span } from '../tiles/store';
-import { fitted, widthOf } from './labels';
+import { truncateText, textWidth } from './labels';
 import type { Tick } from '../../base/ticks';
 import type { Drawing } from './vector';
 
-export interface Place {
+export interface SlicePlace {
   track: number;
   depth: number;
   start: number;
@@ -15,26 +15,26 @@ export interface Place {
 }
 
 export interface Arrow {
-  from: Place;
-  to: Place;
+  from: SlicePlace;
+  to: SlicePlace;
   label: string;
   strong: boolean;
 }
 
 /** One operation on several tracks. */
 export interface Band {
-  places: readonly Place[];
+  places: readonly SlicePlace[];
   strong: boolean;
 }
 
-export interface Step {
+export interface StepSpan {
   name: string;
   start_ns: number;
   duration_ns: number;
   complete: boolean;
 }
 
-export interface Above {
+export interface OverlayScene {
   width: number;
   height: number;
   window: Span;
@@ -42,23 +42,23 @@ export interface Above {
   scroll: number;
   palette: Palette;
   ticks: Tick[];
-  steps: readonly Step[];
+  steps: readonly StepSpan[];
   /** Whether the steps were recorded; without any, the whole trace is the only one. */
   recorded: boolean;
   area: Span | null;
   marks: readonly number[];
-  selected: Place | null;
-  hovered: Place | null;
+  selected: SlicePlace | null;
+  hovered: SlicePlace | null;
   arrows: readonly Arrow[];
   bands: readonly Band[];
   cursor: number | null;
 }
 
-export const RULER = 24;
-export const STEPS = 22;
-export const HEAD = RULER + STEPS;
+export const RULER_PX = 24;
+export const STEPS_PX = 22;
+export const HEADER_PX = RULER_PX + STEPS_PX;
 
-export function paintAbove(context: Drawing, above: Above): void {
+export function paintOverlay(context: Drawing, above: OverlayScene): void {
   const { width, height, window, palette } = above;
   const scale = width / (window.end - window.begin);
   const toX = (time: number) => (time - window.begin) * scale;
@@ -69,13 +69,13 @@ export function paintAbove(context: Drawing, above: Above): void {
 
   context.save();
   context.beginPath();
-  context.rect(0, HEAD, width, height - HEAD);
+  context.rect(0, HEADER_PX, width, height - HEADER_PX);
   context.clip();
   for (const band of above.bands) {
     paintBand(context, above, band);
   }
   for (const place of [above.hovered, above.selected]) {
-    const box = place && boxOf(above, place);
+    const box = place && sliceBox(above, place);
     if (box) {
       context.strokeStyle = place === above.selected ? palette.text : palette.soft;
       context.lineWidth = place === above.selected ? 2 : 1;
@@ -92,16 +92,16 @@ export function paintAbove(context: Drawing, above: Above): void {
   context.fillStyle = palette.accent;
   above.marks.forEach((mark, i) => {
     const x = Math.round(toX(mark));
-    context.fillRect(x, RULER - 8, 1, height);
+    context.fillRect(x, RULER_PX - 8, 1, height);
     context.beginPath();
-    context.moveTo(x, RULER - 10);
-    context.lineTo(x + 9, RULER - 6);
-    context.lineTo(x, RULER - 2);
+    context.moveTo(x, RULER_PX - 10);
+    context.lineTo(x + 9, RULER_PX - 6);
+    context.lineTo(x, RULER_PX - 2);
     context.fill();
     const before = above.marks[i - 1];
     if (before !== undefined) {
       const text = formatDuration(Math.abs(mark - before));
-      context.fillText(text, x + 12, RULER - 6);
+      context.fillText(text, x + 12, RULER_PX - 6);
     }
   });
   if (above.cursor !== null) {
@@ -112,9 +112,9 @@ export function paintAbove(context: Drawing, above: Above): void {
   context.globalAlpha = 1;
 }
 
-/** From each box to the next below: on the left the arrivals, on the right the common end. */
-function paintBand(context: Drawing, above: Above, { places, strong }: Band): void {
-  const boxes = places.flatMap(place => boxOf(above, place) ?? []).sort((a, b) => a.y - b.y);
+/** Connect each box of an operation with the next below: starts on the left, the common end on the right. */
+function paintBand(context: Drawing, above: OverlayScene, { places, strong }: Band): void {
+  const boxes = places.flatMap(place => sliceBox(above, place) ?? []).sort((a, b) => a.y - b.y);
   context.fillStyle = above.palette.joined;
   context.strokeStyle = above.palette.joined;
   context.lineWidth = strong ? 1.5 : 1;
@@ -135,20 +135,20 @@ function paintBand(context: Drawing, above: Above, { places, strong }: Band): vo
   context.globalAlpha = 1;
 }
 
-function paintRuler(context: Drawing, above: Above, toX: (time: number) => number): void {
+function paintRuler(context: Drawing, above: OverlayScene, toX: (time: number) => number): void {
   const { width, window, palette } = above;
   context.fillStyle = palette.surface;
-  context.fillRect(0, 0, width, HEAD);
+  context.fillRect(0, 0, width, HEADER_PX);
   context.fillStyle = palette.line;
-  context.fillRect(0, RULER, width, 1);
-  context.fillRect(0, HEAD - 1, width, 1);
+  context.fillRect(0, RULER_PX, width, 1);
+  context.fillRect(0, HEADER_PX - 1, width, 1);
   for (const tick of above.ticks) {
     const x = Math.round(toX(tick.time));
     context.fillStyle = palette.line;
-    context.fillRect(x, 6, 1, RULER - 6);
+    context.fillRect(x, 6, 1, RULER_PX - 6);
     context.fillStyle = palette.soft;
-    // Half of a number is another number.
-    if (x + 4 + widthOf(context, tick.label) <= width) {
+    // A clipped number would read as another number.
+    if (x + 4 + textWidth(context, tick.label) <= width) {
       context.fillText(tick.label, x + 4, 12);
     }
   }
@@ -165,20 +165,20 @@ function paintRuler(context: Drawing, above: Above, toX: (time: number) => numbe
     painted = right;
     context.globalAlpha = step.complete ? 1 : 0.5;
     context.fillStyle = palette.grid;
-    context.fillRect(left, RULER + 2, Math.max(right - left - 1, 1), STEPS - 5);
+    context.fillRect(left, RULER_PX + 2, Math.max(right - left - 1, 1), STEPS_PX - 5);
     const name = above.recorded ? `Step ${step.name}` : 'No steps recorded';
-    const whole = `${name}  ${formatDuration(step.duration_ns)}`;
+    const full = `${name}  ${formatDuration(step.duration_ns)}`;
     const room = right - left - 10;
-    const label = widthOf(context, whole) <= room ? whole : fitted(context, name, room);
+    const label = textWidth(context, full) <= room ? full : truncateText(context, name, room);
     if (label) {
       context.fillStyle = palette.text;
-      context.fillText(label, left + 6, RULER + STEPS / 2);
+      context.fillText(label, left + 6, RULER_PX + STEPS_PX / 2);
     }
     context.globalAlpha = 1;
   }
 }
 
-function paintArea(context: Drawing, above: Above, toX: (time: number) => number): void {
+function paintArea(context: Drawing, above: OverlayScene, toX: (time: number) => number): void {
   const { area, height, palette, width } = above;
   if (!area) {
     return;
@@ -206,8 +206,8 @@ interface Box {
   height: number;
 }
 
-/** Where a slice stands on the screen; null if its track is not shown. */
-export function boxOf(above: Above, place: Place): Box | null {
+/** Return where a slice is drawn, px; null if its track is not visible. */
+export function sliceBox(above: OverlayScene, place: SlicePlace): Box | null {
   const row = above.layout.rows.find(
     candidate => candidate.track?.id === place.track && candidate.kind !== 'counter',
   );
@@ -219,14 +219,14 @@ export function boxOf(above: Above, place: Place): Box | null {
   return {
     x: (place.start - above.window.begin) * scale,
     width: place.duration * scale,
-    y: HEAD + row.y - above.scroll + top,
+    y: HEADER_PX + row.y - above.scroll + top,
     height,
   };
 }
 
-function paintArrow(context: Drawing, above: Above, arrow: Arrow): void {
-  const from = boxOf(above, arrow.from);
-  const to = boxOf(above, arrow.to);
+function paintArrow(context: Drawing, above: OverlayScene, arrow: Arrow): void {
+  const from = sliceBox(above, arrow.from);
+  const to = sliceBox(above, arrow.to);
   if (!from || !to) {
     return;
   }

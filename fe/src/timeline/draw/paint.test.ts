@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Palette } from './colors';
-import type { Row } from './layout';
+import type { TrackRow } from './layout';
 import { hitTest, paint } from './paint';
 import type { Scene } from './scene';
 import type { Tile } from '../tiles/tile';
@@ -43,7 +43,7 @@ const row = {
   pinned: false,
   group: 0,
   track: { id: 1, kind: 'thread' },
-} as unknown as Row;
+} as unknown as TrackRow;
 
 const palette = {
   surface: '#fff',
@@ -67,7 +67,7 @@ function scene(window: { begin: number; end: number }, ...parts: Tile[]): Scene 
     samples: [],
     blame: [],
     names: new Map(),
-    lit: null,
+    highlight: null,
   };
 }
 

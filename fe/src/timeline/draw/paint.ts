@@ -1,25 +1,25 @@
-// Drawing the slices and counters of the rows that are in sight. Nothing here asks or remembers anything.
+// Painting and hit testing of slices and counters in the visible rows; stateless.
 import { ticks } from '../../base/ticks';
-import { hitBlame, paintBlame } from './blame';
-import { fitted } from './labels';
-import { LANE, laneBox, type Row } from './layout';
+import { hitTestBlame, paintBlame } from './blame';
+import { truncateText } from './labels';
+import { LANE_PX, laneBox, type TrackRow } from './layout';
 import type { Hit, Scene } from './scene';
 import type { Cover } from '../tiles/store';
 import { lowerBound, type Lane, type Tile } from '../tiles/tile';
 import type { Drawing } from './vector';
 
-const LABEL = 28;
-const FADED = 0.22;
+const MIN_LABEL_PX = 28;
+const FADED_OPACITY = 0.22;
 
-/** What a label may say of a name: without the namespace that most names share. */
-const spoken = (name: string): string => name.replace(/^aten::/, '');
+/** Return a name without the `aten::` prefix that most names share. */
+const labelText = (name: string): string => name.replace(/^aten::/, '');
 
 export function paint(context: Drawing, scene: Scene): void {
   const { width, height, palette, layout, scroll } = scene;
   context.globalAlpha = 1;
   context.fillStyle = palette.surface;
   context.fillRect(0, 0, width, height);
-  const grid = gridOf(scene);
+  const grid = gridLines(scene);
   paintGrid(context, scene, grid);
   context.font = `11px ${palette.font}`;
   context.textBaseline = 'middle';
@@ -47,13 +47,13 @@ export function paint(context: Drawing, scene: Scene): void {
   context.globalAlpha = 1;
 }
 
-/** Where the lines of the grid are, from left to right. */
-function gridOf({ window, origin, width }: Scene): number[] {
+/** Return the x positions of the grid lines, left to right. */
+function gridLines({ window, origin, width }: Scene): number[] {
   const scale = width / (window.end - window.begin);
   return ticks(window, width, origin).map(({ time }) => Math.round((time - window.begin) * scale));
 }
 
-/** Below all else: a line through a name would read as a letter of it. */
+/** Paint the grid below everything else: a line through a name would look like a letter. */
 function paintGrid(context: Drawing, scene: Scene, grid: readonly number[]): void {
   context.fillStyle = scene.palette.line;
   context.globalAlpha = 0.6;
@@ -62,13 +62,19 @@ function paintGrid(context: Drawing, scene: Scene, grid: readonly number[]): voi
   }
 }
 
-function paintSlices(context: Drawing, scene: Scene, grid: readonly number[], row: Row, y: number): void {
+function paintSlices(
+  context: Drawing,
+  scene: Scene,
+  grid: readonly number[],
+  row: TrackRow,
+  y: number,
+): void {
   const track = row.track!;
   for (const [i, cover] of scene.tiles.entries()) {
     const before = scene.tiles[i - 1];
     const leads = before === undefined || before.end < cover.begin;
     for (const lane of cover.data.lanes.get(track.id) ?? []) {
-      // What lies deeper is within what is drawn.
+      // Deeper slices are nested in the drawn ones.
       if (lane.depth > (row.folded ? 0 : row.lanes)) {
         continue;
       }
@@ -83,8 +89,8 @@ function paintSlices(context: Drawing, scene: Scene, grid: readonly number[], ro
 }
 
 /**
- * `grid`: its lines do not show through boxes. `leads`: no part before this one is drawn, so it also draws what
- * reaches in from there.
+ * Paint one lane of one tile. `grid` lines don't show through boxes. `leads`: no tile before this one is drawn, so
+ * this one also paints the boxes that reach in from there.
  */
 function paintLane(
   context: Drawing,
@@ -95,20 +101,20 @@ function paintLane(
   lane: Lane,
   top: number,
   height: number,
-  track: NonNullable<Row['track']>,
+  track: NonNullable<TrackRow['track']>,
 ): void {
   const { start, duration, busy, count, color, name, event } = cover.data;
-  const { window, width, palette, names, lit } = scene;
+  const { window, width, palette, names, highlight } = scene;
   const { unit } = cover.data;
   const scale = width / (window.end - window.begin);
-  // Each box is drawn whole by the part that it begins in.
+  // The tile in which a box begins paints all of it.
   const to = Math.min(window.end, cover.end);
   let at = lowerBound(start, lane.first, lane.last, cover.begin);
   const earliest = leads ? lane.first : at;
   while (at > earliest && start[at - 1]! + duration[at - 1]! > cover.begin) {
     at -= 1;
   }
-  // What ended before the window is skipped; boxes of a lane end in the order in which they begin.
+  // Boxes that end before the window are skipped; the boxes of a lane end in the order of their starts.
   const seen = lowerBound(start, at, lane.last, window.begin);
   at = Math.max(at, Math.min(seen - 1, lane.last));
   let painted = -1;
@@ -133,9 +139,10 @@ function paintLane(
     const many = count[i]! > 1;
     const share = many && duration[i]! > 0 ? busy[i]! / duration[i]! : 1;
     const faded =
-      lit !== null && !lit(track, event[i]!, start[i]! + unit, start[i]! + duration[i]! - unit, lane.depth);
+      highlight !== null &&
+      !highlight(track, event[i]!, start[i]! + unit, start[i]! + duration[i]! - unit, lane.depth);
     const gap = end - x > 3 && !many ? 1 : 0;
-    const solid = (many ? 0.3 + 0.6 * share : 1) * (faded ? FADED : 1);
+    const solid = (many ? 0.3 + 0.6 * share : 1) * (faded ? FADED_OPACITY : 1);
     for (; line < grid.length && grid[line]! < end - gap; line++) {
       if (grid[line]! >= x && solid < 1) {
         context.globalAlpha = 1;
@@ -147,9 +154,9 @@ function paintLane(
     context.globalAlpha = solid;
     context.fillRect(x, top, end - x - gap, height);
     painted = end;
-    if (!many && end - x >= LABEL && height >= 12) {
+    if (!many && end - x >= MIN_LABEL_PX && height >= 12) {
       const text = names.get(name[i]!);
-      const label = text === undefined ? '' : fitted(context, spoken(text), end - x - 8);
+      const label = text === undefined ? '' : truncateText(context, labelText(text), end - x - 8);
       if (label) {
         context.fillStyle = paint.ink;
         context.globalAlpha = faded ? 0.5 : 1;
@@ -160,18 +167,18 @@ function paintLane(
   }
 }
 
-function paintCounter(context: Drawing, scene: Scene, row: Row, y: number): void {
+function paintCounter(context: Drawing, scene: Scene, row: TrackRow, y: number): void {
   const { window, width, palette, samples } = scene;
   const track = row.track!;
-  const most = track.unit === 'ratio' ? 1 : Math.max(track.high ?? 0, 0);
-  const least = track.unit === 'ratio' ? 0 : Math.min(track.low ?? 0, 0);
-  if (!(most > least)) {
+  const max = track.unit === 'ratio' ? 1 : Math.max(track.high ?? 0, 0);
+  const min = track.unit === 'ratio' ? 0 : Math.min(track.low ?? 0, 0);
+  if (!(max > min)) {
     return;
   }
   const scale = width / (window.end - window.begin);
   const floor = y + row.height - 4;
   const room = row.height - 8;
-  const toY = (value: number) => floor - ((value - least) / (most - least)) * room;
+  const toY = (value: number) => floor - ((value - min) / (max - min)) * room;
   const color = palette.of(track.role === 'memory' ? 5 : 0).fill;
   for (const cover of samples) {
     const range = cover.data.series.get(track.id);
@@ -199,15 +206,15 @@ function paintCounter(context: Drawing, scene: Scene, row: Row, y: number): void
   }
 }
 
-/** The slice under a point, or null. */
-export function hitTest(scene: Scene, row: Row, x: number, y: number): Hit | null {
+/** Return the slice under a point, or null. */
+export function hitTest(scene: Scene, row: TrackRow, x: number, y: number): Hit | null {
   if (row.kind === 'blame') {
-    return hitBlame(scene, row, x);
+    return hitTestBlame(scene, row, x);
   }
   if (row.kind !== 'slices') {
     return null;
   }
-  const depth = row.folded ? 0 : Math.floor((y - (row.y - scene.scroll) - 3) / LANE);
+  const depth = row.folded ? 0 : Math.floor((y - (row.y - scene.scroll) - 3) / LANE_PX);
   const ns = (scene.window.end - scene.window.begin) / scene.width;
   const time = scene.window.begin + x * ns;
   let best: Hit | null = null;

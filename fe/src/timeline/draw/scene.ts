@@ -1,5 +1,5 @@
 // What one frame of the timeline is drawn from, and what the pointer finds in it.
-import type { Lit } from '../contract';
+import type { Highlight } from '../contract';
 import type { Cover, Span } from '../tiles/store';
 import type { Samples, Tile } from '../tiles/tile';
 import type { Palette } from './colors';
@@ -20,7 +20,7 @@ export interface Scene {
   blame: Cover<Tile>[];
   names: ReadonlyMap<number, string>;
   /** Slices drawn at full opacity; the others are dimmed. */
-  lit: Lit | null;
+  highlight: Highlight | null;
 }
 
 /** The slice, or the merged slices, under the pointer. */

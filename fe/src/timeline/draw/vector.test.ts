@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { Vector } from './vector';
+import { SvgDrawing } from './vector';
 
 const made = () =>
-  new Vector(
+  new SvgDrawing(
     { font: '', measureText: text => ({ width: 6 * text.length }) as TextMetrics },
     { x: 10, y: 20, width: 100, height: 50 },
   );

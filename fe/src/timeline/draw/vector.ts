@@ -1,7 +1,7 @@
-// A drawing context that writes shapes: what is painted on the screen becomes a drawing that scales.
+// A drawing context that writes SVG, so that the painters also produce vector pictures.
 import { plainColor } from '../../base/browser/picture';
 
-/** What painting uses of a canvas; TypeScript holds the painters to it. */
+/** The methods of a canvas context that the painters use. */
 export type Drawing = Pick<
   CanvasRenderingContext2D,
   | 'arc'
@@ -35,22 +35,22 @@ type Attributes = Record<string, string | number>;
 const SVG = 'http://www.w3.org/2000/svg';
 
 function node(name: string, attributes: Attributes): SVGElement {
-  const made = document.createElementNS(SVG, name);
-  Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, String(value)));
-  return made;
+  const element = document.createElementNS(SVG, name);
+  Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, String(value)));
+  return element;
 }
 
 /** Hundredths of a pixel are finer than any screen or printer. */
 const rounded = (value: number): number => Math.round(value * 100) / 100;
 
-export class Vector implements Drawing {
+export class SvgDrawing implements Drawing {
   fillStyle: string | CanvasGradient | CanvasPattern = '#000';
   strokeStyle: string | CanvasGradient | CanvasPattern = '#000';
   font = '11px sans-serif';
   globalAlpha = 1;
   lineWidth = 1;
   textBaseline: CanvasTextBaseline = 'middle';
-  /** Cut off at its edges. */
+  /** The drawing, clipped at its edges. */
   readonly root: SVGElement;
   /** The colors that shapes are filled with. */
   readonly fills = new Set<string>();
@@ -68,12 +68,12 @@ export class Vector implements Drawing {
   }
 
   private put(name: string, attributes: Attributes): SVGElement {
-    const made = node(name, attributes);
+    const element = node(name, attributes);
     if (this.globalAlpha < 1) {
-      made.setAttribute('opacity', String(rounded(this.globalAlpha)));
+      element.setAttribute('opacity', String(rounded(this.globalAlpha)));
     }
-    this.parents.at(-1)!.append(made);
-    return made;
+    this.parents.at(-1)!.append(element);
+    return element;
   }
 
   private get color(): string {
@@ -90,11 +90,11 @@ export class Vector implements Drawing {
     this.put('rect', { ...boxOf(x, y, width, height), ...this.line });
   }
 
-  /** Nothing lies below what is drawn here. */
+  /** Do nothing: a new drawing is empty. */
   clearRect(): void {}
 
   fillText(text: string, x: number, y: number): void {
-    const made = this.put('text', {
+    const element = this.put('text', {
       x: rounded(x),
       y: rounded(y),
       fill: plainColor(String(this.fillStyle)),
@@ -102,7 +102,7 @@ export class Vector implements Drawing {
       'font-weight': /^\d+ /.test(this.font) ? parseInt(this.font, 10) : 400,
       'dominant-baseline': 'central',
     });
-    made.textContent = text;
+    element.textContent = text;
   }
 
   measureText(text: string): TextMetrics {
@@ -130,7 +130,7 @@ export class Vector implements Drawing {
     this.add('Z');
   }
 
-  /** Whole circles alone. */
+  /** Add a full circle; arcs are not supported. */
   arc(x: number, y: number, radius: number): void {
     const half = (to: number) => this.add('A', radius, radius, 0, 0, 1, to, y);
     this.add('M', x - radius, y);
@@ -168,12 +168,12 @@ export class Vector implements Drawing {
     this.parents.push(this.parents.at(-1)!);
   }
 
-  /** To the rectangle of the path, until what was saved is restored. */
+  /** Clip to the rectangle of the path until `restore`. */
   clip(): void {
     const { x, y, width, height } = this.box;
-    const made = node('svg', { ...this.box, viewBox: [x, y, width, height].join(' ') });
-    this.parents.pop()!.append(made);
-    this.parents.push(made);
+    const element = node('svg', { ...this.box, viewBox: [x, y, width, height].join(' ') });
+    this.parents.pop()!.append(element);
+    this.parents.push(element);
   }
 
   restore(): void {

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import golden from '../../../../tests/golden/payloads/trace.json';
 import type { TracePayload } from '../../api/types';
-import { memberOf, mergeColors, mergedId, mergePayloads, mergeTiles, type Member } from './merge';
+import { memberOf, mergeColors, mergedId, mergePayloads, mergeTiles, type TraceMember } from './merge';
 import type { Tile } from './tile';
 
 const payload = (change: Partial<TracePayload>) =>
   ({ ...golden.trace, ...change }) as unknown as TracePayload;
 
-const members: Member[] = [
+const members: TraceMember[] = [
   { title: 'rank 0', shift: 100, payload: payload({ classes: ['kernel', 'other'], end_ns: 50 }) },
   {
     title: 'rank 1',

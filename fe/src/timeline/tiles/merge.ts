@@ -1,15 +1,15 @@
-// The timelines of several traces as one: ids say which trace they are of, times count on one clock.
+// Merges the timelines of several traces: ids encode the trace, times are on one clock.
 import type { TracePayload } from '../../api/types';
 import type { Samples, Tile } from './tile';
 
-/** One of the traces; `shift` leads from its own time to the common one, ns. */
-export interface Member {
+/** One of the traces; `shift` (ns) is added to its times. */
+export interface TraceMember {
   title: string;
   shift: number;
   payload: TracePayload;
 }
 
-/** An id of the merged timeline: events, tracks and names of member `index` of `count`. */
+/** Return the merged id of an event, track, or name of member `index` of `count`. */
 export const mergedId = (id: number, index: number, count: number): number =>
   id < 0 ? id : id * count + index;
 
@@ -18,8 +18,8 @@ export const memberOf = (id: number, count: number): { index: number; id: number
   id: Math.floor(id / count),
 });
 
-/** The groups and tracks of all, one member after the other; the steps are those of the first. */
-export function mergePayloads(members: readonly Member[], origin: number): TracePayload {
+/** Return one payload with the groups and tracks of all members in order; the steps are those of the first. */
+export function mergePayloads(members: readonly TraceMember[], origin: number): TracePayload {
   const first = members[0]!.payload;
   const count = members.length;
   const groups: TracePayload['groups'] = [];
@@ -61,34 +61,34 @@ export function mergePayloads(members: readonly Member[], origin: number): Trace
   };
 }
 
-/** What the colors of each member are in the merged timeline: those of one text are one, `texts` by code. */
-export interface Recolored {
+/** Common colors: `codes[member][code]` is the merged code; colors with the same text are one. */
+export interface MergedColors {
   texts: string[];
   codes: number[][];
 }
 
-export function mergeColors(legends: readonly (readonly string[])[]): Recolored {
+export function mergeColors(legends: readonly (readonly string[])[]): MergedColors {
   const texts = [...new Set(legends.flat())];
   const code = new Map(texts.map((text, i) => [text, i]));
   return { texts, codes: legends.map(legend => legend.map(text => code.get(text)!)) };
 }
 
-/** Codes that mean the same in every trace. */
-export const asTheyAre = (members: readonly Member[]): Recolored => ({
+/** Keep the codes, which mean the same in every trace. */
+export const unchangedColors = (members: readonly TraceMember[]): MergedColors => ({
   texts: [],
   codes: members.map(() => []),
 });
 
-const mergeClasses = (members: readonly Member[]): Recolored =>
+const mergeClasses = (members: readonly TraceMember[]): MergedColors =>
   mergeColors(members.map(({ payload }) => payload.classes));
 
-/** The tiles of all members for one window of the common time; without `recolored`, colors are those of classes. */
+/** Merge the members' tiles of one window; without `recolored`, colors are those of classes. */
 export function mergeTiles(
   tiles: readonly Tile[],
-  members: readonly Member[],
+  members: readonly TraceMember[],
   begin: number,
   end: number,
-  recolored: Recolored = mergeClasses(members),
+  recolored: MergedColors = mergeClasses(members),
 ): Tile {
   const count = members.length;
   const size = tiles.reduce((sum, tile) => sum + tile.start.length, 0);
@@ -141,7 +141,7 @@ export function mergeTiles(
 
 export function mergeSamples(
   parts: readonly Samples[],
-  members: readonly Member[],
+  members: readonly TraceMember[],
   begin: number,
   end: number,
 ): Samples {

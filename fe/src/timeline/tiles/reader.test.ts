@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError, type Client } from '../../api/client';
-import type { Order, Reply } from './answer';
-import { Reader } from './reader';
+import type { WorkerRequest, WorkerReply } from './fetch';
+import { TileReader } from './reader';
 
 const base64 = (numbers: Int32Array | Uint32Array | Uint16Array) =>
   btoa(String.fromCharCode(...new Uint8Array(numbers.buffer)));
@@ -34,11 +34,11 @@ const client = {
 } as unknown as Client;
 
 class FakeWorker extends EventTarget {
-  orders: Order[] = [];
-  postMessage(order: Order) {
+  orders: WorkerRequest[] = [];
+  postMessage(order: WorkerRequest) {
     this.orders.push(order);
   }
-  reply(reply: Reply) {
+  reply(reply: WorkerReply) {
     this.dispatchEvent(new MessageEvent('message', { data: reply }));
   }
 }
@@ -47,7 +47,7 @@ const quiet = () => new AbortController().signal;
 
 describe('the reader', () => {
   it('decodes by itself where there is no worker', async () => {
-    const tile = await new Reader(null).tile(client, {}, {}, quiet());
+    const tile = await new TileReader(null).tile(client, {}, {}, quiet());
     expect([...tile.start]).toEqual([1010]);
     expect([...tile.duration]).toEqual([14]);
     expect(tile.names.get(0)).toBe('aten::mm');
@@ -55,7 +55,7 @@ describe('the reader', () => {
 
   it('leaves all to the worker, and matches its replies by number', async () => {
     const worker = new FakeWorker();
-    const reader = new Reader(worker as unknown as Worker);
+    const reader = new TileReader(worker as unknown as Worker);
     const first = reader.tile(client, { run: 'a' }, { begin: '0' }, quiet());
     const second = reader.counters(client, { run: 'a' }, { begin: '0' }, quiet());
     expect(worker.orders).toMatchObject([
@@ -72,14 +72,14 @@ describe('the reader', () => {
   it('tells the worker what is no longer wanted', () => {
     const worker = new FakeWorker();
     const controller = new AbortController();
-    void new Reader(worker as unknown as Worker).tile(client, {}, {}, controller.signal);
+    void new TileReader(worker as unknown as Worker).tile(client, {}, {}, controller.signal);
     controller.abort();
     expect(worker.orders[1]).toEqual({ id: 1, abort: true });
   });
 
   it('does the work itself when the worker cannot start', async () => {
     const worker = new FakeWorker();
-    const reader = new Reader(worker as unknown as Worker);
+    const reader = new TileReader(worker as unknown as Worker);
     const asked = reader.tile(client, {}, {}, quiet());
     worker.dispatchEvent(new Event('error'));
     expect([...(await asked).start]).toEqual([1010]);

@@ -1,31 +1,31 @@
-// Tiles and counters, asked for and decoded in a worker: the page's own thread stays free to draw.
+// Fetches and decodes tiles and counters in a worker, so that the page's thread is free to draw.
 import { ApiError, type Client } from '../../api/client';
 import type { Selectors } from '../../api/types';
-import { answer, type Order, type Question, type Reply } from './answer';
-import { startWorker } from './start';
+import { fetchTile, type WorkerRequest, type TileRequest, type WorkerReply } from './fetch';
+import { startWorker } from './startWorker';
 import type { Samples, Tile } from './tile';
 
-interface Open {
-  question: Question;
+interface PendingRequest {
+  question: TileRequest;
   signal: AbortSignal;
   client: Client;
   resolve: (data: Tile | Samples) => void;
   reject: (error: unknown) => void;
 }
 
-export class Reader {
-  private readonly open = new Map<number, Open>();
-  private last = 0;
+export class TileReader {
+  private readonly pending = new Map<number, PendingRequest>();
+  private lastId = 0;
 
-  /** Without a worker, or when it cannot start (some hosts sandbox the page), the page's thread does it all. */
+  /** Without a worker, or if it can't start (some hosts sandbox the page), the page's thread does the work. */
   constructor(private worker: Worker | null) {
-    worker?.addEventListener('message', ({ data }: MessageEvent<Reply>) => this.settle(data));
+    worker?.addEventListener('message', ({ data }: MessageEvent<WorkerReply>) => this.settle(data));
     worker?.addEventListener('error', () => {
       this.worker = null;
-      for (const { client, question, signal, resolve, reject } of this.open.values()) {
-        answer(client, question, signal).then(resolve, reject);
+      for (const { client, question, signal, resolve, reject } of this.pending.values()) {
+        fetchTile(client, question, signal).then(resolve, reject);
       }
-      this.open.clear();
+      this.pending.clear();
     });
   }
 
@@ -35,7 +35,7 @@ export class Reader {
     params: Record<string, string>,
     signal: AbortSignal,
   ): Promise<Tile> {
-    return this.ask(client, { part: 'tile', selectors, params }, signal) as Promise<Tile>;
+    return this.request(client, { part: 'tile', selectors, params }, signal) as Promise<Tile>;
   }
 
   blame(
@@ -44,7 +44,7 @@ export class Reader {
     params: Record<string, string>,
     signal: AbortSignal,
   ): Promise<Tile> {
-    return this.ask(client, { part: 'blame', selectors, params }, signal) as Promise<Tile>;
+    return this.request(client, { part: 'blame', selectors, params }, signal) as Promise<Tile>;
   }
 
   counters(
@@ -53,35 +53,39 @@ export class Reader {
     params: Record<string, string>,
     signal: AbortSignal,
   ): Promise<Samples> {
-    return this.ask(client, { part: 'counters', selectors, params }, signal) as Promise<Samples>;
+    return this.request(client, { part: 'counters', selectors, params }, signal) as Promise<Samples>;
   }
 
-  private ask(client: Client, question: Question, signal: AbortSignal): Promise<Tile | Samples> {
+  private request(client: Client, question: TileRequest, signal: AbortSignal): Promise<Tile | Samples> {
     const { worker } = this;
     if (!worker) {
-      return answer(client, question, signal);
+      return fetchTile(client, question, signal);
     }
     return new Promise((resolve, reject) => {
-      const id = ++this.last;
-      this.open.set(id, { client, question, signal, resolve, reject });
-      worker.postMessage({ id, base: client.address('', {}), question } satisfies Order);
-      signal.addEventListener('abort', () => worker.postMessage({ id, abort: true } satisfies Order), {
-        once: true,
-      });
+      const id = ++this.lastId;
+      this.pending.set(id, { client, question, signal, resolve, reject });
+      worker.postMessage({ id, base: client.address('', {}), question } satisfies WorkerRequest);
+      signal.addEventListener(
+        'abort',
+        () => worker.postMessage({ id, abort: true } satisfies WorkerRequest),
+        {
+          once: true,
+        },
+      );
     });
   }
 
-  private settle(reply: Reply): void {
-    const asked = this.open.get(reply.id);
-    this.open.delete(reply.id);
+  private settle(reply: WorkerReply): void {
+    const request = this.pending.get(reply.id);
+    this.pending.delete(reply.id);
     if ('data' in reply) {
-      asked?.resolve(reply.data);
+      request?.resolve(reply.data);
     } else {
       const { refused, message } = reply;
-      asked?.reject(refused ? new ApiError(refused.status, refused.info) : new Error(message));
+      request?.reject(refused ? new ApiError(refused.status, refused.info) : new Error(message));
     }
   }
 }
 
-/** The page's one reader; its worker starts with the code of the timeline, before anything is asked. */
-export const reader = new Reader(startWorker());
+/** The page's reader; its worker starts when the timeline's code is loaded, before the first request. */
+export const reader = new TileReader(startWorker());

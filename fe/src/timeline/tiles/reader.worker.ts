@@ -1,11 +1,12 @@
 // The worker's side of the reader.
 import { ApiError, httpClient } from '../../api/client';
-import { answer, type Order, type Reply } from './answer';
+import { fetchTile, type WorkerRequest, type WorkerReply } from './fetch';
 
 const open = new Map<number, AbortController>();
-const post = (reply: Reply, buffers: Transferable[] = []) => self.postMessage(reply, { transfer: buffers });
+const post = (reply: WorkerReply, buffers: Transferable[] = []) =>
+  self.postMessage(reply, { transfer: buffers });
 
-self.addEventListener('message', async ({ data: order }: MessageEvent<Order>) => {
+self.addEventListener('message', async ({ data: order }: MessageEvent<WorkerRequest>) => {
   if ('abort' in order) {
     open.get(order.id)?.abort();
     return;
@@ -14,7 +15,7 @@ self.addEventListener('message', async ({ data: order }: MessageEvent<Order>) =>
   const controller = new AbortController();
   open.set(id, controller);
   try {
-    const data = await answer(httpClient(new URL(base)), question, controller.signal);
+    const data = await fetchTile(httpClient(new URL(base)), question, controller.signal);
     const columns = Object.values(data).filter(value => ArrayBuffer.isView(value));
     post({ id, data }, [...new Set(columns.map(column => column.buffer))]);
   } catch (error) {

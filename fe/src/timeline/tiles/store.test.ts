@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import { BUCKETS, levelOf, TileStore } from './store';
+import { TILE_BUCKETS, levelOf, TileStore } from './store';
 
-const extent = { begin: 0, end: 10 * BUCKETS };
+const extent = { begin: 0, end: 10 * TILE_BUCKETS };
 const settled = () => new Promise(resolve => setTimeout(resolve));
 
 function store(
@@ -23,28 +23,30 @@ test('a bucket is a power of two and no wider than a pixel', () => {
 
 test('a window is covered by its tiles once they are here', async () => {
   const { tiles } = store();
-  const window = { begin: 100, end: 2.5 * BUCKETS };
-  tiles.want(window, 1);
+  const window = { begin: 100, end: 2.5 * TILE_BUCKETS };
+  tiles.request(window, 1);
   expect(tiles.loading).toBe(true);
   expect(tiles.cover(window, 1)).toEqual([]);
   await settled();
   expect(tiles.loading).toBe(false);
   expect(tiles.cover(window, 1).map(cover => [cover.begin, cover.end])).toEqual([
-    [0, BUCKETS],
-    [BUCKETS, 2 * BUCKETS],
-    [2 * BUCKETS, 3 * BUCKETS],
+    [0, TILE_BUCKETS],
+    [TILE_BUCKETS, 2 * TILE_BUCKETS],
+    [2 * TILE_BUCKETS, 3 * TILE_BUCKETS],
   ]);
 });
 
 test('what is not here yet is drawn from a coarser tile', async () => {
   const { tiles } = store();
-  tiles.want({ begin: 0, end: 4 * BUCKETS - 1 }, 4);
+  tiles.request({ begin: 0, end: 4 * TILE_BUCKETS - 1 }, 4);
   await settled();
-  const window = { begin: BUCKETS, end: 2 * BUCKETS - 1 };
-  expect(tiles.cover(window, 1)).toEqual([{ begin: BUCKETS, end: 2 * BUCKETS, data: `0-${4 * BUCKETS}` }]);
-  tiles.want(window, 1);
+  const window = { begin: TILE_BUCKETS, end: 2 * TILE_BUCKETS - 1 };
+  expect(tiles.cover(window, 1)).toEqual([
+    { begin: TILE_BUCKETS, end: 2 * TILE_BUCKETS, data: `0-${4 * TILE_BUCKETS}` },
+  ]);
+  tiles.request(window, 1);
   await settled();
-  expect(tiles.cover(window, 1)[0]!.data).toBe(`${BUCKETS}-${2 * BUCKETS}`);
+  expect(tiles.cover(window, 1)[0]!.data).toBe(`${TILE_BUCKETS}-${2 * TILE_BUCKETS}`);
 });
 
 test('what is no longer in sight is not waited for', async () => {
@@ -53,12 +55,12 @@ test('what is no longer in sight is not waited for', async () => {
     asked.push([begin, signal]);
     return new Promise((_, fail) => signal.addEventListener('abort', () => fail(new Error('stopped'))));
   });
-  tiles.want({ begin: 0, end: BUCKETS - 1 }, 1);
-  tiles.want({ begin: 5 * BUCKETS, end: 6 * BUCKETS - 1 }, 1);
+  tiles.request({ begin: 0, end: TILE_BUCKETS - 1 }, 1);
+  tiles.request({ begin: 5 * TILE_BUCKETS, end: 6 * TILE_BUCKETS - 1 }, 1);
   await settled();
   expect(asked.map(([begin, signal]) => [begin, signal.aborted])).toEqual([
     [0, true],
-    [5 * BUCKETS, false],
+    [5 * TILE_BUCKETS, false],
   ]);
   expect(trouble).not.toHaveBeenCalled();
 });
@@ -67,7 +69,7 @@ test('a refused tile is said once and not asked for again and again', async () =
   const fetch = vi.fn(() => Promise.reject(new Error('no')));
   const { tiles, trouble } = store(fetch);
   for (let i = 0; i < 3; i++) {
-    tiles.want({ begin: 0, end: 10 }, 1);
+    tiles.request({ begin: 0, end: 10 }, 1);
     await settled();
   }
   expect(fetch).toHaveBeenCalledTimes(1);

@@ -1,46 +1,46 @@
-// Tiles by level of detail: what is shown is fetched, what was shown is kept a while, what is missing is drawn
-// from a coarser or finer tile until it is there.
+// Tiles by level of detail: visible ones are fetched and cached; a missing one is drawn from coarser or finer tiles
+// until it arrives.
 
 /** Buckets per tile; a window is a few tiles wide. */
-export const BUCKETS = 1024;
-const KEPT = 160;
-const AT_ONCE = 4;
-const COARSER = 12;
+export const TILE_BUCKETS = 1024;
+const MAX_CACHED_TILES = 160;
+const MAX_REQUESTS = 4;
+const MAX_COARSER_LEVELS = 12;
 
 export interface Span {
   begin: number;
   end: number;
 }
 
-/** A part of the window and the data to draw there. */
+/** A part of the window and the tile to draw there. */
 export interface Cover<T> extends Span {
   data: T;
 }
 
-/** ns per bucket, a power of two, at most one pixel. */
+/** Return the level for a zoom: ns per bucket, a power of two, at most one pixel. */
 export function levelOf(nsPerPixel: number): number {
   return 2 ** Math.max(0, Math.floor(Math.log2(Math.max(nsPerPixel, 1))));
 }
 
 export class TileStore<T> {
-  private readonly kept = new Map<string, T>();
+  private readonly cached = new Map<string, T>();
   private readonly pending = new Map<string, AbortController>();
   private readonly failed = new Set<string>();
 
   constructor(
     private readonly fetch: (begin: number, end: number, signal: AbortSignal) => Promise<T>,
     private readonly extent: Span,
-    private readonly arrived: () => void,
-    private readonly trouble: (error: unknown) => void,
+    private readonly onArrival: () => void,
+    private readonly onError: (error: unknown) => void,
   ) {}
 
   get loading(): boolean {
     return this.pending.size > 0;
   }
 
-  /** Ask for what a window needs at a level, nearest to its middle first; other requests are dropped. */
-  want(window: Span, level: number): void {
-    const span = BUCKETS * level;
+  /** Request the tiles of a window at a level, those near its middle first; other pending requests are aborted. */
+  request(window: Span, level: number): void {
+    const span = TILE_BUCKETS * level;
     const from = Math.floor(Math.max(window.begin, this.extent.begin) / span);
     const to = Math.floor(Math.min(window.end, this.extent.end) / span);
     const middle = (window.begin + window.end) / 2 / span - 0.5;
@@ -57,8 +57,8 @@ export class TileStore<T> {
     for (const index of indices) {
       const key = `${level}/${index}`;
       if (
-        this.pending.size >= AT_ONCE ||
-        this.kept.has(key) ||
+        this.pending.size >= MAX_REQUESTS ||
+        this.cached.has(key) ||
         this.pending.has(key) ||
         this.failed.has(key)
       ) {
@@ -73,44 +73,44 @@ export class TileStore<T> {
     this.pending.set(key, controller);
     try {
       const data = await this.fetch(begin, end, controller.signal);
-      this.keep(key, data);
+      this.addToCache(key, data);
     } catch (error) {
       if (!controller.signal.aborted) {
         this.failed.add(key);
-        this.trouble(error);
+        this.onError(error);
       }
     } finally {
       if (this.pending.get(key) === controller) {
         this.pending.delete(key);
       }
-      this.arrived();
+      this.onArrival();
     }
   }
 
-  private keep(key: string, data: T): void {
-    this.kept.set(key, data);
-    for (const oldest of this.kept.keys()) {
-      if (this.kept.size <= KEPT) {
+  private addToCache(key: string, data: T): void {
+    this.cached.set(key, data);
+    for (const oldest of this.cached.keys()) {
+      if (this.cached.size <= MAX_CACHED_TILES) {
         break;
       }
-      this.kept.delete(oldest);
+      this.cached.delete(oldest);
     }
   }
 
   private find(level: number, index: number): T | undefined {
     const key = `${level}/${index}`;
-    const data = this.kept.get(key);
+    const data = this.cached.get(key);
     if (data !== undefined) {
-      // The most recently used stand last.
-      this.kept.delete(key);
-      this.kept.set(key, data);
+      // Most recently used last.
+      this.cached.delete(key);
+      this.cached.set(key, data);
     }
     return data;
   }
 
-  /** What to draw in a window: the tiles of the level, else the next coarser, else the next finer ones. */
+  /** Return what to draw in a window: tiles of the level, else the next coarser, else the next finer. */
   cover(window: Span, level: number): Cover<T>[] {
-    const span = BUCKETS * level;
+    const span = TILE_BUCKETS * level;
     const covers: Cover<T>[] = [];
     const begin = Math.max(window.begin, this.extent.begin);
     const end = Math.min(window.end, this.extent.end);
@@ -120,23 +120,23 @@ export class TileStore<T> {
       if (data !== undefined) {
         covers.push({ ...part, data });
       } else {
-        covers.push(...this.instead(part, level));
+        covers.push(...this.substitutes(part, level));
       }
     }
     return covers;
   }
 
-  private instead(part: Span, level: number): Cover<T>[] {
-    for (let up = 1; up <= COARSER; up++) {
+  private substitutes(part: Span, level: number): Cover<T>[] {
+    for (let up = 1; up <= MAX_COARSER_LEVELS; up++) {
       const coarse = level * 2 ** up;
-      const data = this.find(coarse, Math.floor(part.begin / (BUCKETS * coarse)));
+      const data = this.find(coarse, Math.floor(part.begin / (TILE_BUCKETS * coarse)));
       if (data !== undefined) {
         return [{ ...part, data }];
       }
     }
     for (let down = 1; down <= 2 && level / 2 ** down >= 1; down++) {
       const fine = level / 2 ** down;
-      const span = BUCKETS * fine;
+      const span = TILE_BUCKETS * fine;
       const covers = [];
       for (let index = part.begin / span; index * span < part.end; index++) {
         const data = this.find(fine, index);

@@ -12,7 +12,7 @@ export interface Lane {
 export interface Tile {
   begin: number;
   end: number;
-  /** ns that times are rounded to. */
+  /** Rounding unit of the times, ns. */
   unit: number;
   lanes: Map<number, Lane[]>;
   start: Float64Array;
@@ -22,9 +22,9 @@ export interface Tile {
   event: Int32Array;
   name: Int32Array;
   color: Uint16Array;
-  /** Texts of the names that boxes of their own have, by code. */
+  /** Names of the boxes that hold a single slice, by code. */
   names: ReadonlyMap<number, string>;
-  /** Of those that are names of kernels, the short ones. */
+  /** Short names of kernels, by code. */
   shortNames: ReadonlyMap<number, string>;
 }
 
@@ -95,7 +95,7 @@ export function decodeSamples(wire: TraceCounters): Samples {
   };
 }
 
-/** The first of the entries from..to that starts at or after a time; `to` if none does. */
+/** Return the first entry of from..to that starts at or after `time`; `to` if none does. */
 export function lowerBound(starts: Float64Array, from: number, to: number, time: number): number {
   let low = from;
   let high = to;

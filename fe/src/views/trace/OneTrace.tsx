@@ -1,34 +1,32 @@
 import { useMemo, useState } from 'react';
 import type { TracePayload } from '../../api/types';
+import { plainText } from '../../base/text';
 import { useClient } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import type { Highlights } from '../../timeline/contract';
-import { plainText } from '../../base/text';
 import { Sentence } from '../../widgets/Sentence';
-import { Tip } from '../../widgets/Term';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
-import { range, useAnswers } from './answers';
-import { asideTracks, emptyTracks, flipped } from './tracks/aside';
-import { Find } from './find/Find';
-import { useFound } from './find/useFound';
-import { usePaths, useWalk } from './follow/path';
-import { useFollow } from './follow/useFollow';
-import { useSelected } from './follow/useSelected';
-import { Area } from './panels/Area';
-import { Counters } from './panels/Counters';
-import { SelectedPanel } from './panels/SelectedPanel';
-import { ALL, SumsChoice } from './panels/SumsChoice';
-import { spokenSlice } from './panels/spoken';
-import { traceSource } from './source';
+import { Tip } from '../../widgets/Term';
 import { Timeline } from './Timeline';
+import { rangeParams, useAnswers } from './answers';
+import { Find } from './find/Find';
+import { useSearch } from './find/search';
+import { usePaths, usePathWalk } from './follow/path';
+import { useFollow, useSelectedSlice } from './follow/useSelectedSlice';
+import { Area } from './panels/Area';
+import { ALL_KINDS, KindChoice } from './panels/AreaFrame';
+import { Counters } from './panels/Counters';
+import { SelectedPanel, describeSlice } from './panels/SelectedPanel';
+import { traceSource } from './source';
 import { Export, Links } from './tools/Export';
 import { MiniMap } from './tools/MiniMap';
-import { Shown } from './tools/Shown';
-import { Legend, Tracks } from './tools/Tools';
+import { Legend } from './tools/Legend';
+import { DisplayOptions, Tracks } from './tools/Tools';
+import { initiallyHidden, emptyTracks, toggleAll } from './trackSets';
 import { deepTracks, useLayout, useTimeline } from './useTimeline';
 
-/** Parameters that a link in the headline leaves as they are. */
-const KEPT = [
+/** Parameters that a link in the headline keeps. */
+const KEPT_PARAMS = [
   'python',
   'pins',
   'folded',
@@ -43,7 +41,7 @@ const KEPT = [
   'regex',
 ];
 
-/** One trace with all that can be asked about it. */
+/** The timeline of one trace. */
 export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: string }) {
   const client = useClient();
   const { selection, select } = useSelection();
@@ -59,36 +57,41 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
     () => traceSource(client, selectors, python, color),
     [client, selectors, python, color],
   );
-  const first = useMemo(() => asideTracks(payload), [payload]);
+  const first = useMemo(() => initiallyHidden(payload), [payload]);
   const empty = useMemo(() => emptyTracks(payload), [payload]);
-  const hidden = flipped(first, state.hidden);
+  const hidden = toggleAll(first, state.hidden);
   const aside = [...hidden, ...empty];
-  // The slices come first; what stands beside them would only make the server slower.
+  // Other requests wait for the slices: they would slow the server down.
   const answers = useAnswers(payload, selectors, state, shown, timeline.loading === false, aside);
-  const { added } = answers;
-  const selected = useSelected(members, state, python);
+  const { selection: areaSelection } = answers;
+  const selected = useSelectedSlice(members, state, python);
   const { current, flows, place } = selected;
   const deep = deepTracks(state.deep, place);
-  // What is selected is seen, wherever it lies.
+  // The selected slice is visible even on a hidden track.
   const unseen = aside.filter(id => id !== place?.track);
   const layout = useLayout(payload, { folded, deep, hidden: unseen, pinned, order, filter });
   const { paths, error } = usePaths(members, shown, state.path && timeline.loading === false);
   const at = state.event === null ? shown.begin : (current?.start_ns ?? null);
-  const found = useFound(payload, members, state, at, shown);
+  const found = useSearch(payload, members, state, at, shown);
   const highlights = useMemo<Highlights>(
     () => ({
       area,
       marks: state.marks,
       selected: place,
       arrows: selected.arrows,
-      lit: found.lit ?? paths?.lit ?? selected.lit,
+      highlight: found.highlight ?? paths?.highlight ?? selected.highlight,
     }),
-    [area, state.marks, place, selected.arrows, selected.lit, paths, found.lit],
+    [area, state.marks, place, selected.arrows, selected.highlight, paths, found.highlight],
   );
   const follow = useFollow(flows, state.event, chooseEvent);
-  const walk = useWalk(paths?.each[0], state.event, shown, chooseEvent);
+  const walk = usePathWalk(paths?.byTrace[0], state.event, shown, chooseEvent);
   const choice = (
-    <SumsChoice payload={payload} options={ALL} chosen={state.sums} onPick={sums => change({ sums }, true)} />
+    <KindChoice
+      payload={payload}
+      options={ALL_KINDS}
+      chosen={state.sums}
+      onPick={sums => change({ sums }, true)}
+    />
   );
   const togglePath = () => change({ path: !state.path });
   const togglePython = () => {
@@ -99,7 +102,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   const files = {
     whole: client.address('download', selectors),
     readable: client.address(payload.perfetto ? 'download' : 'slice', selectors),
-    part: client.address('slice', { ...selectors, ...range(shown.begin, shown.end) }),
+    part: client.address('slice', { ...selectors, ...rangeParams(shown.begin, shown.end) }),
     window: shown,
   };
   return (
@@ -111,8 +114,8 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       layout={layout}
       highlights={highlights}
       crumb={crumb}
-      headline={<Sentence text={answers.inSight?.headline ?? payload.headline} keepParams={KEPT} />}
-      why={<Sentence text={answers.inSight?.detail ?? []} />}
+      headline={<Sentence text={answers.headline?.headline ?? payload.headline} keepParams={KEPT_PARAMS} />}
+      why={<Sentence text={answers.headline?.detail ?? []} />}
       tools={
         <>
           <Find payload={payload} found={found} timeline={timeline} />
@@ -122,16 +125,16 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
             empty={empty}
             filter={filter}
             onFilter={setFilter}
-            onChange={next => change(next.hidden ? { ...next, hidden: flipped(first, next.hidden) } : next)}
+            onChange={next => change(next.hidden ? { ...next, hidden: toggleAll(first, next.hidden) } : next)}
           />
-          <Shown {...{ payload, timeline, paths, togglePython, togglePath }}>
+          <DisplayOptions {...{ payload, timeline, paths, togglePython, togglePath }}>
             {payload.reasons.wall && (
               <Tip
                 label="Why is there no wall clock?"
                 entry={{ title: 'Wall clock', text: plainText(payload.reasons.wall) }}
               />
             )}
-          </Shown>
+          </DisplayOptions>
         </>
       }
       actions={
@@ -165,12 +168,12 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
         '[': () => (state.path ? walk(-1) : follow('previous')),
         ']': () => (state.path ? walk(1) : follow('next')),
         e: () => change({ area: shown }),
-        // What lies around it may be shared with others in a box.
+        // The enclosing slice may be merged into a box, which the controller can't select.
         ...(current?.around.length && { ArrowUp: () => chooseEvent(current.around.at(-1)!.event) }),
       }}
       onArea={next => change({ area: next })}
       error={selected.error ?? error}
-      spoken={spokenSlice(current, payload) || plainText(selected.moment?.headline ?? [])}
+      spoken={describeSlice(current, payload) || plainText(selected.moment?.headline ?? [])}
       legend={
         <Legend
           by={color}
@@ -181,7 +184,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
         />
       }
       panel={
-        (current || selected.moment || (added && area)) && (
+        (current || selected.moment || (areaSelection && area)) && (
           <>
             <SelectedPanel
               selected={selected}
@@ -189,10 +192,10 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
               classes={payload.classes}
               onView={(view, next) => select({ view, params: next })}
             />
-            {added && area && answers.counters && (
+            {areaSelection && area && answers.counters && (
               <Counters
                 counters={answers.counters}
-                selection={added}
+                selection={areaSelection}
                 choice={choice}
                 payload={payload}
                 time={time}
@@ -200,9 +203,9 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
                 onClose={() => change({ area: null })}
               />
             )}
-            {added && area && !answers.counters && (
+            {areaSelection && area && !answers.counters && (
               <Area
-                selection={added}
+                selection={areaSelection}
                 choice={choice}
                 classes={payload.classes}
                 time={time}

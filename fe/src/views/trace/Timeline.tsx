@@ -1,44 +1,44 @@
-// The page of a timeline, whatever its tracks stand for: the answer, the tools, the drawing with its keys.
-import { useState, type ReactNode } from 'react';
+// The page of a timeline, for one trace or several ranks: headline, tools, and the drawing with its keys.
+import { type ReactNode, useState } from 'react';
 import type { TracePayload } from '../../api/types';
-import type { Highlights, Source } from '../../timeline/contract';
+import type { Highlights, TileSource } from '../../timeline/contract';
 import type { ColorBy } from '../../timeline/draw/colors';
 import type { Layout } from '../../timeline/draw/layout';
 import type { Span } from '../../timeline/tiles/store';
-import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
-import { keyOf, keysOf, useKeys, type Keys } from './keys';
-import { Dock } from './panels/Dock';
-import { Status } from './panels/Status';
-import { toggled } from './state';
-import { Save, type Saved } from './tools/Save';
+import { Button } from '../../widgets/inputs/Button';
 import css from './Timeline.module.css';
+import findCss from './find/Find.module.css';
+import { keyOf, type Keys, keysOf, useKeys } from './keys';
+import { Dock } from './panels/Dock';
+import { toggleItem } from './state';
+import { Save, type SaveOptions } from './tools/Save';
 import { Canvas } from './tracks/Canvas';
-import { useInSight, type Timeline as State } from './useTimeline';
+import { type TimelineState as State, useScrollIntoView } from './useTimeline';
 
 interface Props {
   timeline: State;
   payload: TracePayload;
-  source: Source;
+  source: TileSource;
   colorBy: ColorBy;
   layout: Layout;
   highlights: Highlights;
   crumb: string;
   headline: ReactNode;
   why: ReactNode;
-  /** Left above the drawing, and right. */
+  /** Above the drawing, on the left and on the right. */
   tools: ReactNode;
   actions?: ReactNode;
-  /** What is saved beside the picture. */
-  saved: Saved;
+  /** What the Download menu offers beside the picture. */
+  saved: SaveOptions;
   strip?: ReactNode;
-  /** Keys of its own. */
+  /** Additional keys. */
   keys?: Keys;
   onArea: (area: Span | null) => void;
-  /** What is known of the selection; null while nothing is selected. */
+  /** Details of the selection; null while nothing is selected. */
   panel: ReactNode;
-  /** What a screen reader says of the selection. */
+  /** Description of the selection for screen readers. */
   spoken: string;
   error: string | null;
   legend?: ReactNode;
@@ -48,7 +48,7 @@ export function Timeline(props: Props) {
   const { timeline, payload, layout, highlights, crumb } = props;
   const { state, change, shown, time, controller, loading, chooseEvent, zoomTo } = timeline;
   const [trouble, setTrouble] = useState<string | null>(null);
-  useInSight(timeline, layout, highlights.selected);
+  useScrollIntoView(timeline, layout, highlights.selected);
   useKeys(event => {
     const action = controller && keysOf(timeline, highlights, controller, props.keys)[keyOf(event)];
     action?.();
@@ -67,8 +67,8 @@ export function Timeline(props: Props) {
         <span className={css.actions}>
           <Button
             look="quiet"
-            title="Show all of it"
-            aria-label="Show all of it"
+            title="Show the whole trace"
+            aria-label="Show the whole trace"
             onClick={() => zoomTo(null)}
           >
             <Icon name="fit" size={14} />
@@ -103,17 +103,17 @@ export function Timeline(props: Props) {
             initial={state.window}
             theme={timeline.theme}
             onReady={timeline.setController}
-            onWindow={timeline.windows.rested}
+            onWindow={timeline.windows.onRest}
             onLoading={timeline.setLoading}
-            onTrouble={error =>
-              setTrouble(error instanceof Error ? error.message : 'The server does not answer.')
+            onError={error =>
+              setTrouble(error instanceof Error ? error.message : 'TensorBoard is not responding.')
             }
             onSelect={chooseEvent}
             onMoment={timeline.chooseMoment}
             onArea={props.onArea}
-            onFold={key => change({ folded: toggled(state.folded, key) })}
-            onDeep={track => change({ deep: toggled(state.deep, track) })}
-            onPin={track => change({ pinned: toggled(state.pinned, track) })}
+            onFold={key => change({ folded: toggleItem(state.folded, key) })}
+            onDeep={track => change({ deep: toggleItem(state.deep, track) })}
+            onPin={track => change({ pinned: toggleItem(state.pinned, track) })}
           />
         </div>
       </Dock>
@@ -121,6 +121,25 @@ export function Timeline(props: Props) {
         {props.spoken}
       </p>
       <Status error={props.error} legend={props.legend} />
+    </div>
+  );
+}
+
+/** The line below the timeline: an error, or what can be done; and the legend. */
+export function Status({ error, legend }: { error: string | null; legend?: ReactNode }) {
+  return (
+    <div className={css.status} data-part="status">
+      {error === null ? (
+        <span className="dim">
+          Click a slice for details · drag, or click a step, to sum up a time range · <kbd>?</kbd> lists the
+          keys
+        </span>
+      ) : (
+        <span className={findCss.problem} role="alert">
+          {error}
+        </span>
+      )}
+      {legend}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// What one trace is asked beside its tiles.
+// Answers about one trace beside its tiles: selection, headline, colors, and the overview strip.
 import { useMemo } from 'react';
 import type {
   Selectors,
@@ -13,52 +13,52 @@ import type {
 import { useView } from '../../state/queries';
 import type { Span } from '../../timeline/tiles/store';
 import { decodeTile } from '../../timeline/tiles/tile';
-import { addedTracks, mainTracks } from './select';
+import { summedTracks, busiestTracks } from './trackSets';
 import type { TraceState } from './state';
 
-/** Buckets of the strip above the timeline. */
-export const MAP_WIDTH = 800;
+/** Buckets of the overview strip. */
+export const MAP_BUCKETS = 800;
 
-export const range = (begin: number, end: number) => ({
+export const rangeParams = (begin: number, end: number) => ({
   begin: String(Math.floor(begin)),
   end: String(Math.max(Math.ceil(end), Math.floor(begin) + 1)),
 });
 
 const spanQuery = (window: Span, python: boolean): Record<string, string> => ({
-  ...range(window.begin, window.end),
+  ...rangeParams(window.begin, window.end),
   ...(python ? { python: 'true' } : {}),
 });
 
-/** The answers about the selected window, the window in sight, and of the whole trace what is not hidden. */
+/** Fetch the answers about the selected window, the visible window, and the visible tracks of the entire trace. */
 export function useAnswers(
   payload: TracePayload,
   selectors: Selectors,
   state: TraceState,
   shown: Span,
-  drawn: boolean,
+  isDrawn: boolean,
   hidden: readonly number[],
 ) {
   const { python } = payload;
   const { area } = state;
   const { sums } = state;
-  const added = addedTracks(payload, sums);
+  const tracks = summedTracks(payload, sums);
   const areaAnswer = useView<TraceSelection>(
     'trace/selection',
     selectors,
-    { ...spanQuery(area ?? shown, python), tracks: added },
+    { ...spanQuery(area ?? shown, python), tracks },
     area !== null,
   );
   const countersAnswer = useView<TraceCounters>(
     'trace/counters',
     selectors,
-    { ...range(area?.begin ?? 0, area?.end ?? 1), width: '1' },
+    { ...rangeParams(area?.begin ?? 0, area?.end ?? 1), width: '1' },
     area !== null && sums === 'counter',
   );
   const windowAnswer = useView<TraceHeadline>(
     'trace/headline',
     selectors,
-    range(shown.begin, shown.end),
-    drawn,
+    rangeParams(shown.begin, shown.end),
+    isDrawn,
   );
   const colorsAnswer = useView<TraceColors>(
     'trace/colors',
@@ -68,25 +68,25 @@ export function useAnswers(
   );
   const aside = JSON.stringify(hidden);
   const mapTracks = useMemo(
-    () => mainTracks(payload, undefined, JSON.parse(aside) as number[]),
+    () => busiestTracks(payload, undefined, JSON.parse(aside) as number[]),
     [payload, aside],
   );
   const mapAnswer = useView<TraceTile>(
     'trace/tile',
     selectors,
     {
-      ...range(payload.begin_ns, Math.max(payload.end_ns, payload.begin_ns + 1)),
-      width: String(MAP_WIDTH),
+      ...rangeParams(payload.begin_ns, Math.max(payload.end_ns, payload.begin_ns + 1)),
+      width: String(MAP_BUCKETS),
       tracks: mapTracks.join(','),
     },
-    drawn,
+    isDrawn,
   );
   const wire = ready(mapAnswer);
   const mapTile = useMemo(() => wire && decodeTile(wire), [wire]);
   return {
-    added: area ? ready(areaAnswer) : undefined,
+    selection: area ? ready(areaAnswer) : undefined,
     counters: area && sums === 'counter' ? ready(countersAnswer) : undefined,
-    inSight: ready(windowAnswer),
+    headline: ready(windowAnswer),
     colors: ready(colorsAnswer),
     map: { tile: mapTile, tracks: mapTracks },
   };

@@ -11,10 +11,10 @@ it('names the tracks and its keys', () => {
   drawView(View, golden.trace);
   const names = [...document.querySelectorAll('[data-part=track-label]')].map(label => label.textContent);
   expect(names.some(name => name?.includes('thread 1'))).toBe(true);
-  expect(screen.getByText(/Click a slice for all of it/)).toBeTruthy();
+  expect(screen.getByText(/Click a slice for details/)).toBeTruthy();
 });
 
-it('says what is known of the selected slice, and where it leads', async () => {
+it('shows the details of the selected slice and its links', async () => {
   drawView(View, golden.trace, { params: { event: '2' } });
   const details = await screen.findByRole('heading', { level: 2, name: /aten::mm/ });
   const panel = details.closest<HTMLElement>('[data-part=event-details]')!;
@@ -22,29 +22,29 @@ it('says what is known of the selected slice, and where it leads', async () => {
   expect(document.querySelector('img')).toBeNull();
 });
 
-it('says why a device waits at a moment, what is to blame, and where all of it is', async () => {
+it('shows why a device is idle at a moment, the cause, and a link to all idle time', async () => {
   drawView(View, golden.trace, { params: { moment: '0:0-3000000:operator' } });
   const details = await screen.findByRole('heading', { level: 2, name: 'Operators' });
   const panel = within(details.closest<HTMLElement>('[data-part=moment-details]')!);
   const found = golden['trace/moment'];
   expect(panel.getByText(/GPU 0 waits/).textContent).toContain(found.headline[0]!.text);
-  expect(panel.getByText('To blame').parentElement!.textContent).toContain(found.subject.short_name);
-  expect(panel.getByRole('heading', { name: 'The whole gap' })).toBeTruthy();
+  expect(panel.getByText('Cause').parentElement!.textContent).toContain(found.subject.short_name);
+  expect(panel.getByRole('heading', { name: 'Entire gap' })).toBeTruthy();
   fireEvent.click(panel.getByRole('button', { name: /All idle time/ }));
   expect(decodeURIComponent(location.hash)).toContain('select=operator/');
 });
 
 const long = { ...golden, 'trace/path': { ...golden['trace/path'], more: 1234 } };
 
-describe('with a path of more pieces than are lit', () => {
+describe('with a path of more segments than are highlighted', () => {
   serveGoldens(long);
   it('says how many more there are', async () => {
     drawView(View, golden.trace, { params: { path: 'true' } });
-    expect(await screen.findByText('1,234 more of the path when zoomed in')).toBeTruthy();
+    expect(await screen.findByText('1,234 more path segments when zoomed in')).toBeTruthy();
   });
 });
 
-it('ticks off in the strip what the address searches for, and says how many hits there are', async () => {
+it('marks the search hits of the address on the strip, and shows their number', async () => {
   drawView(View, golden.trace, { params: { find: 'sgemm' } });
   const hits = golden['trace/hits'].track.length;
   await waitFor(() => expect(document.querySelector(`[data-ticks="${hits}"]`)).not.toBeNull());
@@ -52,20 +52,20 @@ it('ticks off in the strip what the address searches for, and says how many hits
   expect(await screen.findByText(new RegExp(`(^| of )${golden['trace/search'].hits}$`))).toBeTruthy();
 });
 
-it('adds up a stretch of time', async () => {
+it('sums up a time range', async () => {
   drawView(View, golden.trace, { params: { area: '0-3000000' } });
   expect(await screen.findByRole('heading', { name: /^Selected 3\.00 ms/ })).toBeTruthy();
 });
 
-it('docks the details where the reader wants them, as large as wanted, and keeps both', async () => {
+it('remembers where the details are docked and their size', async () => {
   drawView(View, golden.trace, { params: { area: '0-3000000' } });
   await screen.findByRole('heading', { name: /^Selected/ });
   const dock = () => document.querySelector<HTMLElement>('[data-part=dock]')!;
   expect(dock().dataset.side).toBe('below');
-  fireEvent.click(screen.getByRole('button', { name: 'Dock at the right' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Dock on the right' }));
   expect(dock().dataset.side).toBe('right');
   vi.spyOn(HTMLElement.prototype, 'getBoundingClientRect').mockReturnValue(new DOMRect(0, 0, 1000, 600));
-  const edge = screen.getByRole('separator', { name: 'Size of the details' });
+  const edge = screen.getByRole('separator', { name: 'Size of the details panel' });
   const before = Number(edge.getAttribute('aria-valuenow'));
   fireEvent.keyDown(edge, { key: 'ArrowLeft' });
   expect(Number(edge.getAttribute('aria-valuenow'))).toBe(before + 20);
@@ -76,7 +76,7 @@ it('docks the details where the reader wants them, as large as wanted, and keeps
   expect(screen.getByRole('separator').getAttribute('aria-valuenow')).toBe(String(before + 20));
 });
 
-it('adds up the tracks of one kind', async () => {
+it('sums up the tracks of one kind', async () => {
   const asked: URL[] = [];
   const serve = fetch;
   vi.stubGlobal('fetch', (address: string) => {
@@ -103,7 +103,7 @@ it('takes no room for details while nothing is selected', () => {
   expect(screen.queryByRole('separator')).toBeNull();
 });
 
-it('adds up a stretch of time by family of kernels, and keeps one of them', async () => {
+it('sums up a time range by kernel family, and filters by one', async () => {
   drawView(View, golden.trace, { params: { area: '0-3000000' } });
   const { families, rows } = golden['trace/selection'];
   const { family } = families[0]!;

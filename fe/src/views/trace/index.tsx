@@ -2,7 +2,7 @@ import type { TracePayload } from '../../api/types';
 import { readRanks } from '../../state/ranks';
 import { useSelection } from '../../state/selection';
 import { OneTrace } from './OneTrace';
-import { Merged } from './ranks/Merged';
+import { MergedTrace } from './ranks/MergedTrace';
 
 /** One trace, or several ranks of the run as one. */
 export default function TraceView({
@@ -16,7 +16,7 @@ export default function TraceView({
 }) {
   const { selection } = useSelection();
   return readRanks(selection.params).length > 0 ? (
-    <Merged run={run} crumb={run} />
+    <MergedTrace run={run} crumb={run} />
   ) : (
     <OneTrace payload={payload} crumb={crumb} />
   );

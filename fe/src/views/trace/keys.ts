@@ -1,20 +1,20 @@
-// The keys of the timeline. They come before those of the page while no text is typed.
+// Keys of the timeline; they take precedence over the page's unless text is being typed.
 import { useEffect, useLayoutEffect, useRef } from 'react';
 import type { Highlights } from '../../timeline/contract';
 import type { Controller } from '../../timeline/controller';
-import type { Way } from '../../timeline/lookup';
-import { spanOf, type Timeline } from './useTimeline';
+import type { Direction } from '../../timeline/lookup';
+import { spanOf, type TimelineState } from './useTimeline';
 
-/** What each key does. */
+/** Actions by key. */
 export type Keys = Record<string, () => unknown>;
 
 const ZOOM = 1.4;
 const PAN_PX = 120;
 
-/** Calls `handle` with each key; what it takes (true) goes no further. */
+/** Call `handle` with each key; if it returns true, nobody else gets the key. */
 export function useKeys(handle: (event: KeyboardEvent) => boolean): void {
   const latest = useRef(handle);
-  // Before anybody sees what is drawn: a key is about what is seen.
+  // Updated before the frame is visible: a key refers to what the user sees.
   useLayoutEffect(() => {
     latest.current = handle;
   });
@@ -39,17 +39,17 @@ export function useKeys(handle: (event: KeyboardEvent) => boolean): void {
 
 export const keyOf = ({ key }: KeyboardEvent): string => (key.length === 1 ? key.toLowerCase() : key);
 
-/** The keys of every timeline, and those of this one. */
+/** Return the keys of every timeline, and those of this one. */
 export function keysOf(
-  timeline: Timeline,
+  timeline: TimelineState,
   highlights: Highlights,
   controller: Controller,
-  own: Keys = {},
+  extraKeys: Keys = {},
 ): Keys {
   const { state, change, chooseEvent, zoomTo } = timeline;
   const { selected, area } = highlights;
-  const beside = (way: Way, otherwise?: () => void) => () => {
-    const found = selected && controller.sliceBeside(selected, way);
+  const beside = (way: Direction, otherwise?: () => void) => () => {
+    const found = selected && controller.adjacentSlice(selected, way);
     return found === null ? otherwise?.() : chooseEvent(found);
   };
   const marks = selected
@@ -60,7 +60,7 @@ export function keysOf(
   return {
     ...movement(controller),
     f: () => zoomTo(selected ? spanOf(selected) : area),
-    Backspace: timeline.windows.back,
+    Backspace: timeline.windows.goBack,
     m: () => change({ marks }),
     ArrowLeft: beside('before', () => controller.panBy(-PAN_PX)),
     ArrowRight: beside('after', () => controller.panBy(PAN_PX)),
@@ -69,11 +69,11 @@ export function keysOf(
     ...(state.event !== null || state.moment
       ? { Escape: () => change({ event: null, moment: null }) }
       : area && { Escape: () => change({ area: null }) }),
-    ...own,
+    ...extraKeys,
   };
 }
 
-/** Zooming and panning, about the middle of the window. */
+/** Return the keys that zoom and pan, around the middle of the window. */
 function movement(controller: Controller): Keys {
   const middle = (controller.window.end - controller.window.begin) / controller.nsPerPixel / 2;
   return {

@@ -40,7 +40,12 @@ test('a part of the time of a device is in the address; a slice comes before it'
   const params = writeTraceState({}, { moment });
   expect(params).toEqual({ moment: '1:-5-20:data_loading' });
   expect(readTraceState(params).moment).toEqual(moment);
-  expect(readTraceState({ moment: '0:7' }).moment).toEqual({ device: 0, at: 7, until: null, category: '' });
+  expect(readTraceState({ moment: '0:7' }).moment).toEqual({
+    device: 0,
+    at: 7,
+    until: null,
+    category: '',
+  });
   expect(readTraceState({ ...params, event: '3' }).moment).toBeNull();
   expect(writeTraceState(params, { moment: null })).toEqual({});
 });

@@ -1,9 +1,9 @@
-// What the timeline keeps in the address.
+// State of the timeline in the address: parse it, and write changes.
 import type { Span } from '../../timeline/tiles/store';
 import type { ColorBy } from '../../timeline/draw/colors';
 import type { Clock } from '../../base/ticks';
 
-/** A part of a device's time: the longest of its category from `at` to `until`, or what lies at `at`. */
+/** A part of a device's time: the longest of its category from `at` to `until`, or the part at `at`. */
 export interface Moment {
   device: number;
   at: number;
@@ -11,17 +11,17 @@ export interface Moment {
   category: string;
 }
 
-export type Sums = 'all' | 'thread' | 'stream' | 'counter';
+export type SummedKind = 'all' | 'thread' | 'stream' | 'counter';
 
 export interface TraceState {
   window: Span | null;
-  /** Whether the critical path is lit. */
+  /** Whether the critical path is highlighted. */
   path: boolean;
   event: number | null;
   moment: Moment | null;
   area: Span | null;
-  /** Which tracks the area is added up over. */
-  sums: Sums;
+  /** Which tracks the selected area sums up. */
+  sums: SummedKind;
   marks: number[];
   pinned: number[];
   folded: string[];
@@ -29,7 +29,7 @@ export interface TraceState {
   deep: number[];
   hidden: number[];
   order: number[];
-  /** What is searched for; empty: nothing. */
+  /** The search query; empty if there is none. */
   find: string;
   regex: boolean;
   color: ColorBy;
@@ -40,16 +40,16 @@ const COLORS: readonly string[] = ['class', 'family', 'name', 'module', 'process
 const SUMS: readonly string[] = ['thread', 'stream', 'counter'];
 const CLOCKS: readonly string[] = ['trace', 'step', 'wall'];
 
-const numbers = (text: string | undefined): number[] =>
+const parseNumbers = (text: string | undefined): number[] =>
   (text ?? '').split(',').filter(Boolean).map(Number).filter(Number.isFinite);
 
-function span(text: string | undefined): Span | null {
+function parseSpan(text: string | undefined): Span | null {
   const match = /^(-?\d+)-(-?\d+)$/.exec(text ?? '');
   const [begin, end] = [Number(match?.[1]), Number(match?.[2])];
   return match && begin < end ? { begin, end } : null;
 }
 
-function moment(text: string | undefined): Moment | null {
+function parseMoment(text: string | undefined): Moment | null {
   const match = /^(\d+):(-?\d+)(?:-(-?\d+):([a-z_]+))?$/.exec(text ?? '');
   return (
     match && {
@@ -61,26 +61,26 @@ function moment(text: string | undefined): Moment | null {
   );
 }
 
-const writeMoment = ({ device, at, until, category }: Moment): string =>
+const formatMoment = ({ device, at, until, category }: Moment): string =>
   `${device}:${Math.floor(at)}${until === null ? '' : `-${Math.ceil(until)}:${category}`}`;
 
-const write = ({ begin, end }: Span): string => `${Math.floor(begin)}-${Math.ceil(end)}`;
+const formatSpan = ({ begin, end }: Span): string => `${Math.floor(begin)}-${Math.ceil(end)}`;
 
 export function readTraceState(params: Record<string, string>): TraceState {
   const event = /^\d+$/.test(params.event ?? '') ? Number(params.event) : null;
   return {
-    window: span(params.at),
+    window: parseSpan(params.at),
     path: params.path === 'true',
     event,
-    moment: event === null ? moment(params.moment) : null,
-    area: span(params.area),
-    sums: SUMS.includes(params.sums ?? '') ? (params.sums as Sums) : 'all',
-    marks: numbers(params.marks),
-    pinned: numbers(params.pins),
+    moment: event === null ? parseMoment(params.moment) : null,
+    area: parseSpan(params.area),
+    sums: SUMS.includes(params.sums ?? '') ? (params.sums as SummedKind) : 'all',
+    marks: parseNumbers(params.marks),
+    pinned: parseNumbers(params.pins),
     folded: (params.folded ?? '').split(',').filter(Boolean),
-    deep: numbers(params.deep),
-    hidden: numbers(params.hidden),
-    order: numbers(params.order),
+    deep: parseNumbers(params.deep),
+    hidden: parseNumbers(params.hidden),
+    order: parseNumbers(params.order),
     find: params.find ?? '',
     regex: params.regex === 'true',
     color: COLORS.includes(params.color ?? '') ? (params.color as ColorBy) : 'class',
@@ -88,7 +88,7 @@ export function readTraceState(params: Record<string, string>): TraceState {
   };
 }
 
-/** The parameters of a changed state; what is as it is by default stays out of the address. */
+/** Return the parameters after `change`; default values stay out of the address. */
 export function writeTraceState(
   params: Record<string, string>,
   change: Partial<TraceState>,
@@ -97,15 +97,15 @@ export function writeTraceState(
   const list = (values: readonly (string | number)[]) => (values.length > 0 ? values.join(',') : undefined);
   for (const [key, value] of Object.entries(change) as [keyof TraceState, never][]) {
     if (key === 'window') {
-      text.at = value && write(value as Span);
+      text.at = value && formatSpan(value as Span);
     } else if (key === 'path' || key === 'regex') {
       text[key] = value ? 'true' : undefined;
     } else if (key === 'area') {
-      text.area = (value && write(value as Span)) ?? undefined;
+      text.area = (value && formatSpan(value as Span)) ?? undefined;
     } else if (key === 'event') {
       text.event = value === null ? undefined : String(value);
     } else if (key === 'moment') {
-      text.moment = (value && writeMoment(value as Moment)) ?? undefined;
+      text.moment = (value && formatMoment(value as Moment)) ?? undefined;
     } else if (key === 'marks') {
       text.marks = list((value as number[]).map(Math.round));
     } else if (key === 'find') {
@@ -128,7 +128,7 @@ export function writeTraceState(
   );
 }
 
-/** The list with the item, or without it if it was there. */
-export function toggled<T>(list: readonly T[], item: T): T[] {
+/** Return the list without the item if it has it, or with it. */
+export function toggleItem<T>(list: readonly T[], item: T): T[] {
   return list.includes(item) ? list.filter(each => each !== item) : [...list, item];
 }

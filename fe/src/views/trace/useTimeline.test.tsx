@@ -1,12 +1,14 @@
 import { MantineProvider } from '@mantine/core';
 import { act, renderHook } from '@testing-library/react';
-import type { ReactNode } from 'react';
-import { expect, it } from 'vitest';
+import { type ReactNode, useState } from 'react';
+import { expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/trace.json';
 import type { TracePayload } from '../../api/types';
 import { readState } from '../../base/browser/host';
 import { SelectionContext, useSelectionState } from '../../state/selection';
-import { useTimeline } from './useTimeline';
+import type { Controller } from '../../timeline/controller';
+import type { Span } from '../../timeline/tiles/store';
+import { useTimeline, useWindowHistory } from './useTimeline';
 
 function Wrapper({ children }: { children: ReactNode }) {
   return (
@@ -38,4 +40,38 @@ it('says the time of day where the clock is known to be the wall, else the time 
     );
   expect(time(wall)).toBe('03:04:05.000001');
   expect(time(null)).not.toContain(':');
+});
+
+const ALL: Span = { begin: 0, end: 100 };
+
+function timeline() {
+  const showWindow = vi.fn();
+  const controller = { showWindow } as unknown as Controller;
+  const { result } = renderHook(() => {
+    const [shown, setShown] = useState(ALL);
+    return { shown, setShown, windows: useWindowHistory(controller, shown, setShown) };
+  });
+  return { result, showWindow };
+}
+
+it('goes back through the windows in which the timeline rested', () => {
+  const { result, showWindow } = timeline();
+  act(() => result.current.windows.onRest({ begin: 10, end: 20 }));
+  act(() => result.current.windows.onRest({ begin: 12, end: 14 }));
+  act(() => result.current.windows.goBack());
+  expect(result.current.shown).toEqual({ begin: 10, end: 20 });
+  act(() => result.current.windows.onRest({ begin: 10, end: 20 })); // where the way back has led
+  act(() => result.current.windows.goBack());
+  expect(result.current.shown).toEqual(ALL);
+  expect(showWindow.mock.calls.map(([window]) => window as Span)).toEqual([{ begin: 10, end: 20 }, ALL]);
+  act(() => result.current.windows.goBack());
+  expect(showWindow).toHaveBeenCalledTimes(2);
+});
+
+it('moves the drawing when the address changes by itself, and only then', () => {
+  const { result, showWindow } = timeline();
+  act(() => result.current.windows.onRest({ begin: 10, end: 20 }));
+  expect(showWindow).not.toHaveBeenCalled();
+  act(() => result.current.setShown({ begin: 40, end: 60 })); // the way back of the browser
+  expect(showWindow.mock.calls).toEqual([[{ begin: 40, end: 60 }]]);
 });

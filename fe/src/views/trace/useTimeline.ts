@@ -1,19 +1,18 @@
-// What a timeline is looking at, and how that changes: the same for one trace and for several ranks.
+// State of a timeline, for one trace and for several ranks: the window and its history, the selection, the rows.
 import { useComputedColorScheme } from '@mantine/core';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { TracePayload } from '../../api/types';
 import { formatOffset, formatTimeOfDay } from '../../base/ticks';
 import { useSelection } from '../../state/selection';
 import type { Controller } from '../../timeline/controller';
-import { arrange, laneBox, LANES, type Layout } from '../../timeline/draw/layout';
-import type { Place } from '../../timeline/draw/overlay';
+import { buildLayout, laneBox, MAX_LANES, type Layout } from '../../timeline/draw/layout';
+import type { SlicePlace } from '../../timeline/draw/overlay';
 import type { Span } from '../../timeline/tiles/store';
-import { opening } from '../../timeline/viewport';
-import { readTraceState, writeTraceState, type Moment, type TraceState } from './state';
-import { useWindows } from './useWindows';
+import { openingWindow } from '../../timeline/viewport';
+import { type Moment, readTraceState, type TraceState, writeTraceState } from './state';
 
-/** Room below a slice that is scrolled into sight. */
-const BELOW = 80;
+/** Space below a slice that is scrolled into view. */
+const BELOW_PX = 80;
 
 export function useTimeline(payload: TracePayload) {
   const { selection, select } = useSelection();
@@ -27,8 +26,8 @@ export function useTimeline(payload: TracePayload) {
       select(now => ({ params: writeTraceState(now.params, next) }), quiet),
     [select],
   );
-  const shown = state.window ?? opening(payload);
-  const windows = useWindows(controller, shown, window => change({ window }, true));
+  const shown = state.window ?? openingWindow(payload);
+  const windows = useWindowHistory(controller, shown, window => change({ window }, true));
   const middle = (shown.begin + shown.end) / 2;
   const origin =
     state.clock === 'step' ? (payload.steps.findLast(step => step.start_ns <= middle)?.start_ns ?? 0) : 0;
@@ -40,10 +39,10 @@ export function useTimeline(payload: TracePayload) {
     controller,
     setController,
     windows,
-    /** Whether slices are on their way; null before the first are asked for. */
+    /** Whether slices are being loaded; null before the first request. */
     loading,
     setLoading,
-    /** Where the ruler counts from. */
+    /** Origin of the ruler, ns. */
     origin,
     time: (ns: number) =>
       state.clock === 'wall' && payload.wall_ns !== null
@@ -55,16 +54,19 @@ export function useTimeline(payload: TracePayload) {
       }
     },
     chooseMoment: (moment: Moment) => change({ event: null, moment }),
-    /** Without a span, to all of it. */
+    /** Zoom to a span, or to everything if it is null. */
     zoomTo: (span: Span | null) => (span ? controller?.zoomTo(span) : controller?.showAll()),
   };
 }
 
-export type Timeline = ReturnType<typeof useTimeline>;
+export type TimelineState = ReturnType<typeof useTimeline>;
 
-export const spanOf = (place: Place): Span => ({ begin: place.start, end: place.start + place.duration });
+export const spanOf = (place: SlicePlace): Span => ({
+  begin: place.start,
+  end: place.start + place.duration,
+});
 
-interface Arranged {
+interface TrackArrangement {
   folded: readonly string[];
   deep: readonly number[];
   hidden: readonly number[];
@@ -73,12 +75,12 @@ interface Arranged {
   filter: string;
 }
 
-/** The rows of the tracks; made anew only when what arranges them says something else. */
-export function useLayout(payload: TracePayload, arranged: Arranged): Layout {
+/** Return the rows of the tracks, the same object while the arrangement is unchanged. */
+export function useLayout(payload: TracePayload, arranged: TrackArrangement): Layout {
   const key = JSON.stringify(arranged);
   return useMemo(() => {
-    const { folded, deep, hidden, ...how } = JSON.parse(key) as Arranged;
-    return arrange(payload, {
+    const { folded, deep, hidden, ...how } = JSON.parse(key) as TrackArrangement;
+    return buildLayout(payload, {
       folded: new Set(folded),
       deep: new Set(deep),
       hidden: new Set(hidden),
@@ -87,12 +89,16 @@ export function useLayout(payload: TracePayload, arranged: Arranged): Layout {
   }, [payload, key]);
 }
 
-/** The tracks of which all lanes are drawn: those that were unfolded, and that of a slice that lies deep. */
-export const deepTracks = (deep: readonly number[], selected: Place | null): readonly number[] =>
-  selected && selected.depth >= LANES ? [...deep, selected.track] : deep;
+/** Return the tracks with all lanes drawn: the unfolded ones, and that of a selected slice below the first lanes. */
+export const deepTracks = (deep: readonly number[], selected: SlicePlace | null): readonly number[] =>
+  selected && selected.depth >= MAX_LANES ? [...deep, selected.track] : deep;
 
-/** Brings an event that a link leads to into sight; a click on what is in sight moves nothing. */
-export function useInSight({ controller, state }: Timeline, layout: Layout, place: Place | null): void {
+/** Bring the selected slice into view; if it is visible, nothing moves. */
+export function useScrollIntoView(
+  { controller, state }: TimelineState,
+  layout: Layout,
+  place: SlicePlace | null,
+): void {
   const seen = useRef<string | null>(null);
   const linked = useRef(JSON.stringify([state.event, state.moment]));
   useEffect(() => {
@@ -104,8 +110,7 @@ export function useInSight({ controller, state }: Timeline, layout: Layout, plac
     seen.current = chosen;
     const { begin, end } = controller.window;
     const outside = place.start + place.duration < begin || place.start > end;
-    // What the page was opened with fills the window, unless the link says which window; what is chosen later only
-    // moves it where it must.
+    // A slice in the opened link fills the window unless the link has one; later selections move only if necessary.
     if (opened ? !state.window && !state.area : outside) {
       controller.zoomTo(spanOf(place));
     }
@@ -113,10 +118,63 @@ export function useInSight({ controller, state }: Timeline, layout: Layout, plac
     const scroller = document.querySelector('[data-part=tracks]');
     if (row && scroller) {
       const y = row.y + laneBox(row, place.depth).top;
-      const room = scroller.clientHeight - BELOW;
+      const room = scroller.clientHeight - BELOW_PX;
       if (y < scroller.scrollTop || y > scroller.scrollTop + room) {
         scroller.scrollTop = Math.max(0, y - room / 2);
       }
     }
   }, [controller, place, state, layout]);
+}
+
+/** Most windows to go back to. */
+const MAX_HISTORY = 50;
+
+const isSameSpan = (a: Span | null, b: Span): boolean => a !== null && a.begin === b.begin && a.end === b.end;
+
+export interface WindowHistory {
+  /** Record the window at which the timeline came to rest. */
+  onRest: (window: Span) => void;
+  /** Show the previous window. */
+  goBack: () => void;
+}
+
+/**
+ * Keep the windows to go back to. `shown` is the window in the address, or everything; `rest` writes a window to the
+ * address. If the address changes otherwise (the browser's Back, a link), the drawing follows.
+ */
+export function useWindowHistory(
+  controller: Controller | null,
+  shown: Span,
+  rest: (window: Span) => void,
+): WindowHistory {
+  const past = useRef<Span[]>([]);
+  const latest = useRef({ controller, shown, rest });
+  useEffect(() => {
+    latest.current = { controller, shown, rest };
+  });
+  const address = `${shown.begin}-${shown.end}`;
+  const known = useRef(address);
+  useEffect(() => {
+    if (known.current !== address) {
+      known.current = address;
+      latest.current.controller?.showWindow(latest.current.shown);
+    }
+  }, [address]);
+  const rested = useCallback((window: Span) => {
+    const now = latest.current;
+    known.current = `${window.begin}-${window.end}`;
+    if (!isSameSpan(now.shown, window)) {
+      past.current = [...past.current.slice(-MAX_HISTORY), now.shown];
+    }
+    now.rest(window);
+  }, []);
+  const back = useCallback(() => {
+    const before = past.current.pop();
+    if (before) {
+      known.current = `${before.begin}-${before.end}`;
+      latest.current.rest(before);
+      latest.current.controller?.showWindow(before);
+    }
+  }, []);
+  return { onRest: rested, goBack: back };
 }

@@ -2,18 +2,18 @@
 import { useEffect, useRef, useState } from 'react';
 import type { TracePayload } from '../../../api/types';
 import { formatCount, formatDuration } from '../../../base/format';
-import { nameOf } from '../../../timeline/draw/layout';
+import { trackName } from '../../../timeline/draw/layout';
+import { Sentence } from '../../../widgets/Sentence';
 import { Button } from '../../../widgets/inputs/Button';
 import { RegexToggle, SearchField } from '../../../widgets/inputs/SearchField';
-import { Sentence } from '../../../widgets/Sentence';
+import type { TimelineState } from '../useTimeline';
 import css from './Find.module.css';
-import type { Timeline } from '../useTimeline';
-import { LISTED, type FoundHits } from './useFound';
+import { type SearchState, MAX_LISTED } from './search';
 
 interface Props {
   payload: TracePayload;
-  found: FoundHits;
-  timeline: Timeline;
+  found: SearchState;
+  timeline: TimelineState;
 }
 
 const PAUSE_MS = 200;
@@ -163,7 +163,7 @@ export function Find({ payload, found, timeline }: Props) {
                     aria-pressed={track === each.track}
                     onClick={() => setTrack(each.track)}
                   >
-                    {tracks.has(each.track) ? nameOf(tracks.get(each.track)!, payload) : each.track}{' '}
+                    {tracks.has(each.track) ? trackName(tracks.get(each.track)!, payload) : each.track}{' '}
                     {formatCount(each.hits)}
                   </Button>
                 ))}
@@ -184,7 +184,7 @@ export function Find({ payload, found, timeline }: Props) {
               </ol>
               <p className="dim">
                 Enter goes to the next, Shift+Enter to the previous.
-                {matches.rows.length < matches.hits && track < 0 && ` The first ${LISTED} are listed.`}
+                {matches.rows.length < matches.hits && track < 0 && ` The first ${MAX_LISTED} are listed.`}
               </p>
             </>
           )}

@@ -1,45 +1,45 @@
-// The critical path on the timeline: what it lights, and the walk along it.
+// The critical path on the timeline: which slices it highlights, and stepping along it.
 import { useMemo, useRef } from 'react';
 import type { TracePath } from '../../../api/types';
 import { useViewOfEach } from '../../../state/queries';
-import type { Lit } from '../../../timeline/contract';
+import type { Highlight } from '../../../timeline/contract';
 import { mergedId } from '../../../timeline/tiles/merge';
 import type { Span } from '../../../timeline/tiles/store';
-import { range } from '../answers';
-import type { Drawn } from './useSelected';
+import { rangeParams } from '../answers';
+import type { TimelineTrace } from './useSelectedSlice';
 
-/** Lights the slices that the path passes through: on its track, in its time; null without a path. */
-export function litBy(path: TracePath): Lit | null {
+/** Highlight the slices that the path passes through, by track and time; null without a path. */
+export function highlightPath(path: TracePath): Highlight | null {
   if (path.event.length === 0) {
     return null;
   }
   const tracks = new Map<number, { begin: number; end: number }[]>();
   path.track.forEach((track, i) => {
-    const pieces = tracks.get(track) ?? [];
-    tracks.set(track, pieces);
-    pieces.push({ begin: path.begin_ns[i]!, end: path.end_ns[i]! });
+    const segments = tracks.get(track) ?? [];
+    tracks.set(track, segments);
+    segments.push({ begin: path.begin_ns[i]!, end: path.end_ns[i]! });
   });
-  for (const pieces of tracks.values()) {
-    pieces.sort((a, b) => a.begin - b.begin);
+  for (const segments of tracks.values()) {
+    segments.sort((a, b) => a.begin - b.begin);
   }
   const events = new Set(path.event);
   return (track, event, start, end) => {
     if (events.has(event)) {
       return true;
     }
-    // Pieces of a track follow each other: of those that begin before the end the last one ends last.
-    const pieces = tracks.get(track.id) ?? [];
-    let [low, high] = [0, pieces.length];
+    // Segments of a track don't overlap: of those that begin before `end`, the last one ends last.
+    const segments = tracks.get(track.id) ?? [];
+    let [low, high] = [0, segments.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      [low, high] = pieces[middle]!.begin < end ? [middle + 1, high] : [low, middle];
+      [low, high] = segments[middle]!.begin < end ? [middle + 1, high] : [low, middle];
     }
-    return low > 0 && pieces[low - 1]!.end > start;
+    return low > 0 && segments[low - 1]!.end > start;
   };
 }
 
-/** The place in the path after (1) or before (-1) that of a slice, in another slice; undefined at its end. */
-export function stepFrom(path: TracePath, at: number, by: 1 | -1): number | undefined {
+/** Return the next (1) or previous (-1) index in the path that is in another slice; undefined at its end. */
+export function nextOnPath(path: TracePath, at: number, by: 1 | -1): number | undefined {
   let next = at;
   do {
     next += by;
@@ -47,42 +47,42 @@ export function stepFrom(path: TracePath, at: number, by: 1 | -1): number | unde
   return path.event[next] === undefined ? undefined : next;
 }
 
-/** Goes along the path; it may pass through a slice several times, so where the walk stands is remembered. */
-export function useWalk(
+/** Return a function that steps along the path; it remembers the segment, as a slice may have several. */
+export function usePathWalk(
   path: TracePath | undefined,
   event: number | null,
   window: { begin: number; end: number },
   choose: (event: number) => void,
 ): (by: 1 | -1) => void {
-  const stand = useRef<{ event: number; begin: number } | null>(null);
+  const position = useRef<{ event: number; begin: number } | null>(null);
   return (by: 1 | -1) => {
     if (!path) {
       return;
     }
-    const known = stand.current?.event === event ? stand.current : null;
+    const known = position.current?.event === event ? position.current : null;
     const here = path.event.findIndex(
       (each, i) => each === event && (known === null || path.begin_ns[i] === known.begin),
     );
     const inside = (i: number) => path.begin_ns[i]! < window.end && path.end_ns[i]! > window.begin;
     const places = path.event.map((_, i) => i).filter(inside);
-    const next = here >= 0 ? stepFrom(path, here, by) : places.at(by > 0 ? 0 : -1);
+    const next = here >= 0 ? nextOnPath(path, here, by) : places.at(by > 0 ? 0 : -1);
     if (next !== undefined) {
-      stand.current = { event: path.event[next]!, begin: path.begin_ns[next]! };
+      position.current = { event: path.event[next]!, begin: path.begin_ns[next]! };
       choose(path.event[next]!);
     }
   };
 }
 
 export interface Paths {
-  /** The path of each trace, in times and numbers of the timeline. */
-  each: readonly TracePath[];
-  lit: Lit | null;
+  /** The path of each trace, in times and ids of the timeline. */
+  byTrace: readonly TracePath[];
+  highlight: Highlight | null;
   more: number;
 }
 
-/** The critical path of each trace by itself, in the window and as much on both sides. */
+/** Fetch the critical path of each trace, in the window and as much on both sides. */
 export function usePaths(
-  members: readonly Drawn[],
+  members: readonly TimelineTrace[],
   shown: Span,
   wanted: boolean,
 ): { paths: Paths | undefined; error: string | null } {
@@ -91,7 +91,7 @@ export function usePaths(
     'trace/path',
     members.map(({ selectors, shift }) => [
       selectors,
-      range(shown.begin - around - shift, shown.end + around - shift),
+      rangeParams(shown.begin - around - shift, shown.end + around - shift),
     ]),
     wanted,
   );
@@ -122,5 +122,5 @@ export function mergePaths(paths: readonly TracePath[], members: readonly { shif
     end_ns: each.flatMap(path => path.end_ns),
     more: each.reduce((sum, path) => sum + path.more, 0),
   };
-  return { each, lit: litBy(all), more: all.more };
+  return { byTrace: each, highlight: highlightPath(all), more: all.more };
 }

@@ -1,4 +1,4 @@
-// What happens in the selected window: totals by name, how busy the devices are.
+// The selected window of one trace: totals by name, and how busy the devices are.
 import { useMemo, type ReactNode } from 'react';
 import type { TraceSelection } from '../../../api/types';
 import { familyColor } from '../../../base/family';
@@ -33,7 +33,7 @@ export function Area({ selection, choice, classes, time, ...ways }: Props) {
         kind: 'text',
         width: 130,
         value: row => row.family,
-        reason: 'No device work.',
+        reason: 'No device work',
         render: row => row.family && <Family family={row.family} />,
       },
       { id: 'count', title: 'Slices', kind: 'count', value: row => row.count },
@@ -89,7 +89,7 @@ const families = (
         <Button
           key={family}
           look="text"
-          title={`${plural(count, 'slice')}: show only them`}
+          title={`${plural(count, 'slice')}: show only these`}
           onClick={() => setSearch({ text: search.text === family ? '' : family, regex: false })}
         >
           <Family family={family} /> {formatDuration(total_ns)}

@@ -1,49 +1,52 @@
-import { useState, type ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
+import type { TracePayload } from '../../../api/types';
 import { formatDuration, plural } from '../../../base/format';
 import { classColor } from '../../../timeline/draw/colors';
-import type { Column } from '../../../widgets/table/columns';
+import { Choice } from '../../../widgets/inputs/Choice';
 import { DataTable, type Sort } from '../../../widgets/table/DataTable';
+import type { Column } from '../../../widgets/table/columns';
 import type { Search } from '../../../widgets/table/search';
-import { PanelHead } from './PanelHead';
+import type { SummedKind } from '../state';
 import css from './AreaFrame.module.css';
+import { PanelHead } from './PanelHead';
 
 interface Named {
   name: string;
-  /** Where several have the same name. */
+  /** Unique key where several rows share a name. */
   key?: string;
 }
 
-interface Props<R extends Named> {
-  /** What the table is called, also in its file. */
+interface AreaFrameProps<R extends Named> {
+  /** Name of the table and of its exported file. */
   name: string;
-  /** ns of the selected window. */
+  /** Length of the selected window, ns. */
   length: number;
   from: string;
   summary: ReactNode;
-  /** Which kind of track is added up. */
+  /** The choice of tracks to sum up. */
   choice?: ReactNode;
-  /** What the rows are, if not slices by name. */
+  /** What a row is, unless it is a name of slices. */
   noun?: string;
   rows: R[];
-  /** Made anew only when they differ. */
+  /** The same array while the columns are unchanged. */
   columns: Column<R>[];
-  /** The column that the rows are sorted by at first. */
+  /** The column that sorts the rows initially. */
   first: string;
-  /** How many names there are, which may be more than rows. */
+  /** Number of names; there may be fewer rows. */
   names: number;
-  /** What a filter of the rows looks into, if not the name alone. */
+  /** Text that the filter searches; the name by default. */
   searchText?: (row: R) => string;
-  /** What stands before the filter, and may set it. */
+  /** Rendered before the filter; may set it. */
   before?: (search: Search, setSearch: (search: Search) => void) => ReactNode;
-  /** The slice that a row leads to. */
+  /** The slice to select when a row is opened. */
   eventOf: (row: R) => number | null;
   onEvent: (event: number) => void;
   onZoom: () => void;
   onClose: () => void;
 }
 
-/** The totals of a selected window by name, of one trace or of several. */
-export function AreaFrame<R extends Named>(props: Props<R>) {
+/** Totals of the selected window by name, for one trace or several ranks. */
+export function AreaFrame<R extends Named>(props: AreaFrameProps<R>) {
   const {
     name,
     length,
@@ -98,13 +101,13 @@ export function AreaFrame<R extends Named>(props: Props<R>) {
         onOpen={open}
         onSelect={open}
         noun={noun}
-        empty="No slices in this selection."
+        empty="No slices in the selected time range."
       />
     </section>
   );
 }
 
-/** The column of the names; `of` says what is shown of a row, and its category. */
+/** Return the name column; `of` returns a row's short name and category. */
 export const nameColumn = <R extends Named>(
   of: (row: R) => { short: string; category: string },
 ): Column<R> => ({
@@ -121,3 +124,29 @@ export const nameColumn = <R extends Named>(
     );
   },
 });
+
+type Option = readonly [SummedKind, string];
+
+export const SLICE_KINDS: readonly Option[] = [
+  ['all', 'All'],
+  ['thread', 'Operators'],
+  ['stream', 'Kernels'],
+];
+export const ALL_KINDS: readonly Option[] = [...SLICE_KINDS, ['counter', 'Counters']];
+
+interface KindChoiceProps {
+  payload: TracePayload;
+  options: readonly Option[];
+  chosen: SummedKind;
+  onPick: (sums: SummedKind) => void;
+}
+
+/** The choice of which kind of track the selection sums up; kinds without tracks are left out. */
+export const KindChoice = ({ payload, options, chosen, onPick }: KindChoiceProps) => (
+  <Choice
+    name="Tracks to sum up"
+    value={chosen}
+    options={options.filter(([sums]) => sums === 'all' || payload.tracks.some(({ kind }) => kind === sums))}
+    onPick={onPick}
+  />
+);

@@ -1,8 +1,8 @@
-// What the counters are in the selected window.
+// Counters in the selected window.
 import { useMemo, type ReactNode } from 'react';
 import type { TraceCounters, TracePayload, TraceSelection } from '../../../api/types';
 import { counterFormat } from '../../../base/format';
-import { nameOf } from '../../../timeline/draw/layout';
+import { trackName } from '../../../timeline/draw/layout';
 import { decodeSamples } from '../../../timeline/tiles/tile';
 import type { Column } from '../../../widgets/table/columns';
 import { Summary } from './Area';
@@ -33,9 +33,9 @@ export function Counters({ counters, selection, choice, payload, time, onZoom, o
     () => [
       { id: 'name', title: 'Counter', kind: 'text', value: row => row.name },
       { id: 'unit', title: 'Unit', kind: 'text', value: row => row.unit, width: 80, hidden: true },
-      valueColumn('low', 'Least'),
-      valueColumn('high', 'Greatest'),
-      valueColumn('last', 'At its end'),
+      valueColumn('low', 'Min'),
+      valueColumn('high', 'Max'),
+      valueColumn('last', 'Last'),
     ],
     [],
   );
@@ -68,7 +68,7 @@ const valueColumn = (id: 'low' | 'high' | 'last', title: string): Column<Row> =>
   render: row => counterFormat(row.unit)(row[id]),
 });
 
-/** The extremes of each counter, of whole buckets of the window, and its last value there. */
+/** Return min, max, and last value of each counter in the window, rounded to its buckets. */
 export function counterRows(counters: TraceCounters, payload: TracePayload): Row[] {
   const { series, low, high, last } = decodeSamples(counters);
   return payload.tracks.flatMap(track => {
@@ -77,7 +77,7 @@ export function counterRows(counters: TraceCounters, payload: TracePayload): Row
       ? [
           {
             key: String(track.id),
-            name: nameOf(track, payload),
+            name: trackName(track, payload),
             unit: track.unit,
             low: Math.min(...low.slice(from, to)),
             high: Math.max(...high.slice(from, to)),

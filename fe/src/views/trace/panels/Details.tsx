@@ -1,17 +1,22 @@
-// Everything of the selected event.
+// Details of the selected slice.
 import type { TraceEvent, TraceFlows, TraceModule } from '../../../api/types';
-import { exactDuration, formatCount, formatDuration } from '../../../base/format';
+import {
+  exactDuration,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatNumber,
+  formatRatio,
+} from '../../../base/format';
 import { classColor } from '../../../timeline/draw/colors';
-import { Button } from '../../../widgets/inputs/Button';
-import { CopyButton } from '../../../widgets/inputs/CopyButton';
 import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
 import { SourceFrame } from '../../../widgets/SourceFrame';
-import { facts, type Fact } from './facts';
-import { PanelHead } from './PanelHead';
-import { SliceLink } from './SliceLink';
-import css from './Details.module.css';
 import sourceFrameCss from '../../../widgets/SourceFrame.module.css';
+import { Button } from '../../../widgets/inputs/Button';
+import { CopyButton } from '../../../widgets/inputs/CopyButton';
+import css from './Details.module.css';
+import { PanelHead, SliceLink } from './PanelHead';
 
 interface Props {
   event: TraceEvent;
@@ -27,31 +32,31 @@ interface Props {
 
 export function Details({ event, flows, module, classes, time, onEvent, onView, onZoom, onClose }: Props) {
   const { curated, all } = facts(event.args);
-  const own: Fact[] = [];
+  const ownFacts: Fact[] = [];
   if (event.duration_ns !== null) {
-    own.push(['Duration', formatDuration(event.duration_ns), exactDuration(event.duration_ns)]);
+    ownFacts.push(['Duration', formatDuration(event.duration_ns), exactDuration(event.duration_ns)]);
   }
   if (event.self_ns !== null && event.self_ns !== event.duration_ns) {
-    own.push(['Self time', formatDuration(event.self_ns), exactDuration(event.self_ns)]);
+    ownFacts.push(['Self time', formatDuration(event.self_ns), exactDuration(event.self_ns)]);
   }
   const start = event.start_ns === null ? 'not recorded' : time(event.start_ns);
-  own.push(['Start', start, start]);
+  ownFacts.push(['Start', start, start]);
   if (event.step !== null) {
-    own.push(['Step', event.step, event.step]);
+    ownFacts.push(['Step', event.step, event.step]);
   }
   const category = event.category || 'none';
-  own.push(['Category', category, category], ['Thread', event.thread, event.thread]);
+  ownFacts.push(['Category', category, category], ['Thread', event.thread, event.thread]);
   return (
     <section className={css.details} data-part="event-details" aria-label="Selected slice">
       <PanelHead
         color={classColor(classes[event.color] ?? 'other')}
         title={event.short_name}
-        whole={event.name}
+        fullTitle={event.name}
         actions={
           <>
             <Button
               look="quiet"
-              title="Previous along the flow ([)"
+              title="Previous slice along the flow ([)"
               disabled={!flows?.previous.length}
               onClick={() => onEvent(flows!.previous[0]!)}
             >
@@ -59,7 +64,7 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
             </Button>
             <Button
               look="quiet"
-              title="Next along the flow (])"
+              title="Next slice along the flow (])"
               disabled={!flows?.next.length}
               onClick={() => onEvent(flows!.next[0]!)}
             >
@@ -94,7 +99,7 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
           </Button>
         )}
       </div>
-      <Facts facts={[...own, ...curated]} />
+      <Facts facts={[...ownFacts, ...curated]} />
       {all.length > 0 && (
         <details data-part="all-arguments">
           <summary>All arguments, as recorded</summary>
@@ -108,7 +113,7 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
             {flows.edges.slice(0, 40).map(edge => {
               const before = edge.target.event === event.event;
               const other = before ? edge.source : edge.target;
-              // Of an operator the links of the calls inside it are listed, too.
+              // An operator also lists the links of the calls nested in it.
               const from = before || edge.source.event === event.event ? null : edge.source;
               return (
                 <li key={`${edge.source.event}-${edge.target.event}-${edge.kind}`}>
@@ -179,4 +184,71 @@ function Facts({ facts }: { facts: readonly Fact[] }) {
       ))}
     </dl>
   );
+}
+
+type Fact = readonly [title: string, value: string, exact: string];
+
+type FormatNumber = (value: number) => string;
+
+const percent: FormatNumber = value => formatRatio(value / 100);
+const KNOWN_ARGS: Record<string, readonly [title: string, format?: FormatNumber]> = {
+  'shared memory': ['Shared memory', formatBytes],
+  bytes: ['Size', formatBytes],
+  grid: ['Grid'],
+  block: ['Block'],
+  'registers per thread': ['Registers per thread'],
+  'blocks per sm': ['Blocks per SM'],
+  'warps per sm': ['Warps per SM'],
+  'est. achieved occupancy %': ['Est. achieved occupancy', percent],
+  'memory bandwidth (gb/s)': ['Bandwidth', value => `${formatNumber(value)} GB/s`],
+  'input dims': ['Input shapes'],
+  'input type': ['Input types'],
+  'concrete inputs': ['Inputs'],
+  'in msg nelems': ['Elements in'],
+  'out msg nelems': ['Elements out'],
+};
+
+/** Arguments that only link events or are shown elsewhere. */
+const OMITTED_ARGS =
+  /^(call stack|external id|correlation|context|queued|cbid|ev idx|record function id|fwd thread id|sequence number|python (id|parent id|module id|thread)|input strides|device|stream|kernel_(file|hash|kwargs)|seq)$/i;
+
+/** Return the facts of a slice's arguments: `curated` with titles and units, `all` as recorded. */
+function facts(args: Readonly<Record<string, unknown>>): { curated: Fact[]; all: Fact[] } {
+  const all = Object.entries(args).filter(([key]) => key !== 'Call stack');
+  const exact = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+  return {
+    curated: all
+      .filter(([key]) => !OMITTED_ARGS.test(key))
+      .map(([key, value]) => {
+        const [title, format] = KNOWN_ARGS[key.toLowerCase()] ?? [key];
+        return [
+          title,
+          format && typeof value === 'number' ? format(value) : valueText(key, value),
+          exact(value),
+        ];
+      }),
+    all: all.map(([key, value]) => [key, valueText(key, value), exact(value)]),
+  };
+}
+
+/** Arguments that are identifiers: written without separators. */
+const IDENTIFIERS = /\b(id|idx|number|correlation|device|stream|context|rank|pid|tid|seq|port)\b/i;
+
+function valueText(key: string, value: unknown): string {
+  if (typeof value === 'number') {
+    const whole = IDENTIFIERS.test(key) ? String(value) : formatCount(value);
+    return Number.isInteger(value) ? whole : formatNumber(value, 4);
+  }
+  return Array.isArray(value) ? listText(value) : typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Format shapes as 8 × 64 × 32, separated by commas; a missing one is a dash. */
+function listText(values: readonly unknown[]): string {
+  if (values.length > 0 && values.every(each => typeof each === 'number')) {
+    return values.join(' × ');
+  }
+  const parts = values.map(each =>
+    Array.isArray(each) ? listText(each) : typeof each === 'string' ? each : JSON.stringify(each),
+  );
+  return parts.map(part => part || '–').join(', ');
 }

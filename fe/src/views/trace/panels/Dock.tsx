@@ -1,4 +1,4 @@
-// The timeline and, once something is selected, what is known of it: below, or at the right where there is room.
+// The timeline with the details of the selection below it, or on the right if the window is wide enough.
 import { useState, type CSSProperties, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react';
 import { readSetting, writeSetting } from '../../../base/browser/settings';
 import { Button } from '../../../widgets/inputs/Button';
@@ -6,40 +6,40 @@ import css from './Dock.module.css';
 
 type Side = 'right' | 'below';
 
-/** From this width on there is room for it beside the tracks, all of which then stay in sight; a table needs more. */
-const ROOM = { details: 1280, table: 1800 };
-const LEAST = 140;
-const STEP = 20;
-/** A table shows some rows from the start. */
-const SIZES = { details: { right: 360, below: 200 }, table: { right: 620, below: 280 } };
+/** Least width of the page that docks the panel on the right, px; a table needs more. */
+const MIN_WIDTH_PX = { details: 1280, table: 1800 };
+const MIN_SIZE_PX = 140;
+const STEP_PX = 20;
+/** Initial sizes, px; a table shows some rows. */
+const DEFAULT_SIZES = { details: { right: 360, below: 200 }, table: { right: 620, below: 280 } };
 
-const keptSide = (): Side | null => {
-  const kept = readSetting('dock');
-  return kept === 'right' || kept === 'below' ? kept : null;
+const savedSide = (): Side | null => {
+  const saved = readSetting('dock');
+  return saved === 'right' || saved === 'below' ? saved : null;
 };
 
-const keptSize = (side: Side): number | null => {
-  const kept = readSetting(`dock.${side}`);
-  return typeof kept === 'number' && kept >= LEAST ? kept : null;
+const savedSize = (side: Side): number | null => {
+  const saved = readSetting(`dock.${side}`);
+  return typeof saved === 'number' && saved >= MIN_SIZE_PX ? saved : null;
 };
 
 interface Props {
   panel: ReactNode;
-  holds: keyof typeof ROOM;
+  holds: keyof typeof MIN_WIDTH_PX;
   children: ReactNode;
 }
 
 export function Dock({ panel, holds, children }: Props) {
-  const [chosen, setChosen] = useState(keptSide);
-  const side = chosen ?? (window.innerWidth >= ROOM[holds] ? 'right' : 'below');
-  const [sizes, setSizes] = useState(() => ({ right: keptSize('right'), below: keptSize('below') }));
-  const size = sizes[side] ?? SIZES[holds][side];
+  const [chosen, setChosen] = useState(savedSide);
+  const side = chosen ?? (window.innerWidth >= MIN_WIDTH_PX[holds] ? 'right' : 'below');
+  const [sizes, setSizes] = useState(() => ({ right: savedSize('right'), below: savedSize('below') }));
+  const size = sizes[side] ?? DEFAULT_SIZES[holds][side];
   const move = (next: Side) => {
     setChosen(next);
     writeSetting('dock', next);
   };
   const resize = (wanted: number, room: number) => {
-    const next = Math.round(Math.max(LEAST, Math.min(wanted, room * 0.7)));
+    const next = Math.round(Math.max(MIN_SIZE_PX, Math.min(wanted, room * 0.7)));
     setSizes({ ...sizes, [side]: next });
     writeSetting(`dock.${side}`, next);
   };
@@ -52,7 +52,7 @@ export function Dock({ panel, holds, children }: Props) {
       event.preventDefault();
       event.stopPropagation();
       const box = room(event);
-      resize(size + (event.key === more ? STEP : -STEP), side === 'right' ? box.width : box.height);
+      resize(size + (event.key === more ? STEP_PX : -STEP_PX), side === 'right' ? box.width : box.height);
     }
   };
   const onPointerMove = (event: PointerEvent) => {
@@ -74,10 +74,10 @@ export function Dock({ panel, holds, children }: Props) {
             tabIndex={0}
             className={css.edge}
             data-part="dock-edge"
-            aria-label="Size of the details"
+            aria-label="Size of the details panel"
             aria-orientation={side === 'right' ? 'vertical' : 'horizontal'}
             aria-valuenow={size}
-            aria-valuemin={LEAST}
+            aria-valuemin={MIN_SIZE_PX}
             onKeyDown={onKeyDown}
             onPointerDown={event => event.currentTarget.setPointerCapture(event.pointerId)}
             onPointerMove={onPointerMove}
@@ -85,7 +85,7 @@ export function Dock({ panel, holds, children }: Props) {
           <div className={css.panel} data-part="dock" data-side={side}>
             <div className={css.parts}>{panel}</div>
             <Button look="text" className={css.move} onClick={() => move(other)}>
-              {other === 'right' ? 'Dock at the right' : 'Dock below'}
+              {other === 'right' ? 'Dock on the right' : 'Dock below'}
             </Button>
           </div>
         </>

@@ -1,11 +1,14 @@
-import type { Selected } from '../follow/useSelected';
-import { spanOf, type Timeline } from '../useTimeline';
+import type { TraceEvent, TracePayload } from '../../../api/types';
+import { plainText } from '../../../base/text';
+import { trackName } from '../../../timeline/draw/layout';
+import type { SelectedSlice } from '../follow/useSelectedSlice';
+import { spanOf, type TimelineState } from '../useTimeline';
 import { Details } from './Details';
-import { Waiting } from './Waiting';
+import { MomentDetails } from './MomentDetails';
 
 interface Props {
-  selected: Selected;
-  timeline: Timeline;
+  selected: SelectedSlice;
+  timeline: TimelineState;
   classes: readonly string[];
   onView: (view: string, params: Record<string, string>) => void;
 }
@@ -23,7 +26,7 @@ export function SelectedPanel({ selected, timeline, classes, onView }: Props) {
   return (
     <>
       {moment && (
-        <Waiting
+        <MomentDetails
           moment={moment}
           onMoment={next =>
             chooseMoment({
@@ -48,4 +51,13 @@ export function SelectedPanel({ selected, timeline, classes, onView }: Props) {
       )}
     </>
   );
+}
+
+export function describeSlice(event: TraceEvent | undefined, payload: TracePayload): string {
+  if (!event) {
+    return '';
+  }
+  const track = payload.tracks.find(each => each.id === event.track);
+  const where = track ? `, on ${trackName(track, payload)}` : '';
+  return `${event.short_name}${where}. ${plainText(event.headline)}`;
 }

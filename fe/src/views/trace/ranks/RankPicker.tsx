@@ -7,8 +7,8 @@ import { Checkbox } from '../../../widgets/inputs/Checkbox';
 import toolsCss from '../tools/Tools.module.css';
 import css from './RankPicker.module.css';
 
-/** Ranks that fit beside each other. */
-export const MOST = 8;
+/** Most ranks on one timeline. */
+export const MAX_RANKS = 8;
 
 interface Props {
   run: string;
@@ -16,7 +16,7 @@ interface Props {
   onChoose: (workers: string[]) => void;
 }
 
-/** Chooses the ranks; the choice is taken when the menu closes. */
+/** The menu that chooses the ranks; the choice applies when it closes. */
 export function RankPicker({ run, chosen, onChoose }: Props) {
   const workers = useWorkers(run);
   const listed = workers.data?.workers ?? [];
@@ -40,7 +40,7 @@ export function RankPicker({ run, chosen, onChoose }: Props) {
       </Popover.Target>
       <Popover.Dropdown className={toolsCss.menu} data-part="trace-menu">
         <p className="dim">
-          Up to {MOST} {noun}s beside each other.
+          Up to {MAX_RANKS} {noun}s at a time.
         </p>
         <div className={css.ranks}>
           {listed.map(({ name, rank }) => {
@@ -50,7 +50,7 @@ export function RankPicker({ run, chosen, onChoose }: Props) {
                 key={name}
                 label={rank === null ? name : `rank ${rank}`}
                 checked={on}
-                disabled={on ? draft.length === 1 : draft.length >= MOST}
+                disabled={on ? draft.length === 1 : draft.length >= MAX_RANKS}
                 onChange={() => setDraft(on ? draft.filter(each => each !== name) : [...draft, name])}
               />
             );

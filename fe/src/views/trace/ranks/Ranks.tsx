@@ -1,49 +1,44 @@
 import { useMemo, useState } from 'react';
 import type { ConnectionsPayload } from '../../../api/types';
+import { plainText } from '../../../base/text';
 import { useClient } from '../../../state/queries';
 import { writeRanks } from '../../../state/ranks';
 import { useSelection } from '../../../state/selection';
 import type { Highlights } from '../../../timeline/contract';
 import { mergePayloads } from '../../../timeline/tiles/merge';
-import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
-import { plainText } from '../../../base/text';
 import { Sentence } from '../../../widgets/Sentence';
-import { flipped } from '../tracks/aside';
-import { Find } from '../find/Find';
-import { useFound } from '../find/useFound';
-import { usePaths, useWalk } from '../follow/path';
-import { useFollow } from '../follow/useFollow';
-import { useSelected } from '../follow/useSelected';
-import { SelectedPanel } from '../panels/SelectedPanel';
-import { SLICES, SumsChoice } from '../panels/SumsChoice';
-import { spokenSlice } from '../panels/spoken';
-import type { TraceState } from '../state';
+import { Button } from '../../../widgets/inputs/Button';
 import { Timeline } from '../Timeline';
+import { Find } from '../find/Find';
+import { useSearch } from '../find/search';
+import { usePaths, usePathWalk } from '../follow/path';
+import { useFollow, useSelectedSlice } from '../follow/useSelectedSlice';
+import { SLICE_KINDS, KindChoice } from '../panels/AreaFrame';
+import { SelectedPanel, describeSlice } from '../panels/SelectedPanel';
+import { type AlignedRank, ranksSource } from '../source';
+import type { TraceState } from '../state';
 import { MiniMap } from '../tools/MiniMap';
-import { Shown } from '../tools/Shown';
-import { Legend, Tracks } from '../tools/Tools';
+import { Legend } from '../tools/Legend';
+import { DisplayOptions, Tracks } from '../tools/Tools';
+import { toggleAll, stragglersFirst, initiallyHiddenOfRanks } from '../trackSets';
 import { deepTracks, useLayout, useTimeline } from '../useTimeline';
-import { lateFirst, partingTracks } from './arranged';
-import { joinedEvents } from './joined';
 import { RankPicker } from './RankPicker';
 import { RanksArea } from './RanksArea';
-import { ranksSource, type Aligned } from './source';
-import { useRankColors } from './useRankColors';
-import { useRankMap } from './useRankMap';
+import { joinedEvents, useRankColors, useRankMap } from './answers';
 
-/** Parameters that mean the same for other ranks. */
-const KEPT = ['at', 'color', 'clock', 'find', 'regex', 'python', 'path', 'sums'];
+/** Parameters that stay valid when the ranks change. */
+const SHARED_PARAMS = ['at', 'color', 'clock', 'find', 'regex', 'python', 'path', 'sums'];
 
 interface Props {
   run: string;
   crumb: string;
-  members: Aligned[];
+  members: AlignedRank[];
   connections: ConnectionsPayload;
   chosen: readonly string[];
 }
 
-/** The timeline of ranks that are aligned. */
+/** The timeline of several ranks with aligned clocks. */
 export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   const client = useClient();
   const { selection, select } = useSelection();
@@ -67,17 +62,17 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       members.findIndex(m => m.worker === connections.ranks[at]!.worker),
     );
     return {
-      hidden: partingTracks(payload, late, count),
-      order: lateFirst(payload, late, count),
+      hidden: initiallyHiddenOfRanks(payload, late, count),
+      order: stragglersFirst(payload, late, count),
     };
   }, [payload, connections.late, connections.ranks, members, count]);
   const arranged: TraceState = {
     ...state,
-    hidden: flipped(first.hidden, state.hidden),
+    hidden: toggleAll(first.hidden, state.hidden),
     order: state.order.length > 0 ? state.order : first.order,
   };
   const arrange = (next: Partial<TraceState>) =>
-    change(next.hidden ? { ...next, hidden: flipped(first.hidden, next.hidden) } : next);
+    change(next.hidden ? { ...next, hidden: toggleAll(first.hidden, next.hidden) } : next);
 
   const traces = useMemo(
     () =>
@@ -89,12 +84,12 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       })),
     [run, members],
   );
-  const selected = useSelected(traces, state, python);
+  const selected = useSelectedSlice(traces, state, python);
   const { current, flows, place, merged } = selected;
   const member = members[selected.index]!;
   const { folded, hidden, pinned, order } = arranged;
   const deep = deepTracks(state.deep, place);
-  // What is selected is seen, wherever it lies.
+  // The selected slice is visible even on a hidden track.
   const unseen = hidden.filter(id => id !== place?.track);
   const layout = useLayout(payload, { folded, hidden: unseen, pinned, order, deep, filter });
   const joined = useMemo(
@@ -102,7 +97,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
     [connections, members, payload, state.event],
   );
   const at = state.event === null ? shown.begin : (place?.start ?? null);
-  const found = useFound(payload, traces, state, at, shown);
+  const found = useSearch(payload, traces, state, at, shown);
   const { paths, error } = usePaths(traces, shown, state.path && timeline.loading === false);
   const map = useRankMap(run, members, payload, timeline.loading === false, hidden);
   const highlights = useMemo<Highlights>(
@@ -111,13 +106,13 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       marks: state.marks,
       selected: place,
       arrows: selected.arrows,
-      lit: found.lit ?? paths?.lit ?? selected.lit,
-      joined,
+      highlight: found.highlight ?? paths?.highlight ?? selected.highlight,
+      joinedEvents: joined,
     }),
-    [area, state.marks, place, selected.arrows, selected.lit, paths, joined, found.lit],
+    [area, state.marks, place, selected.arrows, selected.highlight, paths, joined, found.highlight],
   );
   const follow = useFollow(flows, selected.event, id => chooseEvent(id === null ? null : merged(id)));
-  const walk = useWalk(paths?.each[selected.index], state.event, shown, chooseEvent);
+  const walk = usePathWalk(paths?.byTrace[selected.index], state.event, shown, chooseEvent);
   const togglePath = () => change({ path: !state.path });
   const togglePython = () => {
     const { python: _, ...others } = selection.params;
@@ -144,7 +139,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
               select({
                 params: {
                   ...Object.fromEntries(
-                    Object.entries(selection.params).filter(([key]) => KEPT.includes(key)),
+                    Object.entries(selection.params).filter(([key]) => SHARED_PARAMS.includes(key)),
                   ),
                   ranks: writeRanks(next),
                 },
@@ -158,9 +153,9 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
             onFilter={setFilter}
             onChange={arrange}
           />
-          <Shown {...{ payload, timeline, paths, togglePython, togglePath }} />
+          <DisplayOptions {...{ payload, timeline, paths, togglePython, togglePath }} />
           <Button onClick={() => select({ view: 'distributed', params: {} })}>
-            <Icon name="left" size={14} /> <span data-wide>The job</span>
+            <Icon name="left" size={14} /> <span data-wide>Back to the job</span>
           </Button>
         </>
       }
@@ -182,7 +177,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
         '[': () => (state.path ? walk(-1) : follow('previous')),
         ']': () => (state.path ? walk(1) : follow('next')),
         e: () => change({ area: shown }),
-        // What lies around it may be shared with others in a box.
+        // The enclosing slice may be merged into a box, which the controller can't select.
         ...(current?.around.length && { ArrowUp: () => chooseEvent(merged(current.around.at(-1)!.event)) }),
       }}
       onArea={next => change({ area: next })}
@@ -191,7 +186,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       saved={{ subject: `Timeline of ${members.map(({ title }) => title).join(', ')}`, traces, colors }}
       spoken={
         current || selected.moment
-          ? `${member.title}: ${spokenSlice(current, member.payload) || plainText(selected.moment?.headline ?? [])}`
+          ? `${member.title}: ${describeSlice(current, member.payload) || plainText(selected.moment?.headline ?? [])}`
           : ''
       }
       panel={
@@ -212,9 +207,9 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
                 area={area}
                 sums={sums}
                 choice={
-                  <SumsChoice
+                  <KindChoice
                     payload={payload}
-                    options={SLICES}
+                    options={SLICE_KINDS}
                     chosen={sums}
                     onPick={next => change({ sums: next }, true)}
                   />

@@ -1,22 +1,22 @@
-// What happens in the selected window on each rank, by name: what differs most between them comes first.
-import { useMemo, type ReactNode } from 'react';
+// The selected window of several ranks: totals by name and rank, largest difference first.
+import { type ReactNode, useMemo } from 'react';
 import type { Selectors, TraceSelection } from '../../../api/types';
 import { useViewOfEach } from '../../../state/queries';
 import { mergedId } from '../../../timeline/tiles/merge';
 import type { Span } from '../../../timeline/tiles/store';
 import { Sentence } from '../../../widgets/Sentence';
 import type { Column } from '../../../widgets/table/columns';
-import { range } from '../answers';
+import { rangeParams } from '../answers';
 import { AreaFrame, nameColumn } from '../panels/AreaFrame';
-import { addedTracks } from '../select';
-import type { Sums } from '../state';
-import type { Aligned } from './source';
+import { summedTracks } from '../trackSets';
+import type { AlignedRank } from '../source';
+import type { SummedKind } from '../state';
 
 interface Props {
   run: string;
-  members: readonly Aligned[];
+  members: readonly AlignedRank[];
   area: Span;
-  sums: Sums;
+  sums: SummedKind;
   choice: ReactNode;
   time: (ns: number) => string;
   onEvent: (event: number) => void;
@@ -35,7 +35,7 @@ interface Row {
 
 const spread = ({ totals }: Row): number => Math.max(...totals) - Math.min(...totals);
 
-const selectorsOf = (run: string, { worker, span }: Aligned): Selectors => ({ run, worker, span });
+const selectorsOf = (run: string, { worker, span }: AlignedRank): Selectors => ({ run, worker, span });
 
 export function RanksArea({ run, members, area, sums, choice, time, ...ways }: Props) {
   const answer = useViewOfEach<TraceSelection>(
@@ -43,8 +43,8 @@ export function RanksArea({ run, members, area, sums, choice, time, ...ways }: P
     members.map(member => [
       selectorsOf(run, member),
       {
-        ...range(area.begin - member.shift, area.end - member.shift),
-        tracks: addedTracks(member.payload, sums),
+        ...rangeParams(area.begin - member.shift, area.end - member.shift),
+        tracks: summedTracks(member.payload, sums),
         ...(member.payload.python ? { python: 'true' } : {}),
       },
     ]),
@@ -60,7 +60,7 @@ export function RanksArea({ run, members, area, sums, choice, time, ...ways }: P
         kind: 'duration',
         value: row => row.totals[i]!,
       })),
-      { id: 'spread', title: 'Most − least', kind: 'duration', value: spread },
+      { id: 'spread', title: 'Max − min', kind: 'duration', value: spread },
     ],
     [members],
   );
@@ -92,7 +92,7 @@ export function RanksArea({ run, members, area, sums, choice, time, ...ways }: P
   );
 }
 
-function rowsOf(selections: readonly TraceSelection[], members: readonly Aligned[]): Row[] {
+function rowsOf(selections: readonly TraceSelection[], members: readonly AlignedRank[]): Row[] {
   const count = members.length;
   const byName = new Map<string, Row>();
   selections.forEach(({ rows }, index) => {

@@ -18,7 +18,7 @@ it.each([
     vi.spyOn(console, 'warn').mockImplementation(() => {}); // nothing is laid out here that could take the focus
     drawView(View, { ...golden.trace, perfetto });
     fireEvent.click(screen.getByRole('button', { name: /Perfetto/ }));
-    fireEvent.click(await screen.findByRole('button', { name: 'Whole trace' }));
+    fireEvent.click(await screen.findByRole('button', { name: 'Entire trace' }));
     await waitFor(() => expect(openInPerfetto).toHaveBeenCalledOnce());
     const opened = vi.mocked(openInPerfetto).mock.calls[0]![0];
     expect(opened).toMatch(address);

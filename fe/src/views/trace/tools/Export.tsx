@@ -1,4 +1,4 @@
-// Getting the trace out: the file or what is shown of it, as they are or into Perfetto.
+// Export of the trace: open it in Perfetto, or download the file or its visible part.
 import { Popover } from '@mantine/core';
 import { useState } from 'react';
 import { formatDuration } from '../../../base/format';
@@ -9,9 +9,9 @@ import { openInPerfetto } from './perfetto';
 import css from './Export.module.css';
 
 interface Props {
-  /** Address of what Perfetto can read of the whole trace: its file, or the same as a chrome trace. */
+  /** Address of the whole trace in a format that Perfetto reads: its file, or a Chrome trace of it. */
   readable: string;
-  /** Addresses of the whole file and of the part that is shown. */
+  /** Addresses of the original file and of its visible part. */
   whole: string;
   part: string;
   window: Span;
@@ -19,10 +19,10 @@ interface Props {
 }
 
 export function Export({ readable, part, window, title }: Omit<Props, 'whole'>) {
-  const [said, setSaid] = useState<string | null>(null);
+  const [message, setMessage] = useState<string | null>(null);
   const open = async (address: string) => {
-    setSaid('Waiting for ui.perfetto.dev …');
-    setSaid(await openInPerfetto(address, title));
+    setMessage('Waiting for ui.perfetto.dev…');
+    setMessage(await openInPerfetto(address, title));
   };
   return (
     <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus width={330}>
@@ -33,29 +33,29 @@ export function Export({ readable, part, window, title }: Omit<Props, 'whole'>) 
       </Popover.Target>
       <Popover.Dropdown className="menu">
         <p>
-          The page is loaded from <strong>ui.perfetto.dev</strong>: this works only with internet. The trace
-          is handed to it inside this browser and is not uploaded.
+          Opens <strong>ui.perfetto.dev</strong>, so it works only with internet. The trace is passed to that
+          page inside this browser and is not uploaded.
         </p>
         <span className={css.buttons}>
-          <Button onClick={() => void open(readable)}>Whole trace</Button>
+          <Button onClick={() => void open(readable)}>Entire trace</Button>
           <Button onClick={() => void open(part)}>
-            Only what is shown, {formatDuration(window.end - window.begin)}
+            Visible time range, {formatDuration(window.end - window.begin)}
           </Button>
         </span>
-        {said !== null && <p aria-live="polite">{said}</p>}
+        {message !== null && <p aria-live="polite">{message}</p>}
       </Popover.Dropdown>
     </Popover>
   );
 }
 
-/** The whole file and the part that is shown, to be kept. */
+/** Links that download the original file and its visible part. */
 export const Links = ({ whole, part, window }: Omit<Props, 'title' | 'readable'>) => (
   <>
     <a className="textlink" href={whole} download>
       The original file
     </a>
     <a className="textlink" href={part} download>
-      What is shown, {formatDuration(window.end - window.begin)}, as JSON
+      Visible time range, {formatDuration(window.end - window.begin)}, as JSON
     </a>
   </>
 );

@@ -1,4 +1,4 @@
-// The whole recording in a strip, with the window that is shown; a drag moves it.
+// The overview strip: the entire trace and the visible window, which can be dragged.
 import { useEffect, useRef, type KeyboardEvent, type PointerEvent } from 'react';
 import type { TracePayload } from '../../../api/types';
 import { formatDuration } from '../../../base/format';
@@ -12,19 +12,19 @@ interface Props {
   payload: TracePayload;
   tile: Tile | undefined;
   tracks: readonly number[];
-  /** What to tick off: the hits of a search. */
+  /** Search hits, marked on the strip. */
   ticks: readonly Span[];
   window: Span;
   onWindow: (window: Span) => void;
-  /** An instant as the ruler says it. */
+  /** Formats an instant like the ruler. */
   time: (ns: number) => string;
 }
 
-const HEIGHT = 30;
-const DEPTHS = 3;
-const TICK = 7;
-/** What a key makes of the window: how far it moves, in its own length, and how long it becomes. */
-const KEYS: Record<string, readonly [number, number]> = {
+const HEIGHT_PX = 30;
+const MAX_DEPTH = 3;
+const TICK_PX = 7;
+/** By key: how far the window moves, in its own length, and the factor of its length. */
+const KEY_MOVES: Record<string, readonly [number, number]> = {
   ArrowLeft: [-0.25, 1],
   ArrowRight: [0.25, 1],
   PageUp: [-1, 1],
@@ -46,12 +46,12 @@ export function MiniMap({ payload, tile, tracks, ticks, window, onWindow, time }
       return;
     }
     const palette = readPalette(canvas.current!.parentElement!, 'class', payload.classes, payload.categories);
-    const lane = HEIGHT / Math.max(tracks.length, 1);
+    const lane = HEIGHT_PX / Math.max(tracks.length, 1);
     context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-    context.clearRect(0, 0, width, HEIGHT);
+    context.clearRect(0, 0, width, HEIGHT_PX);
     tracks.forEach((track, i) => {
-      // What lies deeper says more of what is done; the first lanes are drawn over each other.
-      for (const depth of tile.lanes.get(track)?.filter(each => each.depth < DEPTHS) ?? []) {
+      // Deeper lanes are drawn over the first: they are more specific.
+      for (const depth of tile.lanes.get(track)?.filter(each => each.depth < MAX_DEPTH) ?? []) {
         for (let at = depth.first; at < depth.last; at++) {
           context.fillStyle = palette.of(tile.color[at]!).fill;
           context.globalAlpha =
@@ -65,7 +65,7 @@ export function MiniMap({ payload, tile, tracks, ticks, window, onWindow, time }
     context.fillStyle = palette.text;
     for (const { begin, end } of ticks) {
       const x = ((begin - payload.begin_ns) / length) * width;
-      context.fillRect(x, 0, Math.max(((end - begin) / length) * width, 1), TICK);
+      context.fillRect(x, 0, Math.max(((end - begin) / length) * width, 1), TICK_PX);
     }
   }, [tile, width, payload, tracks, ticks, length]);
   const left = ((window.begin - payload.begin_ns) / length) * width;
@@ -77,7 +77,7 @@ export function MiniMap({ payload, tile, tracks, ticks, window, onWindow, time }
     onWindow({ begin: middle - half, end: middle + half });
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const [by, longer] = KEYS[event.key] ?? [];
+    const [by, longer] = KEY_MOVES[event.key] ?? [];
     if (by !== undefined && longer !== undefined) {
       event.preventDefault();
       const span = window.end - window.begin;
@@ -88,13 +88,13 @@ export function MiniMap({ payload, tile, tracks, ticks, window, onWindow, time }
   };
   return (
     <div className={css.map} data-part="map" data-ticks={ticks.length}>
-      <span className="dim">Whole span, {formatDuration(length)}</span>
+      <span className="dim">Entire trace, {formatDuration(length)}</span>
       <div
         ref={ref}
         className={css.strip}
         role="slider"
         tabIndex={0}
-        aria-label="The window in sight, of the whole recording"
+        aria-label="Visible time window of the entire trace"
         aria-valuemin={payload.begin_ns}
         aria-valuemax={payload.end_ns}
         aria-valuenow={Math.round((window.begin + window.end) / 2)}
@@ -115,7 +115,7 @@ export function MiniMap({ payload, tile, tracks, ticks, window, onWindow, time }
         <canvas
           ref={canvas}
           width={Math.max(1, Math.round(width * devicePixelRatio))}
-          height={Math.round(HEIGHT * devicePixelRatio)}
+          height={Math.round(HEIGHT_PX * devicePixelRatio)}
         />
         <i
           className={css.window}

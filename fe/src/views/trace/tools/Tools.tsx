@@ -1,21 +1,22 @@
 // The controls above the timeline.
 import { Popover } from '@mantine/core';
-import { useMemo } from 'react';
-import type { TraceColors, TracePayload } from '../../../api/types';
-import type { ColorBy } from '../../../timeline/draw/colors';
-import { nameOf } from '../../../timeline/draw/layout';
-import type { Tile } from '../../../timeline/tiles/tile';
+import type { ReactNode } from 'react';
+import type { TracePayload } from '../../../api/types';
+import { formatCount } from '../../../base/format';
 import type { Clock } from '../../../base/ticks';
+import type { ColorBy } from '../../../timeline/draw/colors';
+import { trackName } from '../../../timeline/draw/layout';
+import { Icon } from '../../../widgets/Icon';
 import { Button } from '../../../widgets/inputs/Button';
 import { Checkbox } from '../../../widgets/inputs/Checkbox';
+import { Select } from '../../../widgets/inputs/Select';
 import { TextField } from '../../../widgets/inputs/TextField';
-import { Icon } from '../../../widgets/Icon';
-import { timeByColor } from '../select';
+import type { Paths } from '../follow/path';
 import type { TraceState } from '../state';
-import { meanings, type Meaning as Entry } from './meanings';
+import type { TimelineState } from '../useTimeline';
 import css from './Tools.module.css';
 
-export const COLORS: readonly (readonly [ColorBy, string])[] = [
+const COLORS: readonly (readonly [ColorBy, string])[] = [
   ['class', 'category'],
   ['family', 'kernel family'],
   ['name', 'name'],
@@ -23,78 +24,11 @@ export const COLORS: readonly (readonly [ColorBy, string])[] = [
   ['process_group', 'process group'],
 ];
 
-export const CLOCKS: readonly (readonly [Clock, string])[] = [
+const CLOCKS: readonly (readonly [Clock, string])[] = [
   ['trace', 'trace start'],
   ['step', 'step start'],
   ['wall', 'wall clock'],
 ];
-
-const LEGEND = 8;
-
-interface LegendProps {
-  by: ColorBy;
-  payload: TracePayload;
-  colors?: TraceColors;
-  /** What fills it comes first, and what is not seen in it aside. */
-  tile?: Tile | undefined;
-  /** Search for what a query finds; without it nothing in the legend can be clicked. */
-  onFind?: (query: string) => void;
-}
-
-/** What the colors mean; a click on a family of kernels finds its slices. */
-export function Legend({ by, payload, colors, tile, onFind }: LegendProps) {
-  const filled = useMemo(
-    () => (by === 'class' && tile ? timeByColor(tile) : new Map<number, number>()),
-    [by, tile],
-  );
-  if (by === 'name') {
-    return (
-      <span className="dim">a name has the same color everywhere; there are fewer colors than names</span>
-    );
-  }
-  const entries = meanings(by, payload, colors).toSorted(
-    (a, b) => (filled.get(b.code) ?? 0) - (filled.get(a.code) ?? 0),
-  );
-  // The first of the family's texts stands for what is of none.
-  const findable = (entry: Entry) => by === 'family' && entry.code !== 0;
-  const seen = filled.size > 0 ? entries.filter(entry => filled.has(entry.code)).length : LEGEND;
-  const first = Math.min(seen, LEGEND);
-  const rest = entries.slice(first);
-  return (
-    <span className={css.legend} data-part="legend">
-      {entries.slice(0, first).map(entry => (
-        <Meaning key={entry.code} entry={entry} find={findable(entry) ? onFind : undefined} />
-      ))}
-      {rest.length > 0 && (
-        <Popover position="bottom-end" shadow="md" withinPortal>
-          <Popover.Target>
-            <Button look="text">{rest.length} more</Button>
-          </Popover.Target>
-          <Popover.Dropdown className={`menu ${css.menu}`} data-part="trace-menu">
-            {rest.map(entry => (
-              <Meaning key={entry.code} entry={entry} find={findable(entry) ? onFind : undefined} />
-            ))}
-          </Popover.Dropdown>
-        </Popover>
-      )}
-    </span>
-  );
-}
-
-function Meaning({ entry, find }: { entry: Entry; find?: (query: string) => void }) {
-  const shown = (
-    <span className="clip" title={entry.text}>
-      <i className="dot" style={{ background: entry.color }} /> {entry.text}
-    </span>
-  );
-  return find ? (
-    <Button look="text" title={`Find ${entry.text}`} onClick={() => find(`family:${entry.text}`)}>
-      {shown}
-    </Button>
-  ) : (
-    shown
-  );
-}
 
 interface TracksProps {
   payload: TracePayload;
@@ -149,17 +83,17 @@ export function Tracks({ payload, state, empty = [], filter, onFilter, onChange 
               <fieldset key={group}>
                 <legend>
                   {payload.groups[group]!.name}
-                  <Button look="quiet" title="Up" onClick={() => move(group, -1)}>
+                  <Button look="quiet" title="Move up" onClick={() => move(group, -1)}>
                     ↑
                   </Button>
-                  <Button look="quiet" title="Down" onClick={() => move(group, 1)}>
+                  <Button look="quiet" title="Move down" onClick={() => move(group, 1)}>
                     ↓
                   </Button>
                 </legend>
                 {members.map(track => (
                   <Checkbox
                     key={track.id}
-                    title={nameOf(track, payload)}
+                    title={trackName(track, payload)}
                     label={
                       <span className="clip">
                         {track.name}
@@ -181,4 +115,49 @@ export function Tracks({ payload, state, empty = [], filter, onFilter, onChange 
 }
 
 const whyEmpty = ({ python_slices: frames }: TracePayload['tracks'][number]): string =>
-  frames > 0 ? 'Python frames alone' : 'no slice has a time';
+  frames > 0 ? 'only Python frames' : 'no slice has a time';
+
+interface DisplayProps {
+  payload: TracePayload;
+  timeline: TimelineState;
+  paths: Paths | undefined;
+  togglePython: () => void;
+  togglePath: () => void;
+  children?: ReactNode;
+}
+
+export function DisplayOptions({
+  payload,
+  timeline,
+  paths,
+  togglePython,
+  togglePath,
+  children,
+}: DisplayProps) {
+  const { state, change } = timeline;
+  return (
+    <>
+      {payload.counts.python_slices > 0 && (
+        <Button aria-pressed={payload.python} title="Show Python frames (p)" onClick={togglePython}>
+          Python
+        </Button>
+      )}
+      {payload.steps.length > 0 && (
+        <Button aria-pressed={state.path} title="Highlight the critical path (c)" onClick={togglePath}>
+          Path
+        </Button>
+      )}
+      {paths && paths.more > 0 && (
+        <span className="dim">{formatCount(paths.more)} more path segments when zoomed in</span>
+      )}
+      <Select label="Color by" value={state.color} options={COLORS} onChange={color => change({ color })} />
+      <Select
+        label="Time from"
+        value={state.clock === 'wall' && payload.wall_ns === null ? 'trace' : state.clock}
+        options={CLOCKS.filter(([clock]) => clock !== 'wall' || payload.wall_ns !== null)}
+        onChange={clock => change({ clock })}
+      />
+      {children}
+    </>
+  );
+}

@@ -1,21 +1,21 @@
-// The way into Perfetto's page: it is opened, asked until it answers, and then given the bytes.
+// Open a trace in Perfetto: open its page, ping it until it responds, then post the bytes.
 
 const PERFETTO = 'https://ui.perfetto.dev';
-const ASK_MS = 100;
-const PATIENCE_MS = 30_000;
+const PING_MS = 100;
+const TIMEOUT_MS = 30_000;
 
-/** Opens Perfetto with the trace at an address of ours; resolves to what there is to say. */
+/** Open Perfetto with the trace at `address`; resolve to a message for the user. */
 export async function openInPerfetto(address: string, title: string): Promise<string> {
   const page = window.open(PERFETTO);
   if (!page) {
-    return 'This browser blocks the new page. Download the file and open it there instead.';
+    return 'The browser blocked the new tab. Download the file and open it in Perfetto instead.';
   }
   const [answered, answer] = await Promise.all([ready(page), fetch(address)]);
   if (!answered) {
-    return 'ui.perfetto.dev does not answer. Is there internet here?';
+    return 'ui.perfetto.dev is not responding. Check your internet connection.';
   }
   if (!answer.ok) {
-    return `The trace cannot be read (${answer.status}).`;
+    return `The trace can't be read (${answer.status}).`;
   }
   const buffer = await answer.arrayBuffer();
   page.postMessage({ perfetto: { buffer, title } }, PERFETTO, [buffer]);
@@ -24,7 +24,7 @@ export async function openInPerfetto(address: string, title: string): Promise<st
 
 function ready(page: Window): Promise<boolean> {
   return new Promise(resolve => {
-    const asking = setInterval(() => page.postMessage('PING', PERFETTO), ASK_MS);
+    const asking = setInterval(() => page.postMessage('PING', PERFETTO), PING_MS);
     const done = (answered: boolean) => {
       clearInterval(asking);
       clearTimeout(patience);
@@ -36,7 +36,7 @@ function ready(page: Window): Promise<boolean> {
         done(true);
       }
     };
-    const patience = setTimeout(() => done(false), PATIENCE_MS);
+    const patience = setTimeout(() => done(false), TIMEOUT_MS);
     window.addEventListener('message', onMessage);
   });
 }

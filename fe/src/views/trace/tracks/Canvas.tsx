@@ -1,25 +1,24 @@
-// The drawing with its track labels: hands pointer and size to the controller, and what was pointed at to the page.
-import { useEffect, useRef, useState, type PointerEvent } from 'react';
+// The drawing with its track labels: passes pointer and size to the controller, and selections to the page.
+import { type PointerEvent, useEffect, useRef, useState } from 'react';
 import type { TracePayload } from '../../../api/types';
 import { readSetting, writeSetting } from '../../../base/browser/settings';
 import { isWork } from '../../../base/causes';
+import { type Clock, formatTimeOfDay } from '../../../base/ticks';
+import type { Highlights, TileSource } from '../../../timeline/contract';
 import { Controller } from '../../../timeline/controller';
-import type { Highlights, Source } from '../../../timeline/contract';
 import type { ColorBy } from '../../../timeline/draw/colors';
 import type { Layout } from '../../../timeline/draw/layout';
-import { HEAD } from '../../../timeline/draw/overlay';
+import { HEADER_PX } from '../../../timeline/draw/overlay';
 import type { Span } from '../../../timeline/tiles/store';
-import { formatTimeOfDay, type Clock } from '../../../base/ticks';
 import type { Moment } from '../state';
-import { Labels } from './Labels';
-import { Pointer, type Pointed } from './Pointer';
-import { onPinch, wheelOf } from './wheel';
-import { WheelHint } from './WheelHint';
 import css from './Canvas.module.css';
+import { Labels } from './Labels';
+import { type Pointed, Pointer } from './Pointer';
+import { onPinch, wheelOf } from './wheel';
 
 interface Props {
   payload: TracePayload;
-  source: Source;
+  source: TileSource;
   colorBy: ColorBy;
   layout: Layout;
   highlights: Highlights;
@@ -30,7 +29,7 @@ interface Props {
   onReady: (controller: Controller) => void;
   onWindow: (window: Span) => void;
   onLoading: (loading: boolean) => void;
-  onTrouble: (error: unknown) => void;
+  onError: (error: unknown) => void;
   onSelect: (event: number | null) => void;
   onMoment: (moment: Moment) => void;
   onArea: (area: Span | null) => void;
@@ -39,11 +38,11 @@ interface Props {
   onPin: (track: number) => void;
 }
 
-const DRAG = 4;
-/** How near an edge of the selected area is taken hold of, px. */
-const EDGE = 5;
-/** The setting that says that somebody zoomed with the wheel, and so knows how. */
-const ZOOMS = 'wheel.zooms';
+const DRAG_PX = 4;
+/** Distance at which an edge of the selected area can be dragged. */
+const EDGE_PX = 5;
+/** Setting: the user has zoomed with the wheel before. */
+const ZOOMED_SETTING = 'wheel.zooms';
 
 export function Canvas(props: Props) {
   const { payload, source, colorBy, layout, highlights, clock, origin, theme } = props;
@@ -62,7 +61,7 @@ export function Canvas(props: Props) {
   });
 
   useEffect(() => {
-    const made = new Controller(
+    const created = new Controller(
       stage.current!,
       slices.current!,
       above.current!,
@@ -74,26 +73,26 @@ export function Canvas(props: Props) {
           latest.current.onWindow(window);
         },
         onLoading: loading => latest.current.onLoading(loading),
-        onTrouble: error => latest.current.onTrouble(error),
+        onError: error => latest.current.onError(error),
       },
       latest.current.initial,
     );
-    setController(made);
-    latest.current.onReady(made);
+    setController(created);
+    latest.current.onReady(created);
     const node = scroller.current!;
     const observer = new ResizeObserver(() => {
       const width = stage.current!.clientWidth;
-      made.resize(width, node.clientHeight);
+      created.resize(width, node.clientHeight);
       setView(now => ({ ...now, height: node.clientHeight, width }));
     });
     observer.observe(node);
-    let zooms = readSetting(ZOOMS) === true;
+    let zooms = readSetting(ZOOMED_SETTING) === true;
     const zoom = (factor: number, clientX: number) => {
       if (!zooms) {
         zooms = true;
-        writeSetting(ZOOMS, true);
+        writeSetting(ZOOMED_SETTING, true);
       }
-      made.zoomBy(factor, clientX - stage.current!.getBoundingClientRect().left);
+      created.zoomBy(factor, clientX - stage.current!.getBoundingClientRect().left);
     };
     const onWheel = (event: WheelEvent) => {
       const wheel = wheelOf(event, node.clientHeight);
@@ -101,7 +100,7 @@ export function Canvas(props: Props) {
         const before = node.scrollTop;
         const farthest = node.scrollHeight - node.clientHeight;
         const stands = event.deltaY > 0 ? before >= farthest - 1 : before <= 0;
-        // Nothing moves, or nobody has zoomed with the wheel yet: this may have been meant to.
+        // Nothing scrolls, or the wheel has never zoomed: the user may have wanted to zoom.
         setHinted(stands || !zooms);
         return;
       }
@@ -110,7 +109,7 @@ export function Canvas(props: Props) {
       if (wheel.does === 'zoom') {
         zoom(wheel.factor, event.clientX);
       } else {
-        made.panBy(wheel.pixels);
+        created.panBy(wheel.pixels);
       }
     };
     node.addEventListener('wheel', onWheel, { passive: false });
@@ -122,7 +121,7 @@ export function Canvas(props: Props) {
       unpinch();
       observer.disconnect();
       node.removeEventListener('wheel', onWheel);
-      made.destroy();
+      created.destroy();
     };
   }, [payload]);
 
@@ -140,13 +139,13 @@ export function Canvas(props: Props) {
     const box = stage.current!.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   };
-  /** Of the area whose edge is near, the time of the other one. */
+  /** Return the time of the selected area's other edge if one edge is near. */
   const heldAt = (x: number): number | null => {
     const { area } = latest.current.highlights;
     if (!controller || !area) {
       return null;
     }
-    const [from, to] = [controller.timeAt(x - EDGE), controller.timeAt(x + EDGE)];
+    const [from, to] = [controller.timeAt(x - EDGE_PX), controller.timeAt(x + EDGE_PX)];
     const near = (time: number) => time >= from && time <= to;
     return near(area.begin) ? area.end : near(area.end) ? area.begin : null;
   };
@@ -173,7 +172,7 @@ export function Canvas(props: Props) {
       stage.current!.dataset.edge = String(heldAt(x) !== null);
       return;
     }
-    held.moved ||= Math.abs(x - held.x) > DRAG;
+    held.moved ||= Math.abs(x - held.x) > DRAG_PX;
     if (held.moved && held.pans) {
       controller.panBy(held.x - x);
       held.x = x;
@@ -199,12 +198,12 @@ export function Canvas(props: Props) {
     const step = controller.stepAt(x, y);
     if (step) {
       props.onArea(step);
-    } else if (y >= HEAD) {
+    } else if (y >= HEADER_PX) {
       choose(controller.hit(x, y));
     }
   };
   const chooseInSight = () => {
-    const event = latest.current.highlights.selected ? null : controller?.sliceBeside(null, 'in');
+    const event = latest.current.highlights.selected ? null : controller?.adjacentSlice(null, 'in');
     if (event !== null && event !== undefined) {
       props.onSelect(event);
     }
@@ -242,7 +241,7 @@ export function Canvas(props: Props) {
         setView(now => ({ ...now, scroll }));
       }}
     >
-      <div className={css.inner} style={{ height: layout.height + HEAD }}>
+      <div className={css.inner} style={{ height: layout.height + HEADER_PX }}>
         <Labels
           payload={payload}
           layout={layout}
@@ -260,7 +259,7 @@ export function Canvas(props: Props) {
           role="application"
           // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- an application has the keys
           tabIndex={0}
-          aria-label="Timeline: Enter selects a slice in sight, the arrow keys go to those beside, around and inside it"
+          aria-label="Timeline: Enter selects a visible slice, the arrow keys go to the previous, next, enclosing, and nested slices"
           style={{ height: view.height || undefined }}
           onPointerDown={onPointerDown}
           onPointerMove={onPointerMove}
@@ -276,7 +275,7 @@ export function Canvas(props: Props) {
             <Pointer
               pointed={pointed}
               name={controller.nameOf(pointed.hit.name)}
-              whole={controller.wholeNameOf(pointed.hit.name)}
+              fullName={controller.fullNameOf(pointed.hit.name)}
               code={pointed.hit.name}
               source={source}
               width={view.width}
@@ -289,3 +288,12 @@ export function Canvas(props: Props) {
 }
 
 const ordered = (a: number, b: number): Span => ({ begin: Math.min(a, b), end: Math.max(a, b) });
+
+/** A hint shown when the wheel scrolls and zooming may have been meant; it fades by itself. */
+export function WheelHint({ onFaded }: { onFaded: () => void }) {
+  return (
+    <p className={css.hint} data-part="wheel-hint" role="status" onAnimationEnd={onFaded}>
+      <kbd>Ctrl</kbd> or <kbd>⌘</kbd> + wheel, or a pinch, zooms · <kbd>Shift</kbd> + wheel pans
+    </p>
+  );
+}

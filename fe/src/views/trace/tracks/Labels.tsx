@@ -1,7 +1,7 @@
 import type { TracePayload } from '../../../api/types';
 import { counterFormat, formatCount, plural } from '../../../base/format';
-import { labelOf, LANES, type Layout, type Row, type Track } from '../../../timeline/draw/layout';
-import { HEAD } from '../../../timeline/draw/overlay';
+import { rowLabel, MAX_LANES, type Layout, type TrackRow, type Track } from '../../../timeline/draw/layout';
+import { HEADER_PX } from '../../../timeline/draw/overlay';
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import css from './Labels.module.css';
@@ -9,7 +9,7 @@ import css from './Labels.module.css';
 interface Props {
   payload: TracePayload;
   layout: Layout;
-  /** Only what lies between is in the document. */
+  /** Only rows between these are rendered, px. */
   from: number;
   to: number;
   onFold: (key: string) => void;
@@ -23,7 +23,7 @@ export function Labels({ payload, layout, from, to, onFold, onDeep, onPin }: Pro
     <div className={css.labels}>
       <div className={css.corner}>Steps</div>
       {layout.rows
-        .filter(row => row.y + row.height + HEAD > from && row.y < to)
+        .filter(row => row.y + row.height + HEADER_PX > from && row.y < to)
         .map(row => (
           <Label key={row.key} row={row} payload={payload} onFold={onFold} onDeep={onDeep} onPin={onPin} />
         ))}
@@ -32,7 +32,7 @@ export function Labels({ payload, layout, from, to, onFold, onDeep, onPin }: Pro
 }
 
 interface LabelProps {
-  row: Row;
+  row: TrackRow;
   payload: TracePayload;
   onFold: (key: string) => void;
   onDeep: (track: number) => void;
@@ -49,7 +49,7 @@ function Label({ row, payload, onFold, onDeep, onPin }: LabelProps) {
       className={`${css.label} ${css[row.kind] ?? ''}`}
       data-part="track-label"
       data-kind={row.kind}
-      style={{ top: row.y + HEAD, height: row.height }}
+      style={{ top: row.y + HEADER_PX, height: row.height }}
       data-track={track?.id}
     >
       <Button
@@ -62,20 +62,20 @@ function Label({ row, payload, onFold, onDeep, onPin }: LabelProps) {
         <Icon name="right" size={11} />
       </Button>
       <span className={css.name} title={track ? about(track, group?.name) : name}>
-        <span className="clip">{labelOf(row, payload)}</span>
+        <span className="clip">{rowLabel(row, payload)}</span>
         {track && !row.folded && row.height > 34 && <small className="clip">{detail(track)}</small>}
       </span>
-      {track && !row.folded && !payload.python && track.depth > LANES && (
+      {track && !row.folded && !payload.python && track.depth > MAX_LANES && (
         <Button
           look="bare"
           className={css.more}
           aria-expanded={row.more === 0}
-          aria-label={`${row.more > 0 ? plural(track.depth - LANES, 'more lane') : `The first ${LANES} lanes`} of ${name}`}
-          title={row.more > 0 ? 'Show all lanes' : `Show the first ${LANES} lanes`}
+          aria-label={`${row.more > 0 ? plural(track.depth - MAX_LANES, 'more lane') : `The first ${MAX_LANES} lanes`} of ${name}`}
+          title={row.more > 0 ? 'Show all lanes' : `Show the first ${MAX_LANES} lanes`}
           onClick={() => onDeep(track.id)}
         >
           {row.more > 0 ? '+' : '−'}
-          {track.depth - LANES}
+          {track.depth - MAX_LANES}
         </Button>
       )}
       {track && (
@@ -122,10 +122,10 @@ function about(track: Track, group: string | undefined): string {
     lines.push(plural(track.slices, 'slice'));
   }
   if (track.python_slices > 0) {
-    lines.push(`${formatCount(track.python_slices)} of them Python frames`);
+    lines.push(`including ${formatCount(track.python_slices)} Python frames`);
   }
   if (track.untimed > 0) {
-    lines.push(`${formatCount(track.untimed)} without a time, not drawn`);
+    lines.push(`${plural(track.untimed, 'slice')} without a time, not drawn`);
   }
   if (track.instants > 0) {
     lines.push(plural(track.instants, 'instant'));

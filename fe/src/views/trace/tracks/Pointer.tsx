@@ -1,9 +1,9 @@
-// What is said of the slice under the pointer.
+// The tooltip of the slice under the pointer.
 import { useEffect, useState } from 'react';
 import { causeTitle } from '../../../base/causes';
 import { exactDuration, formatDuration, formatRatio, plural } from '../../../base/format';
 import { formatOffset } from '../../../base/ticks';
-import type { Blame, Source } from '../../../timeline/contract';
+import type { Blame, TileSource } from '../../../timeline/contract';
 import type { Hit } from '../../../timeline/draw/scene';
 import css from './Canvas.module.css';
 
@@ -17,15 +17,15 @@ export interface Pointed {
 interface PointerProps {
   pointed: Pointed;
   name: string | undefined;
-  whole: string | undefined;
+  fullName: string | undefined;
   code: number;
-  source: Source;
+  source: TileSource;
   width: number;
 }
 
-/** What is under the pointer. Names that no label needed yet are asked for. */
-export function Pointer({ pointed, name, whole, code, source, width }: PointerProps) {
-  const [asked, setAsked] = useState<{ code: number; text: string; whole: string } | null>(null);
+/** The tooltip; a name that no label has needed yet is fetched. */
+export function Pointer({ pointed, name, fullName, code, source, width }: PointerProps) {
+  const [fetched, setFetched] = useState<{ code: number; text: string; fullName: string } | null>(null);
   useEffect(() => {
     if (name !== undefined || code < 0) {
       return;
@@ -33,20 +33,20 @@ export function Pointer({ pointed, name, whole, code, source, width }: PointerPr
     let current = true;
     source.names([code]).then(
       found => {
-        const asked = found.names[String(code)] ?? '';
+        const fullName = found.names[String(code)] ?? '';
         if (current) {
-          setAsked({ code, text: found.short_names[String(code)] ?? asked, whole: asked });
+          setFetched({ code, text: found.short_names[String(code)] ?? fullName, fullName });
         }
       },
-      () => undefined, // the page says elsewhere that the server does not answer
+      () => undefined, // the page already shows that the server is not responding
     );
     return () => {
       current = false;
     };
   }, [name, code, source]);
   const { hit } = pointed;
-  const text = name ?? (asked?.code === code ? asked.text : code < 0 ? 'no name' : '…');
-  const all = whole ?? (asked?.code === code ? asked.whole : text);
+  const text = name ?? (fetched?.code === code ? fetched.text : code < 0 ? '(no name)' : '…');
+  const full = fullName ?? (fetched?.code === code ? fetched.fullName : text);
   const flip = pointed.x > width - 320;
   return (
     <div
@@ -78,7 +78,7 @@ export function Pointer({ pointed, name, whole, code, source, width }: PointerPr
           {formatRatio(hit.duration > 0 ? hit.busy / hit.duration : 1)}
           <br />
           <span className="dim">longest: {text}</span>
-          {all !== text && <span className={css.whole}>{all}</span>}
+          {full !== text && <span className={css.whole}>{full}</span>}
         </>
       ) : (
         <>
@@ -86,7 +86,7 @@ export function Pointer({ pointed, name, whole, code, source, width }: PointerPr
           <br />
           <span title={exactDuration(hit.duration)}>{formatDuration(hit.duration)}</span>
           <span className="dim"> from {formatOffset(hit.start, Math.max(hit.duration / 10, 1))}</span>
-          {all !== text && <span className={css.whole}>{all}</span>}
+          {full !== text && <span className={css.whole}>{full}</span>}
         </>
       )}
     </div>

@@ -3,24 +3,28 @@
 /** Pixels of a line, where a browser counts in lines. */
 const LINE_PX = 16;
 /** A notch of a wheel zooms no farther than this, a power of e; a pinch comes in small parts. */
-const MOST = 0.5;
-const PER_PIXEL = 0.01;
+const MAX_ZOOM = 0.5;
+const ZOOM_PER_PIXEL = 0.01;
 
-type Turn = Pick<WheelEvent, 'deltaX' | 'deltaY' | 'deltaMode' | 'ctrlKey' | 'metaKey' | 'shiftKey'>;
+type WheelTurn = Pick<WheelEvent, 'deltaX' | 'deltaY' | 'deltaMode' | 'ctrlKey' | 'metaKey' | 'shiftKey'>;
 
-export type Wheel = { does: 'zoom'; factor: number } | { does: 'pan'; pixels: number } | { does: 'scroll' };
+export type WheelAction =
+  { does: 'zoom'; factor: number } | { does: 'pan'; pixels: number } | { does: 'scroll' };
 
 /**
  * Ctrl, Cmd or a pinch (which browsers report as Ctrl) zooms; Shift, or a turn to the side, pans; anything else
  * scrolls the tracks.
  */
 export function wheelOf(
-  { deltaX, deltaY, deltaMode, ctrlKey, metaKey, shiftKey }: Turn,
+  { deltaX, deltaY, deltaMode, ctrlKey, metaKey, shiftKey }: WheelTurn,
   page: number,
-): Wheel {
+): WheelAction {
   const unit = deltaMode === 1 ? LINE_PX : deltaMode === 2 ? page : 1;
   if (ctrlKey || metaKey) {
-    return { does: 'zoom', factor: Math.exp(Math.max(-MOST, Math.min(MOST, deltaY * unit * PER_PIXEL))) };
+    return {
+      does: 'zoom',
+      factor: Math.exp(Math.max(-MAX_ZOOM, Math.min(MAX_ZOOM, deltaY * unit * ZOOM_PER_PIXEL))),
+    };
   }
   if (shiftKey) {
     return { does: 'pan', pixels: (deltaX || deltaY) * unit };

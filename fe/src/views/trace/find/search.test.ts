@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { TraceRef, TraceSearch } from '../../../api/types';
-import type { Lit } from '../../../timeline/contract';
-import { litBy, mergeFound, placesOf, standIn, type Searched } from './merge';
+import type { Highlight } from '../../../timeline/contract';
+import { highlightHits, mergeMatches, hitRanges, positionInTrace, type SearchedTrace } from './search';
 
-const traces: Searched[] = [
+const traces: SearchedTrace[] = [
   { selectors: { run: 'r', worker: 'a' }, shift: 100 },
   { selectors: { run: 'r', worker: 'b' }, shift: -20 },
 ];
@@ -34,15 +34,15 @@ const everywhere = { at: 0, event: -1, track: -1 };
 
 test('each trace is asked from its own clock; only that of the hit is told the hit', () => {
   const stand = { at: 500, event: 7 * 2 + 1, track: 3 * 2 };
-  expect(standIn(stand, 1, traces)).toEqual({ at: 520, event: 7, track: -1 });
+  expect(positionInTrace(stand, 1, traces)).toEqual({ at: 520, event: 7, track: -1 });
   // What the first trace has at that very time comes before the hit of the second.
-  expect(standIn(stand, 0, traces)).toEqual({ at: 401, event: -1, track: 3 });
-  expect(standIn({ ...stand, event: 7 * 2 }, 1, traces).at).toBe(520);
-  expect(standIn(everywhere, 0, traces)).toEqual({ at: -100, event: -1, track: -1 });
+  expect(positionInTrace(stand, 0, traces)).toEqual({ at: 401, event: -1, track: 3 });
+  expect(positionInTrace({ ...stand, event: 7 * 2 }, 1, traces).at).toBe(520);
+  expect(positionInTrace(everywhere, 0, traces)).toEqual({ at: -100, event: -1, track: -1 });
 });
 
 test('hits of all come in the order of the common clock', () => {
-  const found = mergeFound(
+  const found = mergeMatches(
     [
       answer({ hits: 2, rows: [ref(1, 10), ref(2, 300)], previous: ref(1, 10), next: ref(2, 300) }),
       answer({ hits: 3, rows: [ref(1, 200)], previous: null, next: ref(1, 200) }),
@@ -66,16 +66,16 @@ test('hits of all come in the order of the common clock', () => {
 test('the list is that of one track where one is chosen, and no longer than wanted', () => {
   const answers = [answer({ rows: [ref(1, 10), ref(2, 20)] }), answer({ rows: [ref(1, 10)] })];
   const rows = (track: number, listed: number) =>
-    mergeFound(answers, traces, { ...everywhere, track }, listed).rows.map(row => row.event);
+    mergeMatches(answers, traces, { ...everywhere, track }, listed).rows.map(row => row.event);
   expect(rows(2, 10)).toEqual([2, 4]);
   expect(rows(-1, 2)).toEqual([3, 2]);
 });
 
 test('hits light what lies in their lane at their time, and nothing around or beside them', () => {
   const hits = { track: [1, 1], depth: [2, 2], begin_ns: [10, 50], end_ns: [20, 60] };
-  const lit = litBy(placesOf([hits], [{ selectors: {}, shift: 1000 }]));
+  const highlight = highlightHits(hitRanges([hits], [{ selectors: {}, shift: 1000 }]));
   const at = (start: number, end: number, depth = 2, id = 1) =>
-    lit({ id } as Parameters<Lit>[0], 0, start, end, depth);
+    highlight({ id } as Parameters<Highlight>[0], 0, start, end, depth);
   expect(at(1010, 1020)).toBe(true);
   expect(at(1000, 1055)).toBe(true); // a box with a hit in it
   expect(at(1021, 1049)).toBe(false);
@@ -83,5 +83,5 @@ test('hits light what lies in their lane at their time, and nothing around or be
   expect(at(1010, 1020, 1)).toBe(false);
   expect(at(1010, 1020, 2, 2)).toBe(false);
   expect(at(1015, 1012)).toBe(true); // shorter than what times are rounded to
-  expect(litBy([])({ id: 1 } as Parameters<Lit>[0], 0, 0, 9, 0)).toBe(false);
+  expect(highlightHits([])({ id: 1 } as Parameters<Highlight>[0], 0, 0, 9, 0)).toBe(false);
 });

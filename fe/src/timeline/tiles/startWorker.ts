@@ -1,4 +1,4 @@
-/** The worker of the reader; null where the host forbids workers. */
+/** Start the reader's worker; return null if the host forbids workers. */
 export function startWorker(): Worker | null {
   try {
     return new Worker(new URL('./reader.worker.ts', import.meta.url), { type: 'module' });

@@ -25,7 +25,7 @@ it('opens a slice of the rank that was clicked', async () => {
   expect(await screen.findByRole('heading', { level: 2, name: /aten::mm/ })).toBeTruthy();
 });
 
-it('adds up a stretch of time on each rank, side by side', async () => {
+it('sums up a time range on each rank, side by side', async () => {
   drawView(View, golden.trace, { params: { ranks: 'rank0,rank1', area: '0-3000000' } });
   await screen.findByRole('heading', { name: /^Selected 3\.00 ms/ });
   for (const { rank } of connections.ranks) {
@@ -35,7 +35,7 @@ it('adds up a stretch of time on each rank, side by side', async () => {
   expect(await screen.findByText(`${rows.length} names`, { exact: false })).toBeTruthy();
 });
 
-it('says why the device of a rank waits, in the time of all, and where it is drawn', async () => {
+it('says why the device of a rank waits, in the time of the merged timeline, and where it is drawn', async () => {
   const wait = golden['trace/moment'];
   const rank = 0; // the other one is late: what its device waits for is always in sight
   const device = 2 * wait.device + rank;
@@ -43,7 +43,7 @@ it('says why the device of a rank waits, in the time of all, and where it is dra
   drawView(View, golden.trace, {
     params: { ranks: 'rank0,rank1', moment: `${device}:${Math.floor(wait.begin_ns + shift)}` },
   });
-  const panel = await screen.findByLabelText("Selected part of a device's time");
+  const panel = await screen.findByLabelText("Selected part of the device's time");
   expect(panel.textContent).toContain(textOf(wait.headline));
   const titles = [...document.querySelectorAll('[data-part=track-label]')].map(label => label.textContent);
   expect(titles.filter(title => title?.includes('Why idle')).length).toBe(connections.ranks.length);
@@ -54,13 +54,13 @@ it('has the tools of one trace', async () => {
   const path = await screen.findByRole('button', { name: 'Path' });
   expect(path.getAttribute('aria-pressed')).toBe('true');
   expect(screen.getByRole('combobox', { name: 'Color by' }).dataset.value).toBe('name');
-  expect(screen.getByText(/a name has the same color everywhere/)).toBeTruthy();
+  expect(screen.getByText(/each name keeps its color/)).toBeTruthy();
   expect(screen.queryByRole('button', { name: 'Python' }) !== null).toBe(
     golden.trace.counts.python_slices > 0,
   );
 });
 
-it('says that ranks without slices have no timeline, and no longer that they are read', async () => {
+it('reports ranks without slices instead of loading forever', async () => {
   const answered = fetch;
   const message = 'no trace is recorded: use `torch.profiler`';
   vi.stubGlobal('fetch', (address: URL | string) =>
@@ -71,8 +71,8 @@ it('says that ranks without slices have no timeline, and no longer that they are
       : answered(address),
   );
   drawView(View, golden.trace, { params: { ranks: 'rank0,rank1' } });
-  expect(document.querySelector('[aria-busy=true]')?.textContent).toContain('Reading the ranks.');
-  await screen.findByText('These ranks have no common timeline.');
+  expect(document.querySelector('[aria-busy=true]')?.textContent).toContain('Loading the ranks.');
+  await screen.findByText('These ranks can’t be shown on one timeline.');
   expect(document.querySelector('[aria-busy=true]')).toBeNull();
   expect(document.querySelector('[data-part=why]')!.textContent).toBe(
     'no trace is recorded: use torch.profiler',

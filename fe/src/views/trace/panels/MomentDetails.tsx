@@ -1,13 +1,12 @@
-// Why a device waits at the selected moment: the cause, what is to blame, what emptied the queue, the whole gap.
+// Why a device is idle at the selected moment: the cause, what drained the queue, and the entire gap.
 import type { TraceMoment } from '../../../api/types';
 import { causeColor, causeTitle } from '../../../base/causes';
 import { exactDuration, formatCount, formatDuration } from '../../../base/format';
-import { Button } from '../../../widgets/inputs/Button';
 import { Sentence } from '../../../widgets/Sentence';
+import { Button } from '../../../widgets/inputs/Button';
 import type { Moment } from '../state';
-import { PanelHead } from './PanelHead';
-import { SliceLink } from './SliceLink';
 import css from './Details.module.css';
+import { PanelHead, SliceLink } from './PanelHead';
 
 interface Props {
   moment: TraceMoment;
@@ -18,12 +17,22 @@ interface Props {
   onClose: () => void;
 }
 
-export function Waiting({ moment, time, onEvent, onMoment, onZoom, onClose }: Props) {
+export function MomentDetails({ moment, time, onEvent, onMoment, onZoom, onClose }: Props) {
   const { device, category, parts, subject, operator } = moment;
   const title = causeTitle(category);
   return (
-    <section className={css.details} data-part="moment-details" aria-label="Selected part of a device's time">
-      <PanelHead color={causeColor(category)} title={title} whole={title} onZoom={onZoom} onClose={onClose} />
+    <section
+      className={css.details}
+      data-part="moment-details"
+      aria-label="Selected part of the device's time"
+    >
+      <PanelHead
+        color={causeColor(category)}
+        title={title}
+        fullTitle={title}
+        onZoom={onZoom}
+        onClose={onClose}
+      />
       <p className="dim">
         <Sentence text={moment.headline} /> <Sentence text={moment.emptied} />{' '}
         <Sentence text={moment.evidence} />
@@ -31,15 +40,15 @@ export function Waiting({ moment, time, onEvent, onMoment, onZoom, onClose }: Pr
       <div className={css.links} data-part="moment-links">
         {subject ? (
           <SliceLink
-            label={moment.gap_begin_ns === null ? 'Runs' : 'To blame'}
+            label={moment.gap_begin_ns === null ? 'Running' : 'Cause'}
             to={subject}
             onEvent={onEvent}
           />
         ) : (
-          <span className="dim">Nothing is recorded there.</span>
+          <span className="dim">No work was recorded there.</span>
         )}
         {operator && <SliceLink label="Operator" to={operator} onEvent={onEvent} />}
-        {moment.emptied_by && <SliceLink label="Emptied by" to={moment.emptied_by} onEvent={onEvent} />}
+        {moment.emptied_by && <SliceLink label="Drained by" to={moment.emptied_by} onEvent={onEvent} />}
       </div>
       <dl className={css.facts}>
         <div>
@@ -61,7 +70,7 @@ export function Waiting({ moment, time, onEvent, onMoment, onZoom, onClose }: Pr
       </dl>
       {parts.length > 1 && (
         <>
-          <h3>The whole gap</h3>
+          <h3>Entire gap</h3>
           <ol className={css.edges}>
             {parts.map(part => (
               <li key={part.begin_ns}>

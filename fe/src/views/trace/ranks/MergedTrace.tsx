@@ -1,4 +1,4 @@
-// Several ranks on one timeline: aligned by the clock of the job, with their collectives joined.
+// Several ranks on one timeline: aligned on the clock of the job, with their collectives connected.
 import { useQueries } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { ConnectionsPayload, TracePayload } from '../../../api/types';
@@ -9,16 +9,16 @@ import { useSelection } from '../../../state/selection';
 import { Answer } from '../../../widgets/Answer';
 import { Sentence, TextWithCode } from '../../../widgets/Sentence';
 import { readTraceState } from '../state';
-import { MOST } from './RankPicker';
+import { MAX_RANKS } from './RankPicker';
 import { Ranks } from './Ranks';
 
 const WAIT_MS = 500;
 
-export function Merged({ run, crumb }: { run: string; crumb: string }) {
+export function MergedTrace({ run, crumb }: { run: string; crumb: string }) {
   const client = useClient();
   const { selection } = useSelection();
   const { params, span } = selection;
-  const chosen = useMemo(() => readRanks(params).slice(0, MOST), [params]);
+  const chosen = useMemo(() => readRanks(params).slice(0, MAX_RANKS), [params]);
   const selectors = useMemo(() => ({ run, span }), [run, span]);
   const { window } = useMemo(() => readTraceState(params), [params]);
   const answer = useView<ConnectionsPayload>('distributed/connections', selectors, {
@@ -74,11 +74,11 @@ export function Merged({ run, crumb }: { run: string; crumb: string }) {
         why={failed ? <TextWithCode text={failed.message} /> : plural(chosen.length, 'rank')}
       >
         {failed ? (
-          'These ranks have no common timeline.'
+          'These ranks can’t be shown on one timeline.'
         ) : job && aligned ? (
           <Sentence text={job.headline} />
         ) : (
-          'Reading the ranks.'
+          'Loading the ranks.'
         )}
       </Answer>
     </div>
