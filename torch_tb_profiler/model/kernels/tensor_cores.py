@@ -23,9 +23,9 @@ _VERDICT_BY_REASON: dict[str, int] = {
     "the name says vector instructions": TC_NO,
     "work without a matrix product": TC_NO,
     "before or after the product, not the product": TC_NO,
-    "a compiled kernel whose name does not tell": TC_UNKNOWN,
-    "the name does not tell": TC_UNKNOWN,
-    "names tell nothing on this device": TC_UNKNOWN,
+    "a compiled kernel whose name doesn't show it": TC_UNKNOWN,
+    "the name doesn't show it": TC_UNKNOWN,
+    "names don't show it on this device": TC_UNKNOWN,
 }
 """The verdict by its reason."""
 
@@ -80,7 +80,7 @@ _PRODUCT_RULES = tuple(
             r"compute\w*offsets|flip_filter|im2d?2?col|pointwise_mult_and_sum|reduce_wgrad|scalepackedtensor|"
             r"epilogue::impl|transform_bias_rescale",
         ),
-        ("a compiled kernel whose name does not tell", r"triton"),
+        ("a compiled kernel whose name doesn't show it", r"triton"),
     )
 )
 
@@ -129,7 +129,7 @@ def uses_tensor_cores(trace: Trace) -> npt.NDArray[np.int8]:
 
 def tensor_core_verdict(name: str, vendor: str) -> tuple[int, str]:
     """Return TC_YES, TC_NO, or TC_UNKNOWN for a kernel, and the reason; `vendor` is "CUDA", "ROCm", ..."""
-    reason = _reason(name) if vendor in ("CUDA", "ROCm") else "names tell nothing on this device"
+    reason = _reason(name) if vendor in ("CUDA", "ROCm") else "names don't show it on this device"
     if vendor == "ROCm" and name in _AOTRITON:
         reason = "the main kernel of a fused attention"
     return _VERDICT_BY_REASON[reason], reason
@@ -142,7 +142,7 @@ def _reason(name: str) -> str:
         return reason
     if family_of_name(name) not in _PRODUCTS and "triton" not in name:
         return "work without a matrix product"
-    return _first_match(_PRODUCT_RULES, text) or "the name does not tell"
+    return _first_match(_PRODUCT_RULES, text) or "the name doesn't show it"
 
 
 def _first_match(rules: tuple[tuple[str, re.Pattern[str]], ...], text: str) -> str | None:

@@ -19,7 +19,7 @@ export function Flame() {
   return (
     <Panel
       title="Host activity during idle time"
-      note="width: idle time; color: cause; click to zoom in, click again to open a slice on the timeline"
+      note="Width is idle time, color is cause. Click to zoom in, click again to open a slice on the timeline."
       actions={<SavePicture name="idle_flame" />}
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}
