@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.significance import Rules, weigh
+from torch_tb_profiler.analyses.shared.significance import ChangeRules, compare_steps
 from torch_tb_profiler.analyses.shared.step_means import is_warm_up
 from torch_tb_profiler.model.trace import Float64
 
@@ -50,9 +50,9 @@ def found(machine: Machine, change: float, draws: int, steps: int, recordings: i
     for draw in range(draws):
         sides = [_counted([each[draw] for each in side]) for side in (base, [change * each for each in candidate])]
         counts = [len(each) for each in sides[0]], [len(each) for each in sides[1]]
-        rules = Rules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=counts)
+        rules = ChangeRules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=counts)
         rows = [np.concatenate(side)[None, :] for side in sides]
-        hits += bool(weigh(rows[0], rows[1], rules, alone=1).changed[0])
+        hits += bool(compare_steps(rows[0], rows[1], rules, alone=1).changed[0])
     return hits / draws
 
 

@@ -21,5 +21,5 @@ def test_every_view_of_a_tab_says_what_it_alone_answers() -> None:
 def test_the_parts_of_the_overview_are_told_apart() -> None:
     lines = {line.split()[0]: line for line in describe_views().splitlines() if line.startswith("  overview")}
     assert "what to do first" in lines["overview"]
-    assert "no schedule replayed" in lines["overview/preview"]
+    assert "no schedule is replayed" in lines["overview/preview"]
     assert "who is late" in lines["overview/ranks"]

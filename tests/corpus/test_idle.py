@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.idle.device_time import (
     device_time,
 )
 from torch_tb_profiler.analyses.idle.table import idle_gains, idle_table
-from torch_tb_profiler.analyses.overview.idle import idle as overview_idle
+from torch_tb_profiler.analyses.overview.idle import idle_times as overview_idle
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES
 from torch_tb_profiler.analyses.schedule.gaps import ItemsByStart, items_by_start
 from torch_tb_profiler.analyses.schedule.segments import idle_segments
@@ -54,9 +54,9 @@ def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpu
                 assert (np.stack([times.compute, times.communication, times.copies, times.idle]) >= 0).all(), name
                 assert (found.length > 0).all(), name
                 assert (found.begin[1:] >= found.end[:-1]).all(), name
-                idle = np.zeros(len(times.names), np.int64)
-                np.add.at(idle, found.step, found.length)
-                assert (idle[times.complete] == times.idle[times.complete]).all(), name
+                idle_times = np.zeros(len(times.names), np.int64)
+                np.add.at(idle_times, found.step, found.length)
+                assert (idle_times[times.complete] == times.idle[times.complete]).all(), name
                 if stream is None:
                     parts_tile_the_steps(trace, device, times, name)
                     for by in ("cause", "emptied_by"):

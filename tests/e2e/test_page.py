@@ -26,8 +26,8 @@ def drawn(frame: FrameLocator) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_overview_shows_the_numbers_that_were_drawn(open_page: Open, theme: str) -> None:
     page, frame = open_page(theme=theme, run=RUN)
-    expect(frame.locator("h1")).to_contain_text("The GPU waits for 50% of the average step")
-    expect(frame.locator("h1")).to_contain_text("of that is data loading")
+    expect(frame.locator("h1")).to_contain_text("GPU 0 is idle for 50% of an average step")
+    expect(frame.locator("h1")).to_contain_text("while the host is loading data")
     row = frame.locator("tbody tr")
     expect(row.filter(has_text="Kernel")).to_contain_text("500 µs")
     expect(row.filter(has_text="DataLoader")).to_contain_text("33%")

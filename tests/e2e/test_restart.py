@@ -31,7 +31,7 @@ def test_a_page_outlives_its_server(new_page: NewPage, tmp_path: Path) -> None:
         page.goto(f"{made.url}/#pytorch_profiler")
         frame = page.frame_locator("iframe")
         title = frame.locator("h1")
-        expect(title).to_contain_text("First recommendation")  # which follows once the schedule is replayed
+        expect(title).to_contain_text("Start here")  # which follows once the schedule is replayed
         drawn = title.inner_text()
         operators = frame.locator("[data-part=nav-item]", has_text="Operators")
         expect(operators).to_be_visible()

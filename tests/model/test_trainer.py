@@ -8,7 +8,7 @@ import pytest
 from tests.support.producers.composer import EPOCH, LOOP, Batch, counter, cycle
 from tests.support.traces import read
 from torch_tb_profiler.analyses.overview.advice import advice
-from torch_tb_profiler.analyses.shared.breakdown import TRAINER_ONLY, breakdown
+from torch_tb_profiler.analyses.shared.breakdown import TRAINER_ONLY_REASON, breakdown
 from torch_tb_profiler.analyses.timeline.counters import all_series
 from torch_tb_profiler.analyses.tracks.tracks import tracks
 from torch_tb_profiler.model.kinds import slice_mask
@@ -35,7 +35,7 @@ def test_a_batch_and_the_wait_for_its_data_are_a_step(loader: str) -> None:
     assert (steps(trace).names, found.durations.tolist()) == (("7", "8", "9"), lengths)
     assert found.times["dataloader"].tolist() == [1000 * each.load for each in BATCHES]
     assert found.times["other"].tolist() == [1000 * each.work for each in BATCHES]
-    assert found.unknown["kernel"] == found.unknown["cpu_exec"] == TRAINER_ONLY
+    assert found.unknown["kernel"] == found.unknown["cpu_exec"] == TRAINER_ONLY_REASON
     assert "dataloader" not in found.unknown
 
 
@@ -52,7 +52,7 @@ def test_steps_of_the_profiler_go_before_batches() -> None:
 
 def test_a_trainer_that_records_no_loader_leaves_it_unknown() -> None:
     events = [each for each in cycle(BATCHES) if each["name"] != "event/dataloader"]
-    assert breakdown(read(events)).unknown["dataloader"] == TRAINER_ONLY
+    assert breakdown(read(events)).unknown["dataloader"] == TRAINER_ONLY_REASON
     assert loading_per_batch(read(events)) is None
     assert advice(read(events)) == ()
 

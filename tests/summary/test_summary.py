@@ -48,9 +48,9 @@ def test_who_is_late_and_what_bounds_it(log: ttp.Log) -> None:
     assert (found.communication.late_rank, found.communication.late_cost_ns) == (5, verdict.cost_ns)
     times = log[JOB].distributed().data.averages
     assert found.communication.exposed_ns == pytest.approx(sum(row.exposed_ns for row in times) / len(times))
-    assert found.bound_worker == "rank5" and "data loading" in found.bound
+    assert found.bound_worker == "rank5" and "loading data" in found.bound
     assert {advice.title for advice in found.advice[:2]} == {
-        "Make the workers of the loader faster",
+        "Speed up the DataLoader workers",
         "Find out why rank 5 is late",
     }
     gains = [advice.gain_share or 0 for advice in found.advice]

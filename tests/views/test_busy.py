@@ -122,7 +122,7 @@ def test_a_headline_has_the_figure_of_its_word(trace: Trace) -> None:
 def test_where_the_two_differ_the_second_says_why(trace: Trace) -> None:
     (device,) = ask(trace, "overview")["devices"]
     assert words(device["reasons"]["utilization"]) == (
-        "it counts kernels alone: with copies and memsets the device is busy for 95.5% of the same time"
+        "it counts kernels only: with copies and memsets the device is busy for 95.5% of the same time"
     )
 
 

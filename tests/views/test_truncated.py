@@ -101,7 +101,7 @@ def test_that_a_cut_off_file_holds_no_device_work_blames_no_option(slug: str) ->
 
 def test_of_a_cut_off_file_nobody_says_what_varies_or_what_was_not_recorded() -> None:
     whole, cut = (build_overview(read_bytes(content), NoParams()) for content in (HOST, HOST[:-25]))
-    assert plain(whole.explanation).startswith("2 steps of 100 µs to 200 µs. What varies most is host operators")
-    assert plain(cut.explanation) == "2 steps of 100 µs to 200 µs before the cut."
+    assert plain(whole.explanation).startswith("2 steps of 100 µs to 200 µs; operators on the host vary most")
+    assert plain(cut.explanation) == "2 steps of 100 µs to 200 µs before the file ends."
     assert whole.configuration.recorded["device"] is False
     assert cut.configuration.recorded == {"host": True}

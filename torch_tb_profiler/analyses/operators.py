@@ -11,14 +11,15 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.call_stacks import MergedFrame, distinct_stacks, merge_stacks
 from torch_tb_profiler.analyses.shared.grouping import (
     Groups,
+    checked_phase_mask,
     group,
-    in_phase,
-    in_step,
+    input_shape_codes,
+    input_shape_texts,
     launch_times,
-    named,
-    on_thread,
+    rows_named,
+    step_mask,
+    thread_mask,
 )
-from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
@@ -159,11 +160,11 @@ def _filter_mask(trace: Trace, calls: Operators, filters: OperatorFilter) -> Boo
     rows = calls.rows
     mask = np.ones(len(rows), np.bool_)
     if filters.step:
-        mask &= in_step(trace, trace.events.start[rows], filters.step)
+        mask &= step_mask(trace, trace.events.start[rows], filters.step)
     if filters.thread:
-        mask &= on_thread(trace, rows, filters.thread)
+        mask &= thread_mask(trace, rows, filters.thread)
     if filters.phase:
-        mask &= in_phase(trace, rows, filters.phase)
+        mask &= checked_phase_mask(trace, rows, filters.phase)
     if filters.kernel or filters.family:
         work = device_links(trace).rows
         owners = calls.owner[work[_work_mask(trace, work, filters)]]
@@ -177,7 +178,7 @@ def _work_mask(trace: Trace, work: Int32, filters: OperatorFilter) -> Bool:
     """Return which device work has the kernel name and the family of a filter, bool[k]."""
     mask = np.ones(len(work), np.bool_)
     if filters.kernel:
-        mask &= named(trace, work, filters.kernel)
+        mask &= rows_named(trace, work, filters.kernel)
     if filters.family:
         mask &= family_mask(trace, work, filters.family)
     return mask
@@ -185,10 +186,10 @@ def _work_mask(trace: Trace, work: Int32, filters: OperatorFilter) -> Bool:
 
 def _group_keys(trace: Trace, rows: Int32, group_by: GroupBy) -> list[Int32]:
     if group_by == "shape":
-        return [shapes(trace)[rows]]
+        return [input_shape_codes(trace)[rows]]
     if group_by == "signature":
         types_and_strides = [trace.arg_codes(key, rows)[0] for key in ("Input type", "Input Strides")]
-        return [shapes(trace)[rows], *types_and_strides]
+        return [input_shape_codes(trace)[rows], *types_and_strides]
     if group_by == "module":
         return [modules(trace).code[rows]]
     if group_by == "annotation":
@@ -216,11 +217,11 @@ def unlinked_device_work(trace: Trace, filters: OperatorFilter) -> UnlinkedDevic
     rows, launch = work.rows[unlinked], work.launch[unlinked]
     mask = np.ones(len(rows), np.bool_)
     if filters.step:
-        mask &= in_step(trace, launch_times(trace, rows), filters.step)
+        mask &= step_mask(trace, launch_times(trace, rows), filters.step)
     if filters.thread:
-        mask &= (launch >= 0) & on_thread(trace, launch, filters.thread)
+        mask &= (launch >= 0) & thread_mask(trace, launch, filters.thread)
     if filters.phase:
-        mask &= in_phase(trace, rows, filters.phase)
+        mask &= checked_phase_mask(trace, rows, filters.phase)
     mask &= _work_mask(trace, rows, filters)
     durations = (event_ends(trace) - trace.events.start)[rows[mask]]
     return UnlinkedDeviceWork(int(mask.sum()), int(durations.sum()))
@@ -284,7 +285,7 @@ def operator_labels(trace: Trace, rows: Int32, group_by: GroupBy) -> OperatorLab
     by_signature = group_by == "signature"
     by_shape = by_signature or group_by == "shape"
     return OperatorLabels(
-        shape=_texts(shapes(trace)[rows], shape_texts(trace)) if by_shape else empty,
+        shape=_texts(input_shape_codes(trace)[rows], input_shape_texts(trace)) if by_shape else empty,
         types=_texts(*trace.arg_codes("Input type", rows)) if by_signature else empty,
         strides=_texts(*trace.arg_codes("Input Strides", rows)) if by_signature else empty,
         module=_module_paths(trace, rows) if group_by == "module" else empty,

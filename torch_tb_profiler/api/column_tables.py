@@ -16,8 +16,7 @@ from torch_tb_profiler.analyses.modules.calls import call_tree_index
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES
 from torch_tb_profiler.analyses.schedule.segments import idle_segments
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
-from torch_tb_profiler.analyses.shared.grouping import launch_times
-from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
+from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_shape_texts, launch_times
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.collectives import TimingSource, collectives
 from torch_tb_profiler.model.devices import device_ids, stream_ids
@@ -61,7 +60,7 @@ def operator_table(trace: Trace) -> pa.Table:
             "host_self_ns": value_array(calls.host_self),
             "device_total_ns": value_array(calls.device_total),
             "device_self_ns": value_array(calls.device_self),
-            "input_shape": text_array(shapes(trace)[rows], shape_texts(trace)),
+            "input_shape": text_array(input_shape_codes(trace)[rows], input_shape_texts(trace)),
             "module": _module_array(trace, rows),
             "step": _step_array(trace, trace.events.start[rows]),
             "parent": value_array(parent.astype(np.int32)),

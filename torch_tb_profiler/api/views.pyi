@@ -57,7 +57,7 @@ class _Overview:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
         """Overview."""
     def preview(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
-        """First page of the overview."""
+        """Overview preview."""
     def ranks(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
         """Overview beside other ranks."""
 

@@ -25,6 +25,7 @@ from torch_tb_profiler.views._shared.text import plain, text
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.overview.payload import Average, Overview
+from torch_tb_profiler.views.overview.words import start_sentence
 
 MAX_NOTES = 6
 """Most health notes in a summary."""
@@ -124,7 +125,8 @@ def _headline(job: DistributedPayload | None, decisive: Overview) -> list[str]:
     """Return who is late in a job of several ranks, or else how a step is spent."""
     if job is not None and job.rank_count > 1:
         return [sentence for text in (job.headline, job.explanation) if (sentence := plain(text))]
-    return [plain(decisive.headline)] if decisive.headline else []
+    start = start_sentence(decisive.recommendations)
+    return [sentence for text in (decisive.spent, start) if (sentence := plain(text))]
 
 
 def step_time(overviews: Mapping[str, Overview]) -> StepTime | None:

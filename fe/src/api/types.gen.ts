@@ -515,7 +515,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The First page of the overview view */
+    /** The Overview preview view */
     get: {
       parameters: {
         query?: {
@@ -5663,15 +5663,16 @@ export interface components {
      * Overview
      * @description How the time of a step is spent.
      *
-     *     preview      what takes long is still to come: what bounds the step, what to do first, `gains`, and `hardware`
-     *                  where `reasons` does not say why it is null. Recommendations have their measured share
-     *     headline     how the average step is spent and what bounds it (`spent`), and what to do first
-     *     explanation  how the steps vary, which are left out; tokens per second where the trace tells
-     *     gains        where the gains of the recommendations come from, and what they do not know
-     *     recommendations  largest gain first; no_advice: why there are none, and what that does not mean;
-     *                    of a preview empty, too, where advice may turn up
-     *     beside       what the files of the other ranks say, empty where they were not asked (`overview/ranks` does)
-     *     waiting      null likewise, and where they do not tell
+     *     preview      what takes long is still to come: the critical path, what to do first, `gains`, and `hardware`
+     *                  where `reasons` doesn't say why it is null. Recommendations have their measured share
+     *     headline     how an average step is spent, and what to do first
+     *     spent        how an average step is spent, its largest kernel, and what most of its critical path is
+     *     explanation  the same without its first sentence; how the steps vary, which are left out; tokens per second
+     *     gains        where the savings of the recommendations come from, and what they leave out
+     *     recommendations  largest gain first; no_advice: why there are none, and what that doesn't mean; empty in a
+     *                    preview, too, where advice may turn up
+     *     beside       what the files of the other ranks say, empty where they weren't read (`overview/ranks` does)
+     *     waiting      null likewise, and where they don't show it
      *     reasons      category, `steps`, `average` or `hardware` -> why it is null
      */
     Overview: {
@@ -5708,7 +5709,7 @@ export interface components {
     };
     /**
      * Step
-     * @description One step. `complete` is False where its device work is missing; such steps are not averaged.
+     * @description One step. `complete` is False where its device work is missing; such steps aren't averaged.
      */
     Step: {
       name: string;
@@ -5719,7 +5720,7 @@ export interface components {
     };
     /**
      * Categories
-     * @description Time per category, ns; the eight sum to the step. None: not known, see `reasons`.
+     * @description Time per category, ns; the eight sum to the step. None: missing, see `reasons`.
      */
     Categories: {
       kernel: number | null;
@@ -5753,7 +5754,7 @@ export interface components {
      * @description One accelerator with work in this trace. Ratios are 0..1; None is explained in `reasons`.
      *
      *     computing          the part of the utilization in which a kernel runs that does not communicate
-     *     tensor_core_ratio  of the kernel time of the whole trace, at least; `tensor_cores` says how much is not known
+     *     tensor_core_ratio  of the kernel time of the entire trace, at least; `tensor_cores` has how much is unknown
      */
     Device: {
       id: number;
@@ -5788,7 +5789,7 @@ export interface components {
      *
      *     mfu, hfu  FLOPs that the model needs, and those that ran, over the peak; None is explained in `reasons`
      *     coverage  share of the device time whose work is known; `complete`: all, else mfu and hfu are lower bounds
-     *     peaks     names of the devices in the data base, None if unknown; sources: the documents that say their peaks
+     *     peaks     names of the devices in the catalog, None if unknown; sources: the documents that give their peaks
      */
     HardwareUse: {
       mfu: number | null;
@@ -5803,9 +5804,9 @@ export interface components {
     };
     /**
      * Configuration
-     * @description What was recorded, and how. What a file that is cut off lacks is not in `recorded`: it may lie behind.
+     * @description What was recorded, and how. `recorded` leaves out what a truncated file lacks: it may have been cut off.
      *
-     *     device_type   CPU where no device worked; None where the file does not tell which kind did, or whether any
+     *     device_type   CPU where no device worked; None where the file doesn't show which kind did, or whether any
      */
     Configuration: {
       workers: number;
@@ -5821,15 +5822,15 @@ export interface components {
      * Recommendation
      * @description What to do.
      *
-     *     case        which words of the rule fit
-     *     gain        what following it gains at most, in words
-     *     gain_ns     the same per step, and gain_share of the step; None where no time is to gain
+     *     case        which case of the rule applies
+     *     gain        what following it saves at most, in words
+     *     gain_ns     the same per step, and gain_share of the step; None where it saves no time
      *     basis       what_if: the recorded schedule replayed without what the advice takes away; share: what that takes
-     *                 of the step today, while nothing else passes; ranks: what the files of all ranks say together; None
-     *                 where no time is to gain
+     *                 of the step today, while nothing else runs; ranks: what the files of all ranks say together; None
+     *                 where it saves no time
      *     rule        when it is shown
      *     code        what to write, "" where there is nothing to copy
-     *     exception   when it does not apply
+     *     exception   when it doesn't apply
      *     evidence    the link that shows it
      */
     Recommendation: {

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.launches.calls import ApiCalls, api_calls, launch_calls
-from torch_tb_profiler.analyses.shared.device_work import chosen_work
+from torch_tb_profiler.analyses.shared.grouping import select_device_work
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 
@@ -98,7 +98,7 @@ def test_work_is_chosen_by_the_step_of_its_launch_its_device_and_its_stream() ->
     gpu1  kernel           other           70   5  correlation=2 stream=8
     """)
     work = rows_of_kind(trace, *DEVICE_KINDS)
-    assert chosen_work(trace, work).tolist() == [4, 5]
-    assert chosen_work(trace, work, step="1").tolist() == [4]
-    assert chosen_work(trace, work, device=1).tolist() == [5]
-    assert chosen_work(trace, work, stream=7).tolist() == [4]
+    assert select_device_work(trace, work).tolist() == [4, 5]
+    assert select_device_work(trace, work, step="1").tolist() == [4]
+    assert select_device_work(trace, work, device=1).tolist() == [5]
+    assert select_device_work(trace, work, stream=7).tolist() == [4]

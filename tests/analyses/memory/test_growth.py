@@ -7,7 +7,7 @@ import pytest
 from tests.support.memory_traces import memory
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.memory.growth import DeviceGrowth, memory_growth
-from torch_tb_profiler.analyses.shared.memory_curve import levels
+from torch_tb_profiler.analyses.shared.memory_curve import memory_levels
 
 MIB = 2**20
 
@@ -33,7 +33,7 @@ def grown(*blocks: tuple[int, int, int], steps: int = 6, frame: str = "", addres
         total += size
         lines.append(f"{at} CPU {name if address else '-'} {size} {total} 0")
     trace = draw(picture, *memory("\n".join(lines)))
-    change = memory_growth(trace, levels(trace)[0])
+    change = memory_growth(trace, memory_levels(trace)[0])
     assert change is not None
     return change
 
@@ -112,7 +112,7 @@ def test_blocks_from_before_the_first_step_do_not_count() -> None:
     steps = "\n".join(f"host user_annotation ProfilerStep#{i} {100 * i + 100} 100" for i in range(4))
     events = memory("50 CPU a 10 10 0\n250 CPU b 10 20 0\n350 CPU c 10 30 0\n450 CPU d 10 40 0")
     trace = draw(f"host cpu_op start 0 1\n{steps}", *events)
-    change = memory_growth(trace, levels(trace)[0])
+    change = memory_growth(trace, memory_levels(trace)[0])
     assert change is not None and not change.growing
 
 
@@ -126,7 +126,7 @@ def test_a_record_at_the_very_end_of_a_step_counts_for_it() -> None:
         "host user_annotation ProfilerStep#0 0 100\nhost user_annotation ProfilerStep#1 100 100",
         *memory("100 CPU a 8 8 0\n201 CPU b 8 16 0"),
     )
-    change = memory_growth(trace, levels(trace)[0])
+    change = memory_growth(trace, memory_levels(trace)[0])
     assert change is not None and change.live.tolist() == [8, 8]
 
 
@@ -134,4 +134,4 @@ def test_growth_is_unknown_where_the_first_events_have_no_totals() -> None:
     steps = "\n".join(f"host user_annotation ProfilerStep#{i} {100 * i} 100" for i in range(3))
     events = memory("20 CPU a 10 - -\n120 CPU b 10 20 0\n220 CPU c 10 30 0")
     trace = draw(steps, *events)
-    assert memory_growth(trace, levels(trace)[0]) is None
+    assert memory_growth(trace, memory_levels(trace)[0]) is None

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.shared.memory_curve import levels
+from torch_tb_profiler.analyses.shared.memory_curve import memory_levels
 from torch_tb_profiler.model.memory.blocks import memory_blocks
 from torch_tb_profiler.model.memory.events import memory_names, memory_records
 from torch_tb_profiler.model.trace import Trace
@@ -101,7 +101,7 @@ def test_the_live_set_is_what_a_replay_leaves_open(moves: list[Move], time: int,
 def test_samples_bound_every_event_and_reach_every_peak(moves: list[Move], points: int, a: int, b: int) -> None:
     trace = drawn(moves)
     begin, end = (each * 1000 - trace.trace_start_ns for each in sorted((a, b)))
-    for level in levels(trace):
+    for level in memory_levels(trace):
         curve = build_curve(trace, CurveParams(level.device.name, begin, end, points))
         inside = (level.time >= begin) & (level.time <= end)
         held = level.allocated[level.time < begin][-1:]
@@ -136,7 +136,7 @@ def test_every_event_is_in_one_block_and_every_page_is_part_of_the_table(moves: 
 def test_operators_and_the_rest_add_up_to_all_events(moves: list[Move], part: tuple[int, int] | None) -> None:
     trace = drawn(moves)
     begin, end = (each * 1000 - trace.trace_start_ns for each in sorted(part)) if part else (None, None)
-    for level in levels(trace):
+    for level in memory_levels(trace):
         sizes = memory_records(trace).size[level.positions]
         if begin is not None and end is not None:
             sizes = sizes[(level.time >= begin) & (level.time <= end)]

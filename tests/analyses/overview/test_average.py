@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.overview.average import average_step
-from torch_tb_profiler.analyses.shared.breakdown import breakdown
+from torch_tb_profiler.analyses.shared.breakdown import average_step, breakdown
 
 
 def steps(*durations: int) -> str:

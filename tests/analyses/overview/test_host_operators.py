@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.analyses.overview.drawn import steps
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.overview.host_operators import main_operator
+from torch_tb_profiler.analyses.overview.dominant_frames import main_operator
 
 
 def named(*lines: str) -> tuple[str, int] | None:

@@ -7,7 +7,7 @@ import pytest
 from tests.analyses.overview.drawn import given, ids, measured, share, steps, work
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import advice
-from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
+from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE
 
 STEP = steps(1)
 END = work(9_000, 1_000, 8_900, 99)
@@ -21,7 +21,7 @@ LOADER = "host user_annotation enumerate(DataLoader)#_{kind}DataLoaderIter.__nex
 
 @pytest.mark.parametrize(("wait", "gives"), [(200, True), (199, False)])
 def test_advice_is_worth_a_fiftieth_of_the_step(wait: int, gives: bool) -> None:
-    assert LEAST_GAIN == 0.02
+    assert MIN_GAIN_SHARE == 0.02
     trace = draw(f"{STEP}\n{work(300, 9_700, 250, 1)}\n{LOADER.format(kind='SingleProcess', wait=wait)}")
     assert share(trace, "data_loading") == (0.02 if gives else None)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw, event
+from torch_tb_profiler.analyses.overview.dominant_frames import dominant_frames
 from torch_tb_profiler.analyses.overview.idle import (
-    covering,
-    device_late,
-    host_late,
-    idle,
+    host_late_times,
+    idle_times,
     long_stretches,
     short_stretches,
+    submitted_idle_times,
 )
 
 STEP = "host user_annotation ProfilerStep#0 0 10000"
@@ -54,14 +54,14 @@ FIRST = kernel(10, 990, 2, 1)
 def test_the_host_is_late_until_it_submits_what_a_device_waits_for(
     work: list[str], late: list[tuple[int, int]]
 ) -> None:
-    found = host_late(draw("\n".join([STEP, *work])))
+    found = host_late_times(draw("\n".join([STEP, *work])))
     assert list(zip((found.starts // 1000).tolist(), (found.ends // 1000).tolist(), strict=True)) == late
 
 
 @pytest.mark.parametrize(("begin", "long"), [(2_000, False), (2_001, True)])
 def test_a_stretch_of_more_than_a_millisecond_is_long(begin: int, long: bool) -> None:
     """From the end of the first kernel at 1,000 us to the begin of the second."""
-    alone = idle(draw(f"{STEP}\n{FIRST}\n{kernel(begin, 10_000 - begin, 500, 2)}"))
+    alone = idle_times(draw(f"{STEP}\n{FIRST}\n{kernel(begin, 10_000 - begin, 500, 2)}"))
     assert (len(long_stretches(alone).starts), len(short_stretches(alone).starts)) == ((1, 1) if long else (0, 2))
 
 
@@ -86,7 +86,7 @@ def test_a_stretch_of_more_than_a_millisecond_is_long(begin: int, long: bool) ->
 def test_the_device_is_late_once_all_that_comes_next_is_submitted(
     work: list[str], late: list[tuple[int, int]]
 ) -> None:
-    found = device_late(draw("\n".join([STEP, *work])))
+    found = submitted_idle_times(draw("\n".join([STEP, *work])))
     assert list(zip((found.starts // 1000).tolist(), (found.ends // 1000).tolist(), strict=True)) == late
 
 
@@ -96,5 +96,5 @@ def test_a_slice_without_a_name_covers_no_gap_in_the_name_of_another(lost: bool)
     if lost:
         del slow["name"]
     trace = draw("\n".join([STEP, FIRST, kernel(4_000, 6_000, 3_990, 2)]), slow)
-    found = covering(trace, long_stretches(idle(trace)))
+    found = dominant_frames(trace, long_stretches(idle_times(trace)))
     assert [each.name for each in found] == ([] if lost else ["load"])

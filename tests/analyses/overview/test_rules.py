@@ -11,18 +11,17 @@ import pytest
 from tests.analyses.overview.rule_traces import RULES, Document
 from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.overview.advice import advice
-from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
-from torch_tb_profiler.analyses.overview.job import no_advice
+from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, no_advice_reason
 from torch_tb_profiler.model.health import is_truncated
-from torch_tb_profiler.views.overview.sentences import SENTENCES
+from torch_tb_profiler.views.overview.advice import RULE_WORDS
 
 
 def advised(document: Document) -> list[tuple[str, str]]:
     """(id, case) of all advice; what is drawn can be advised on."""
     trace = read_bytes(json.dumps(document).encode())
-    assert no_advice(trace) is None and not is_truncated(trace.health)
+    assert no_advice_reason(trace) is None and not is_truncated(trace.health)
     found = advice(trace)
-    assert all(each.gain_share is None or each.gain_share >= LEAST_GAIN for each in found)
+    assert all(each.gain_share is None or each.gain_share >= MIN_GAIN_SHARE for each in found)
     return [(each.finding.id, each.finding.case) for each in found]
 
 
@@ -36,7 +35,7 @@ def leaves(value: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[ob
 
 def test_every_case_that_has_words_has_three_traces() -> None:
     """And every rule has words: tests/views/overview/test_advice.py."""
-    assert set(RULES) == set(SENTENCES)
+    assert set(RULES) == set(RULE_WORDS)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=" ".join)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from tests.analyses.overview.drawn import ids, steps
 from tests.support.traces import draw, event
-from torch_tb_profiler.analyses.overview.idle import Covering
-from torch_tb_profiler.analyses.overview.unrecorded import host_alone, unrecorded
+from torch_tb_profiler.analyses.overview.dominant_frames import (
+    DominantFrame,
+    function_without_operators,
+    unrecorded_function,
+)
 
 BEFORE, AFTER = "host cpu_op aten::mm 0 100", "host cpu_op aten::add 9100 900"
 """Nine of ten milliseconds pass between them."""
 
 
-def named(*lines: str) -> Covering | None:
-    return unrecorded(draw("\n".join((steps(1), BEFORE, AFTER, *lines))))
+def named(*lines: str) -> DominantFrame | None:
+    return unrecorded_function(draw("\n".join((steps(1), BEFORE, AFTER, *lines))))
 
 
 def frame(name: str, start: int, duration: int, thread: str = "host") -> str:
@@ -54,8 +57,8 @@ def test_a_function_that_calls_itself_counts_once() -> None:
 
 def test_a_function_that_mostly_runs_operators_is_not_beside_the_step() -> None:
     lines = [steps(1), BEFORE, "host cpu_op aten::add 1500 8500"]
-    assert host_alone(draw("\n".join((*lines, frame("train.py(9):~forward", 50, 9_900))))) is None
-    found = host_alone(draw("\n".join((*lines, frame("train.py(9):~forward", 50, 2_800)))))
+    assert function_without_operators(draw("\n".join((*lines, frame("train.py(9):~forward", 50, 9_900))))) is None
+    found = function_without_operators(draw("\n".join((*lines, frame("train.py(9):~forward", 50, 2_800)))))
     assert found is not None and found.name == "train.py(9): forward"
 
 
@@ -73,6 +76,6 @@ def test_without_steps_nothing_says_that_it_comes_again() -> None:
 def test_a_frame_without_a_name_is_not_called_by_the_name_of_another() -> None:
     nameless = {key: value for key, value in event(frame("lost", 200, 8_000)).items() if key != "name"}
     picture = "\n".join((steps(1), BEFORE, AFTER))
-    assert unrecorded(draw(picture, nameless)) is None
-    found = unrecorded(draw("\n".join((picture, frame("data.py(4):~load", 150, 8_500))), nameless))
+    assert unrecorded_function(draw(picture, nameless)) is None
+    found = unrecorded_function(draw("\n".join((picture, frame("data.py(4):~load", 150, 8_500))), nameless))
     assert found is not None and found.name == "data.py(4): load"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import draw, read
-from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, no_host
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, missing_host_reason
 from torch_tb_profiler.analyses.shared.utilization import utilizations
 from torch_tb_profiler.model.calls.missing import NO_DEVICE_REASON
 from torch_tb_profiler.model.trace import Trace
@@ -169,7 +169,7 @@ def test_waiting_for_data_is_the_wait_for_the_next_batch(name: str, category: st
 def test_what_was_not_recorded_is_unknown_not_zero() -> None:
     device_only = draw("gpu0 kernel k 0 10 stream=7")
     assert breakdown(device_only).unknown == dict.fromkeys(
-        ("runtime", "dataloader", "cpu_exec"), no_host(device_only)
+        ("runtime", "dataloader", "cpu_exec"), missing_host_reason(device_only)
     )
     host_only = draw("host cpu_op a 0 10\nhost cuda_runtime cudaLaunchKernel 2 3")
     assert breakdown(host_only).unknown == dict.fromkeys(("kernel", "memcpy", "memset"), NO_DEVICE_REASON)

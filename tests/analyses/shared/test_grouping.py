@@ -8,10 +8,10 @@ import pytest
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.shared.grouping import (
     group,
-    in_step,
     launch_times,
-    on_thread,
     order_statistics,
+    step_mask,
+    thread_mask,
 )
 from torch_tb_profiler.base.errors import NotFoundError
 
@@ -24,10 +24,10 @@ host  user_annotation  ProfilerStep#2  100  100
 def test_a_step_has_its_first_instant_and_not_its_last() -> None:
     """So that what happens on the edge of two steps counts once."""
     times = np.array([0, 99_999, 100_000, 199_999, 200_000], np.int64)
-    assert in_step(draw(STEPS), times, "1").tolist() == [True, True, False, False, False]
-    assert in_step(draw(STEPS), times, "2").tolist() == [False, False, True, True, False]
+    assert step_mask(draw(STEPS), times, "1").tolist() == [True, True, False, False, False]
+    assert step_mask(draw(STEPS), times, "2").tolist() == [False, False, True, True, False]
     with pytest.raises(NotFoundError) as caught:
-        in_step(draw(STEPS), times, "3")
+        step_mask(draw(STEPS), times, "3")
     assert caught.value.hint == "steps: 1, 2"
 
 
@@ -42,9 +42,9 @@ def test_device_work_counts_when_it_was_launched() -> None:
 
 def test_a_thread_is_named_with_its_process() -> None:
     trace = draw("host cpu_op a 0 1\nhost2 cpu_op b 0 1")
-    assert on_thread(trace, np.array([0, 1], np.int32), "1/2").tolist() == [False, True]
+    assert thread_mask(trace, np.array([0, 1], np.int32), "1/2").tolist() == [False, True]
     with pytest.raises(NotFoundError):
-        on_thread(trace, np.array([0], np.int32), "2")
+        thread_mask(trace, np.array([0], np.int32), "2")
 
 
 @pytest.mark.parametrize("far", [0, 10**15], ids=["dense keys", "keys far apart"])

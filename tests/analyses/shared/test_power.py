@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torch_tb_profiler.analyses.shared.significance import Rules, weigh
+from torch_tb_profiler.analyses.shared.significance import ChangeRules, compare_steps
 from torch_tb_profiler.analyses.shared.step_means import autocorrelation, is_warm_up
 from torch_tb_profiler.model.trace import Bool, Float64
 
-RULES = Rules(step=100.0, min_effect=0.02, resolution=1e-9)
+RULES = ChangeRules(step=100.0, min_effect=0.02, resolution=1e-9)
 
 DRAWS = 1000
 
@@ -27,14 +27,14 @@ def counted(values: Float64) -> Float64:
     return values[:, 1:] if is_warm_up(values.mean(axis=0).tolist()) else values
 
 
-def changed(base: Float64, candidate: Float64, rules: Rules = RULES) -> Bool:
-    return weigh(counted(base), counted(candidate), rules, alone=len(base)).changed
+def changed(base: Float64, candidate: Float64, rules: ChangeRules = RULES) -> Bool:
+    return compare_steps(counted(base), counted(candidate), rules, alone=len(base)).changed
 
 
 def test_a_slow_first_step_does_not_hide_30_percent() -> None:
     base = np.array([160, 100, 100.5, 101, 99])
     assert is_warm_up(base.tolist())
-    evidence = weigh(base[None, 1:], 1.3 * base[None, 1:], RULES, alone=1)
+    evidence = compare_steps(base[None, 1:], 1.3 * base[None, 1:], RULES, alone=1)
     assert evidence.changed.all() and evidence.low[0] > 25
 
 
@@ -58,7 +58,7 @@ def test_20_percent_are_found_after_a_slow_first_step(count: int, power: float) 
 @pytest.mark.parametrize("count", [3, 4, 5, 8, 12, 30])
 def test_false_alarms_are_one_in_twenty_at_most(count: int) -> None:
     rng = np.random.default_rng(count)
-    rules = Rules(step=100.0, min_effect=0.0, resolution=1e-9)
+    rules = ChangeRules(step=100.0, min_effect=0.0, resolution=1e-9)
     assert changed(steps(rng, count, noise=5), steps(rng, count, noise=5), rules).mean() <= 0.06
 
 
@@ -79,7 +79,7 @@ def test_from_five_steps_on_a_long_one_is_trimmed() -> None:
 @pytest.mark.parametrize(("count", "alarms"), [(10, 0.15), (20, 0.10), (50, 0.09)])
 def test_steps_that_resemble_the_one_before_count_as_fewer(count: int, alarms: float) -> None:
     rng = np.random.default_rng(count)
-    rules = Rules(step=100.0, min_effect=0.0, resolution=1e-9)
+    rules = ChangeRules(step=100.0, min_effect=0.0, resolution=1e-9)
     base, candidate = steps(rng, count, rho=0.7), steps(rng, count, rho=0.7)
     assert changed(base, candidate, rules).mean() <= alarms
     assert np.median(autocorrelation([base, candidate])) > 0.5
@@ -96,23 +96,23 @@ def recordings(rng: np.random.Generator, count: int, between: float) -> Float64:
 def test_recordings_that_differ_among_themselves_are_no_change(base: int, candidate: int) -> None:
     rng = np.random.default_rng(base)
     counts = ([10] * base, [10] * candidate)
-    rules = Rules(step=100.0, min_effect=0.0, resolution=1e-9, recordings=counts)
+    rules = ChangeRules(step=100.0, min_effect=0.0, resolution=1e-9, recordings=counts)
     sides = recordings(rng, base, 5), recordings(rng, candidate, 5)
-    assert weigh(*sides, rules, alone=DRAWS).changed.mean() <= 0.085
+    assert compare_steps(*sides, rules, alone=DRAWS).changed.mean() <= 0.085
 
 
 def test_five_recordings_a_side_find_20_percent() -> None:
     rng = np.random.default_rng(0)
-    rules = Rules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=([10] * 5, [10] * 5))
+    rules = ChangeRules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=([10] * 5, [10] * 5))
     base, candidate = recordings(rng, 5, 5), 1.2 * recordings(rng, 5, 5)
-    assert weigh(base, candidate, rules, alone=DRAWS).changed.mean() >= 0.95
+    assert compare_steps(base, candidate, rules, alone=DRAWS).changed.mean() >= 0.95
 
 
 def test_one_recording_each_of_one_run_proves_no_change() -> None:
     rng = np.random.default_rng(0)
-    rules = Rules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=([10], [10]), one_run=True)
+    rules = ChangeRules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=([10], [10]), one_run=True)
     base = steps(rng, 10)
-    evidence = weigh(base, 1.2 * steps(rng, 10), rules, alone=DRAWS)
+    evidence = compare_steps(base, 1.2 * steps(rng, 10), rules, alone=DRAWS)
     assert not evidence.changed.any() and (evidence.low > 0).all()
-    two = Rules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=([5, 5], [5, 5]), one_run=True)
-    assert weigh(base, 1.2 * steps(rng, 10), two, alone=DRAWS).changed.mean() > 0.9
+    two = ChangeRules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=([5, 5], [5, 5]), one_run=True)
+    assert compare_steps(base, 1.2 * steps(rng, 10), two, alone=DRAWS).changed.mean() > 0.9

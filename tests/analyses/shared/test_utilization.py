@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
+from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization, utilizations
 
 KERNELS = {"yes": "ampere_s16816gemm", "no": "ampere_sgemm", "unknown": "triton_poi_fused_0"}
 
 
-def linked(**times: int) -> Utilization:
+def linked(**times: int) -> DeviceUtilization:
     """Kernels that use Tensor Cores or not (or do not tell), each for so long, launched by operators."""
     lines = ["host user_annotation ProfilerStep#1 0 500"]
     for i, (what, time) in enumerate(times.items()):
@@ -42,19 +42,19 @@ def test_the_ratio_of_tensor_cores_is_over_all_kernels() -> None:
     assert utilizations(one_is_linked)[0].tensor_core_ratio == 0.25
 
 
-def test_kernels_that_do_not_tell_make_the_ratio_a_lower_bound() -> None:
+def test_kernels_with_unclear_names_make_the_ratio_a_lower_bound() -> None:
     found = linked(yes=30, no=20, unknown=50)
     assert found.tensor_core_ratio == pytest.approx(0.3)
     assert (found.cores.used, found.cores.not_used, found.cores.unknown) == (30_000, 20_000, 50_000)
-    assert found.unknown["tensor_core_ratio"] == "at least: for 50% of the kernel time the names do not tell"
+    assert found.unknown["tensor_core_ratio"] == "at least: for 50% of the kernel time the names don't show it"
     assert linked(no=20, unknown=50).tensor_core_ratio == 0
     assert linked(yes=20, unknown=20).tensor_core_ratio == 0.5
 
 
-def test_where_no_kernel_tells_nothing_is_said() -> None:
+def test_without_a_clear_kernel_name_the_ratio_is_unknown() -> None:
     found = linked(unknown=50)
     assert found.tensor_core_ratio is None
-    assert "do not tell" in found.unknown["tensor_core_ratio"]
+    assert "kernel names don't show" in found.unknown["tensor_core_ratio"]
     still = linked(yes=0)
     assert still.tensor_core_ratio is None
     assert still.unknown["tensor_core_ratio"] == "no kernel takes time"

@@ -23,15 +23,17 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 def test_of_a_file_that_is_cut_off_no_verdict_is_given(open_page: Open) -> None:
     _, frame = open_page(run="b_damaged", worker="rank1")
     expect(frame.locator("h1")).to_contain_text("The file is truncated")
-    expect(frame.locator("h1")).not_to_contain_text("waits")
-    expect(frame.locator("[data-part=advice]")).to_contain_text("Nothing is advised: the file is cut off")
+    expect(frame.locator("h1")).not_to_contain_text("idle")
+    expect(frame.locator("[data-part=advice]")).to_contain_text("No advice: the file is truncated")
 
 
 def test_no_advice_is_no_claim_that_the_device_is_busy(open_page: Open) -> None:
     _, frame = open_page(run="x_framed")
-    expect(frame.locator("h1")).to_contain_text("The GPU waits for 80% of the step")
+    expect(frame.locator("h1")).to_contain_text("GPU 0 is idle for 80% of the step")
     advice = frame.locator("[data-part=advice]")
-    expect(advice).to_have_text("No rule explains what the device waits for. The timeline shows it.")
+    expect(advice).to_have_text(
+        "The cause of the idle time isn't clear from this trace. Look at the gaps on the timeline."
+    )
 
 
 def test_one_step_is_never_called_every_step(open_page: Open) -> None:
@@ -77,8 +79,8 @@ def test_the_wait_in_the_queue_is_said_as_one(open_page: Open) -> None:
 def test_what_covers_the_wait_is_named(open_page: Open) -> None:
     """A Python frame around all of it is no operator or call, and yet it was recorded."""
     _, frame = open_page(run="x_framed")
-    expect(frame.locator("h1")).to_contain_text("The GPU waits for")
-    expect(frame.locator("h1")).to_contain_text("most of it in train.py(9): preprocess")
+    expect(frame.locator("h1")).to_contain_text("GPU 0 is idle for")
+    expect(frame.locator("[data-part=answer]")).to_contain_text("passes in preprocess (train.py:9)")
 
 
 def drawn_pixels(frame: FrameLocator) -> str:

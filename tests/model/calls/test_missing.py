@@ -14,7 +14,7 @@ from tests.support.producers.rocprof import Run, rocprof_json, training
 from tests.support.traces import draw, read_bytes
 from tests.support.views import ask, words
 from torch_tb_profiler.analyses.diff.comparison import compare
-from torch_tb_profiler.analyses.overview.idle import idle
+from torch_tb_profiler.analyses.overview.idle import idle_times
 from torch_tb_profiler.analyses.timeline.window import device_times
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.missing import NO_DEVICE_REASON, missing_copies_reason, missing_kernels_reason
@@ -73,9 +73,9 @@ def test_without_kernels_the_device_times_are_unknown(name: str, format_: str, t
     assert "operators" not in linked  # none are recorded
     average = overview["average"]
     assert sum(filter(None, average["categories"].values())) == pytest.approx(average["duration_ns"])
-    assert "waits" not in words(overview["headline"]) and "bounds" not in words(overview["headline"])
-    assert words(overview["no_advice"]) == "Nothing is advised: the profiler did not record the kernels."
-    assert len(idle(trace).starts) == 0
+    assert "idle" not in words(overview["headline"]) and "critical path" not in words(overview["explanation"])
+    assert words(overview["no_advice"]) == "No advice: the profiler did not record the kernels."
+    assert len(idle_times(trace).starts) == 0
     assert overview["recommendations"] == [] and overview["configuration"]["recorded"]["device"] is False
     (device,) = overview["devices"]
     assert (device["utilization"], device["computing"]) == (None, None)
@@ -102,12 +102,12 @@ def test_without_copies_the_idle_time_is_an_upper_bound(tmp_path: Path) -> None:
     assert "the profiler did not record the copies" in words(overview["no_advice"])
     assert overview["average"]["categories"]["memcpy"] is None
     assert words(overview["reasons"]["memcpy"]) == why
-    assert "The GPU waits for at most 35.6% of the average step" in words(overview["headline"])
-    assert "The GPU waits at most 35.6% of each step" in words(ask(lacking, "idle")["headline"])
+    assert "GPU 1 is idle for at most 35.6% of an average step" in words(overview["headline"])
+    assert "GPU 1 is idle for at most 35.6% of an average step" in words(ask(lacking, "idle")["headline"])
     assert words(ask(lacking, "idle")["reasons"]["idle_ns"]) == f"at most: {why}"
     more = ask(lacking, "idle")["idle_ns"] - ask(whole, "idle")["idle_ns"]
     assert more / 3 == pytest.approx(ask(whole, "overview")["average"]["categories"]["memcpy"])
-    assert "The GPU waits 24.4% of each step" in words(ask(whole, "idle")["headline"])
+    assert "GPU 1 is idle for 24.4% of an average step" in words(ask(whole, "idle")["headline"])
 
 
 @pytest.mark.parametrize("calls", [[], MARKERS])
@@ -124,8 +124,8 @@ def test_without_copies_the_busy_time_is_a_lower_bound() -> None:
     host  cuda_runtime     cudaLaunchKernel  1    0.5  correlation=1
     gpu0  kernel           gemm              2   98  correlation=1 device=0 stream=7
     """)
-    assert "The GPU is busy for at least 98% of the step" in words(ask(trace, "overview")["headline"])
-    assert "The GPU is busy for at least 98% of the step" in words(ask(trace, "idle")["headline"])
+    assert "GPU 0 is busy for at least 98% of the step" in words(ask(trace, "overview")["headline"])
+    assert "GPU 0 is busy for at least 98% of the step" in words(ask(trace, "idle")["headline"])
 
 
 def test_work_that_no_call_asked_for_is_not_missing() -> None:

@@ -63,4 +63,4 @@ def test_nothing_is_said_without_shapes_or_devices(trace: Trace, reason: str) ->
 def test_a_file_that_is_cut_off_gets_no_figure() -> None:
     payload = ask(read_bytes(WHOLE[:-25]), "overview")
     assert payload["hardware"] is None
-    assert "cut off" in words(payload["reasons"]["hardware"])
+    assert "truncated" in words(payload["reasons"]["hardware"])

@@ -18,14 +18,16 @@ def of_card(capacity: int) -> Trace:
 
 
 def test_a_leak_is_seen_on_the_overview_with_the_steps_that_are_left() -> None:
-    said = build(of_card(4200), NoParams()).explanation
-    assert plain(said).endswith("Memory may leak by 300 B per step, which fills GPU 0 in at most 10 more.")
-    assert "memory?device=GPU+0&table=growth" in {phrase.link for phrase in said}
+    explanation = build(of_card(4200), NoParams()).explanation
+    assert plain(explanation).endswith(
+        "Memory may leak: it grows by 300 B per step, which would fill GPU 0 in at most 10 more steps."
+    )
+    assert "memory?device=GPU+0&table=growth" in {phrase.link for phrase in explanation}
 
 
 @pytest.mark.parametrize("trace", [five_steps(), of_card(1201)])
 def test_without_the_size_of_the_device_or_room_on_it_no_steps_are_counted(trace: Trace) -> None:
-    assert plain(build(trace, NoParams()).explanation).endswith("Memory may leak by 300 B per step.")
+    assert plain(build(trace, NoParams()).explanation).endswith("Memory may leak: it grows by 300 B per step.")
 
 
 def test_memory_that_comes_back_is_not_spoken_of() -> None:

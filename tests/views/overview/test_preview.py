@@ -10,10 +10,20 @@ from tests.support.traces import draw, read_bytes
 from tests.views.test_truncated import WHOLE
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views._shared.text import first_sentence, plain
 from torch_tb_profiler.views.overview.build import build, build_preview
 
-LATE = {"preview", "headline", "spent", "hardware", "gains", "recommendations", "no_advice", "reasons"}
+LATE = {
+    "preview",
+    "headline",
+    "spent",
+    "explanation",
+    "hardware",
+    "gains",
+    "recommendations",
+    "no_advice",
+    "reasons",
+}
 
 
 def derived_by(trace: Trace) -> set[str]:
@@ -23,7 +33,7 @@ def derived_by(trace: Trace) -> set[str]:
 
 def test_the_first_page_replays_no_schedule_and_models_no_work() -> None:
     trace = read_bytes(training(3))
-    late = {f"torch_tb_profiler.model.{name}" for name in ("schedule.schedule", "work.calls")}
+    late = {f"torch_tb_profiler.model.{name}" for name in ("schedule.schedule", "work.operator_work")}
     assert build_preview(trace, NoParams()).preview and not late & derived_by(trace)
     assert not build(trace, NoParams()).preview and late <= derived_by(trace)
 
@@ -32,7 +42,8 @@ def test_what_the_first_page_says_stays() -> None:
     for content in (training(3), products()):
         first, whole = (view(read_bytes(content), NoParams()) for view in (build_preview, build))
         assert {name for name, value in asdict(first).items() if value != getattr(whole, name)} <= LATE
-        assert plain(whole.spent).startswith(plain(first.spent)) and first.headline == first.spent
+        assert plain(whole.spent).startswith(plain(first.spent)) and first.headline == first_sentence(first.spent)
+        assert plain(whole.explanation).startswith(plain(first.explanation))
 
 
 def test_its_advice_has_what_was_measured() -> None:
@@ -48,7 +59,7 @@ def test_it_does_not_say_that_nothing_is_to_gain_before_that_is_known() -> None:
     first, whole = (view(read_bytes(products()), NoParams()) for view in (build_preview, build))
     assert first.recommendations == [] and first.no_advice == () and whole.no_advice
     captured = draw("host cuda_runtime cudaStreamBeginCapture 0 5\ngpu0 kernel gemm 10 1000 stream=7")
-    assert "graphs are captured" in plain(build_preview(captured, NoParams()).no_advice)
+    assert "captures graphs" in plain(build_preview(captured, NoParams()).no_advice)
 
 
 def test_where_the_use_of_the_peak_cannot_be_known_the_first_page_says_so() -> None:

@@ -17,10 +17,10 @@ from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.text import plain, text
 from torch_tb_profiler.views.overview import ranks
-from torch_tb_profiler.views.overview.advice import recommendation
+from torch_tb_profiler.views.overview.advice import build_recommendation
 from torch_tb_profiler.views.overview.build import build
 from torch_tb_profiler.views.overview.payload import Overview
-from torch_tb_profiler.views.overview.ranks import build as beside
+from torch_tb_profiler.views.overview.ranks import build_beside_ranks
 
 LATE = Delay("host", 5, us=5000)
 
@@ -33,7 +33,7 @@ def both(job: RecordedJob, rank: int, only: Sequence[int] | None = None) -> tupl
     """What the file of a rank says alone, and beside those of the others (of `only` these)."""
     members, own = job.members(only), alone(job, rank)
     worker = next(member.worker for member in members if member.rank == rank)
-    return own, beside(own, worker, members, NoParams())
+    return own, build_beside_ranks(own, worker, members, NoParams())
 
 
 def union(intervals: Iterable[tuple[float, float]]) -> float:
@@ -84,8 +84,7 @@ def test_the_waiting_of_a_rank_is_parted_from_its_transfer_and_the_late_rank_is_
     assert plain(first.title) == f"Find out why rank {delay.rank} is late"
     assert first.gain_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
     assert plain(payload.headline).endswith(
-        f"of the average step is waiting for other ranks. "
-        f"First recommendation: Find out why rank {delay.rank} is late."
+        f"of an average step is waiting for other ranks; start here: find out why rank {delay.rank} is late."
     )
     assert not {"late_rank", "communication"} & {each.id for each in payload.recommendations}
 
@@ -119,7 +118,7 @@ def test_while_other_ranks_are_read_a_file_says_what_it_says_alone() -> None:
     first, *others = job.members()
     members = Members([first, *(dataclasses.replace(each, state="loading", result=None) for each in others)])
     own = alone(job, 0)
-    assert beside(own, first.worker, members, NoParams()) == own
+    assert build_beside_ranks(own, first.worker, members, NoParams()) == own
 
 
 def test_a_rank_of_a_job_too_large_to_read_is_said_not_to_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,14 +127,16 @@ def test_a_rank_of_a_job_too_large_to_read_is_said_not_to_be_compared(monkeypatc
     unread = [dataclasses.replace(each, state="waiting", result=None) for each in others]
     own = alone(job, 0)
     monkeypatch.setattr(ranks, "MAX_RANKS_READ", 3)
-    payload = beside(own, first.worker, Members([first, second, *unread]), NoParams())
+    payload = build_beside_ranks(own, first.worker, Members([first, second, *unread]), NoParams())
     assert payload == replace(own, beside=payload.beside)
     assert plain(payload.beside) == (
         "2 of the 4 ranks weren't read for this page, so this rank isn't compared with the others. "
         "Distributed compares them all."
     )
     # All of them are read already: they are compared, however many they are.
-    assert "Rank 2 is a straggler" in plain(beside(own, first.worker, job.members(), NoParams()).beside)
+    assert "Rank 2 is a straggler" in plain(
+        build_beside_ranks(own, first.worker, job.members(), NoParams()).beside
+    )
 
 
 def test_advice_on_communication_gains_no_waiting() -> None:
@@ -144,15 +145,15 @@ def test_advice_on_communication_gains_no_waiting() -> None:
     assert own.average is not None
     step = own.average.duration_ns
     advice = [
-        recommendation(
+        build_recommendation(
             Advice(Finding("communication", case="ddp", event=7), Gain(0.9 * step, 0.9 * step, "share"), 0.9),
-            "the average step",
+            "an average step",
         ),
-        recommendation(
-            Advice(Finding("late_rank", event=7), Gain(0.8 * step, 0.8 * step, "share"), 0.8), "the average step"
+        build_recommendation(
+            Advice(Finding("late_rank", event=7), Gain(0.8 * step, 0.8 * step, "share"), 0.8), "an average step"
         ),
     ]
-    payload = beside(replace(own, recommendations=advice), members[0].worker, members, NoParams())
+    payload = build_beside_ranks(replace(own, recommendations=advice), members[0].worker, members, NoParams())
     (only,) = payload.recommendations
     assert payload.waiting is not None and only.id == "communication"
     assert only.gain_ns == payload.waiting.transfer_ns == 1_200_000
@@ -166,13 +167,15 @@ def test_where_gains_come_from_is_said_of_what_the_file_itself_tells() -> None:
     members, own = job.members(), alone(job, 0)
     assert own.average is not None
     gain = Gain(0.2 * own.average.duration_ns, 0.2 * own.average.duration_ns, "share")
-    said = text("Gains are measured shares of the step.")
+    said = text("Savings are upper bounds.")
     talk, code = (
-        recommendation(Advice(Finding(id, case=case, subject="load"), gain, 0.2), "the average step")
+        build_recommendation(Advice(Finding(id, case=case, subject="load"), gain, 0.2), "an average step")
         for id, case in (("communication", "ddp"), ("host_code", "code"))
     )
     for given, kept in (([talk], ()), ([talk, code], said)):
-        payload = beside(replace(own, recommendations=given, gains=said), members[0].worker, members, NoParams())
+        payload = build_beside_ranks(
+            replace(own, recommendations=given, gains=said), members[0].worker, members, NoParams()
+        )
         assert len(payload.recommendations) == len(given) and payload.gains == kept
 
 
@@ -191,11 +194,11 @@ def test_advice_on_communication_that_is_all_waiting_is_not_given() -> None:
     job = Simulation(fsdp(4), delays=[Delay("host", 2, us=80_000)]).run()
     members, own = job.members(), alone(job, 0)
     advice = [
-        recommendation(
-            Advice(Finding("communication", case="fsdp"), Gain(70e6, 70e6, "share"), 0.8), "the average step"
+        build_recommendation(
+            Advice(Finding("communication", case="fsdp"), Gain(70e6, 70e6, "share"), 0.8), "an average step"
         )
     ]
-    payload = beside(replace(own, recommendations=advice), members[0].worker, members, NoParams())
+    payload = build_beside_ranks(replace(own, recommendations=advice), members[0].worker, members, NoParams())
     assert [each.id for each in payload.recommendations] == ["straggler"]
 
 
@@ -210,10 +213,10 @@ def test_of_communication_on_the_host_nobody_says_that_nothing_runs_meanwhile() 
     """
     members = Members([ready_member(f"rank{number}", number, draw(picture)) for number in range(2)])
     own = build(draw(picture), NoParams())
-    payload = beside(own, "rank0", members, NoParams())
+    payload = build_beside_ranks(own, "rank0", members, NoParams())
     assert plain(payload.beside).startswith("Of 500 µs of communication, none is spent waiting for other ranks")
     for each in (own, payload):
         (talk,) = (one for one in each.recommendations if one.id == "communication")
         assert plain(talk.text) == (
-            "For 500 µs of the step, gradients are reduced; operators of the host may run meanwhile."
+            "For 500 µs of the step, gradients are all-reduced; operators on the host may run meanwhile."
         )

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.traces import document, draw, event, read_bytes
 from torch_tb_profiler.analyses.shared.breakdown import Breakdown, breakdown
-from torch_tb_profiler.views.overview.recorded import busy_type, configuration, step_list
+from torch_tb_profiler.views.overview.recorded import build_configuration, build_steps, recorded_device_type
 
 COUNT = 50
 STEPS = "\n".join(f"host user_annotation ProfilerStep#{n} {100 * n} {60 + n % 30}" for n in range(COUNT))
@@ -19,7 +19,7 @@ def test_steps_are_listed_with_their_times_which_are_computed_once() -> None:
     times = breakdown(draw(STEPS))
     durations = times.durations
     with patch.object(Breakdown, "durations", new_callable=PropertyMock, return_value=durations) as asked:
-        steps = step_list(times)
+        steps = build_steps(times)
     assert asked.call_count == 1
     assert [(each.name, each.start_ns, each.duration_ns) for each in steps] == [
         (str(n), 100_000 * n, 1000 * (60 + n % 30)) for n in range(COUNT)
@@ -42,12 +42,12 @@ LAUNCHES = f"{OPERATOR}\nhost cuda_runtime cudaLaunchKernel 10 5 correlation=1"
     ],
 )
 def test_the_type_of_the_device(lines: str, shown: str | None, busy: str | None) -> None:
-    configured = configuration(draw(lines))
-    assert (configured.device_type, busy_type(configured)) == (shown, busy)
+    configured = build_configuration(draw(lines))
+    assert (configured.device_type, recorded_device_type(configured)) == (shown, busy)
 
 
 def test_a_file_that_is_cut_off_before_any_device_work_is_not_of_a_cpu() -> None:
     lines = [event(line) for line in (OPERATOR, "host cpu_op aten::add 10 5")]
-    cut = configuration(read_bytes(document(lines)[:-25]))
-    assert (cut.device_type, busy_type(cut)) == (None, None)
-    assert configuration(read_bytes(document(lines))).device_type == "CPU"
+    cut = build_configuration(read_bytes(document(lines)[:-25]))
+    assert (cut.device_type, recorded_device_type(cut)) == (None, None)
+    assert build_configuration(read_bytes(document(lines))).device_type == "CPU"

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, step_counts, step_durations
-from torch_tb_profiler.analyses.shared.significance import Evidence, Rules, weigh
+from torch_tb_profiler.analyses.shared.significance import ChangeEvidence, ChangeRules, compare_steps
 from torch_tb_profiler.model.trace import Bool, Float64, Trace, TracePair
 
 Verdict = Literal["slower", "faster", "unchanged", "equal", "cannot_tell", "unknown"]
@@ -80,7 +80,7 @@ def judge_changes(pair: TracePair, min_effect: float, blocks: Mapping[str, SideV
     step = step_durations(pair.base), step_durations(pair.candidate)
     values_of = {"step": step, **blocks}
     base, candidate = (np.concatenate([values[side] for values in values_of.values()]) for side in (0, 1))
-    evidence = weigh(base, candidate, _rules(pair, min_effect, step[0]), alone=1)
+    evidence = compare_steps(base, candidate, _rules(pair, min_effect, step[0]), alone=1)
     identical = _identical_rows(base, candidate)
     rows = iter(range(len(base)))
     return JudgedChanges(
@@ -102,7 +102,7 @@ def _identical_rows(base: Float64, candidate: Float64) -> Bool:
     return empty
 
 
-def _change(evidence: Evidence, row: int, identical: bool) -> Change:
+def _change(evidence: ChangeEvidence, row: int, identical: bool) -> Change:
     base, delta = float(evidence.base[row]), float(evidence.delta[row])
     verdict = _verdict(evidence, row, identical)
     needed = float(evidence.needed[row])
@@ -119,7 +119,7 @@ def _change(evidence: Evidence, row: int, identical: bool) -> Change:
     )
 
 
-def _verdict(evidence: Evidence, row: int, identical: bool) -> Verdict:
+def _verdict(evidence: ChangeEvidence, row: int, identical: bool) -> Verdict:
     if identical:
         return "equal"
     if evidence.changed[row]:
@@ -131,8 +131,8 @@ def _none_if_nan(value: np.float64) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _rules(pair: TracePair, min_effect: float, base: Float64) -> Rules:
-    return Rules(
+def _rules(pair: TracePair, min_effect: float, base: Float64) -> ChangeRules:
+    return ChangeRules(
         step=float(base.mean()) if base.size else 0.0,
         min_effect=min_effect,
         resolution=float(max(_clock_resolution(trace) for trace in (*pair.base, *pair.candidate))),

@@ -35,12 +35,12 @@ from torch_tb_profiler.analyses.diff.step_parts import (
     unknown_categories,
 )
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
-from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
-from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
+from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_shape_texts
+from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization, utilizations
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.trace import Float64, Recordings, Trace, TracePair
 
-DevicePairs = tuple[tuple[Utilization | None, Utilization | None], ...]
+DevicePairs = tuple[tuple[DeviceUtilization | None, DeviceUtilization | None], ...]
 
 BATCH_AGREEMENT = 0.5
 """Smallest share of the operators with different inputs that must agree on the two batch sizes."""
@@ -49,8 +49,8 @@ BATCH_AGREEMENT = 0.5
 class ComparedDevice(msgspec.Struct, frozen=True):
     """An accelerator of both sides, paired in order of their ids; `busy` is the time with any device work."""
 
-    base: Utilization | None
-    candidate: Utilization | None
+    base: DeviceUtilization | None
+    candidate: DeviceUtilization | None
     busy: Change
 
 
@@ -153,7 +153,7 @@ def _communication_rows(recordings: Recordings) -> Float64:
     return times.astype(np.float64)
 
 
-def _known_devices(trace: Trace) -> tuple[Utilization, ...]:
+def _known_devices(trace: Trace) -> tuple[DeviceUtilization, ...]:
     """Return the devices, or none where kernels are missing, because busy time is unknown then."""
     return () if missing_kernels_reason(trace) is not None else utilizations(trace)
 
@@ -166,7 +166,7 @@ def _busy_rows(pair: TracePair, devices: DevicePairs) -> SideValues:
     )
 
 
-def _busy_rows_of_side(recordings: Recordings, devices: list[Utilization | None]) -> Float64:
+def _busy_rows_of_side(recordings: Recordings, devices: list[DeviceUtilization | None]) -> Float64:
     values = np.zeros((len(devices), sum(len(counted_steps(trace)) for trace in recordings)))
     for row, device in enumerate(devices):
         if device is not None:
@@ -186,8 +186,8 @@ def find_batch_sizes(tree: AlignedTree, pair: TracePair) -> tuple[int, int] | No
         return None
     dimensions = []
     for which, (side, trace) in enumerate(((tree.base, pair.base[0]), (tree.candidate, pair.candidate[0]))):
-        codes = shapes(trace)[side.tree.row[tree.elements[which, nodes]]]
-        by_code = [_first_dimension(text) for text in shape_texts(trace)] + [0]
+        codes = input_shape_codes(trace)[side.tree.row[tree.elements[which, nodes]]]
+        by_code = [_first_dimension(text) for text in input_shape_texts(trace)] + [0]
         dimensions.append(np.array(by_code)[codes])
     base, candidate = dimensions
     differ = (base != candidate) & (base > 0) & (candidate > 0)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.medians import middle_means
-from torch_tb_profiler.analyses.shared.grouping import split_by
+from torch_tb_profiler.analyses.shared.grouping import positions_by_value
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.model.communication.events import ALL_TO_ALL
 from torch_tb_profiler.model.trace import Bool, Int64
@@ -237,7 +237,10 @@ class _EndOffsets:
         table = job.table
         member, instance = table.member[rows].astype(np.int64), matching.instance[rows]
         end = table.end[rows] + nominal[member]
-        by_rank, by_collective = split_by(member, len(nominal)), split_by(instance, len(matching))
+        by_rank, by_collective = (
+            positions_by_value(member, len(nominal)),
+            positions_by_value(instance, len(matching)),
+        )
         visited = np.zeros(len(matching), np.bool_)
         queue = np.flatnonzero(self._reached).tolist()
         for parent in queue:

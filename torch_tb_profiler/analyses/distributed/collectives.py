@@ -13,7 +13,7 @@ from torch_tb_profiler.analyses.distributed.job import RankDetailsCache, RankSou
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.waiting import BandwidthColumns, bandwidths
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
-from torch_tb_profiler.analyses.shared.optional import optional_float, optional_int
+from torch_tb_profiler.analyses.shared.payload_values import optional_float, optional_int
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int64
 

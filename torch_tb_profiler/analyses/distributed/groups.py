@@ -18,7 +18,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.job import group_ranks
 from torch_tb_profiler.analyses.distributed.matching import MATCH_METHODS, MatchedBy
-from torch_tb_profiler.analyses.shared.grouping import split_by
+from torch_tb_profiler.analyses.shared.grouping import positions_by_value
 from torch_tb_profiler.model.communication.groups import MAX_RANKS, ProcessGroup
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 
@@ -50,7 +50,7 @@ def group_usage(comparison: RankComparison) -> list[GroupUsage]:
     mismatched[[mismatch.instance for mismatch in matching.mismatches]] = True
     present = {source.rank for source in comparison.sources}
     usage = []
-    parts = zip(job.groups, job.members, split_by(table.group, len(job.groups)), strict=True)
+    parts = zip(job.groups, job.members, positions_by_value(table.group, len(job.groups)), strict=True)
     for group, members, rows in parts:
         collectives = np.unique(matching.instance[rows])
         shared = collectives[matching.sizes[collectives] > 1]

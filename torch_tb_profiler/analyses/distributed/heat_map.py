@@ -11,7 +11,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.groups import ParallelDimension
 from torch_tb_profiler.analyses.distributed.steps import StepColumns
-from torch_tb_profiler.analyses.shared.optional import optional_ints
+from torch_tb_profiler.analyses.shared.payload_values import optional_ints
 from torch_tb_profiler.base.format import natural_sort_key
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from torch_tb_profiler.analyses.distributed.operations import concatenate_operations
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.analyses.shared.grouping import codes, split_by
+from torch_tb_profiler.analyses.shared.grouping import dense_codes, positions_by_value
 from torch_tb_profiler.model.communication.groups import UNKNOWN_GROUP, ProcessGroup, parse_ranks
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
 
@@ -229,10 +229,10 @@ def _merge_groups(known: ProcessGroup | None, group: ProcessGroup) -> ProcessGro
 
 
 def _group_members(group: Int32, member: Int32, groups: int) -> tuple[list[int], ...]:
-    which, count = codes(group, member)
+    which, count = dense_codes(group, member)
     first = np.empty(count, np.int64)
     first[which] = np.arange(len(which))
-    return tuple(member[first[rows]].tolist() for rows in split_by(group[first], groups))
+    return tuple(member[first[rows]].tolist() for rows in positions_by_value(group[first], groups))
 
 
 def group_ranks(group: ProcessGroup) -> list[int] | None:

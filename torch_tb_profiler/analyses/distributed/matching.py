@@ -15,7 +15,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, JobTable
 from torch_tb_profiler.analyses.distributed.order_matching import CollectiveKinds, match_by_order, ordinals
-from torch_tb_profiler.analyses.shared.grouping import codes, split_by, stable_order
+from torch_tb_profiler.analyses.shared.grouping import dense_codes, positions_by_value, stable_order
 from torch_tb_profiler.model.communication.collectives import TimingSource
 from torch_tb_profiler.model.communication.events import DEVICE_BACKENDS, POINT_TO_POINT
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int64
@@ -88,7 +88,7 @@ def match_collectives(job: DistributedJob) -> Matching:
 def _instances(job: DistributedJob, keys: Int64) -> tuple[Int64, int]:
     """Return (int64[k] number of the collective with these keys, count), numbered in order of first start."""
     table = job.table
-    dense, count = codes(*keys[::-1])
+    dense, count = dense_codes(*keys[::-1])
     first = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(first, dense, np.where(table.start == ABSENT, table.issue, table.start))
     number = np.empty(count, np.int64)
@@ -155,7 +155,7 @@ def _matching_keys(job: DistributedJob) -> _MatchingKeys:
     values[3, unaddressed], values[4, unaddressed] = _UNADDRESSED_BLOCK, np.flatnonzero(unaddressed)
     uncertain = np.zeros(len(table), np.bool_)
     ordered = np.flatnonzero((method == 2) & ~unaddressed)
-    for part in split_by(table.group[ordered], len(job.groups)):
+    for part in positions_by_value(table.group[ordered], len(job.groups)):
         rows = ordered[part]
         if len(rows) == 0:
             continue
@@ -227,7 +227,7 @@ class _InstanceValues(msgspec.Struct, frozen=True):
         np.maximum.at(high, self.instance[rows], values[rows])
         differing = np.flatnonzero(low < high)
         rows = rows[np.isin(self.instance[rows], differing)]
-        rows_of = split_by(np.searchsorted(differing, self.instance[rows]), len(differing))
+        rows_of = positions_by_value(np.searchsorted(differing, self.instance[rows]), len(differing))
         for collective, places in zip(differing.tolist(), rows_of, strict=True):
             members: dict[str, list[int]] = {}
             for row in rows[places].tolist():
@@ -239,7 +239,8 @@ def _find_missing(table: JobTable, instance: Int64, method: Int8) -> Iterator[Co
     """Find numbered collectives that a rank lacks although it recorded earlier and later ones of the group."""
     numbered = np.flatnonzero(method == 0)
     groups, members = table.group[numbered], table.member[numbered]
-    which, count = codes(groups, table.sequence[numbered])  # the numbers of a group are consecutive codes
+    # The numbers of a group are consecutive codes.
+    which, count = dense_codes(groups, table.sequence[numbered])
     example = np.empty(count, np.int64)
     example[which] = instance[numbered]
     order = stable_order(groups)  # within a group by rank and start, as in the table: nearly always by number

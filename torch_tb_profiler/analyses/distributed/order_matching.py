@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, JobTable
-from torch_tb_profiler.analyses.shared.grouping import codes
+from torch_tb_profiler.analyses.shared.grouping import dense_codes
 from torch_tb_profiler.analyses.shared.grouping import group as group_by
 from torch_tb_profiler.model.communication.events import ALL_TO_ALL, POINT_TO_POINT
 from torch_tb_profiler.model.communication.groups import UNKNOWN_GROUP
@@ -54,7 +54,7 @@ def ordinals(backwards: Bool, *keys: npt.NDArray[Any]) -> Int64:
 
     Positions are 0, 1, ...; for elements with `backwards` set they are ..., -2, -1.
     """
-    which, count = codes(*keys)
+    which, count = dense_codes(*keys)
     if count == len(which):
         return np.where(backwards, -1, 0)
     size = np.bincount(which, minlength=count)

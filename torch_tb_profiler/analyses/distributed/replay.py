@@ -27,7 +27,7 @@ from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
-from torch_tb_profiler.analyses.shared.grouping import codes
+from torch_tb_profiler.analyses.shared.grouping import dense_codes
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int64
 
 _SCENARIOS_PER_BATCH = 8
@@ -265,7 +265,7 @@ def replay_levels(member: Int64, collective: Int64, by_end: Int64) -> ReplayLeve
 
     member, collective  int64[m] of each operation; by_end: their order by rank and end
     """
-    order, bounds = _level_order(member, codes(collective)[0], by_end)
+    order, bounds = _level_order(member, dense_codes(collective)[0], by_end)
     first = np.diff(collective[order], prepend=NO_CODE) != 0
     first[bounds[:-1]] = True
     run = np.full(len(order) + 1, np.count_nonzero(first), np.int64)

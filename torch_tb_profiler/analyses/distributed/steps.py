@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.matching import ranks_without_times
 from torch_tb_profiler.analyses.distributed.rank_summary import RANK_STEP
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
-from torch_tb_profiler.analyses.shared.optional import optional_floats
+from torch_tb_profiler.analyses.shared.payload_values import optional_floats
 from torch_tb_profiler.base.intervals import merge_by_owner
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int64
 

@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.distributed.job import DistributedJob, RankDetai
 from torch_tb_profiler.analyses.distributed.waiting import Arrivals, WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
-from torch_tb_profiler.analyses.shared.grouping import split_by
+from torch_tb_profiler.analyses.shared.grouping import positions_by_value
 from torch_tb_profiler.base.intervals import covered_time, merge, merge_by_owner
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 
@@ -229,7 +229,7 @@ class _ComparedWindows:
         self._member, self._kind, self._step = (
             column[work.rows] for column in (job.table.member, job.table.collective, job.table.step)
         )
-        self._by_number = split_by(work.window, int(work.window.max(initial=NO_CODE)) + 1)
+        self._by_number = positions_by_value(work.window, int(work.window.max(initial=NO_CODE)) + 1)
 
     def counterpart(self, i: int) -> int:
         """Return the window to compare window `i` with.

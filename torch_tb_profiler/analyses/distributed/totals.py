@@ -11,8 +11,8 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.rank_summary import OperationTotal
 from torch_tb_profiler.analyses.distributed.waiting import bandwidths
-from torch_tb_profiler.analyses.shared.grouping import Groups, group, split_by
-from torch_tb_profiler.analyses.shared.optional import optional_floats, optional_ints
+from torch_tb_profiler.analyses.shared.grouping import Groups, group, positions_by_value
+from torch_tb_profiler.analyses.shared.payload_values import optional_floats, optional_ints
 from torch_tb_profiler.model.communication.collectives import TimingSource
 from torch_tb_profiler.model.communication.events import DEVICE_BACKENDS
 from torch_tb_profiler.model.trace import ABSENT, Int64
@@ -147,7 +147,7 @@ def group_totals(comparison: RankComparison, totals: Sequence[WorkerTotal]) -> d
     parts: list[list[WorkerTotal]] = [[] for _ in range(len(names))]
     for worker_total in totals:
         parts[int(names.which[worker_total.operation])].append(worker_total)
-    collectives_of = split_by(name_of, len(names))
+    collectives_of = positions_by_value(name_of, len(names))
     by_group: dict[int, list[GroupTotal]] = {}
     for i, row in enumerate(names.first.tolist()):
         collectives = collectives_of[i]

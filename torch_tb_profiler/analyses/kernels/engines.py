@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.utilization import window
+from torch_tb_profiler.analyses.shared.utilization import complete_steps_window
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, subtract, total
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.engines import deduplicate_executions
@@ -71,7 +71,7 @@ def engine_times(trace: Trace) -> EngineTimes | None:
     rows, engine = rows[engine >= 0], engine[engine >= 0]
     if len(rows) == 0:
         return None
-    begin, end = window(steps(trace))
+    begin, end = complete_steps_window(steps(trace))
     classes = []
     for number in np.unique(engine).tolist():
         mine = rows[engine == number]

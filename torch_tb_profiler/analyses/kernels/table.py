@@ -8,8 +8,13 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.device_work import chosen_work
-from torch_tb_profiler.analyses.shared.grouping import Groups, group, named, order_statistics
+from torch_tb_profiler.analyses.shared.grouping import (
+    Groups,
+    group,
+    order_statistics,
+    rows_named,
+    select_device_work,
+)
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import copy_directions, device_ids, device_kind, moved_bytes, stream_ids
@@ -63,13 +68,13 @@ def kernel_table(trace: Trace, group_by: KernelGrouping, conditions: KernelFilte
 
 def filter_device_work(trace: Trace, rows: Int32, conditions: KernelFilter) -> Int32:
     """Return the rows that meet the conditions. UsageError for an unknown family."""
-    rows = chosen_work(trace, rows, conditions.step, conditions.device, conditions.stream)
+    rows = select_device_work(trace, rows, conditions.step, conditions.device, conditions.stream)
     if conditions.family:
         rows = rows[family_mask(trace, rows, conditions.family)]
     if not conditions.operator:
         return rows
     calls = operators(trace)
-    matches = np.append(named(trace, calls.rows, conditions.operator), False)
+    matches = np.append(rows_named(trace, calls.rows, conditions.operator), False)
     chosen: Int32 = rows[matches[calls.owner[rows]]]
     return chosen
 

@@ -19,8 +19,7 @@ from torch_tb_profiler.analyses.schedule.what_if import (
     replay_unavailable_reason,
     step_times_without,
 )
-from torch_tb_profiler.analyses.shared.device_work import chosen_work
-from torch_tb_profiler.analyses.shared.grouping import launch_times
+from torch_tb_profiler.analyses.shared.grouping import launch_times, select_device_work
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.markers import is_step
@@ -80,7 +79,7 @@ def work_sequences(
     trace: Trace, device: int | None = None, stream: int | None = None, max_sequences: int = 8
 ) -> WorkSequences:
     """Return the best sequences of two and more items, each with at least MIN_RUNS runs and two per step."""
-    work = chosen_work(trace, rows_of_kind(trace, *DEVICE_KINDS), "", device, stream)
+    work = select_device_work(trace, rows_of_kind(trace, *DEVICE_KINDS), "", device, stream)
     codes, rows = _name_codes(trace, work)
     duration = (event_ends(trace) - trace.events.start)[rows]
     cost = np.where(rows >= 0, duration, 0)

@@ -10,8 +10,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.call_stacks import Stacks, distinct_stacks
-from torch_tb_profiler.analyses.shared.memory_curve import Levels, in_range
+from torch_tb_profiler.analyses.shared.call_stacks import DistinctStacks, distinct_stacks
+from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, time_mask
 from torch_tb_profiler.model.memory.blocks import BLOCK_STATES, BlockState, MemoryBlocks, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_calls, memory_names, memory_records
 from torch_tb_profiler.model.modules import modules
@@ -58,7 +58,7 @@ class BlockLifetime(msgspec.Struct, frozen=True):
         return None if self.allocated is None or self.released is None else self.released - self.allocated
 
 
-def device_block_mask(trace: Trace, level: Levels) -> Bool:
+def device_block_mask(trace: Trace, level: MemoryLevels) -> Bool:
     """Return bool[b]: which of `memory_blocks` are on the device of `level`."""
     records, blocks = memory_records(trace), memory_blocks(trace)
     first = np.where(blocks.allocation >= 0, blocks.allocation, blocks.release)
@@ -66,14 +66,14 @@ def device_block_mask(trace: Trace, level: Levels) -> Bool:
     return on_device
 
 
-def filter_blocks(trace: Trace, level: Levels, conditions: BlockFilter) -> Int64:
+def filter_blocks(trace: Trace, level: MemoryLevels, conditions: BlockFilter) -> Int64:
     """Return int64[k]: indices into `memory_blocks` of the device's blocks that meet the conditions."""
     blocks = memory_blocks(trace)
     keep = device_block_mask(trace, level)
     if conditions.begin is not None or conditions.end is not None:
         allocated, released = _lifetimes(trace, blocks)
-        keep &= ((allocated != ABSENT) & in_range(allocated, conditions.begin, conditions.end)) | (
-            (released != ABSENT) & in_range(released, conditions.begin, conditions.end)
+        keep &= ((allocated != ABSENT) & time_mask(allocated, conditions.begin, conditions.end)) | (
+            (released != ABSENT) & time_mask(released, conditions.begin, conditions.end)
         )
     if conditions.at is not None:
         index = int(np.searchsorted(level.time, conditions.at, "right")) - 1
@@ -185,7 +185,7 @@ def module_path(trace: Trace, position: int) -> str | None:
     return None if code == NO_CODE else " > ".join(modules(trace).path(code))
 
 
-def allocation_stacks(trace: Trace, positions: Int32) -> Stacks:
+def allocation_stacks(trace: Trace, positions: Int32) -> DistinctStacks:
     """Return the Python stacks of allocations: recorded with the operators, else the frames around the events."""
     rows, calls = memory_records(trace).rows[positions], memory_calls(trace)[positions]
     recorded = trace.arg_codes("Call stack", calls)[0] >= 0

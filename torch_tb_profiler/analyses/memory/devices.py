@@ -8,14 +8,14 @@ import numpy as np
 from torch_tb_profiler.analyses.memory.blocks import device_block_mask
 from torch_tb_profiler.analyses.memory.live import bytes_before_trace
 from torch_tb_profiler.analyses.shared.memory_curve import (
-    Levels,
+    MemoryLevels,
     RecordWindow,
-    peak,
-    records_in,
-    sample,
-    unused,
+    find_records,
+    first_peak,
+    sample_levels,
+    unused_memory,
 )
-from torch_tb_profiler.analyses.shared.packing import float64_bytes
+from torch_tb_profiler.analyses.shared.payload_values import float64_bytes
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.memory.blocks import OLDER, UNKNOWN, UNRELEASED, has_addresses, memory_blocks
 from torch_tb_profiler.model.memory.events import (
@@ -72,7 +72,7 @@ def has_memory(trace: Trace) -> bool:
     return bool((is_memory_event(trace) & (trace.events.start != ABSENT)).any())
 
 
-def device_memory(trace: Trace, level: Levels) -> DeviceMemory:
+def device_memory(trace: Trace, level: MemoryLevels) -> DeviceMemory:
     """Compute the peaks and counts of the device of `level`."""
     sizes = memory_records(trace).size[level.positions]
     states = memory_blocks(trace).state[device_block_mask(trace, level)]
@@ -86,7 +86,7 @@ def device_memory(trace: Trace, level: Levels) -> DeviceMemory:
         relative=level.relative,
         allocated=None if level.relative else find_peak(trace, level, level.allocated),
         reserved=find_peak(trace, level, level.reserved),
-        unused=find_peak(trace, level, unused(level)),
+        unused=find_peak(trace, level, unused_memory(level)),
         start=start,
         end=end,
         events=len(sizes),
@@ -103,12 +103,14 @@ def device_memory(trace: Trace, level: Levels) -> DeviceMemory:
     )
 
 
-def find_peak(trace: Trace, level: Levels, values: Int64, window: RecordWindow | None = None) -> PeakMoment | None:
+def find_peak(
+    trace: Trace, level: MemoryLevels, values: Int64, window: RecordWindow | None = None
+) -> PeakMoment | None:
     """Return when `values` (one per record of `level`) are greatest, None if none of them is known.
 
     A value from before the window counts from the window's beginning.
     """
-    top = peak(values) if window is None else peak(values, window.held, window.high)
+    top = first_peak(values) if window is None else first_peak(values, window.held, window.high)
     if top is None:
         return None
     time = int(level.time[top.index])
@@ -116,7 +118,7 @@ def find_peak(trace: Trace, level: Levels, values: Int64, window: RecordWindow |
     return PeakMoment(top.bytes, time if window is None else max(time, window.begin), event)
 
 
-def _start_and_end(trace: Trace, level: Levels) -> tuple[int | None, int | None]:
+def _start_and_end(trace: Trace, level: MemoryLevels) -> tuple[int | None, int | None]:
     """Return the bytes allocated before the first and after the last event; None where unknown."""
     if level.relative:
         return None, None
@@ -205,15 +207,17 @@ class SampledCurve(msgspec.Struct, frozen=True):
     peak_unused: PeakMoment | None
 
 
-def sample_curve(trace: Trace, level: Levels, begin: int | None, end: int | None, points: int) -> SampledCurve:
+def sample_curve(
+    trace: Trace, level: MemoryLevels, begin: int | None, end: int | None, points: int
+) -> SampledCurve:
     """Sample the memory of a device in [begin, end] (ns; default: all). UsageError if it is not a range."""
-    window = records_in(level.time, begin, end)
-    samples = sample(level.time, level.allocated, window, points)
+    window = find_records(level.time, begin, end)
+    samples = sample_levels(level.time, level.allocated, window, points)
 
     def sampled_range(values: Int64) -> SampledRange:
         if (values == ABSENT).all():
             return SampledRange(b"", b"", b"")
-        column = sample(level.time, values, window, points)
+        column = sample_levels(level.time, values, window, points)
         return SampledRange(float64_bytes(column.least), float64_bytes(column.most), float64_bytes(column.last))
 
     return SampledCurve(
@@ -226,5 +230,5 @@ def sample_curve(trace: Trace, level: Levels, begin: int | None, end: int | None
         reserved=sampled_range(level.reserved),
         peak_allocated=find_peak(trace, level, level.allocated, window),
         peak_reserved=find_peak(trace, level, level.reserved, window),
-        peak_unused=find_peak(trace, level, unused(level), window),
+        peak_unused=find_peak(trace, level, unused_memory(level), window),
     )

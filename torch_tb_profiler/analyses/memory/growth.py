@@ -19,7 +19,7 @@ import numpy as np
 from torch_tb_profiler.analyses.memory.blocks import allocation_stacks, device_block_mask
 from torch_tb_profiler.analyses.memory.live import bytes_before_trace
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.analyses.shared.memory_curve import Levels
+from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels
 from torch_tb_profiler.model.memory.blocks import UNKNOWN, has_addresses, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_names
 from torch_tb_profiler.model.steps import steps
@@ -76,7 +76,7 @@ class DeviceGrowth(msgspec.Struct, frozen=True):
     holders: tuple[GrowthHolder, ...]
 
 
-def memory_growth(trace: Trace, level: Levels) -> DeviceGrowth | None:
+def memory_growth(trace: Trace, level: MemoryLevels) -> DeviceGrowth | None:
     """Return how live memory grows over the steps; holders, most growth first, only where it does.
 
     None in a trace without steps, and where the first events of the device have no totals.
@@ -103,7 +103,7 @@ def memory_growth(trace: Trace, level: Levels) -> DeviceGrowth | None:
     )
 
 
-def _holders(trace: Trace, level: Levels, index: Int64) -> Iterator[GrowthHolder]:
+def _holders(trace: Trace, level: MemoryLevels, index: Int64) -> Iterator[GrowthHolder]:
     """Yield the holders; `index` has the last record of the device at the end of each step."""
     blocks, count = memory_blocks(trace), len(index)
     ends = np.where(index >= 0, level.positions[index], -1)

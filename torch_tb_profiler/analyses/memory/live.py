@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.memory.blocks import allocation_stacks, device_block_mask
-from torch_tb_profiler.analyses.shared.call_stacks import Stacks
+from torch_tb_profiler.analyses.shared.call_stacks import DistinctStacks
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
-from torch_tb_profiler.analyses.shared.memory_curve import Levels, RecordWindow, peak
+from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, RecordWindow, first_peak
 from torch_tb_profiler.model.memory.blocks import OLDER, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_names, memory_records
 from torch_tb_profiler.model.modules import modules
@@ -55,16 +55,16 @@ class LiveMemory(msgspec.Struct, frozen=True):
     older_released: int
 
 
-def find_record(level: Levels, window: RecordWindow, time: int | None) -> int:
+def find_record(level: MemoryLevels, window: RecordWindow, time: int | None) -> int:
     """Return the index of the last record up to `time` (None: of the peak in the window); -1 before the first."""
     if time is not None:
         return int(np.searchsorted(level.time, time, "right")) - 1
-    top = peak(level.allocated, window.held, window.high)
+    top = first_peak(level.allocated, window.held, window.high)
     return int(np.searchsorted(level.time, window.end, "right")) - 1 if top is None else top.index
 
 
 def live_memory(
-    trace: Trace, level: Levels, index: int, group_by: LiveGrouping, rows: slice = slice(None)
+    trace: Trace, level: MemoryLevels, index: int, group_by: LiveGrouping, rows: slice = slice(None)
 ) -> LiveMemory:
     """Return what is live after the record `index` of `level` (-1: before the first), with the groups `rows`."""
     blocks = memory_blocks(trace)
@@ -89,7 +89,7 @@ def live_memory(
     )
 
 
-def bytes_before_trace(trace: Trace, level: Levels) -> int:
+def bytes_before_trace(trace: Trace, level: MemoryLevels) -> int:
     """Return the bytes allocated before the first record of a device, ABSENT where its total is unknown."""
     if level.allocated[0] == ABSENT:
         return int(ABSENT)
@@ -97,7 +97,7 @@ def bytes_before_trace(trace: Trace, level: Levels) -> int:
 
 
 def _largest_groups(
-    groups: Groups, stacks: Stacks | None, allocation: Int32, sizes: Int64, rows: slice
+    groups: Groups, stacks: DistinctStacks | None, allocation: Int32, sizes: Int64, rows: slice
 ) -> tuple[LiveGroup, ...]:
     counts, sums = groups.counts, groups.sums(sizes)
     largest_first = np.lexsort((np.arange(len(sizes)), -sizes, groups.which))
@@ -116,7 +116,7 @@ def _largest_groups(
 
 def _group_blocks(
     trace: Trace, allocation: Int32, sizes: Int64, group_by: LiveGrouping
-) -> tuple[Groups, Stacks | None]:
+) -> tuple[Groups, DistinctStacks | None]:
     if group_by == "size":
         return group(sizes), None
     if group_by == "module":

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
-from torch_tb_profiler.analyses.shared.memory_curve import Levels, in_range
+from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, time_mask
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.memory.events import memory_operators, memory_records
 from torch_tb_profiler.model.operators import operators, sum_with_nested
@@ -36,10 +36,10 @@ class OperatorMemory(msgspec.Struct, frozen=True):
     outside_size: int
 
 
-def operator_memory(trace: Trace, level: Levels, begin: int | None, end: int | None) -> OperatorMemory:
+def operator_memory(trace: Trace, level: MemoryLevels, begin: int | None, end: int | None) -> OperatorMemory:
     """Sum a device's memory events in [begin, end] (ns) by operator."""
     operator_calls, records = operators(trace).rows, memory_records(trace)
-    positions = level.positions[in_range(level.time, begin, end)]
+    positions = level.positions[time_mask(level.time, begin, end)]
     owner, size = memory_operators(trace)[positions], records.size[positions]
     allocated = np.maximum(size, 0)
     columns = (size, (size > 0).astype(np.int64), allocated)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.memory_curve import RecordWindow, records_in, sample
-from torch_tb_profiler.analyses.shared.packing import float64_bytes
+from torch_tb_profiler.analyses.shared.memory_curve import RecordWindow, find_records, sample_levels
+from torch_tb_profiler.analyses.shared.payload_values import float64_bytes
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.model.memory.exports import (
@@ -205,8 +205,8 @@ class SampledHistory(msgspec.Struct, frozen=True):
 def sample_history(snapshot: RecordedSnapshot, history: AllocatorHistory, points: int) -> SampledHistory:
     """Sample a history at no more than `points` + 1 points."""
     numbers = np.arange(len(history), dtype=np.int64)
-    window = records_in(numbers, None, None) if len(history) else RecordWindow(0, 0, 0, 0)
-    allocated = sample(numbers, history.allocated, window, points)
+    window = find_records(numbers, None, None) if len(history) else RecordWindow(0, 0, 0, 0)
+    allocated = sample_levels(numbers, history.allocated, window, points)
     times = snapshot.history.time[history.entries][allocated.time]
     return SampledHistory(
         entry=float64_bytes(allocated.time),
@@ -214,7 +214,7 @@ def sample_history(snapshot: RecordedSnapshot, history: AllocatorHistory, points
         allocated_min=float64_bytes(allocated.least),
         allocated_max=float64_bytes(allocated.most),
         allocated_last=float64_bytes(allocated.last),
-        reserved_last=float64_bytes(sample(numbers, history.reserved, window, points).last),
+        reserved_last=float64_bytes(sample_levels(numbers, history.reserved, window, points).last),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.memory_curve import buckets, records_in
-from torch_tb_profiler.analyses.shared.packing import float64_bytes
+from torch_tb_profiler.analyses.shared.memory_curve import bucket_edges, find_records
+from torch_tb_profiler.analyses.shared.payload_values import float64_bytes
 from torch_tb_profiler.model.memory.exports import CATEGORIES, RecordedTimeline
 from torch_tb_profiler.model.trace import Int64
 
@@ -64,8 +64,8 @@ def _peak_positions(time: Int64, total: Int64, points: int) -> Int64:
     """Return the positions to draw: all, or the first peak of each bucket with events, and the last."""
     if len(time) <= points:
         return np.arange(len(time))
-    window = records_in(time, None, None)
-    bounds = np.searchsorted(time, buckets(window, points), "left")
+    window = find_records(time, None, None)
+    bounds = np.searchsorted(time, bucket_edges(window, points), "left")
     begins = bounds[:-1][bounds[1:] > bounds[:-1]]
     which = np.searchsorted(begins, np.arange(len(time)), "right") - 1
     peaks = np.maximum.reduceat(total, begins)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.packing import float64_bytes
+from torch_tb_profiler.analyses.shared.payload_values import float64_bytes
 from torch_tb_profiler.base.intervals import (
     NO_INTERVALS,
     Intervals,

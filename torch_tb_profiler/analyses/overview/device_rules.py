@@ -1,4 +1,4 @@
-"""Rules about work of the devices: what they exchange, and how they compute."""
+"""Rules about the devices: what they exchange, how they compute, and how full their memory is."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torch_tb_profiler.analyses.overview.finding import Finding
+from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
 from torch_tb_profiler.analyses.overview.idle import step_windows
-from torch_tb_profiler.analyses.overview.job import job
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
+from torch_tb_profiler.analyses.shared.memory_curve import first_peak, memory_levels
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import DATA_PARALLEL
@@ -22,28 +22,33 @@ from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, eligible_operato
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, names_of_kind, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask
 
-USUAL = 3
-"""A collective that takes so many times as long as the median of its kind waits for another rank."""
+LATE_RATIO = 3
+"""A collective this many times slower than the median of its kind is assumed to wait for another rank."""
 
-LEAST_ALIKE = 4
-"""With fewer of a kind nobody knows what is usual."""
+MIN_SAMPLES = 4
+"""Fewest collectives of one kind that make their median meaningful."""
 
-LEAST_BANDWIDTH = 4
-"""Bytes per ns that PCI Express 3 and a network card of 40 Gbit/s reach; a collective of kernels that is slower
-waits for another rank, or for a link that is slower still."""
+MIN_BANDWIDTH = 4
+"""Bytes per ns that PCI Express 3 and a network card of 40 Gbit/s reach; a slower collective of kernels waits for
+another rank, or its link is even slower."""
 
-LATENCY_NS = 100_000
-"""Of a collective, whatever its size."""
+COLLECTIVE_LATENCY_NS = 100_000
+"""Fixed latency of a collective, independent of its size."""
 
 _CONVERSION = re.compile(r"nchwTo(Folded)?Nhwc|nhwcTo(Folded)?Nchw", re.IGNORECASE)
-"""Kernels of cuDNN that do nothing else."""
+"""Kernels of cuDNN that only convert between layouts."""
 
-NCCL_CAPABILITY = (3, 5)
-_WITHOUT_TENSOR_CORES = ("GTX 16", "MX450", "MX550")
+MIN_NCCL_CAPABILITY = (3, 5)
+"""Compute capability from which NCCL supports a GPU."""
+
+MEMORY_LIMIT_SHARE = 0.90
+"""Share of a device's memory above which the peak of its allocations is nearly full."""
+
+_NAMES_WITHOUT_TENSOR_CORES = ("GTX 16", "MX450", "MX550")
 
 
-def communication(trace: Trace) -> Iterator[Finding]:
-    """Gradients that nothing hides, or waiting for a rank that is late: whichever is more."""
+def find_communication(trace: Trace) -> Iterator[Finding]:
+    """Find exposed gradient communication or waiting for a straggler, whichever is larger."""
     roles = role_intervals(trace)
     computing = union(roles["kernel"], roles["memcpy"], roles["memset"])
     operations = collectives(trace)
@@ -56,10 +61,10 @@ def communication(trace: Trace) -> Iterator[Finding]:
     size = (
         np.maximum(operations.bytes_in, operations.bytes_out)[timed] if on_device else np.full(len(timed), ABSENT)
     )
-    usual = _usual(end - start, kind, size)
-    judged = usual != ABSENT
-    waiting = merge(start[judged] + usual[judged], end[judged])
-    exposed = intersect(subtract(merge(start[judged], end[judged]), computing), step_windows(trace))
+    expected = _max_expected_times(end - start, kind, size)
+    is_known = expected != ABSENT
+    waiting = merge(start[is_known] + expected[is_known], end[is_known])
+    exposed = intersect(subtract(merge(start[is_known], end[is_known]), computing), step_windows(trace))
     late = intersect(exposed, waiting)
     if 2 * total(late) > total(exposed):
         name = (
@@ -74,8 +79,8 @@ def communication(trace: Trace) -> Iterator[Finding]:
             event=int(operations.event[longest]),
         )
         return
-    wrapper = job(trace).wrapper
-    if not job(trace).training or wrapper is None:
+    wrapper = job_kind(trace).wrapper
+    if not job_kind(trace).training or wrapper is None:
         return
     gradients = {"ddp": ("all_reduce",), "fsdp": ("all_gather", "reduce_scatter")}[wrapper]
     mine = np.array([code >= 0 and operations.names[code] in gradients for code in kind.tolist()], np.bool_)
@@ -90,21 +95,21 @@ def communication(trace: Trace) -> Iterator[Finding]:
         )
 
 
-def _usual(duration: Int64, kind: Int32, size: Int64) -> Int64:
-    """What each collective takes at most without a wait, by its kind and its size; ABSENT if neither tells."""
+def _max_expected_times(duration: Int64, kind: Int32, size: Int64) -> Int64:
+    """Return what each collective takes at most without waiting, by its kind and size; ABSENT if unknown."""
     by_kind = np.full(len(duration), ABSENT)
     for code in np.unique(kind):
-        of = kind == code
-        if of.sum() >= LEAST_ALIKE:
-            by_kind[of] = int(USUAL * median(duration[of]))
-    by_size = np.where(size == ABSENT, ABSENT, LATENCY_NS + size // LEAST_BANDWIDTH)
+        same = kind == code
+        if same.sum() >= MIN_SAMPLES:
+            by_kind[same] = int(LATE_RATIO * median(duration[same]))
+    by_size = np.where(size == ABSENT, ABSENT, COLLECTIVE_LATENCY_NS + size // MIN_BANDWIDTH)
     both = np.minimum(by_kind, by_size)
-    usual: Int64 = np.where(both == ABSENT, np.maximum(by_kind, by_size), both)
-    return usual
+    times: Int64 = np.where(both == ABSENT, np.maximum(by_kind, by_size), both)
+    return times
 
 
-def data_parallel(trace: Trace) -> Iterator[Finding]:
-    """One process drives several devices: with one for each, every device could work as the busiest does."""
+def find_data_parallel(trace: Trace) -> Iterator[Finding]:
+    """Find DataParallel: with a process for each device, every device could work as the busiest does."""
     if len(devices(trace)) < 2 or DATA_PARALLEL not in names_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION):
         return
     kernels = rows_of_kind(trace, Kind.KERNEL)
@@ -120,9 +125,9 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
     yield Finding("data_parallel", step_windows(trace), busiest, value=len(devices(trace)))
 
 
-def nccl_backend(trace: Trace) -> Iterator[Finding]:
-    """Gradients pass through host memory between devices that could exchange them directly."""
-    if job(trace).wrapper is None or not any(map(_speaks_nccl, devices(trace))):
+def find_missing_nccl(trace: Trace) -> Iterator[Finding]:
+    """Find gradients that pass through host memory between GPUs that could exchange them directly."""
+    if job_kind(trace).wrapper is None or not any(map(_supports_nccl, devices(trace))):
         return
     operations = collectives(trace)
     backends = {operations.names[code] for code in np.unique(operations.backend[operations.backend >= 0]).tolist()}
@@ -137,16 +142,16 @@ def nccl_backend(trace: Trace) -> Iterator[Finding]:
         yield Finding("nccl_backend", roles["communication"], computing, subject=slow)
 
 
-def _speaks_nccl(device: DeviceInfo) -> bool:
-    return _capability(device) >= NCCL_CAPABILITY
+def _supports_nccl(device: DeviceInfo) -> bool:
+    return _capability(device) >= MIN_NCCL_CAPABILITY
 
 
 def _capability(device: DeviceInfo) -> tuple[int, ...]:
     return tuple(map(int, device.compute_capability.split("."))) if device.compute_capability else (0,)
 
 
-def mixed_precision(trace: Trace) -> Iterator[Finding]:
-    """Matrix products in float32 beside Tensor Cores that could do them."""
+def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
+    """Find matrix products in float32 that idle Tensor Cores could run."""
     capable = [device for device in devices(trace) if device.kind == "CUDA" and _has_tensor_cores(device)]
     if len(capable) < len(devices(trace)) or not capable:
         return
@@ -171,8 +176,8 @@ def mixed_precision(trace: Trace) -> Iterator[Finding]:
     )
 
 
-def layout_conversion(trace: Trace) -> Iterator[Finding]:
-    """Tensors that are reordered between NCHW and NHWC because convolutions want another layout than they have."""
+def find_layout_conversions(trace: Trace) -> Iterator[Finding]:
+    """Find conversions between NCHW and NHWC, for convolutions that want another layout than the tensors have."""
     kernels = rows_of_kind(trace, Kind.KERNEL)
     names = trace.events.name[kernels]
     mine = kernels[name_mask(trace.strings, _CONVERSION.search, names)[names]]
@@ -192,12 +197,22 @@ def layout_conversion(trace: Trace) -> Iterator[Finding]:
 
 def _has_tensor_cores(device: DeviceInfo) -> bool:
     name = device.name or ""
-    return _capability(device) >= (7, 0) and not any(part in name for part in _WITHOUT_TENSOR_CORES)
+    return _capability(device) >= (7, 0) and not any(part in name for part in _NAMES_WITHOUT_TENSOR_CORES)
 
 
 def _in_float32(trace: Trace, operators: Int32) -> np.ndarray:
-    """bool[k]: inputs are float32, or no types are recorded."""
+    """Return bool[k]: whether the inputs are float32, or their types aren't recorded."""
     codes, texts = trace.arg_codes("Input type", operators)
-    other = [any(name in text for name in ("Half", "BFloat16", "double", "int", "Float8")) for text in texts]
-    plain: np.ndarray = ~np.array([*other, False], np.bool_)[codes]
-    return plain
+    other_type = [any(name in text for name in ("Half", "BFloat16", "double", "int", "Float8")) for text in texts]
+    is_float32: np.ndarray = ~np.array([*other_type, False], np.bool_)[codes]
+    return is_float32
+
+
+def find_memory_limit(trace: Trace) -> Iterator[Finding]:
+    """Find allocations that nearly fill a device: that costs no time, but the next larger batch may not fit."""
+    for level in memory_levels(trace):
+        highest, capacity = first_peak(level.allocated), level.device.capacity
+        if not level.relative and highest and capacity and highest.bytes > MEMORY_LIMIT_SHARE * capacity:
+            case = "training" if job_kind(trace).training else "inference"
+            yield Finding("memory_limit", case=case, subject=level.device.name, value=highest.bytes / capacity)
+            return

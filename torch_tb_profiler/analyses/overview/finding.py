@@ -1,4 +1,4 @@
-"""What a rule finds: what it would take out of a step, and where that is seen."""
+"""What a rule of advice finds, and what all rules need to know about the job."""
 
 from __future__ import annotations
 
@@ -8,31 +8,39 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals
-from torch_tb_profiler.model.trace import Int32
+from torch_tb_profiler.base.markers import DISTRIBUTED_DATA_PARALLEL, is_data_loading, is_optimizer
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.autograd import backward_tasks
+from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
+from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, names_of_kind, rows_of_kind
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Int32, Trace
 
-LEAST_GAIN = 0.02
-"""Advice whose gain is a smaller share of the step is not worth a person's time."""
-
+MIN_GAIN_SHARE = 0.02
+"""Smallest share of the step that advice must save to be worth a person's time."""
 
 NO_ROWS: Int32 = np.empty(0, np.int32)
 
+_GRAPH_CAPTURE_CALLS = ("BeginCapture", "EndCapture", "GraphInstantiate")
+
 Basis = Literal["what_if", "share", "ranks"]
-"""Where a gain comes from: the schedule replayed without what the advice takes away, what that takes
-today, or what the files of all ranks say together."""
+"""How a gain was estimated: the schedule is replayed without what the advice removes, the time that takes today is
+measured, or the files of all ranks are compared."""
 
 
 class Finding(msgspec.Struct, frozen=True):
     """A rule that applies.
 
     id         of the rule
-    during     time that its advice would take away
-    passes     time that passes anyway: what of `during` it covers is no gain
-    rows       calls or device work that the advice is about, where a replay needs to know
-    on_device  `during` is work of the device, which only counts where the host waits for it
-    case       which words of the rule fit
-    subject    name of what causes it, "" where that has none; place: the user's frame around it
-    value      the number in question, where the rule has one
-    event      row of an example; window: (begin, end) ns of the stretch that shows it
+    during     time that its advice would remove
+    passes     time that passes anyway: the part of `during` that it covers is no gain
+    rows       calls or device work that the advice is about, where a replay needs them
+    on_device  `during` is device work, which only counts where the host waits for it
+    case       which case of the rule applies
+    subject    name of the cause, "" if it has none; place: the user's frame around it
+    value      the number in question, if the rule has one
+    event      row of an example; window: (begin, end) ns that show it
     """
 
     id: str
@@ -49,10 +57,10 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Gain(msgspec.Struct, frozen=True):
-    """Mean ns per complete step.
+    """What following advice saves, mean ns per complete step.
 
-    ns           what following the advice shortens the step by, at most
-    measured_ns  what it takes away takes today, while nothing else passes; the same if that is the basis
+    ns           how much shorter the step becomes, at most
+    measured_ns  time of what the advice removes, today and while nothing else runs; the same if that is the basis
     """
 
     ns: float
@@ -61,8 +69,60 @@ class Gain(msgspec.Struct, frozen=True):
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """A finding, its gain, and that as a share of the step. None where no time is to gain."""
+    """A finding with its gain, also as a share of the step; both are None where it saves no time."""
 
     finding: Finding
     gain: Gain | None
     gain_share: float | None
+
+
+class JobKind(msgspec.Struct, frozen=True):
+    """What kind of job a trace is from.
+
+    training   it has a backward pass or an optimizer
+    wrapper    what exchanges gradients
+    workers    whether worker processes load the data; None where no loader is recorded
+    captures   graphs are captured: such calls happen once and aren't steps
+    graphs     graphs are replayed
+    """
+
+    training: bool
+    wrapper: Literal["ddp", "fsdp"] | None
+    workers: bool | None
+    captures: bool
+    graphs: bool
+
+
+@derived
+def job_kind(trace: Trace) -> JobKind:
+    """Recognize the kind of job from the names of operators, annotations and calls."""
+    marks = names_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
+    calls = names_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    loaders = {name for name in marks if is_data_loading(name)}
+    sharded = any("FSDP" in name or "FullyShardedDataParallel" in name for name in marks)
+    return JobKind(
+        training=len(backward_tasks(trace).rows) > 0 or any(map(is_optimizer, marks)),
+        wrapper="fsdp" if sharded else "ddp" if DISTRIBUTED_DATA_PARALLEL in marks else None,
+        workers=any("MultiProcessing" in name for name in loaders) if loaders else None,
+        captures=any(part in name for name in calls for part in _GRAPH_CAPTURE_CALLS),
+        graphs=any("GraphLaunch" in name for name in calls),
+    )
+
+
+def no_advice_reason(trace: Trace) -> str | None:
+    """Return why no advice can be given on this trace, or None if the rules apply."""
+    if is_truncated(trace.health):
+        return "the file is truncated, and the missing part could change the picture"
+    if not steps(trace).complete.any():
+        return "there is no complete step"
+    if job_kind(trace).captures:
+        return "this trace captures graphs, which happens once and doesn't show what later steps do"
+    calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    has_device_work = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0
+    if not has_device_work and len(calls):
+        return "the profiler did not record the device"
+    if has_device_work and missing_kernels_reason(trace) is not None:
+        return "the profiler did not record the kernels"
+    if missing_copies_reason(trace) is not None:
+        return "the profiler did not record the copies, so a device may be copying where it looks idle"
+    return None

@@ -1,7 +1,7 @@
-"""What following an advice can gain at most: the only place that says so.
+"""How much following an advice saves, at most. Nothing else estimates that.
 
-Where the schedule explains the trace, it is replayed without what the advice takes away; else the gain is the
-share of the step that this takes and in which nothing else passes.
+Where the schedule explains the trace, it is replayed without what the advice removes; else the gain is the time of
+the step that this takes while nothing else runs.
 """
 
 from __future__ import annotations
@@ -34,50 +34,51 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Trace
 
-WAITING_NS = 20_000
-"""A runtime call that lasts longer while the device works waits for it: it blocks, or the queue is full."""
+MIN_BLOCKING_NS = 20_000
+"""A runtime call that lasts longer while the device works is waiting for it: it blocks, or the queue is full."""
 
 
-def measured(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
-    """Of each finding the share alone, which needs no schedule."""
-    return [Gain(share, share, "share") for share in (_share(trace, finding) for finding in findings)]
+def measure_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
+    """Return the measured gain of each finding, which needs no schedule."""
+    times = [_measured_ns(trace, finding) for finding in findings]
+    return [Gain(time, time, "share") for time in times]
 
 
-def gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
-    """Of each finding."""
-    shares = measured(trace, findings)
-    replayed = replay_unavailable_reason(trace) is None
-    parts = [_part(trace, finding) if replayed else None for finding in findings]
-    cases = [part for part in parts if part is not None]
+def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
+    """Return the gain of each finding, replayed where the schedule allows it."""
+    gains = measure_gains(trace, findings)
+    can_replay = replay_unavailable_reason(trace) is None
+    targets = [_removed_target(trace, finding) if can_replay else None for finding in findings]
+    cases = [target for target in targets if target is not None]
     now = recorded_spans(trace).mean_ns[0] if cases else 0
-    times = iter((now - step_times_without(trace, cases)).tolist() if cases else ())
+    savings = iter((now - step_times_without(trace, cases)).tolist() if cases else ())
     return [
-        share if part is None else Gain(float(next(times)), share.measured_ns, "what_if")
-        for share, part in zip(shares, parts, strict=True)
+        gain if target is None else Gain(float(next(savings)), gain.measured_ns, "what_if")
+        for gain, target in zip(gains, targets, strict=True)
     ]
 
 
-def _part(trace: Trace, finding: Finding) -> WhatIfTarget | None:
-    """What following the advice takes out of the schedule; None if that is not in it, such as another process."""
+def _removed_target(trace: Trace, finding: Finding) -> WhatIfTarget | None:
+    """Return what the advice removes from the schedule; None if it isn't in it, such as another process."""
     match finding.id:
         case "data_loading" | "allocator":
-            part = _named(trace, finding.id)
+            target = _parse_known_target(trace, finding.id)
         case "start_up" | "host_code" | "launch_bound":
-            part = host_time_target(trace, finding.during)
+            target = host_time_target(trace, finding.during)
         case "synchronization":
-            part = _waits(trace, finding.rows)
+            target = _sync_target(trace, finding.rows)
         case "pageable_copies":
             links = device_links(trace)
             calls = links.launch[np.isin(links.rows, finding.rows) & (links.launch >= 0)]
-            part = merge_targets(
+            target = merge_targets(
                 [device_work_target(trace, finding.rows, finding.during), removed_calls_target(trace, calls)]
             )
         case "communication" | "late_rank":
-            part = device_work_target(
+            target = device_work_target(
                 trace, np.flatnonzero(is_communication_kernel(trace)).astype(np.int32), finding.during
             )
         case "optimizer_loop" if not finding.on_device:
-            part = host_time_target(trace, finding.during)
+            target = host_time_target(trace, finding.during)
         case (
             "mixed_precision"
             | "layout_conversion"
@@ -86,58 +87,62 @@ def _part(trace: Trace, finding: Finding) -> WhatIfTarget | None:
             | "elementwise_chains"
             | "optimizer_loop"
         ):
-            part = device_work_target(trace, finding.rows, finding.during)
+            target = device_work_target(trace, finding.rows, finding.during)
         case _:
             return None
-    if part is None or not (part.host.any() or part.device.any() or part.edges.any()):
+    if target is None or not (target.host.any() or target.device.any() or target.edges.any()):
         return None
-    return part
+    return target
 
 
-def _named(trace: Trace, spelled: str) -> WhatIfTarget | None:
+def _parse_known_target(trace: Trace, spelled: str) -> WhatIfTarget | None:
     try:
         return parse_target(trace, spelled)
     except NotFoundError:
         return None
 
 
-def _waits(trace: Trace, calls: Int32) -> WhatIfTarget | None:
-    """All waits in the operators in which these calls are, as the Critical path names them."""
+def _sync_target(trace: Trace, calls: Int32) -> WhatIfTarget | None:
+    """Return all waits in the operators around these calls, as the Critical path names them."""
     names = sync_names(trace)[np.isin(schedule(trace).edges.call, calls)]
-    targets = [_named(trace, f"sync:{trace.strings[code]}") for code in np.unique(names[names >= 0]).tolist()]
-    known = [each for each in targets if each is not None]
+    targets = [
+        _parse_known_target(trace, f"sync:{trace.strings[code]}") for code in np.unique(names[names >= 0]).tolist()
+    ]
+    known = [target for target in targets if target is not None]
     return merge_targets(known) if known else None
 
 
-def _share(trace: Trace, finding: Finding) -> float:
-    """Mean ns per complete step: the time that would go and in which nothing else passes.
+def _measured_ns(trace: Trace, finding: Finding) -> float:
+    """Return the time that the advice removes while nothing else runs, mean ns per complete step.
 
-    Less work of the device shortens a step by no more than the host waits for the device: a host that launches
-    without ever waiting takes as long as before.
+    Less device work shortens a step by no more than the host waits for the device: a host that launches without
+    ever waiting takes as long as before.
     """
     spans = steps(trace)
-    kept = spans.complete
+    complete = spans.complete
     alone = subtract(finding.during, finding.passes)
-    mean = float(covered_time(alone, spans.starts[kept], spans.ends[kept]).sum()) / int(kept.sum())
-    waits = _host_waits(trace) if finding.on_device else None
+    mean = float(covered_time(alone, spans.starts[complete], spans.ends[complete]).sum()) / int(complete.sum())
+    waits = _host_waiting_ns(trace) if finding.on_device else None
     return mean if waits is None else min(mean, waits)
 
 
 @derived
-def _host_waits(trace: Trace) -> float | None:
-    """Mean ns per complete step in which the host waits for the device; None without recorded calls."""
+def _host_waiting_ns(trace: Trace) -> float | None:
+    """Return how long the host waits for the device, mean ns per complete step; None without recorded calls."""
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     if len(calls) == 0:
         return None
-    long = calls[trace.events.duration[calls] >= WAITING_NS]
+    long = calls[trace.events.duration[calls] >= MIN_BLOCKING_NS]
     blocked = intersect(merge(trace.events.start[long], event_ends(trace)[long]), device_busy(trace))
     windows = step_windows(trace)
     inside = int(covered_time(blocked, windows.starts, windows.ends).sum())
-    return (inside + _tail(trace, int(event_ends(trace)[calls].max()))) / int(steps(trace).complete.sum())
+    return (inside + _device_tail_ns(trace, int(event_ends(trace)[calls].max()))) / int(
+        steps(trace).complete.sum()
+    )
 
 
-def _tail(trace: Trace, last_call: int) -> int:
-    """ns by which the device outlasts the host after the last complete step."""
+def _device_tail_ns(trace: Trace, last_call: int) -> int:
+    """Return the ns by which the device outlasts the host after the last complete step."""
     spans = steps(trace)
     last = int(np.flatnonzero(spans.complete)[-1])
     host = int(spans.host_ends[last]) if spans.recorded else last_call

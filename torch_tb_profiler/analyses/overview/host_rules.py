@@ -1,42 +1,56 @@
-"""Rules about the host: for what it does, the device waits. Each instant counts for the first rule that has it."""
+"""Rules about the host, for which the device waits. Each instant counts for the first rule that finds it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.overview.calls import calls
-from torch_tb_profiler.analyses.overview.finding import Finding
+from torch_tb_profiler.analyses.overview.dominant_frames import dominant_frames, function_without_operators
+from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
 from torch_tb_profiler.analyses.overview.idle import (
-    after,
-    covering,
+    caused_by_calls,
     device_busy,
-    host_late,
-    idle,
+    host_late_times,
+    idle_times,
     long_stretches,
     short_stretches,
 )
-from torch_tb_profiler.analyses.overview.job import job
-from torch_tb_profiler.analyses.overview.unrecorded import host_alone
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.sources import call_stack
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_user_frame
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Int32, Trace, name_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
 from torch_tb_profiler.model.trainer import loading_per_batch
 
-LEAST_LAUNCHES = 20
-"""Fewer launches cannot bound a step."""
+SLOW_CALL_NS = 1_000_000
+"""A call that takes longer does more than submit work."""
 
-_CASES = {
+SLOW_LAUNCH_RATIO = 20
+"""A launch this many times slower than the median launch does more than submit work."""
+
+_VENDOR = re.compile(r"^(?:cu|hip)[A-Z]|^(?:cuda|hip)[A-Z]")
+_LAUNCH = re.compile(r"Launch")
+_WAIT = re.compile(r"Synchronize|^(?:cuda|hip)Memcpy(?!.*Async)")
+_COPY = re.compile(r"Memcpy|Memset")
+_MEMORY = re.compile(
+    r"^(?:cuda|hip)(?:ExtMalloc|Free(?!Async)|HostAlloc|HostFree|HostMalloc|HostRegister|Malloc(?!Async|FromPool))|"
+    r"^cuMem(?:AddressReserve|Alloc(?!Async)|Create|Free(?!Async)|Map|Release|SetAccess|Unmap)"
+)
+
+MIN_LAUNCHES = 20
+"""Fewest launches that can bound a step."""
+
+_CASE_BY_KIND = {
     Kind.PYTHON: "code",
     Kind.ANNOTATION: "code",
     Kind.CPU_OP: "operator",
@@ -45,8 +59,8 @@ _CASES = {
 }
 
 
-def host_rules(trace: Trace) -> Iterator[Finding]:
-    """In order of precedence."""
+def find_host_causes(trace: Trace) -> Iterator[Finding]:
+    """Find what the host does while the device waits, by rules in order of precedence."""
     passes = device_busy(trace)
     for rule in (_data_loading, _start_up, _allocator, _synchronization, _host_code, _launch_bound):
         for finding in rule(trace, passes):
@@ -59,21 +73,23 @@ def _data_loading(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     if len(during.starts):
         times = loading_per_batch(trace)
         case = {True: "workers", False: "process", None: "process" if times is None else "trainer"}[
-            job(trace).workers
+            job_kind(trace).workers
         ]
-        yield Finding("data_loading", during, case=case, value=times, window=_longest(subtract(during, passes)))
+        yield Finding(
+            "data_loading", during, case=case, value=times, window=_longest_stretch(subtract(during, passes))
+        )
 
 
 def _start_up(trace: Trace, passes: Intervals) -> Iterator[Finding]:
-    yield from _calls("start_up", trace, calls(trace).starting, passes)
+    yield from _idle_during_calls("start_up", trace, blocking_calls(trace).starting, passes)
 
 
 def _allocator(trace: Trace, passes: Intervals) -> Iterator[Finding]:
-    yield from _calls("allocator", trace, calls(trace).allocating, passes)
+    yield from _idle_during_calls("allocator", trace, blocking_calls(trace).allocating, passes)
 
 
-def _calls(id: str, trace: Trace, rows: Int32, passes: Intervals) -> Iterator[Finding]:
-    during = intersect(idle(trace), merge(trace.events.start[rows], event_ends(trace)[rows]))
+def _idle_during_calls(id: str, trace: Trace, rows: Int32, passes: Intervals) -> Iterator[Finding]:
+    during = intersect(idle_times(trace), merge(trace.events.start[rows], event_ends(trace)[rows]))
     during = subtract(during, passes)
     if len(during.starts):
         longest = int(rows[np.argmax(trace.events.duration[rows])])
@@ -81,20 +97,20 @@ def _calls(id: str, trace: Trace, rows: Int32, passes: Intervals) -> Iterator[Fi
             id,
             during,
             subject=trace.strings[trace.events.name[longest]],
-            place=place_of(trace, longest),
+            place=innermost_user_frame(trace, longest),
             value=len(rows),
             event=longest,
         )
 
 
 def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
-    rows = calls(trace).waiting
+    rows = blocking_calls(trace).waiting
     if len(rows) == 0:
         return
-    during, which = after(host_late(trace), trace.events.start[rows], event_ends(trace)[rows])
+    during, which = caused_by_calls(host_late_times(trace), trace.events.start[rows], event_ends(trace)[rows])
     if len(during.starts) == 0:
         return
-    # The operator whose waits cost most stands for all of them.
+    # Name the operator whose waits cost most.
     operators = enclosing_operators(trace)[rows[which]]
     names = np.where(operators >= 0, trace.events.name[operators], -1)
     groups = group(names)
@@ -106,7 +122,7 @@ def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
         "synchronization",
         during,
         subject=trace.strings[trace.events.name[event if operator < 0 else operator]],
-        place=place_of(trace, event),
+        place=innermost_user_frame(trace, event),
         value=len(np.unique(which)),
         rows=rows[np.unique(which)],
         event=event,
@@ -116,44 +132,44 @@ def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
 
 def _host_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     if len(rows_of_kind(trace, *DEVICE_KINDS)) == 0:
-        yield from _alone(trace)
-    stretches = long_stretches(subtract(host_late(trace), passes))
-    for stretch in covering(trace, stretches)[:1]:
-        case = _CASES[Kind(event_kinds(trace)[stretch.event])]
+        yield from _host_without_operators(trace)
+    stretches = long_stretches(subtract(host_late_times(trace), passes))
+    for stretch in dominant_frames(trace, stretches)[:1]:
+        case = _CASE_BY_KIND[Kind(event_kinds(trace)[stretch.event])]
         yield Finding(
             "host_code",
             stretch.during,
             case=case,
             subject=stretch.name,
             event=stretch.event,
-            window=_longest(stretch.during),
+            window=_longest_stretch(stretch.during),
         )
 
 
-def _alone(trace: Trace) -> Iterator[Finding]:
-    """Without a device, what takes time beside the operators."""
-    stretch = host_alone(trace)
+def _host_without_operators(trace: Trace) -> Iterator[Finding]:
+    """Find the function that takes time beside the operators, where there is no device."""
+    stretch = function_without_operators(trace)
     if stretch is not None and steps(trace).recorded:
-        window = _longest(stretch.during)
+        window = _longest_stretch(stretch.during)
         yield Finding(
             "host_code", stretch.during, case="alone", subject=stretch.name, event=stretch.event, window=window
         )
 
 
 def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
-    """Many short waits, each until the host has launched what follows."""
+    """Find many short idle stretches, each until the host has launched what follows."""
     device, launch = device_launches(trace)
     linked = device[launch >= 0]
-    if job(trace).graphs or len(linked) < LEAST_LAUNCHES:
+    if job_kind(trace).graphs or len(linked) < MIN_LAUNCHES:
         return
-    during = subtract(short_stretches(host_late(trace)), passes)
+    during = subtract(short_stretches(host_late_times(trace)), passes)
     if len(during.starts):
         item = median((event_ends(trace) - trace.events.start)[linked])
-        yield Finding("launch_bound", during, value=item, window=_longest(during))
+        yield Finding("launch_bound", during, value=item, window=_longest_stretch(during))
 
 
-def pageable_copies(trace: Trace) -> Iterator[Finding]:
-    """Copies to the device from memory that is not pinned, while nothing computes."""
+def find_pageable_copies(trace: Trace) -> Iterator[Finding]:
+    """Find copies to the device from memory that isn't pinned, while nothing computes."""
     copies = rows_of_kind(trace, Kind.MEMCPY)
     pageable = name_mask(trace.strings, lambda text: "HtoD" in text and "Pageable" in text)
     copies = copies[pageable[trace.events.name[copies]]]
@@ -165,15 +181,63 @@ def pageable_copies(trace: Trace) -> Iterator[Finding]:
         yield Finding("pageable_copies", during, others, copies, value=len(copies), event=longest)
 
 
-def place_of(trace: Trace, row: int) -> str:
-    """The innermost frame around a call that is not of a library; "" where none is recorded."""
+def innermost_user_frame(trace: Trace, row: int) -> str:
+    """Return the innermost frame around a call that isn't of a library; "" where none is recorded."""
     operator = int(enclosing_operators(trace)[row])
     frames, _ = call_stack(trace, row, operator)
     return next((each.text for each in frames if is_user_frame(each.text)), "")
 
 
-def _longest(during: Intervals) -> tuple[int, int] | None:
+def _longest_stretch(during: Intervals) -> tuple[int, int] | None:
     if total(during) == 0:
         return None
-    at = int(np.argmax(during.ends - during.starts))
-    return int(during.starts[at]), int(during.ends[at])
+    longest = int(np.argmax(during.ends - during.starts))
+    return int(during.starts[longest]), int(during.ends[longest])
+
+
+class BlockingCalls(msgspec.Struct, frozen=True):
+    """Rows of CUDA and HIP calls for which the device waits, int32 each.
+
+    waiting     calls that wait for the device themselves
+    allocating  calls that allocate or free driver memory, if most steps make such calls
+    starting    slow calls that most steps don't make: contexts, modules, the first blocks of an allocator
+    """
+
+    waiting: Int32
+    allocating: Int32
+    starting: Int32
+
+
+@derived
+def blocking_calls(trace: Trace) -> BlockingCalls:
+    """Find the blocking calls; each is in one group at most."""
+    rows = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    rows = rows[_names_match(trace, rows, _VENDOR)]
+    launch, wait = _names_match(trace, rows, _LAUNCH), _names_match(trace, rows, _WAIT)
+    memory = _names_match(trace, rows, _MEMORY)
+    allocating = memory if _recurs(trace, rows[memory]) else np.zeros(len(rows), np.bool_)
+    duration = trace.events.duration[rows]
+    median_launch = median(duration[launch]) if launch.any() else 0.0
+    slow = (duration >= SLOW_CALL_NS) & ~wait & ~allocating & ~_names_match(trace, rows, _COPY)
+    slow &= ~launch | (duration > SLOW_LAUNCH_RATIO * median_launch)
+    starting = rows[slow]
+    if _recurs(trace, starting):
+        starting = starting[:0]
+    return BlockingCalls(rows[wait], rows[allocating], starting)
+
+
+def _names_match(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:
+    names = trace.events.name[rows]
+    matches: Bool = name_mask(trace.strings, pattern.search, names)[names]
+    return matches
+
+
+def _recurs(trace: Trace, rows: Int32) -> bool:
+    """Return whether more than half of the complete steps hold such calls; False with fewer than three steps."""
+    spans = steps(trace)
+    count = int(spans.complete.sum())
+    if count < 3:
+        return False
+    step = np.searchsorted(spans.host_starts, trace.events.start[rows], "right") - 1
+    inside = step[(step >= 0) & (event_ends(trace)[rows] <= spans.host_ends[step])]
+    return 2 * len(np.unique(inside[spans.complete[inside]])) > count

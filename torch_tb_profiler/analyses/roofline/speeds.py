@@ -9,8 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.roofline.summary import Bound, RooflineSums, sum_rows
 from torch_tb_profiler.analyses.roofline.table import WorkItems, items_of_calls, items_of_events
-from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.analyses.shared.shapes import shape_texts
+from torch_tb_profiler.analyses.shared.grouping import group, input_shape_texts
 from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
@@ -47,7 +46,7 @@ def missing_work_reason(trace: Trace) -> str | None:
     """Return why `trace` has no FLOP counts, or None if it has."""
     if not len(rows_of_kind(trace, *DEVICE_KINDS)):
         return COUNTERS_ONLY if len(counter_ranges(trace)) else missing_device_work_reason(trace)
-    return None if len(shape_texts(trace)) or measured_event_work(trace) is not None else _no_shapes(trace)
+    return None if len(input_shape_texts(trace)) or measured_event_work(trace) is not None else _no_shapes(trace)
 
 
 def _no_shapes(trace: Trace) -> str:

@@ -12,8 +12,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.grouping import Groups, group, in_step, launch_times
-from torch_tb_profiler.analyses.shared.shapes import shapes
+from torch_tb_profiler.analyses.shared.grouping import Groups, group, input_shape_codes, launch_times, step_mask
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_ids
 from torch_tb_profiler.model.kernels.families import family_codes
@@ -90,7 +89,7 @@ def roofline_table(trace: Trace, group_by: GroupBy, chosen: WorkFilter, given: s
         items = items_of_calls(trace, calls, given)
         keys = {
             "operator": [trace.events.name[rows]],
-            "shape": [trace.events.name[rows], shapes(trace)[rows]],
+            "shape": [trace.events.name[rows], input_shape_codes(trace)[rows]],
             "module": [modules(trace).code[rows]] if group_by == "module" else [],
         }[group_by]
     return RooflineTable(items, group(*keys), length, len(lost))
@@ -101,7 +100,7 @@ def select_calls(trace: Trace, reach: RooflineTimes, chosen: WorkFilter) -> Bool
     rows = operator_work(trace).owners.calls
     keep = np.ones(len(rows), np.bool_)
     if chosen.step:
-        keep &= in_step(trace, trace.events.start[rows], chosen.step)
+        keep &= step_mask(trace, trace.events.start[rows], chosen.step)
     if chosen.device is not None:
         keep &= reach.device == chosen.device
     return keep
@@ -113,7 +112,7 @@ def select_unlinked(trace: Trace, chosen: WorkFilter) -> Int32:
     rows = done.owners.events[done.owners.call < 0]
     keep = np.ones(len(rows), np.bool_)
     if chosen.step:
-        keep &= in_step(trace, launch_times(trace, rows), chosen.step)
+        keep &= step_mask(trace, launch_times(trace, rows), chosen.step)
     if chosen.device is not None:
         keep &= device_ids(trace)[rows] == chosen.device
     lost: Int32 = rows[keep]

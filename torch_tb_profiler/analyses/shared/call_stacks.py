@@ -1,6 +1,6 @@
-"""Where operators are called from: distinct Python stacks of some calls, and all of them merged into one tree.
+"""Where operators are called from: the distinct Python stacks of calls, and all of them merged into one tree.
 
-The stack of a call is its recorded `Call stack`; where there is none, the Python frames around it.
+The stack of a call is its recorded `Call stack`, or else the Python frames around it.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ class PythonPaths(msgspec.Struct, frozen=True):
 
 @derived
 def python_paths(trace: Trace) -> PythonPaths:
-    """The chains of frames around all events."""
+    """Find the chain of frames around each event."""
     forest = build_call_tree(trace, rows_of_kind(trace, Kind.PYTHON))
     path = np.full(len(trace) + 1, NO_CODE, np.int32)
     parents: list[Int32] = []
     names: list[Int32] = []
-    count, every = 0, len(trace.strings) - NO_CODE
+    count, names_count = 0, len(trace.strings) - NO_CODE
     for depth in range(int(forest.depth.max(initial=-1)) + 1):
         rows = forest.rows[forest.depth[forest.rows] == depth]
         # Both codes begin at NO_CODE; a number for each pair is sorted many times as fast as pairs are.
-        keys = (path[forest.parent[rows]] - np.int64(NO_CODE)) * every + (trace.events.name[rows] - NO_CODE)
+        keys = (path[forest.parent[rows]] - np.int64(NO_CODE)) * names_count + (trace.events.name[rows] - NO_CODE)
         distinct, which = np.unique(keys, return_inverse=True)
         path[rows] = count + which
-        parents.append((distinct // every + NO_CODE).astype(np.int32))
-        names.append((distinct % every + NO_CODE).astype(np.int32))
+        parents.append((distinct // names_count + NO_CODE).astype(np.int32))
+        names.append((distinct % names_count + NO_CODE).astype(np.int32))
         count += len(distinct)
     empty = np.empty(0, np.int32)
     return PythonPaths(
@@ -57,7 +57,7 @@ def python_paths(trace: Trace) -> PythonPaths:
     )
 
 
-class Stacks(msgspec.Struct, frozen=True):
+class DistinctStacks(msgspec.Struct, frozen=True):
     """Distinct stacks of some calls.
 
     frames  of each stack, innermost first
@@ -71,12 +71,12 @@ class Stacks(msgspec.Struct, frozen=True):
 
 
 def has_stacks(trace: Trace) -> bool:
-    """True if the trace records where operators are called from."""
+    """Return whether the trace records where operators are called from."""
     return "Call stack" in trace.args or len(rows_of_kind(trace, Kind.PYTHON)) > 0
 
 
-def distinct_stacks(trace: Trace, rows: Int32) -> Stacks:
-    """The stacks of these calls."""
+def distinct_stacks(trace: Trace, rows: Int32) -> DistinctStacks:
+    """Find the distinct stacks of these calls."""
     recorded, texts = trace.arg_codes("Call stack")
     recorded = np.where(recorded[rows] >= 0, recorded[rows], NO_CODE)
     if len(texts):
@@ -92,7 +92,7 @@ def distinct_stacks(trace: Trace, rows: Int32) -> Stacks:
         else:
             frames.append(_chain(trace, paths, int(around[position])))
     bare = int(((recorded < 0) & (around < 0)).sum())
-    return Stacks(frames, groups.which, bare)
+    return DistinctStacks(frames, groups.which, bare)
 
 
 def _split(text: str) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ class MergedFrame(msgspec.Struct, frozen=True):
 
 
 def merge_stacks(frames: list[tuple[str, ...]], calls: Int64, host: Int64, device: Int64) -> list[MergedFrame]:
-    """Frames of all stacks, each after the one around it, with the sums of the stacks through it."""
+    """Merge stacks into frames, each after the one around it, with the sums of all stacks through it."""
     index: dict[tuple[int, str], int] = {}
     parents: list[int] = []
     texts: list[str] = []
@@ -127,14 +127,14 @@ def merge_stacks(frames: list[tuple[str, ...]], calls: Int64, host: Int64, devic
     for stack, *amounts in zip(frames, calls.tolist(), host.tolist(), device.tolist(), strict=True):
         above = NO_CODE
         for text in reversed(stack):
-            at = index.setdefault((above, text), len(texts))
-            if at == len(texts):
+            position = index.setdefault((above, text), len(texts))
+            if position == len(texts):
                 parents.append(above)
                 texts.append(text)
                 sums.append([0, 0, 0])
             for i, amount in enumerate(amounts):
-                sums[at][i] += amount
-            above = at
+                sums[position][i] += amount
+            above = position
     return [
         MergedFrame(text, parent, *amounts) for text, parent, amounts in zip(texts, parents, sums, strict=True)
     ]

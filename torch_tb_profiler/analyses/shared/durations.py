@@ -1,4 +1,4 @@
-"""How the durations of some calls are spread, and which of them stand out."""
+"""How the durations of calls are distributed, and which are outliers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 
 from torch_tb_profiler.model.trace import Float64, Int64
 
-BINS = 40
-OUTLIERS = 20
-LONGEST = 10
-FENCE = 3.0
-"""Beyond the quartiles by this many interquartile ranges a value is far out (Tukey, Exploratory Data Analysis)."""
+HISTOGRAM_BINS = 40
+MAX_OUTLIERS = 20
+MAX_LONGEST = 10
+FENCE_RANGES = 3.0
+"""Interquartile ranges beyond the quartiles from which a value is far out (Tukey, Exploratory Data Analysis)."""
 
 
-class Spread(msgspec.Struct, frozen=True):
+class DurationDistribution(msgspec.Struct, frozen=True):
     """Durations in ns.
 
     edges     float64[b + 1]  of equally wide bins; they span all values but the outliers, which lie in the last
@@ -33,16 +33,16 @@ class Spread(msgspec.Struct, frozen=True):
     longest: Int64
 
 
-def spread(values: Int64) -> Spread:
-    """The distribution of at least one value."""
+def duration_distribution(values: Int64) -> DurationDistribution:
+    """Compute the distribution of one value or more."""
     low, quarter, median, third, p95, high = np.percentile(values, [0, 25, 50, 75, 95, 100])
-    fence = third + FENCE * (third - quarter)
+    fence = third + FENCE_RANGES * (third - quarter)
     far = np.flatnonzero(values > fence)
-    # Few values that differ by chance have no outliers worth the name.
+    # Among few values that differ by chance, nothing is an outlier.
     far = far if len(values) >= 8 else far[:0]
     top = values[values <= fence].max() if len(far) else high
-    edges = np.linspace(low, max(top, low + 1), BINS + 1)
+    edges = np.linspace(low, max(top, low + 1), HISTOGRAM_BINS + 1)
     counts, _ = np.histogram(np.minimum(values, edges[-1]), edges)
     order = far[np.argsort(-values[far], kind="stable")]
-    longest = np.argsort(-values, kind="stable")[:LONGEST]
-    return Spread(edges, counts, float(median), float(p95), order[:OUTLIERS], len(far), longest)
+    longest = np.argsort(-values, kind="stable")[:MAX_LONGEST]
+    return DurationDistribution(edges, counts, float(median), float(p95), order[:MAX_OUTLIERS], len(far), longest)

@@ -1,4 +1,4 @@
-"""Rows of a table from calls: which calls a filter keeps, which share a row, what they sum to."""
+"""Rows of a table from calls: which calls a filter selects, which share a row, what they sum to."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.phases import PHASES, phase_mask
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """`which` int64[k]: the group of each call; `first` int64[g]: position of the first call of each group."""
+    """Groups of calls. `which` int64[k]: the group of each call; `first` int64[g]: index of the first call."""
 
     which: Int64
     first: Int64
@@ -28,7 +30,7 @@ class Groups(msgspec.Struct, frozen=True):
         return np.bincount(self.which, minlength=len(self))
 
     def sums(self, values: Int64) -> Int64:
-        """int64[g]: exact sums."""
+        """Return int64[g]: exact sums of values per group."""
         if len(values) and float(np.abs(values, dtype=np.float64).sum()) < 2.0**53:
             # As float64 every partial sum is exact, and bincount is several times faster than add.at.
             return np.bincount(self.which, values, minlength=len(self)).astype(np.int64)
@@ -37,13 +39,13 @@ class Groups(msgspec.Struct, frozen=True):
         return sums
 
     def members(self, group: int) -> Int64:
-        """Positions of the calls of one group."""
+        """Return the indices of the calls of one group."""
         return np.flatnonzero(self.which == group)
 
 
 def group(*keys: Int32 | Int64) -> Groups:
-    """Calls with equal keys share a group; groups in order of their first call."""
-    which, count = codes(*keys)
+    """Group calls with equal keys; groups come in order of their first call."""
+    which, count = dense_codes(*keys)
     first = np.empty(count, np.int64)
     first[which[::-1]] = np.arange(len(which))[::-1]  # the last write wins: the first call
     order = np.argsort(first, kind="stable")
@@ -52,8 +54,8 @@ def group(*keys: Int32 | Int64) -> Groups:
     return Groups(rank[which], first[order])
 
 
-def codes(*keys: Int32 | Int64) -> tuple[Int64, int]:
-    """(int64[k] codes 0..c-1 in order of the keys, the first of which counts most; c)."""
+def dense_codes(*keys: Int32 | Int64) -> tuple[Int64, int]:
+    """Return (int64[k] codes 0..c-1 in the order of the keys, the first key first; c)."""
     which, count = _dense(keys[0])
     for key in keys[1:]:
         more, times = _dense(key)
@@ -63,22 +65,22 @@ def codes(*keys: Int32 | Int64) -> tuple[Int64, int]:
     return which, count
 
 
-def split_by(key: Int32 | Int64, count: int) -> list[Int64]:
-    """The positions of each of the values 0..count-1, ascending; those of other values are in none."""
+def positions_by_value(key: Int32 | Int64, count: int) -> list[Int64]:
+    """Return the ascending indices of each value 0..count-1; other values are left out."""
     order = stable_order(key)
     bounds = np.searchsorted(key[order], np.arange(count + 1)).tolist()
     return [order[begin:end] for begin, end in pairwise(bounds)]
 
 
 def stable_order(key: Int32 | Int64) -> Int64:
-    """Positions in order of the key; equal ones as they come."""
+    """Return the indices that sort the key, stable."""
     # numpy sorts sixteen bits by radix.
     narrow = key.astype(np.uint16) if len(key) and 0 <= key.min() and key.max() < 2**16 else key
     return np.argsort(narrow, kind="stable")
 
 
 def _dense(key: Int32 | Int64) -> tuple[Int64, int]:
-    """(codes 0..c-1 in order of the keys, c)."""
+    """Return (codes 0..c-1 in the order of one key, c)."""
     if len(key) == 0:
         return np.empty(0, np.int64), 0
     low, high = int(key.min()), int(key.max())
@@ -95,16 +97,16 @@ def _dense(key: Int32 | Int64) -> tuple[Int64, int]:
     return codes.reshape(-1), len(distinct)
 
 
-class Order(msgspec.Struct, frozen=True):
-    """Order statistics of each group: least, greatest, and quantiles, float64[g] per share."""
+class OrderStatistics(msgspec.Struct, frozen=True):
+    """Minimum, maximum and quantiles of each group; `quantiles` has float64[g] per share."""
 
     least: Int64
     most: Int64
     quantiles: list[Float64]
 
 
-def order_statistics(groups: Groups, values: Int64, *shares: float) -> Order:
-    """Quantiles (0.5: median) are linear between the two nearest values, as numpy's default."""
+def order_statistics(groups: Groups, values: Int64, *shares: float) -> OrderStatistics:
+    """Compute order statistics; quantiles (0.5: median) interpolate linearly, as numpy does by default."""
     span = int(values.max(initial=0)) - int(values.min(initial=0)) + 1
     if len(groups) * span < 2**62:
         order = np.argsort(groups.which * span + (values - values.min(initial=0)), kind="stable")
@@ -119,11 +121,11 @@ def order_statistics(groups: Groups, values: Int64, *shares: float) -> Order:
         low = np.floor(at).astype(np.int64)
         high = np.minimum(low + 1, counts - 1)
         quantiles.append(ordered[begin + low] + (ordered[begin + high] - ordered[begin + low]) * (at - low))
-    return Order(ordered[begin], ordered[begin + counts - 1], quantiles)
+    return OrderStatistics(ordered[begin], ordered[begin + counts - 1], quantiles)
 
 
 def launch_times(trace: Trace, rows: Int32) -> Int64:
-    """int64[k]: when device work was launched; its own start where no launch is recorded."""
+    """Return int64[k]: when device work was launched, or its start where no launch is recorded."""
     launch = np.full(len(trace), NO_CODE, np.int32)
     links = device_links(trace)
     launch[links.rows] = links.launch
@@ -131,20 +133,20 @@ def launch_times(trace: Trace, rows: Int32) -> Int64:
     return np.where(mine >= 0, trace.events.start[mine], trace.events.start[rows])
 
 
-def in_step(trace: Trace, times: Int64, name: str) -> Bool:
-    """bool[k]: which times lie in a step as the host ran it; NotFoundError lists the steps."""
+def step_mask(trace: Trace, times: Int64, name: str) -> Bool:
+    """Return bool[k]: which times lie in a step as the host ran it. Raises NotFoundError, listing the steps."""
     spans = steps(trace)
-    at = [i for i, text in enumerate(spans.names) if text == name]
-    if not at:
+    indices = [i for i, text in enumerate(spans.names) if text == name]
+    if not indices:
         raise NotFoundError(f"there is no step {name!r}", hint=f"steps: {', '.join(spans.names[:20])}")
     inside = np.zeros(len(times), np.bool_)
-    for i in at:
+    for i in indices:
         inside |= (times >= spans.host_starts[i]) & (times < spans.host_ends[i])
     return inside
 
 
-def on_thread(trace: Trace, rows: Int32, thread: str) -> Bool:
-    """bool[k]: which rows are on a thread given as "pid/tid"; NotFoundError if there is none."""
+def thread_mask(trace: Trace, rows: Int32, thread: str) -> Bool:
+    """Return bool[k]: which rows are on the thread "pid/tid". Raises NotFoundError if there is none."""
     codes = [i for i, each in enumerate(trace.threads) if each.label == thread]
     if not codes:
         raise NotFoundError(f"there is no thread {thread!r}", hint="threads are written pid/tid")
@@ -152,15 +154,49 @@ def on_thread(trace: Trace, rows: Int32, thread: str) -> Bool:
     return inside
 
 
-def in_phase(trace: Trace, rows: Int32, phase: str) -> Bool:
-    """bool[k]: which rows run in a phase; NotFoundError lists the phases."""
+def checked_phase_mask(trace: Trace, rows: Int32, phase: str) -> Bool:
+    """Return bool[k]: which rows run in a phase. Raises NotFoundError, which lists the phases."""
     if phase not in PHASES:
         raise NotFoundError(f"there is no phase {phase!r}", hint=f"phases: {', '.join(PHASES)}")
     return phase_mask(trace, rows, phase)
 
 
-def named(trace: Trace, rows: Int32, name: str) -> Bool:
-    """bool[k]: which rows have this name."""
+def rows_named(trace: Trace, rows: Int32, name: str) -> Bool:
+    """Return bool[k]: which rows have this name."""
     codes = [i for i, text in enumerate(trace.strings) if text == name]
     has: Bool = np.isin(trace.events.name[rows], codes)
     return has
+
+
+def select_device_work(
+    trace: Trace, rows: Int32, step: str = "", device: int | None = None, stream: int | None = None
+) -> Int32:
+    """Select the rows launched in a step that ran on a device and stream; "" and None select all.
+
+    Raises NotFoundError for an unknown step.
+    """
+    mask = np.ones(len(rows), np.bool_)
+    if step:
+        mask &= step_mask(trace, launch_times(trace, rows), step)
+    if device is not None:
+        mask &= device_ids(trace)[rows] == device
+    if stream is not None:
+        mask &= stream_ids(trace)[rows] == stream
+    selected: Int32 = rows[mask]
+    return selected
+
+
+@derived
+def input_shape_codes(trace: Trace) -> Int32:
+    """Return int32[n]: codes into `input_shape_texts`, NO_CODE where no input shapes are recorded."""
+    codes, texts = trace.arg_codes("Input Dims")
+    older, older_texts = trace.arg_codes("Input dims")
+    if len(older_texts) == 0:
+        return codes
+    return np.where(codes >= 0, codes, np.where(older >= 0, older + len(texts), NO_CODE)).astype(np.int32)
+
+
+@derived
+def input_shape_texts(trace: Trace) -> list[str]:
+    """Return the distinct input shapes of operators as the file spells them."""
+    return [*trace.arg_codes("Input Dims")[1], *trace.arg_codes("Input dims")[1]]

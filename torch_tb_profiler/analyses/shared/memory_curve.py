@@ -1,4 +1,4 @@
-"""Allocated and reserved memory of a device over time: what holds when, peaks, and samples that lose no peak."""
+"""Allocated and reserved memory of a device over time: its levels, peaks, and samples that lose no peak."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch_tb_profiler.model.memory.events import MemoryDevice, memory_records
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
 
 
-class Levels(msgspec.Struct, frozen=True):
-    """The records of one device by time; columns of length k.
+class MemoryLevels(msgspec.Struct, frozen=True):
+    """Allocated and reserved bytes of one device over time; columns of length k.
 
-    positions  in `memory_records`
+    positions  indices in `memory_records`
     time       ns
-    allocated, reserved  bytes that hold from this record to the next, ABSENT where none was recorded so far
+    allocated, reserved  bytes from this record to the next, ABSENT before the first one that is recorded
     relative   the file records no totals: `allocated` is the sum of all sizes so far, `reserved` is ABSENT
     """
 
@@ -29,64 +29,64 @@ class Levels(msgspec.Struct, frozen=True):
 
 
 @derived
-def levels(trace: Trace) -> tuple[Levels, ...]:
-    """Of each device."""
+def memory_levels(trace: Trace) -> tuple[MemoryLevels, ...]:
+    """Build the levels of each device."""
     records = memory_records(trace)
-    made = []
+    by_device = []
     for code, device in enumerate(records.devices):
-        at = np.flatnonzero(records.device == code)
-        allocated, reserved = _held(records.allocated[at]), _held(records.reserved[at])
+        rows = np.flatnonzero(records.device == code)
+        allocated, reserved = _fill_forward(records.allocated[rows]), _fill_forward(records.reserved[rows])
         relative = bool((allocated == ABSENT).all())
         if relative:
-            allocated = np.cumsum(records.size[at])
-        made.append(Levels(device, at, records.time[at], allocated, reserved, relative))
-    return tuple(made)
+            allocated = np.cumsum(records.size[rows])
+        by_device.append(MemoryLevels(device, rows, records.time[rows], allocated, reserved, relative))
+    return tuple(by_device)
 
 
-def _held(values: Int64) -> Int64:
-    """Each value, else the last one before it."""
+def _fill_forward(values: Int64) -> Int64:
+    """Replace each ABSENT value by the last one before it."""
     source = np.where(values == ABSENT, -1, np.arange(len(values)))
     source = np.maximum.accumulate(source) if len(values) else source
     return np.where(source >= 0, values[source], ABSENT)
 
 
 def default_device(trace: Trace) -> str | None:
-    """The first accelerator, else the CPU; None without memory events."""
-    names = [level.device.name for level in levels(trace)]
+    """Return the name of the first accelerator, else the CPU; None without memory events."""
+    names = [level.device.name for level in memory_levels(trace)]
     return next((name for name in names if name != "CPU"), names[0] if names else None)
 
 
-def of_device(trace: Trace, name: str) -> Levels:
-    """The levels of a device by name, "" is the default one; "GPU0" in old links is "GPU 0".
+def device_levels(trace: Trace, name: str) -> MemoryLevels:
+    """Return the levels of a device by name; "" is the default one, and "GPU0" in old links is "GPU 0".
 
-    NotFoundError lists the devices.
+    Raises NotFoundError, which lists the devices.
     """
     wanted = (name or default_device(trace) or "").replace(" ", "")
-    for level in levels(trace):
+    for level in memory_levels(trace):
         if level.device.name.replace(" ", "") == wanted:
             return level
-    listed = ", ".join(level.device.name for level in levels(trace)) or "none"
+    listed = ", ".join(level.device.name for level in memory_levels(trace)) or "none"
     raise NotFoundError(f"there is no memory of a device {name!r}", hint=f"devices: {listed}")
 
 
-class Peak(msgspec.Struct, frozen=True):
+class MemoryPeak(msgspec.Struct, frozen=True):
     """A size in bytes and where it was first reached: index into the columns of the levels."""
 
     bytes: int
     index: int
 
 
-def peak(values: Int64, low: int = 0, high: int | None = None) -> Peak | None:
-    """The first greatest of values[low:high], None if none of them is known."""
+def first_peak(values: Int64, low: int = 0, high: int | None = None) -> MemoryPeak | None:
+    """Return the first maximum of values[low:high], None if none of them is known."""
     chosen = values[low:high]
     if len(chosen) == 0:
         return None
-    at = int(chosen.argmax())  # ABSENT is the least of all
-    return None if chosen[at] == ABSENT else Peak(int(chosen[at]), low + at)
+    index = int(chosen.argmax())  # ABSENT is the smallest value
+    return None if chosen[index] == ABSENT else MemoryPeak(int(chosen[index]), low + index)
 
 
-def unused(level: Levels) -> Int64:
-    """int64[k]: reserved and not allocated; ABSENT where either is unknown, or where nothing is ever reserved."""
+def unused_memory(level: MemoryLevels) -> Int64:
+    """Return int64[k]: reserved but unallocated bytes; ABSENT if either is unknown or nothing is reserved."""
     known = (level.allocated != ABSENT) & (level.reserved != ABSENT)
     if level.relative or not (level.reserved[known] > 0).any():
         return np.full(len(level.time), ABSENT, np.int64)
@@ -94,7 +94,7 @@ def unused(level: Levels) -> Int64:
 
 
 class RecordWindow(msgspec.Struct, frozen=True):
-    """A part of some records: records low..high lie in [begin, end]; the one before `low` holds at `begin`."""
+    """A part of some records: records low..high lie in [begin, end]; the one before is in effect at `begin`."""
 
     begin: int
     end: int
@@ -103,12 +103,12 @@ class RecordWindow(msgspec.Struct, frozen=True):
 
     @property
     def held(self) -> int:
-        """Index of the first record that counts in the window."""
+        """Return the index of the record in effect when the window begins."""
         return max(0, self.low - 1)
 
 
-def records_in(times: Int64, begin: int | None, end: int | None) -> RecordWindow:
-    """The records in [begin, end] (ns), by default all of them; UsageError if `end` is before `begin`."""
+def find_records(times: Int64, begin: int | None, end: int | None) -> RecordWindow:
+    """Find the records in [begin, end] (ns), by default all. Raises UsageError if `end` is before `begin`."""
     first = int(times[0]) if begin is None else begin
     last = int(times[-1]) if end is None else end
     if first > last or not all(abs(bound) < 2**62 for bound in (begin, end) if bound is not None):
@@ -117,10 +117,10 @@ def records_in(times: Int64, begin: int | None, end: int | None) -> RecordWindow
     return RecordWindow(first, last, int(low), int(high))
 
 
-class Samples(msgspec.Struct, frozen=True):
-    """A step function; columns of equal length, NaN where nothing is known.
+class MemorySamples(msgspec.Struct, frozen=True):
+    """Samples of a step function; columns of equal length, NaN where unknown.
 
-    exact  entry i is a record (the first: what holds when the window begins) and holds until time i + 1; otherwise
+    exact  entry i is a record, in effect until time i + 1 (the first one as the window begins); otherwise
            entry i is a bucket that begins at time i
     """
 
@@ -131,13 +131,13 @@ class Samples(msgspec.Struct, frozen=True):
     last: Float64
 
 
-def sample(times: Int64, values: Int64, window: RecordWindow, points: int) -> Samples:
-    """At most `points` + 1 entries; least and greatest of a bucket are exact, with what holds as it begins."""
+def sample_levels(times: Int64, values: Int64, window: RecordWindow, points: int) -> MemorySamples:
+    """Sample at most `points` + 1 entries; minimum and maximum of a bucket are exact and include its beginning."""
     if window.high - window.low <= points:
         chosen = _float(values[window.held : window.high])
         time = np.maximum(times[window.held : window.high], window.begin)
-        return Samples(True, time, chosen, chosen, chosen)
-    edges = buckets(window, points)
+        return MemorySamples(True, time, chosen, chosen, chosen)
+    edges = bucket_edges(window, points)
     bounds = np.searchsorted(times, edges, "left")
     held = np.where(bounds[:-1] > 0, values[bounds[:-1] - 1], ABSENT)
     filled = np.flatnonzero(bounds[1:] > bounds[:-1])
@@ -149,11 +149,11 @@ def sample(times: Int64, values: Int64, window: RecordWindow, points: int) -> Sa
     known = filled[held[filled] != ABSENT]
     least[known] = np.minimum(least[known], held[known])
     most[known] = np.maximum(most[known], held[known])
-    return Samples(False, edges[:-1], _float(least), _float(most), _float(last))
+    return MemorySamples(False, edges[:-1], _float(least), _float(most), _float(last))
 
 
-def buckets(window: RecordWindow, points: int) -> Int64:
-    """int64[points + 1]: edges of equal buckets; the last lies behind the end of the window."""
+def bucket_edges(window: RecordWindow, points: int) -> Int64:
+    """Return int64[points + 1]: edges of equal buckets; the last lies behind the end of the window."""
     span = window.end - window.begin + 1
     return window.begin + np.array([span * i // points for i in range(points + 1)], np.int64)
 
@@ -162,8 +162,8 @@ def _float(values: Int64) -> Float64:
     return np.where(values == ABSENT, np.nan, values)
 
 
-def in_range(times: Int64, begin: int | None, end: int | None) -> Bool:
-    """bool[k]: which times lie in [begin, end], both included; None is no limit."""
+def time_mask(times: Int64, begin: int | None, end: int | None) -> Bool:
+    """Return bool[k]: which times lie in [begin, end], both included; None is no limit."""
     inside = np.ones(len(times), np.bool_)
     if begin is not None:
         inside &= times >= begin

@@ -1,20 +1,21 @@
-"""What does a difference between two sides prove? Intervals, p values, a correction for many rows, verdicts.
+"""Whether a difference between two sides is significant: intervals, p values, a correction for many rows.
 
     base       10.1  9.9 10.0 10.2      mean 10.05
     candidate  10.6 10.4 10.5 10.7      mean 10.55      delta +0.50, interval +0.28 .. +0.72, p 0.001
 
 - Typical steps of both sides (`step_means`) are compared by Welch's t test; the interval is its interval.
 - Many rows: Benjamini and Hochberg's step-up procedure (1995).
-- What one side never does and the other does in each of its steps differs by no chance of times: of all ways to
-  share out the steps one has that, either way (an exact permutation test). Its interval ends at zero.
+- What one side never does and the other does in every step isn't tested by times: of all ways to assign the steps
+  to two sides, one has that, either way (an exact permutation test). Its interval ends at zero.
 - Changed: the corrected p is at most 1 - confidence, the interval excludes zero, and the change is not below the
-  least effect that matters. Unchanged: the whole interval lies within plus and minus that effect. Else nothing is
-  proven, and `needed` says how much would have to be recorded.
+  smallest effect that matters. Unchanged: the entire interval lies within plus and minus that effect. Otherwise
+  the result is inconclusive, and `needed` says how much would have to be recorded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import comb
 from statistics import NormalDist
@@ -23,28 +24,27 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.step_means import StepMeans, autocorrelation, step_means
-from torch_tb_profiler.analyses.shared.student import student_quantiles, student_two_sided
 from torch_tb_profiler.model.trace import Bool, Float64, Int64
 
 CONFIDENCE = 0.95
 
 POWER = 0.8
-"""With `needed` steps a change as large as the one seen is proven this often."""
+"""Probability that `needed` steps show a change as large as the one seen."""
 
-MOST_NEEDED = 10_000
+MAX_NEEDED = 10_000
 
 STEP_SHARE = 0.001
 """A change below this share of the step is too small to matter."""
 
 
-class Rules(msgspec.Struct, frozen=True):
+class ChangeRules(msgspec.Struct, frozen=True):
     """What counts as a change.
 
     step        ns, duration of the base's step
-    min_effect  least effect that matters, as a share of the base's value
-    resolution  ns between two ticks of the coarser clock: times within a tick cannot be told apart
+    min_effect  smallest effect that matters, as a share of the base's value
+    resolution  ns between two ticks of the coarser clock: times within a tick are equal
     recordings  how many steps each recording of the base and of the candidate has; None: one recording each
-    one_run     all are recordings of one run of one program: it takes several a side to tell two from each other
+    one_run     all are recordings of one run of one program: it takes several per side to tell two from each other
     """
 
     step: float
@@ -54,17 +54,17 @@ class Rules(msgspec.Struct, frozen=True):
     one_run: bool = False
 
 
-class Evidence(msgspec.Struct, frozen=True):
-    """One entry per row.
+class ChangeEvidence(msgspec.Struct, frozen=True):
+    """How the sides differ, with one entry per row.
 
     base, candidate, delta  means per step, and candidate - base
-    typical      float64[2, rows], what a typical step takes on either side
-    low, high    interval of the difference of these, NaN where the scatter is not known
+    typical      float64[2, rows], time of a typical step on each side
+    low, high    interval of the difference of these, NaN where the scatter is unknown
     q            corrected p; NaN likewise, and where the change is too small to be tested
     changed      bool, the change is real and large enough
     unchanged    bool, whatever the change is, it is too small to matter
-    needed       steps (recordings, where a side has several) that each side needs to tell; NaN where that is not
-                 known, inf above MOST_NEEDED
+    needed       steps (recordings, where a side has several) that each side needs for a result; NaN if unknown,
+                 inf above MAX_NEEDED
     rho          autocorrelation of the steps
     testable     bool, the scatter of both sides is known
     """
@@ -83,10 +83,10 @@ class Evidence(msgspec.Struct, frozen=True):
     testable: bool
 
 
-def weigh(base: Float64, candidate: Float64, rules: Rules, alone: int = 0) -> Evidence:
-    """Evidence for rows of values per step, float64[rows, steps] of either side, recording after recording.
+def compare_steps(base: Float64, candidate: Float64, rules: ChangeRules, alone: int = 0) -> ChangeEvidence:
+    """Compare rows of values per step, float64[rows, steps] of each side, recording after recording.
 
-    The first `alone` rows are each a question of their own (the step itself); the others are corrected together.
+    The first `alone` rows are tested by themselves (the step itself); the others are corrected together.
     """
     recordings = _split(base, candidate, rules)
     rho = autocorrelation([*recordings[0], *recordings[1]])
@@ -117,21 +117,21 @@ def weigh(base: Float64, candidate: Float64, rules: Rules, alone: int = 0) -> Ev
         q = np.where(tested, p, np.nan)
         others = np.flatnonzero(tested)
         others = others[others >= alone]
-        q[others] = adjust(p[others])
+        q[others] = adjust_p_values(p[others])
         several = max(len(side) for side in recordings) > 1
         if several or not rules.one_run:
             beyond = (low > 0) | (high < 0) | added | removed
             changed = tested & (q <= 1 - CONFIDENCE) & beyond & (np.abs(shift) >= margin)
             needed = _needed(np.abs(shift), margin, error2, freedom, [side.count for side in sides])
-        # A rare long call is trimmed: the plain means must agree that nothing changed.
+        # A rare long call is trimmed, so the plain means must show no change, either.
         unchanged = (low >= -margin) & (high <= margin) & (np.abs(second - first) <= margin)
-    return Evidence(
+    return ChangeEvidence(
         first, second, second - first, typical, low, high, q, changed, unchanged, needed, rho, testable
     )
 
 
 def typical_interval(recordings: Sequence[Float64 | Int64]) -> tuple[float, float] | None:
-    """Interval of a typical step, from the steps of each recording; None where their scatter is unknown."""
+    """Return the interval of a typical step, from the steps of each recording; None if the scatter is unknown."""
     values = [steps[None, :].astype(np.float64) for steps in recordings]
     if not values:
         return None
@@ -143,8 +143,8 @@ def typical_interval(recordings: Sequence[Float64 | Int64]) -> tuple[float, floa
     return middle - reach, middle + reach
 
 
-def adjust(p: Float64) -> Float64:
-    """Benjamini and Hochberg: the rate of false discoveries at which each row would be one."""
+def adjust_p_values(p: Float64) -> Float64:
+    """Correct p values by Benjamini and Hochberg: the false discovery rate at which a row is significant."""
     order = np.argsort(p, kind="stable")
     count = len(p)
     scaled = p[order] * count / np.arange(1, count + 1)
@@ -158,8 +158,8 @@ def _means(values: Float64) -> Float64:
     return means
 
 
-def _split(base: Float64, candidate: Float64, rules: Rules) -> list[list[Float64]]:
-    """The values of each recording of either side; recordings without a step are left out."""
+def _split(base: Float64, candidate: Float64, rules: ChangeRules) -> list[list[Float64]]:
+    """Split the values of each side into recordings; those without a step are left out."""
     counts = rules.recordings or ((base.shape[1],), (candidate.shape[1],))
     sides = []
     for values, steps in zip((base, candidate), counts, strict=True):
@@ -170,9 +170,9 @@ def _split(base: Float64, candidate: Float64, rules: Rules) -> list[list[Float64
 
 
 def _difference(base: StepMeans, candidate: StepMeans) -> tuple[Float64, Float64]:
-    """(square of the standard error of the difference, degrees of freedom: Welch and Satterthwaite).
+    """Return (squared standard error of the difference, degrees of freedom by Welch and Satterthwaite).
 
-    A single recording is taken to vary as those of the other side do.
+    A single recording is assumed to vary as those of the other side do.
     """
     for one, several in ((base, candidate), (candidate, base)):
         if np.isnan(one.between).all() and not np.isnan(several.between).any():
@@ -183,7 +183,7 @@ def _difference(base: StepMeans, candidate: StepMeans) -> tuple[Float64, Float64
 
 
 def _needed(change: Float64, margin: Float64, error2: Float64, freedom: Float64, counts: Sequence[int]) -> Float64:
-    """How many steps (recordings) of each side prove a change of this size, or that it is below `margin`."""
+    """Return how many steps (recordings) per side show a change of this size, or that it is below `margin`."""
     variance = error2 / sum(1 / count for count in counts)
     goal = np.where(change >= margin, change, margin - change)
     reserve = NormalDist().inv_cdf(POWER)
@@ -194,10 +194,82 @@ def _needed(change: Float64, margin: Float64, error2: Float64, freedom: Float64,
         holds: Bool = reach <= goal
         return holds
 
-    few, many = np.full(len(change), float(min(counts))), np.full(len(change), float(MOST_NEEDED))
+    few, many = np.full(len(change), float(min(counts))), np.full(len(change), float(MAX_NEEDED))
     possible = enough(many)
     while (many - few > 1).any():
         middle = np.floor((few + many) / 2)
         holds = enough(middle)
         few, many = np.where(holds, few, middle), np.where(holds, middle, many)
     return np.where(possible, many, np.inf)
+
+
+def student_two_sided(t: Float64, freedom: Float64) -> Float64:
+    """Return float64[k]: the probability under Student's t of a value at least as far from 0 as t.
+
+    freedom  degrees of freedom, not only integers
+    """
+    return _beta_fraction(freedom / 2, freedom / (freedom + t**2))
+
+
+def _beta_fraction(a: Float64, x: Float64) -> Float64:
+    """Regularized incomplete beta function I_x(a, 1/2) by Lentz's continued fraction (DLMF 8.17.22)."""
+    b = 0.5
+    flip = x > (a + 1) / (a + b + 2)
+    one, two, at = np.where(flip, b, a), np.where(flip, a, b), np.where(flip, 1 - x, x)
+    with np.errstate(divide="ignore"):
+        front = np.exp(one * np.log(at) + two * np.log1p(-at) - np.log(one) - _log_beta(a))
+    tiny = 1e-300
+    c, d = np.ones(len(at)), 1 - (one + two) * at / (one + 1)
+    d = 1 / np.where(np.abs(d) < tiny, tiny, d)
+    fraction = d.copy()
+    for m in range(1, 200):
+        for factor in (
+            m * (two - m) * at / ((one + 2 * m - 1) * (one + 2 * m)),
+            -(one + m) * (one + two + m) * at / ((one + 2 * m) * (one + 2 * m + 1)),
+        ):
+            d = 1 + factor * d
+            d = 1 / np.where(np.abs(d) < tiny, tiny, d)
+            c = 1 + factor / c
+            c = np.where(np.abs(c) < tiny, tiny, c)
+            fraction *= c * d
+        if np.abs(c * d - 1).max(initial=0) < 1e-13:
+            break
+    integral = front * fraction
+    chance: Float64 = np.clip(np.where(flip, 1 - integral, integral), 0, 1)
+    return chance
+
+
+def _log_beta(a: Float64) -> Float64:
+    """log B(a, 1/2)."""
+    logarithm: Float64 = _log_gamma(a) + 0.5 * np.log(np.pi) - _log_gamma(a + 0.5)
+    return logarithm
+
+
+def _log_gamma(x: Float64) -> Float64:
+    """Stirling's series after shifting x up (DLMF 5.11.1)."""
+    shift = np.zeros(len(x))
+    y = x.copy()
+    for _ in range(8):
+        shift -= np.log(y)
+        y = y + 1
+    series = 1 / (12 * y) - 1 / (360 * y**3) + 1 / (1260 * y**5)
+    logarithm: Float64 = shift + (y - 0.5) * np.log(y) - y + 0.5 * np.log(2 * np.pi) + series
+    return logarithm
+
+
+def student_quantiles(freedom: Float64, confidence: float) -> Float64:
+    """Return the t exceeded in either direction with probability 1 - confidence, from a table over 1 / freedom."""
+    inverse, quantiles = _quantile_table(confidence)
+    t: Float64 = np.interp(1 / np.maximum(freedom, 1.0), inverse, quantiles)
+    return t
+
+
+@lru_cache(maxsize=1)
+def _quantile_table(confidence: float) -> tuple[Float64, Float64]:
+    inverse = np.linspace(1e-4, 1, 2000)
+    low, high = np.zeros(len(inverse)), np.full(len(inverse), 20.0)
+    for _ in range(50):
+        middle = (low + high) / 2
+        over = student_two_sided(middle, 1 / inverse) > 1 - confidence
+        low, high = np.where(over, middle, low), np.where(over, high, middle)
+    return inverse, (low + high) / 2

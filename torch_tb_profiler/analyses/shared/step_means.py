@@ -2,8 +2,8 @@
 
     steps 100 101 99 160 100      mean 112.0      typical 100.3 (without the shortest and the longest fifth)
 
-- From `TRIM_FROM` steps on a fifth of the steps is trimmed at either end; the error follows from the winsorized
-  variance (Yuen, "The two-sample trimmed t for unequal population variances", Biometrika 61, 1974).
+- From `MIN_STEPS_TO_TRIM` steps on a fifth of the steps is trimmed at either end; the error follows from the
+  winsorized variance (Yuen, "The two-sample trimmed t for unequal population variances", Biometrika 61, 1974).
 - Steps that resemble the one before count as fewer: n (1 - rho) / (1 + rho), with rho from the correlation of
   neighbors, corrected for its bias in short series (Kendall, "Note on bias in the estimation of autocorrelation",
   Biometrika 41, 1954).
@@ -21,27 +21,27 @@ import numpy as np
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.model.trace import Float64
 
-WARM_UP = 1.2
+WARM_UP_RATIO = 1.2
 """A first step longer than this many medians of the others is warm-up."""
 
-TRIM_FROM, TRIM = 5, 0.2
+MIN_STEPS_TO_TRIM, TRIM_SHARE = 5, 0.2
 
-MOST_RHO = 0.95
+MAX_AUTOCORRELATION = 0.95
 
 
 def is_warm_up(durations: Sequence[int]) -> bool:
-    """Whether the first of some steps is so much longer than the others that it is none of them.
+    """Return whether the first step is so much longer than the others that it is warm-up.
 
-    Two steps at least must be left to tell.
+    At least two other steps are needed.
     """
-    return len(durations) > 2 and durations[0] > WARM_UP * median(durations[1:])
+    return len(durations) > 2 and durations[0] > WARM_UP_RATIO * median(durations[1:])
 
 
 class StepMeans(msgspec.Struct, frozen=True):
-    """Of each row of values, float64[rows].
+    """The mean of a typical step and its uncertainty, per row of values, float64[rows].
 
     mean     of a typical step
-    error2   square of its standard error, NaN where it cannot be known
+    error2   square of its standard error, NaN where it is unknown
     freedom  degrees of freedom of `error2`
     between  variance between recordings, NaN for a single one
     count    steps, or recordings where there are several
@@ -55,66 +55,69 @@ class StepMeans(msgspec.Struct, frozen=True):
 
 
 def autocorrelation(recordings: Sequence[Float64]) -> Float64:
-    """float64[rows]: how far a step resembles the one before, 0 .. MOST_RHO; values float64[rows, steps] each."""
-    long = [values for values in recordings if values.shape[1] >= TRIM_FROM]
+    """Return float64[rows]: how much a step resembles the one before, 0..MAX_AUTOCORRELATION.
+
+    recordings  values float64[rows, steps] of each
+    """
+    long = [values for values in recordings if values.shape[1] >= MIN_STEPS_TO_TRIM]
     if not long:
         return np.zeros(len(recordings[0]) if len(recordings) else 0)
     steps = sum(values.shape[1] for values in long)
-    measured = sum(_neighbors(values) * values.shape[1] for values in long) / steps
-    rho: Float64 = np.clip(measured + (1 + 3 * measured) * len(long) / steps, 0, MOST_RHO)
+    measured = sum(_lag_correlation(values) * values.shape[1] for values in long) / steps
+    rho: Float64 = np.clip(measured + (1 + 3 * measured) * len(long) / steps, 0, MAX_AUTOCORRELATION)
     return rho
 
 
 def step_means(recordings: Sequence[Float64], rho: Float64, resolution: float) -> StepMeans:
-    """Of values float64[rows, steps] of each recording; they scatter by a tick of the clock at least."""
-    each = [_of_recording(values, rho, resolution) for values in recordings]
-    if len(each) == 1:
-        return each[0]
-    means = np.stack([one.mean for one in each])
+    """Compute the means of values float64[rows, steps] of each recording, scattered by a clock tick or more."""
+    single = [_recording_means(values, rho, resolution) for values in recordings]
+    if len(single) == 1:
+        return single[0]
+    means = np.stack([one.mean for one in single])
     between = means.var(axis=0, ddof=1)
-    within = np.stack([np.nan_to_num(one.error2) for one in each]).mean(axis=0)
+    within = np.stack([np.nan_to_num(one.error2) for one in single]).mean(axis=0)
     return StepMeans(
         mean=means.mean(axis=0),
-        error2=np.maximum(np.maximum(between, within), resolution**2 / 6) / len(each),
-        freedom=np.full(len(between), len(each) - 1.0),
+        error2=np.maximum(np.maximum(between, within), resolution**2 / 6) / len(single),
+        freedom=np.full(len(between), len(single) - 1.0),
         between=between,
-        count=len(each),
+        count=len(single),
     )
 
 
-def _of_recording(values: Float64, rho: Float64, resolution: float) -> StepMeans:
+def _recording_means(values: Float64, rho: Float64, resolution: float) -> StepMeans:
     rows, steps = values.shape
     unknown = np.full(rows, np.nan)
     if steps == 0:
         return StepMeans(np.zeros(rows), unknown, unknown, unknown, 0)
-    trimmed = int(TRIM * steps) if steps >= TRIM_FROM else 0
-    kept = steps - 2 * trimmed
+    trimmed = int(TRIM_SHARE * steps) if steps >= MIN_STEPS_TO_TRIM else 0
+    remaining = steps - 2 * trimmed
     mean = np.sort(values, axis=1)[:, trimmed : steps - trimmed].mean(axis=1)
     if steps == 1:
         return StepMeans(mean, unknown, unknown, unknown, 1)
-    variance = np.maximum(_winsorized(values).var(axis=1, ddof=1), resolution**2 / 6)
-    fewer = (1 - rho) / (1 + rho)
+    variance = np.maximum(_winsorize(values).var(axis=1, ddof=1), resolution**2 / 6)
+    effective_share = (1 - rho) / (1 + rho)
     return StepMeans(
         mean=mean,
-        error2=(steps - 1) * variance / (kept * (kept - 1)) / fewer,
-        freedom=np.maximum((kept - 1) * fewer, 1.0),
+        error2=(steps - 1) * variance / (remaining * (remaining - 1)) / effective_share,
+        freedom=np.maximum((remaining - 1) * effective_share, 1.0),
         between=unknown,
         count=steps,
     )
 
 
-def _winsorized(values: Float64) -> Float64:
-    """What would be trimmed becomes the nearest value that is not."""
+def _winsorize(values: Float64) -> Float64:
+    """Replace the values that would be trimmed by the nearest one that isn't."""
     steps = values.shape[1]
-    trimmed = int(TRIM * steps) if steps >= TRIM_FROM else 0
+    trimmed = int(TRIM_SHARE * steps) if steps >= MIN_STEPS_TO_TRIM else 0
     ordered = np.sort(values, axis=1)
     winsorized: Float64 = np.clip(values, ordered[:, trimmed, None], ordered[:, steps - 1 - trimmed, None])
     return winsorized
 
 
-def _neighbors(values: Float64) -> Float64:
-    """float64[rows]: correlation of each step with the next one, 0 where nothing varies."""
-    deviations = _winsorized(values)
+def _lag_correlation(values: Float64) -> Float64:
+    """Return float64[rows]: the correlation of each step with the next, 0 where nothing varies."""
+    deviations = _winsorize(values)
     deviations = deviations - deviations.mean(axis=1, keepdims=True)
     squares = (deviations**2).sum(axis=1)
     products: Float64 = (deviations[:, 1:] * deviations[:, :-1]).sum(axis=1)

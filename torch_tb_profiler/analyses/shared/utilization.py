@@ -1,4 +1,4 @@
-"""How well each device is used while the steps run: estimates from what the driver records per kernel."""
+"""How well each device is used during the steps, estimated from what the driver records per kernel."""
 
 from __future__ import annotations
 
@@ -7,30 +7,53 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.core_time import CoreTime, core_time
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices, stream_ids
-from torch_tb_profiler.model.engines import deduplicate_executions
+from torch_tb_profiler.model.engines import call_durations, deduplicate_executions
+from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_UNKNOWN, TC_YES, uses_tensor_cores
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.steps import Steps, steps
-from torch_tb_profiler.model.trace import ABSENT, Float64, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace
 
 
-class Utilization(msgspec.Struct, frozen=True):
+class CoreTime(msgspec.Struct, frozen=True):
+    """Kernel time in ns on Tensor (matrix) cores, off them, and of kernels whose names don't say."""
+
+    used: int
+    not_used: int
+    unknown: int
+
+    @property
+    def total(self) -> int:
+        return self.used + self.not_used + self.unknown
+
+    @property
+    def ratio(self) -> float | None:
+        """Return the share known to run on them, at least; None if no kernel takes time or no name says."""
+        return self.used / self.total if self.used + self.not_used > 0 else None
+
+
+def core_time(trace: Trace, rows: Int32) -> CoreTime:
+    """Sum the durations of kernels by where they ran."""
+    length, uses = call_durations(trace, rows), uses_tensor_cores(trace)[rows]
+    return CoreTime(*(int(length[uses == verdict].sum()) for verdict in (TC_YES, TC_NO, TC_UNKNOWN)))
+
+
+class DeviceUtilization(msgspec.Struct, frozen=True):
     """One device over the window from the first to the last complete step.
 
     utilization         share of the window with at least one kernel running; the device is busy with copies, too
-    computing           the part of it in which one runs that does not communicate; the rest is communication that
-                        no kernel hides: data that moves, or waiting for other ranks
+    computing           the part of it in which a kernel runs that doesn't communicate; the rest is exposed
+                        communication: data that moves, or waiting for other ranks
     sm_efficiency       mean over the window of min(1, sum of `blocks per SM` of the running kernels)
     achieved_occupancy  mean of `est. achieved occupancy %` / 100 weighted by time in the window
     cores               kernel time on Tensor Cores, over all kernels of the device, in and outside of steps
-    tensor_core_ratio   the share of it that runs on them, at least
-    unknown             field -> why it is None, in what way it is uncertain, or what it does not count
+    tensor_core_ratio   the share of it on Tensor Cores, at least
+    unknown             field -> why it is None, how it is uncertain, or what it doesn't count
     """
 
     device: DeviceInfo
@@ -45,19 +68,19 @@ class Utilization(msgspec.Struct, frozen=True):
 
 
 @derived
-def utilizations(trace: Trace) -> tuple[Utilization, ...]:
-    """One entry per device with work."""
+def utilizations(trace: Trace) -> tuple[DeviceUtilization, ...]:
+    """Compute the utilization of each device with work."""
     return tuple(_of_device(trace, device) for device in devices(trace))
 
 
-def window(spans: Steps) -> tuple[int, int]:
-    """(start, end) ns: from the first to the last complete step; (0, 0) without steps."""
-    kept = np.flatnonzero(spans.complete)
-    return (int(spans.starts[kept[0]]), int(spans.ends[kept[-1]])) if len(kept) else (0, 0)
+def complete_steps_window(spans: Steps) -> tuple[int, int]:
+    """Return (start, end) in ns from the first to the last complete step; (0, 0) without steps."""
+    complete = np.flatnonzero(spans.complete)
+    return (int(spans.starts[complete[0]]), int(spans.ends[complete[-1]])) if len(complete) else (0, 0)
 
 
-def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
-    begin, end = window(steps(trace))
+def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
+    begin, end = complete_steps_window(steps(trace))
     all_work = rows_of_kind(trace, *DEVICE_KINDS)
     mine = all_work[device_ids(trace)[all_work] == device.id]
     streams = stream_ids(trace)[mine]
@@ -80,7 +103,7 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
         )
         if format_ratio(busy) != format_ratio(used):
             unknown["utilization"] = (
-                f"it counts kernels alone: with copies and memsets the device is busy for {format_ratio(busy)} of "
+                f"it counts kernels only: with copies and memsets the device is busy for {format_ratio(busy)} of "
                 "the same time"
             )
     else:
@@ -94,12 +117,12 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
     cores = core_time(trace, deduplicate_executions(trace, kernels))
     if cores.ratio is None:
         unknown["tensor_core_ratio"] = (
-            "the kernels' names do not tell" if cores.unknown else "no kernel takes time"
+            "kernel names don't show the use of Tensor Cores" if cores.unknown else "no kernel takes time"
         )
     elif cores.unknown:
-        untold = format_ratio(cores.unknown / cores.total)
-        unknown["tensor_core_ratio"] = f"at least: for {untold} of the kernel time the names do not tell"
-    return Utilization(
+        share = format_ratio(cores.unknown / cores.total)
+        unknown["tensor_core_ratio"] = f"at least: for {share} of the kernel time the names don't show it"
+    return DeviceUtilization(
         device=device,
         streams=len(np.unique(streams[streams != ABSENT])),
         utilization=used,
@@ -113,18 +136,18 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
 
 
 def _mean_sm_efficiency(start: Int64, finish: Int64, blocks: Float64, begin: int, end: int) -> float | None:
-    """Integral of min(1, sum of blocks per SM) over the window, divided by the window."""
+    """Return the mean of min(1, sum of blocks per SM) over the window, None if none is recorded."""
     lo, hi = np.maximum(start, begin), np.minimum(finish, end)
     counted = (blocks > 0) & (hi > lo)
     if not counted.any():
         return None
     lo, hi, blocks = lo[counted], hi[counted], np.minimum(blocks[counted], 1e9)
-    times, values = sm_efficiency(lo, hi, blocks)
+    times, values = sm_efficiency_curve(lo, hi, blocks)
     return float((values[:-1] * np.diff(times)).sum() / (end - begin))
 
 
-def sm_efficiency(start: Int64, end: Int64, blocks: Float64) -> tuple[Int64, Float64]:
-    """min(1, sum of `blocks per SM` of the running kernels): (int64[2 k] ns, float64[2 k] from then on)."""
+def sm_efficiency_curve(start: Int64, end: Int64, blocks: Float64) -> tuple[Int64, Float64]:
+    """Return (int64[2k] ns, float64[2k]) of min(1, sum of `blocks per SM` of the running kernels) from then on."""
     times = np.concatenate([start, end])
     order = np.argsort(times, kind="stable")
     change = np.concatenate([blocks, -blocks])[order]

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.memory_curve import levels
-from torch_tb_profiler.analyses.shared.utilization import sm_efficiency
+from torch_tb_profiler.analyses.shared.memory_curve import memory_levels
+from torch_tb_profiler.analyses.shared.utilization import sm_efficiency_curve
 from torch_tb_profiler.analyses.timeline.boxes import Grid
 from torch_tb_profiler.analyses.tracks.tracks import tracks
 from torch_tb_profiler.base.intervals import merge
@@ -90,7 +90,7 @@ def _device_series(trace: Trace) -> list[CounterSeries]:
         known = on_device & (blocks > 0) & (end > start)
         if known.any():
             times, values = _start_at_zero(
-                *_last_of_each_time(*sm_efficiency(start[known], end[known], blocks[known]))
+                *_last_of_each_time(*sm_efficiency_curve(start[known], end[known], blocks[known]))
             )
             series.append(
                 CounterSeries("sm_efficiency", "SM efficiency, est.", group, info.id, "ratio", times, values)
@@ -132,7 +132,7 @@ def _group_of_process(trace: Trace, row: int) -> int | None:
 def _memory_series(trace: Trace) -> list[CounterSeries]:
     """Return allocated and reserved bytes per device, from the `[memory]` instants."""
     series = []
-    for level in levels(trace):
+    for level in memory_levels(trace):
         host = level.device.name == "CPU"
         if level.relative:
             continue

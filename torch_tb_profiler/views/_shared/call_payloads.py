@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from torch_tb_profiler.analyses.shared.core_time import CoreTime
-from torch_tb_profiler.analyses.shared.durations import spread
+from torch_tb_profiler.analyses.shared.durations import duration_distribution
+from torch_tb_profiler.analyses.shared.utilization import CoreTime
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
 
@@ -45,7 +45,7 @@ def build_call_distribution(trace: Trace, rows: Int32, values: Int64) -> CallDis
     def instances(positions: Int64) -> list[CallInstance]:
         return [_instance(trace, int(rows[i]), int(values[i])) for i in positions.tolist()]
 
-    durations = spread(values)
+    durations = duration_distribution(values)
     return CallDistribution(
         calls=len(rows),
         edges=durations.edges.tolist(),

@@ -13,10 +13,10 @@ from torch_tb_profiler.analyses.diff.counted_steps import calls_outside_steps, c
 from torch_tb_profiler.analyses.diff.level import compare_part
 from torch_tb_profiler.analyses.diff.step_parts import StepPart
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
-from torch_tb_profiler.analyses.shared.memory_curve import Levels, Peak, levels, peak
-from torch_tb_profiler.analyses.shared.shapes import shape_texts
+from torch_tb_profiler.analyses.shared.grouping import input_shape_texts
+from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, MemoryPeak, first_peak, memory_levels
 from torch_tb_profiler.analyses.shared.significance import CONFIDENCE, typical_interval
-from torch_tb_profiler.analyses.shared.utilization import Utilization
+from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.kernels.families import kernel_families_of_pair
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names_of_pair
@@ -157,7 +157,9 @@ def _device(device: ComparedDevice) -> DiffDevice:
     )
 
 
-def _utilization_difference(base: Utilization | None, candidate: Utilization | None, field: str) -> DiffShare:
+def _utilization_difference(
+    base: DeviceUtilization | None, candidate: DeviceUtilization | None, field: str
+) -> DiffShare:
     old, new = (None if side is None else getattr(side, field) for side in (base, candidate))
     return _share_difference(old, new)
 
@@ -170,7 +172,7 @@ def _share_difference(base: float | None, candidate: float | None) -> DiffShare:
 def _memory(pair: TracePair) -> list[DiffMemory]:
     """Return the peaks of each device that the first recording of either side has."""
     base, candidate = (
-        {level.device.name: level for level in levels(side[0])} for side in (pair.base, pair.candidate)
+        {level.device.name: level for level in memory_levels(side[0])} for side in (pair.base, pair.candidate)
     )
     rows_of_devices = []
     for device in dict.fromkeys([*base, *candidate]):
@@ -181,15 +183,15 @@ def _memory(pair: TracePair) -> list[DiffMemory]:
     return rows_of_devices
 
 
-def _allocated_peak(level: Levels | None) -> Peak | None:
-    return None if level is None or level.relative else peak(level.allocated)
+def _allocated_peak(level: MemoryLevels | None) -> MemoryPeak | None:
+    return None if level is None or level.relative else first_peak(level.allocated)
 
 
-def _reserved_peak(level: Levels | None) -> Peak | None:
-    return None if level is None else peak(level.reserved)
+def _reserved_peak(level: MemoryLevels | None) -> MemoryPeak | None:
+    return None if level is None else first_peak(level.reserved)
 
 
-def _size_difference(base: Peak | None, candidate: Peak | None) -> DiffSize:
+def _size_difference(base: MemoryPeak | None, candidate: MemoryPeak | None) -> DiffSize:
     old, new = (None if moment is None else moment.bytes for moment in (base, candidate))
     if old is None or new is None:
         return DiffSize(old, new, None, None)
@@ -205,10 +207,10 @@ def _reasons(pair: TracePair, step: Change) -> dict[str, str]:
         names = " and ".join(f"the {name}" for name in without)
         trace = next(trace for trace in traces if not is_memory_event(trace).any())
         reasons["memory"] = f"{names} recorded no memory events ({recording_option(trace, 'memory')})"
-    elif any(level.relative for trace in traces for level in levels(trace)):
+    elif any(level.relative for trace in traces for level in memory_levels(trace)):
         reasons["memory"] = "at least one file has no memory totals, which PyTorch records since 1.10"
-    if not all(len(shape_texts(trace)) for trace in traces):
-        trace = next(trace for trace in traces if not len(shape_texts(trace)))
+    if not all(len(input_shape_texts(trace)) for trace in traces):
+        trace = next(trace for trace in traces if not len(input_shape_texts(trace)))
         reasons["work"] = f"at least one side recorded no input shapes ({recording_option(trace, 'shapes')})"
     if step.low_ns is None:
         reasons |= dict.fromkeys(("low_ns", "high_ns", "q"), "at least one side has fewer than two steps")

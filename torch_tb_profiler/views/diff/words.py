@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.comparison import PairComparison
-from torch_tb_profiler.analyses.shared.significance import MOST_NEEDED
-from torch_tb_profiler.analyses.shared.step_means import WARM_UP
+from torch_tb_profiler.analyses.shared.significance import MAX_NEEDED
+from torch_tb_profiler.analyses.shared.step_means import WARM_UP_RATIO
 from torch_tb_profiler.base.format import MINUS, format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
@@ -106,7 +106,7 @@ def _needed(step: Change, several: bool, lower: bool = False) -> str:
     """Say how many steps (recordings, where a side has several) would settle an inconclusive verdict."""
     what = "recordings" if several else "steps"
     if step.needed is None:
-        sentence = f"More than {MOST_NEEDED:,} {what} per side would be needed to settle it."
+        sentence = f"More than {MAX_NEEDED:,} {what} per side would be needed to settle it."
     else:
         sentence = f"About {step.needed:,} {what} per side would settle it."
     return sentence[0].lower() + sentence[1:] if lower else sentence
@@ -316,7 +316,7 @@ def _side_notes(side: DiffSide, name: str) -> list[str]:
         times = ", ".join(format_duration(ns) for ns in side.warm_up_ns)
         lines.append(
             f"The first step of the {name} ({times}) is left out as warm-up: it takes more than "
-            f"{format_number(WARM_UP, 2)} times the median of the others."
+            f"{format_number(WARM_UP_RATIO, 2)} times the median of the others."
         )
     if not side.steps_recorded:
         lines.append(

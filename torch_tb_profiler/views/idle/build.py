@@ -13,7 +13,7 @@ from torch_tb_profiler.analyses.launches.calls import launch_pace
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES
 from torch_tb_profiler.analyses.schedule.gaps import default_device
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
-from torch_tb_profiler.analyses.shared.breakdown import no_host
+from torch_tb_profiler.analyses.shared.breakdown import missing_host_reason
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
@@ -265,7 +265,7 @@ def _reasons(trace: Trace) -> dict[str, str | Text]:
     if (copies := missing_copies_reason(trace)) is not None:
         reasons["idle_ns"] = f"at most: {copies}"
     if not has_host_events(trace):
-        reasons["causes"] = f"gaps can't be attributed to host code: {no_host(trace)}"
+        reasons["causes"] = f"gaps can't be attributed to host code: {missing_host_reason(trace)}"
     elif len(rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)) == 0:
         reasons["causes"] = "no runtime calls were recorded, so it's unknown which thread launched what, and when"
     return reasons

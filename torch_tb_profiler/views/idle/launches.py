@@ -18,7 +18,7 @@ from torch_tb_profiler.analyses.launches.calls import LONG_DELAY_NS, SLOW_CALL_N
 from torch_tb_profiler.analyses.launches.queue import blocked_launches, max_lengths_between, stream_queues
 from torch_tb_profiler.analyses.launches.sequences import common_slice, graph_capture_savings, work_sequences
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
-from torch_tb_profiler.analyses.shared.device_work import chosen_work
+from torch_tb_profiler.analyses.shared.grouping import select_device_work
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.kernels.short_names import display_name
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
@@ -278,7 +278,7 @@ def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
 
 
 def _device_work(trace: Trace, params: DeviceWorkParams) -> Int32:
-    return chosen_work(trace, rows_of_kind(trace, *DEVICE_KINDS), params.step, params.device, params.stream)
+    return select_device_work(trace, rows_of_kind(trace, *DEVICE_KINDS), params.step, params.device, params.stream)
 
 
 def _item(trace: Trace, row: int) -> SequenceItem:

@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.kernels.table import (
     stream_times,
 )
 from torch_tb_profiler.analyses.roofline.speeds import kernel_speeds, missing_work_reason
-from torch_tb_profiler.analyses.shared.core_time import core_time
+from torch_tb_profiler.analyses.shared.utilization import core_time
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.grammar import capitalize

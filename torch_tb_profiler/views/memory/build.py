@@ -18,7 +18,12 @@ from torch_tb_profiler.analyses.memory.devices import (
 from torch_tb_profiler.analyses.memory.growth import DeviceGrowth, GrowthHolder, memory_growth
 from torch_tb_profiler.analyses.memory.live import LiveMemory, find_record, live_memory
 from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
-from torch_tb_profiler.analyses.shared.memory_curve import Levels, default_device, levels, records_in
+from torch_tb_profiler.analyses.shared.memory_curve import (
+    MemoryLevels,
+    default_device,
+    find_records,
+    memory_levels,
+)
 from torch_tb_profiler.analyses.tracks.sources import parse_frame
 from torch_tb_profiler.model.memory.blocks import has_addresses
 from torch_tb_profiler.model.modules import has_modules
@@ -45,9 +50,9 @@ MAX_HOLDERS = 20
 
 def build(trace: Trace, _: NoParams) -> MemoryPayload:
     """Build devices, peaks, steps and growth; the views below this one have the curve and the tables."""
-    measured = [(level, device_memory(trace, level)) for level in levels(trace)]
+    measured = [(level, device_memory(trace, level)) for level in memory_levels(trace)]
     devices = [_device(trace, level, memory) for level, memory in measured]
-    changes = [(level.device.name, memory_growth(trace, level)) for level in levels(trace)]
+    changes = [(level.device.name, memory_growth(trace, level)) for level in memory_levels(trace)]
     grown = [(name, change) for name, change in changes if change is not None]
     return MemoryPayload(
         headline=_headline(trace, default_device(trace), devices, grown),
@@ -75,7 +80,7 @@ def _headline(
     return sentences(*(device.headline for device in devices if device.name == default), *leaks)
 
 
-def _device(trace: Trace, level: Levels, memory: DeviceMemory) -> MemoryDeviceEntry:
+def _device(trace: Trace, level: MemoryLevels, memory: DeviceMemory) -> MemoryDeviceEntry:
     at_peak = _at_peak(trace, level)
     top = at_peak.groups[0].largest if at_peak.groups else None
     device = memory.device
@@ -104,9 +109,9 @@ def _device(trace: Trace, level: Levels, memory: DeviceMemory) -> MemoryDeviceEn
     )
 
 
-def _at_peak(trace: Trace, level: Levels) -> LiveMemory:
+def _at_peak(trace: Trace, level: MemoryLevels) -> LiveMemory:
     """Return the live memory at the peak, with the operator that allocated most of it."""
-    window = records_in(level.time, None, None)
+    window = find_records(level.time, None, None)
     return live_memory(trace, level, find_record(level, window, None), "operator", slice(1))
 
 

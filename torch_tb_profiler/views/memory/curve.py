@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from torch_tb_profiler.analyses.memory.devices import sample_curve
-from torch_tb_profiler.analyses.shared.memory_curve import of_device
+from torch_tb_profiler.analyses.shared.memory_curve import device_levels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Float64s, TraceView
 from torch_tb_profiler.views.memory.build import build_peak_moment
@@ -59,7 +59,7 @@ class MemoryCurve(msgspec.Struct, frozen=True):
 
 def build_curve(trace: Trace, params: CurveParams) -> MemoryCurve:
     """Sample the curve. NotFoundError for an unknown device."""
-    level = of_device(trace, params.device)
+    level = device_levels(trace, params.device)
     sampled = sample_curve(trace, level, params.begin, params.end, params.points)
     return MemoryCurve(
         device=level.device.name,

@@ -21,7 +21,7 @@ from torch_tb_profiler.analyses.memory.blocks import (
 )
 from torch_tb_profiler.analyses.memory.live import LiveGroup, LiveGrouping, LiveMemory, find_record, live_memory
 from torch_tb_profiler.analyses.memory.operators import operator_memory
-from torch_tb_profiler.analyses.shared.memory_curve import Levels, of_device, records_in
+from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, device_levels, find_records
 from torch_tb_profiler.analyses.tracks.sources import SourceFrame, name_of, parse_frame
 from torch_tb_profiler.model.memory.blocks import BlockState, has_addresses
 from torch_tb_profiler.model.modules import has_modules
@@ -87,7 +87,7 @@ class MemoryEvents(msgspec.Struct, frozen=True):
 
 def build_events(trace: Trace, params: EventsParams) -> MemoryEvents:
     """Build a page of blocks. NotFoundError for an unknown device, UsageError for an unknown column or state."""
-    level = of_device(trace, params.device)
+    level = device_levels(trace, params.device)
     conditions = BlockFilter(params.begin, params.end, params.at, params.operator, params.search, params.state)
     chosen = filter_blocks(trace, level, conditions)
     page = build_block_page(trace, chosen, params.sort, params.descending, params.rows)
@@ -187,8 +187,8 @@ class MemoryLive(msgspec.Struct, frozen=True):
 
 def build_live(trace: Trace, params: LiveParams) -> MemoryLive:
     """Build the live memory. NotFoundError for an unknown device, UsageError for an unknown grouping."""
-    level = of_device(trace, params.device)
-    window = records_in(level.time, params.begin, params.end)
+    level = device_levels(trace, params.device)
+    window = find_records(level.time, params.begin, params.end)
     index = find_record(level, window, params.at)
     live = live_memory(trace, level, index, params.group_by, params.rows)
     time = params.at if params.at is not None else max(window.begin, int(level.time[max(index, 0)]))
@@ -229,7 +229,7 @@ def _live_name(trace: Trace, group: LiveGroup, group_by: LiveGrouping) -> str | 
     return allocating_operator(trace, group.largest) if group_by == "operator" else None
 
 
-def _live_reasons(trace: Trace, level: Levels, live: LiveMemory, index: int) -> dict[str, str]:
+def _live_reasons(trace: Trace, level: MemoryLevels, live: LiveMemory, index: int) -> dict[str, str]:
     reasons = {}
     if not has_addresses(trace):
         reasons["rows"] = NO_ADDRESSES
@@ -295,8 +295,8 @@ class MemoryOperators(msgspec.Struct, frozen=True):
 
 def build_operators(trace: Trace, params: MemoryOperatorsParams) -> MemoryOperators:
     """Build the table. NotFoundError for an unknown device, UsageError for a window that is not a range."""
-    level = of_device(trace, params.device)
-    records_in(level.time, params.begin, params.end)
+    level = device_levels(trace, params.device)
+    find_records(level.time, params.begin, params.end)
     table = operator_memory(trace, level, params.begin, params.end)
     columns = (
         table.calls,

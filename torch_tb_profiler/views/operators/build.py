@@ -19,7 +19,7 @@ from torch_tb_profiler.analyses.operators import (
 )
 from torch_tb_profiler.analyses.roofline.speeds import missing_work_reason, operator_speeds
 from torch_tb_profiler.analyses.shared.call_stacks import MergedFrame, has_stacks
-from torch_tb_profiler.analyses.shared.shapes import shape_texts
+from torch_tb_profiler.analyses.shared.grouping import input_shape_texts
 from torch_tb_profiler.analyses.tracks.sources import name_of, parse_frame
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.markers import is_user_frame
@@ -135,7 +135,7 @@ def _reasons(trace: Trace, has_device: bool, group_by: str) -> dict[str, str]:
     reasons |= dict.fromkeys(("tc_self_ratio", "tc_total_ratio"), no_cores)
     if (no_work := missing_work_reason(trace)) is not None:
         reasons["speed"] = no_work
-    if not len(shape_texts(trace)):
+    if not len(input_shape_texts(trace)):
         reasons["input_shape"] = f"no input shapes are recorded ({recording_option(trace, 'shapes')})"
     if group_by == "module" and not modules(trace).names:
         reasons["module"] = f"no nn.Module is recorded ({recording_option(trace, 'modules')})"

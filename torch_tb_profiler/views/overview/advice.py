@@ -1,28 +1,296 @@
-"""Advice in words: what was measured, what to do, what it can gain, and when it does not apply."""
+"""Advice in words: what to do, what was measured, what it saves, when it is shown, and when it doesn't apply."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torch_tb_profiler.analyses.overview.finding import Advice, Basis, Finding, Gain
+import msgspec
+
+from torch_tb_profiler.analyses.overview.device_rules import LATE_RATIO, MEMORY_LIMIT_SHARE
+from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Basis, Finding, Gain
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.overview.payload import Recommendation
-from torch_tb_profiler.views.overview.sentences import SENTENCES, Sentences
 
-_MORE = 1.1
-"""A gain so many times what was measured asks for a reason."""
+EXTRA_GAIN_RATIO = 1.1
+"""A gain this many times the measured time needs an explanation."""
 
 BASES: Mapping[Basis, str] = {"what_if": "what-if", "share": "measured share", "ranks": "all ranks compared"}
 
+_COST = f"at least {MIN_GAIN_SHARE:.0%} of the step"
 
-def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> Recommendation:
-    """What to do about a finding; `whole`: what shares are of, as `words.whole_of` says.
 
-    `evidence`: the link that shows it, if not what the finding names.
+class RuleWords(msgspec.Struct, frozen=True):
+    """The words of one case of a rule. `title` and `text` are templates.
+
+    rule       when it is shown, after "Shown because"
+    exception  when it doesn't apply, after "Doesn't apply if"
+    code       what to write
+    more       why the replay saves more than `text` measures, where it does
+    late       whether a straggler looks the same in the file of one rank, which then is an exception, too
+    """
+
+    title: str
+    text: str
+    rule: str
+    exception: str
+    code: str = ""
+    more: str = ""
+    late: bool = False
+
+
+RULE_WORDS = {
+    ("data_loading", "process"): RuleWords(
+        "Load data in worker processes",
+        "For {time} of {base}, the training process loads the next batch and nothing else runs.",
+        f"waiting for the DataLoader costs {_COST}, and no worker processes were recorded",
+        "no CPU core is free for workers, or the dataset can't be opened in more than one process.",
+        "DataLoader(..., num_workers=4, pin_memory=True, persistent_workers=True)",
+    ),
+    ("data_loading", "workers"): RuleWords(
+        "Speed up the DataLoader workers",
+        "For {time} of {base}, training waits for the next batch, although worker processes load the data.",
+        f"waiting for the DataLoader costs {_COST}, although it has worker processes",
+        "all CPU cores are busy: then only cheaper decoding and augmentation help.",
+        "DataLoader(..., num_workers=8, prefetch_factor=4)  # more than now",
+    ),
+    ("data_loading", "trainer"): RuleWords(
+        "Load the next batch while this one trains",
+        "For {time} of {base}, the trainer waits for data: loading takes {times} as long as the batch itself.",
+        f"the trainer's wait for its data loader costs {_COST}; how the loader works isn't recorded",
+        "no CPU core is free for more workers: then only cheaper decoding and augmentation help.",
+        "DataLoader(..., num_workers=8, pin_memory=True, persistent_workers=True)  # more than now",
+    ),
+    ("start_up", ""): RuleWords(
+        "Skip warm-up: record later steps",
+        "For {time} of {base}, the {device} is idle during slow runtime calls, the longest {subject}{place}. Such "
+        "calls usually initialize something (a context, modules, the allocator's first blocks), so later steps "
+        "don't cost what is recorded here.",
+        f"calls of a millisecond or more that most steps don't make, while no device works, cost {_COST}",
+        "later steps make such calls, too.",
+        "torch.profiler.schedule(wait=1, warmup=5, active=3)",
+    ),
+    ("allocator", ""): RuleWords(
+        "Stop cudaMalloc/cudaFree during training",
+        "For {time} of {base}, the {device} is idle during {count} calls that allocate or free driver memory, the "
+        "longest {subject}{place}.",
+        f"most of at least three steps allocate or free driver memory, which costs {_COST}",
+        "each step calls torch.cuda.empty_cache(): then remove that call.",
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # in the environment",
+    ),
+    ("synchronization", ""): RuleWords(
+        "Remove per-step synchronization",
+        "{count} calls wait until the {device} has finished, and it is then idle for {time} of {base} until the "
+        "next launch. Most of that follows {subject}{place}.",
+        f"idle time after calls that wait for the device, no longer than they waited, costs {_COST}",
+        "the host needs the value right away to decide what runs next.",
+        "losses.append(loss.detach())  # and .item() once, after the loop",
+        "Without these waits the host prepares the next launches while the {device} still works, so the saving "
+        "exceeds these gaps.",
+    ),
+    ("host_code", "code"): RuleWords(
+        "Move host work off the training loop",
+        "For {time} of {base}, the {device} is idle while the host is in {subject}.",
+        f"idle stretches of over a millisecond, half of each in one frame or annotation, cost {_COST}",
+        "it depends on what the device computed just before.",
+    ),
+    ("host_code", "alone"): RuleWords(
+        "Move {subject} out of the step",
+        "For {time} of {base}, the host is in {subject} and runs no operator.",
+        "of the stretches of over a millisecond without an operator, at least half are in one function that "
+        f"mostly runs none, which costs {_COST}",
+        "the step needs its result, or waits for it, right away: then only making it faster helps.",
+    ),
+    ("host_code", "operator"): RuleWords(
+        "Look into {subject}",
+        "For {time} of {base}, the {device} is idle while the host is in {subject}. An operator that takes a "
+        "millisecond computes on the CPU, waits for a lock or another thread, or runs for the first time.",
+        f"idle stretches of over a millisecond, half of each in one operator, cost {_COST}",
+        "it runs for the first time here and is faster in later steps.",
+    ),
+    ("host_code", "call"): RuleWords(
+        "Find out what {subject} waits for",
+        "For {time} of {base}, the host is in {subject} while no device work is recorded.",
+        f"idle stretches of over a millisecond, half of each in one runtime call, cost {_COST}",
+        "it waits for something that isn't in this file, such as work from before the recording.",
+    ),
+    ("launch_bound", ""): RuleWords(
+        "Reduce launch overhead",
+        "For {time} of {base}, the {device} is idle in many short gaps because the host hasn't launched the next "
+        "kernel yet; the median launched kernel, copy or memset takes {duration}. CUDA graphs, torch.compile or "
+        "fewer small operators help.",
+        f"gaps of up to a millisecond that end with a late launch cost {_COST}, and no graphs are replayed",
+        "shapes or control flow change from step to step. A larger batch helps as well, if it fits.",
+        'model = torch.compile(model, mode="reduce-overhead")  # captures CUDA graphs',
+    ),
+    ("pageable_copies", ""): RuleWords(
+        "Copy from pinned memory",
+        "For {time} of {base}, {count} copies from pageable memory to the {device} run while nothing computes. "
+        "Copies from pinned memory can overlap with kernels, and the host doesn't wait for them.",
+        f"copies from pageable memory to the device, while no kernel runs, cost {_COST}",
+        "the very next kernel uses the data: then copy it a batch ahead.",
+        "DataLoader(..., pin_memory=True); batch.to(device, non_blocking=True)",
+    ),
+    ("communication", "ddp"): RuleWords(
+        "Exchange gradients less often, or compress them",
+        "For {time} of {base}, gradients are all-reduced{overlap}.",
+        f"all-reduce of DistributedDataParallel in training, neither overlapped with kernels nor explained by "
+        f"waiting, costs {_COST}",
+        "the effective batch may not grow and gradients may not be rounded.",
+        "with model.no_sync(): ...  # all but every n-th batch\nmodel.register_comm_hook(None, "
+        "bf16_compress_hook)",
+        late=True,
+    ),
+    ("communication", "fsdp"): RuleWords(
+        "Prefetch parameters",
+        "For {time} of {base}, parameters are gathered or gradients scattered{overlap}.",
+        f"all-gather and reduce-scatter of FSDP in training, neither overlapped with kernels nor explained by "
+        f"waiting, cost {_COST}",
+        "memory has no room for one more layer.",
+        "FSDP(..., forward_prefetch=True, backward_prefetch=BackwardPrefetch.BACKWARD_PRE)",
+        late=True,
+    ),
+    ("late_rank", ""): RuleWords(
+        "Find the straggler",
+        "For {time} of {base}, collectives (the longest: {subject}) take longer than their size and others of "
+        "their kind explain. Most likely they wait for another rank; add the other ranks' files to the run to "
+        "see which.",
+        f"collectives take more than {LATE_RATIO} times the median of their kind, or move less than 4 GB/s; this "
+        f"is more than half of the exposed communication and costs {_COST}",
+        "the link between the ranks is that slow, or was set up in these steps.",
+    ),
+    ("data_parallel", ""): RuleWords(
+        "Use DistributedDataParallel",
+        "One process drives {count} devices with DataParallel, and even the busiest doesn't compute for {time} of "
+        "{base}. With a process per device, none waits for the model to be copied or for the GIL.",
+        f"DataParallel uses several devices, and time in which the busiest doesn't compute costs {_COST}",
+        "the devices wait for data, which more processes don't load faster.",
+        "model = DistributedDataParallel(model, device_ids=[rank])  # torchrun --nproc-per-node=N",
+    ),
+    ("nccl_backend", ""): RuleWords(
+        "Use the NCCL backend",
+        "For {time} of {base}, {subject} passes gradients through host memory. These GPUs can exchange them "
+        "directly.",
+        f"GPUs that NCCL supports exchange gradients through gloo or MPI, which costs {_COST}",
+        "the model is on the CPU.",
+        'init_process_group("nccl")',
+    ),
+    ("mixed_precision", "fp16"): RuleWords(
+        "Run matrix products on Tensor Cores",
+        "For {time} of {base}, the host waits for matrix products in float32 that this GPU's Tensor Cores could "
+        "run in float16.",
+        f"float32 operators that could use Tensor Cores but don't cost {_COST}",
+        "the model doesn't converge in float16, even with a gradient scaler.",
+        'with torch.autocast("cuda", dtype=torch.float16): ...',
+    ),
+    ("mixed_precision", "tf32"): RuleWords(
+        "Run matrix products on Tensor Cores",
+        "For {time} of {base}, the host waits for matrix products in float32 that this GPU's Tensor Cores could "
+        "run in TF32 or bfloat16.",
+        f"float32 operators that could use Tensor Cores but don't cost {_COST}",
+        "results need more than the 10 bits of precision of TF32.",
+        'torch.set_float32_matmul_precision("high")',
+    ),
+    ("layout_conversion", ""): RuleWords(
+        "Keep images in channels_last",
+        "For {time} of {base}, the host waits for {count} kernels that only convert between the layouts NCHW and "
+        "NHWC around convolutions.",
+        f"kernels that convert between NCHW and NHWC cost {_COST}",
+        "the model is in channels_last already: then an operator between the convolutions has no kernel for it.",
+        "model = model.to(memory_format=torch.channels_last)  # and its inputs",
+    ),
+    ("slow_products", "alignment"): RuleWords(
+        "Make matrix sizes multiples of 8",
+        "{count} products run in kernels for unaligned operands, the longest {subject}{place}. At peak they would "
+        "take {time} of {base} less.",
+        f"products on Tensor Cores run in kernels that load less than 16 bytes at once, from inputs with a size "
+        f"that is no multiple of these; their time beyond the roofline costs {_COST}",
+        "only one tensor per step has the odd size, or padding adds more work than aligned kernels save.",
+        "torch.nn.functional.pad(x, (0, -x.shape[-1] % 8))  # sizes of 16-bit types: multiples of 8",
+    ),
+    ("slow_products", "older"): RuleWords(
+        "Update PyTorch's CUDA version",
+        "All matrix products on Tensor Cores run in kernels made for an older GPU, the longest {subject}{place}. "
+        "Most likely PyTorch was built with a CUDA version that has none for this GPU. At peak they would take "
+        "{time} of {base} less.",
+        f"no product on Tensor Cores runs in a kernel named after the device's own generation; their time beyond "
+        f"the roofline costs {_COST}",
+        "PyTorch's CUDA version is made for this GPU already: then its library chose these kernels.",
+    ),
+    ("unfused_attention", "operators"): RuleWords(
+        "Use fused attention",
+        "Attention runs {count} times as a product, softmax and another product, which write the scores of all "
+        "pairs of tokens to memory and read them again. A fused kernel at peak would take {time} of {base} less.",
+        f"batched products before and after a softmax of the first one's result cost {_COST} beyond the same "
+        f"products without memory traffic for the scores",
+        "the attention weights are needed themselves, or change in a way that no fused kernel supports.",
+        "torch.nn.functional.scaled_dot_product_attention(q, k, v)",
+    ),
+    ("unfused_attention", "fallback"): RuleWords(
+        "Give attention inputs that a fused kernel takes",
+        "scaled_dot_product_attention runs {count} times as a product, softmax and another product: no fused "
+        "kernel took its inputs. A fused kernel at peak would take {time} of {base} less.",
+        f"scaled_dot_product_attention falls back to single operators, which cost {_COST} beyond the same "
+        "products without memory traffic for the scores",
+        "the head size, the mask or the dtype must stay.",
+        "with torch.nn.attention.sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION): ...  # warns why it cannot",
+    ),
+    ("elementwise_chains", ""): RuleWords(
+        "Fuse elementwise kernels",
+        "{count} chains of elementwise kernels follow each other on tensors of one size. If each reads what the "
+        "one before wrote, as their sizes suggest, one kernel could do a whole chain: all but the longest kernel "
+        "of each take {time} of {base}.",
+        "three or more elementwise kernels of different operators in a row on a stream, each with as many "
+        f"elements, cost {_COST} without the longest of them",
+        "they work on different tensors of the same size.",
+        "model = torch.compile(model)",
+    ),
+    ("optimizer_loop", "launches"): RuleWords(
+        "Step all parameters at once",
+        "{subject} calls an operator for each parameter, {count} times per step; the {device} is idle for {time} "
+        "of {base} until these are launched.",
+        "an optimizer calls one operator at least 8 times per step and no kernel for lists of parameters, and "
+        f"idle time in it costs {_COST}",
+        "it has no foreach or fused implementation, or parameters are sparse.",
+        "torch.optim.AdamW(model.parameters(), fused=True)  # or foreach=True",
+    ),
+    ("optimizer_loop", "kernels"): RuleWords(
+        "Step all parameters at once",
+        "{subject} calls an operator for each parameter, {count} times per step. At peak these kernels would take "
+        "{time} of {base} less.",
+        f"an optimizer calls one operator at least 8 times per step and no kernel for lists of parameters; its "
+        f"kernels' time beyond the roofline costs {_COST}",
+        "it has no foreach or fused implementation, or parameters are sparse.",
+        "torch.optim.AdamW(model.parameters(), fused=True)  # or foreach=True",
+    ),
+    ("memory_limit", "training"): RuleWords(
+        "Free memory before you grow the batch",
+        "Allocations on {subject} reach {share} of its memory; a larger batch may not fit.",
+        f"allocated memory peaks above {MEMORY_LIMIT_SHARE:.0%} of the GPU's memory, in training",
+        "the batch stays as it is.",
+        "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)",
+    ),
+    ("memory_limit", "inference"): RuleWords(
+        "Free memory before you grow the batch",
+        "Allocations on {subject} reach {share} of its memory; a larger batch may not fit.",
+        f"allocated memory peaks above {MEMORY_LIMIT_SHARE:.0%} of the GPU's memory, without a backward pass",
+        "memory is reserved on purpose, for example as a KV cache.",
+        "with torch.inference_mode(): ...",
+    ),
+}
+"""(id of a rule, case) -> its words."""
+
+
+def build_recommendation(
+    advice: Advice, base: str, device: str = "device", evidence: str | None = None
+) -> Recommendation:
+    """Build what to do about a finding.
+
+    base      what shares refer to, see `grammar.share_base`; device: the noun for the devices, "GPU"
+    evidence  the link that shows it, if not what the finding names
     """
     finding = advice.finding
-    words = SENTENCES[finding.id, finding.case]
+    words = RULE_WORDS[finding.id, finding.case]
     evidence = evidence or _evidence(finding)
     parts: dict[str, str | Phrase | Text] = {
         "time": Phrase(format_duration(None if advice.gain is None else advice.gain.measured_ns), evidence),
@@ -32,15 +300,17 @@ def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> R
         "times": "" if finding.value is None else f"{finding.value:,.3g} times",
         "subject": Phrase(finding.subject, evidence),
         "place": text(" ({place})", place=finding.place) if finding.place else "",
-        "whole": whole,
-        "alone": " while nothing computes" if finding.on_device else "; operators of the host may run meanwhile",
+        "base": base,
+        "device": device,
+        "overlap": " while nothing computes" if finding.on_device else "; operators on the host may run meanwhile",
     }
+    more = text(words.more, device=device) if _exceeds_measured(advice.gain) else ()
     return Recommendation(
         id=finding.id,
         case=finding.case,
         title=text(words.title, subject=finding.subject),
-        text=sentences(text(words.text, **parts), *([text(words.more)] if _gains_more(advice.gain) else [])),
-        gain=gain_words(advice.gain, advice.gain_share),
+        text=sentences(text(words.text, **parts), more),
+        gain=gain_text(advice.gain, advice.gain_share),
         gain_ns=None if advice.gain is None else advice.gain.ns,
         gain_share=advice.gain_share,
         basis=None if advice.gain is None else advice.gain.basis,
@@ -51,22 +321,22 @@ def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> R
     )
 
 
-def _gains_more(gain: Gain | None) -> bool:
-    return gain is not None and gain.basis == "what_if" and gain.ns > _MORE * gain.measured_ns
+def gain_text(gain: Gain | None, gain_share: float | None) -> str:
+    """Return what following the advice saves at most, and how that was estimated."""
+    if gain is None:
+        return "saves memory, not time"
+    return f"saves up to {format_duration(gain.ns)}, {format_ratio(gain_share)} ({BASES[gain.basis]})"
 
 
-def _exception(words: Sentences, gain: Gain | None) -> str:
-    """When the advice does not apply; once all ranks are compared, no late rank is hidden in it."""
+def _exceeds_measured(gain: Gain | None) -> bool:
+    return gain is not None and gain.basis == "what_if" and gain.ns > EXTRA_GAIN_RATIO * gain.measured_ns
+
+
+def _exception(words: RuleWords, gain: Gain | None) -> str:
+    """Return when the advice doesn't apply; once all ranks are compared, it hides no straggler."""
     if not words.late or (gain is not None and gain.basis == "ranks"):
         return words.exception
-    return f"{words.exception.removesuffix('.')}, or a rank is late, which looks the same in the file of one rank."
-
-
-def gain_words(gain: Gain | None, gain_share: float | None) -> str:
-    """Up to how much following an advice gains, and where that comes from."""
-    if gain is None:
-        return "no time, but room"
-    return f"up to {format_ratio(gain_share)}, {format_duration(gain.ns)} ({BASES[gain.basis]})"
+    return f"{words.exception.removesuffix('.')}, or a rank is late, which looks the same in one rank's file."
 
 
 def _evidence(finding: Finding) -> str:

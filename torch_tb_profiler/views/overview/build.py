@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.kernels.table import largest_kernel
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
-from torch_tb_profiler.analyses.overview.host_operators import main_operator
-from torch_tb_profiler.analyses.overview.idle import device_late, idle
-from torch_tb_profiler.analyses.overview.job import no_advice
-from torch_tb_profiler.analyses.overview.unrecorded import unrecorded
+from torch_tb_profiler.analyses.overview.dominant_frames import main_operator, unrecorded_function
+from torch_tb_profiler.analyses.overview.finding import no_advice_reason
+from torch_tb_profiler.analyses.overview.idle import idle_times, submitted_idle_times
 from torch_tb_profiler.analyses.roofline.speeds import missing_work_reason
+from torch_tb_profiler.analyses.roofline.table import WorkFilter
 from torch_tb_profiler.analyses.roofline.tokens import count_tokens
+from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.analyses.schedule.path import bottleneck_times
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.utilization import utilizations
 from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.base.grammar import share_base
 from torch_tb_profiler.base.intervals import total
 from torch_tb_profiler.model.communication.events import host_communication_calls
 from torch_tb_profiler.model.devices import devices
@@ -27,151 +27,206 @@ from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.work.roofline import device_peaks
 from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, reason_texts, sentences
+from torch_tb_profiler.views._shared.text import (
+    Phrase,
+    Text,
+    device_noun,
+    link,
+    reason_texts,
+    sentences,
+    shorten_frame,
+    shorten_name,
+)
 from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.overview import words
-from torch_tb_profiler.views.overview.advice import recommendation
-from torch_tb_profiler.views.overview.hardware import hardware_use
-from torch_tb_profiler.views.overview.leaks import leak
-from torch_tb_profiler.views.overview.payload import Average, Configuration, HardwareUse, Overview
-from torch_tb_profiler.views.overview.ranks import build as beside
+from torch_tb_profiler.views.overview.advice import build_recommendation
+from torch_tb_profiler.views.overview.payload import Average, HardwareUse, Overview
+from torch_tb_profiler.views.overview.ranks import build_beside_ranks
 from torch_tb_profiler.views.overview.recorded import (
-    average_of,
-    busy_type,
-    configuration,
-    device,
-    doubts,
-    step_list,
-    unknown,
+    build_average,
+    build_configuration,
+    build_device,
+    build_steps,
+    health_notes,
+    missing_reasons,
+    recorded_device_type,
 )
-from torch_tb_profiler.views.overview.words import throughput_sentence
+
+_TRUNCATED = "the file is truncated, and the missing part may hold the device work"
+_NO_PRODUCT = "no matmul or convolution with known FLOPs and a known peak was recorded"
+_NO_PEAK = "the peak of a recomputed type is unknown"
 
 
 def build(trace: Trace, params: NoParams) -> Overview:
-    """The overview of one trace."""
-    first = _measured(trace)
-    reasons, whole = dict(first.reasons), _whole(trace)
+    """Build the overview of one trace."""
+    first = _build_measured(trace)
+    reasons, base = dict(first.reasons), _share_base(trace)
     used = hardware_use(trace)
     hardware = None if isinstance(used, str) else used
     if isinstance(used, str):
         reasons["hardware"] = (Phrase(used),)
-    recommendations = [recommendation(each, whole) for each in advice(trace)]
-    replayed = not is_truncated(trace.health) and replay_unavailable_reason(trace) is None
-    bounds = bottleneck_times(trace) if replayed else None
-    spent = _spent(trace, first.average, first.configuration, hardware, bounds)
+    kind = recorded_device_type(first.configuration)
+    recommendations = [build_recommendation(each, base, device_noun(kind)) for each in advice(trace)]
+    reason = replay_unavailable_reason(trace)
+    times = bottleneck_times(trace) if reason is None and not is_truncated(trace.health) else None
+    path = words.critical_path_sentence(times, base, _exposed_share(trace, first.average))
+    spent = sentences(
+        _step_sentence(trace, first.average, kind, hardware), *_evidence(trace, first.average, kind), path
+    )
     return replace(
         first,
         preview=False,
-        headline=words.headline(spent, recommendations),
-        explanation=sentences(first.explanation, leak(trace)),
+        headline=spent if is_truncated(trace.health) else words.headline(spent, recommendations),
+        explanation=sentences(first.explanation, path, words.leak_sentence(trace)),
         spent=spent,
         hardware=hardware,
-        gains=words.gains(recommendations, schedule(trace).explained_share, replay_unavailable_reason(trace)),
+        gains=words.savings_note(recommendations, schedule(trace).explained_share, reason),
         recommendations=recommendations,
         no_advice=()
         if recommendations
-        else words.no_advice(first.average, no_advice(trace), busy_type(first.configuration), whole),
+        else words.no_advice_sentence(first.average, no_advice_reason(trace), kind),
         reasons=reasons,
     )
 
 
 def build_preview(trace: Trace, params: NoParams) -> Overview:
-    """The overview before the schedule is replayed and the work of the operators is modeled, which takes about as
-    long as all the rest; the whole of it where there is nothing to replay."""
-    return build(trace, params) if is_truncated(trace.health) or not devices(trace) else _measured(trace)
+    """Build the overview without a replay of the schedule and without FLOPs, which take about as long as the rest.
+
+    Where there is nothing to replay, this is the entire overview.
+    """
+    return build(trace, params) if is_truncated(trace.health) or not devices(trace) else _build_measured(trace)
 
 
-def _measured(trace: Trace) -> Overview:
-    """What the file says by itself."""
+def _build_measured(trace: Trace) -> Overview:
+    """Build what the file says without a replay."""
     times = breakdown(trace)
-    listed, average, reasons = step_list(times), average_of(times), unknown(trace, times)
-    configured = configuration(trace)
-    silent, reason = missing_work_reason(trace), no_advice(trace)
-    if silent is not None:
-        reasons["hardware"] = silent
-    spent = _spent(trace, average, configured)
+    step_list, average, reasons = build_steps(times), build_average(times), missing_reasons(trace, times)
+    configuration = build_configuration(trace)
+    kind, base = recorded_device_type(configuration), _share_base(trace)
+    no_hardware, reason = missing_work_reason(trace), no_advice_reason(trace)
+    if no_hardware is not None:
+        reasons["hardware"] = no_hardware
+    evidence = _evidence(trace, average, kind)
+    spent = sentences(_step_sentence(trace, average, kind), *evidence)
+    explanation = words.steps_explanation(step_list, average, reasons, is_truncated(trace.health))
     return Overview(
         preview=True,
-        headline=spent,
+        headline=spent if is_truncated(trace.health) else words.headline(spent, ()),
         spent=spent,
         explanation=sentences(
-            words.reachable(
-                words.explanation(listed, average, reasons, is_truncated(trace.health)),
-                configured.recorded.get("host", False),
-            ),
-            throughput_sentence(count_tokens(trace)),
+            *evidence,
+            words.link_recorded(explanation, configuration.recorded.get("host", False)),
+            words.throughput_sentence(count_tokens(trace)),
         ),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
-        steps=listed,
+        steps=step_list,
         average=average,
         steps_recorded=times.steps.recorded,
-        devices=[device(entry) for entry in utilizations(trace)],
+        devices=[build_device(entry) for entry in utilizations(trace)],
         hardware=None,
-        configuration=configured,
+        configuration=configuration,
         gains=(),
-        recommendations=[recommendation(each, _whole(trace)) for each in measured_advice(trace)],
-        no_advice=() if reason is None else words.no_advice(average, reason, busy_type(configured), _whole(trace)),
+        recommendations=[build_recommendation(each, base, device_noun(kind)) for each in measured_advice(trace)],
+        no_advice=() if reason is None else words.no_advice_sentence(average, reason, kind),
         beside=(),
         waiting=None,
         reasons=reason_texts(reasons),
-        health=[*trace.health, *doubts(trace, times)],
+        health=[*trace.health, *health_notes(trace, times)],
     )
 
 
-def _whole(trace: Trace) -> str:
-    return words.whole_of(average_of(breakdown(trace)), steps(trace).recorded)
+def _share_base(trace: Trace) -> str:
+    average = build_average(breakdown(trace))
+    return share_base(0 if average is None else average.steps, steps(trace).recorded)
 
 
-def _spent(
-    trace: Trace,
-    average: Average | None,
-    configured: Configuration,
-    hardware: HardwareUse | None = None,
-    bounds: Mapping[str, float] | None = None,
+def _step_sentence(
+    trace: Trace, average: Average | None, kind: str | None, hardware: HardwareUse | None = None
 ) -> Text:
-    """`bounds`: ns of the path by what bounds the step; None where that is not known."""
+    """Say how a step is spent; `kind` of the devices whose work is recorded."""
     if is_truncated(trace.health):
         return truncation_sentence()
-    waiting = total(idle(trace))
-    submitted = total(device_late(trace)) / waiting if waiting else 0.0
-    spent = words.spent(
+    operator = main_operator(trace) if kind is None else None
+    function = unrecorded_function(trace) if kind is None else None
+    within = {}
+    if operator is not None:
+        within["cpu_exec"] = Phrase(shorten_name(operator.name), link("trace", event=operator.event))
+    if function is not None:
+        within["other"] = Phrase(shorten_frame(function.name), link("trace", event=function.event))
+    sentence = words.step_sentence(
         average,
-        busy_type(configured),
-        _whole(trace),
-        _within(trace, configured),
+        kind,
+        [device.id for device in devices(trace)],
+        _share_base(trace),
+        within,
         hardware,
-        submitted,
-        _largest(trace),
+        _submitted_share(trace),
     )
-    spent = words.reachable(spent, configured.recorded.get("host", False))
-    return sentences(spent, words.bound(bounds, _whole(trace), _exposed(trace, average)))
+    return words.link_recorded(sentence, build_configuration(trace).recorded.get("host", False))
 
 
-def _within(trace: Trace, configured: Configuration) -> dict[str, Phrase]:
-    """In what most of a category's time passes. Where a device waits, the advice says more of the operators."""
-    operator = main_operator(trace) if busy_type(configured) is None else None
-    found = {"other": unrecorded(trace), "cpu_exec": operator}
-    return {key: Phrase(each.name, link("trace", event=each.event)) for key, each in found.items() if each}
+def _submitted_share(trace: Trace) -> float:
+    """Return the share of the idle time in which the next work is already submitted."""
+    idle = total(idle_times(trace))
+    return total(submitted_idle_times(trace)) / idle if idle else 0.0
 
 
-def _largest(trace: Trace) -> Text:
-    kernel = largest_kernel(trace)
-    name = "" if kernel is None else name_of(trace, kernel.row)
-    if kernel is None or not name:
-        return ()
-    return words.largest(short_kernel_names(trace).get(name, name), kernel.row, kernel.share)
+def _evidence(trace: Trace, average: Average | None, kind: str | None) -> list[Text]:
+    """Return what backs the sentence about the step: the largest kernel, or the function the host is in."""
+    if average is None or kind is None or average.duration_ns <= 0 or is_truncated(trace.health):
+        return []
+    if words.is_exposed(average):
+        return []
+    cause = words.idle_cause(average)
+    if cause is None:
+        kernel = largest_kernel(trace)
+        name = "" if kernel is None else name_of(trace, kernel.row)
+        if kernel is None or not name:
+            return []
+        return [words.largest_kernel_sentence(short_kernel_names(trace).get(name, name), kernel.row, kernel.share)]
+    function = unrecorded_function(trace) if cause == "other" else None
+    if function is None or _submitted_share(trace) > words.SUBMITTED_SHARE:
+        return []
+    return [words.unrecorded_sentence(Phrase(shorten_frame(function.name), link("trace", event=function.event)))]
 
 
-def _exposed(trace: Trace, average: Average | None) -> float:
-    """Share of the average step in communication of the device that nothing hides; 0 where the host communicates:
-    on the path, that is time of the host."""
+def _exposed_share(trace: Trace, average: Average | None) -> float:
+    """Return the share of an average step in exposed communication of the device.
+
+    It is 0 where the host communicates: on the critical path, that is host time.
+    """
     if average is None or average.duration_ns <= 0 or len(host_communication_calls(trace)):
         return 0.0
     return (average.categories.communication or 0.0) / average.duration_ns
+
+
+def hardware_use(trace: Trace) -> HardwareUse | str:
+    """Return how much of their peak the devices use over the steps, or why that is unknown."""
+    reason = _TRUNCATED if is_truncated(trace.health) else missing_work_reason(trace)
+    if reason is not None:
+        return reason
+    used = utilization(trace, WorkFilter(), "")
+    peaks = device_peaks(trace, "").values()
+    names = list(dict.fromkeys(peak.name for peak in peaks if peak.name is not None))
+    reasons = {}
+    if used.mfu is None:
+        reasons["mfu"] = next((peak.reason for peak in peaks if peak.reason), None) or _NO_PRODUCT
+    if used.hfu is None:
+        reasons["hfu"] = reasons.get("mfu", _NO_PEAK)
+    return HardwareUse(
+        mfu=used.mfu,
+        hfu=used.hfu,
+        coverage=used.coverage or 0.0,
+        complete=used.modeled_ns == used.device_ns,
+        peaks=" and ".join(names) or None,
+        sources=list(dict.fromkeys(peak.source for peak in peaks if peak.source is not None)),
+        reasons=reason_texts(reasons),
+    )
 
 
 def _unavailable(trace: Trace) -> str | None:
@@ -188,7 +243,7 @@ _ALONE = TraceView(
     build,
     cached="on_request",
     rows="steps",
-    answers="How the time of a step is spent, what bounds it, and what to do first.",
+    answers="How the time of a step is spent, what limits it, and what to do first.",
 )
 
 TAB = Tab(
@@ -198,21 +253,21 @@ TAB = Tab(
     (
         TraceView(
             "overview/preview",
-            "First page of the overview",
+            "Overview preview",
             NoParams,
             Overview,
             build_preview,
             cached="on_load",
             rows="steps",
             is_all=lambda overview: not overview.preview,
-            answers="The overview without what takes long: no schedule replayed, no work of operators modeled.",
+            answers="The overview without what takes long: no schedule is replayed and no FLOPs are counted.",
         ),
         RankView(
             "overview/ranks",
             "Overview beside other ranks",
             NoParams,
             Overview,
-            beside,
+            build_beside_ranks,
             _ALONE,
             RANK_SUMMARIES,
             MAX_RANKS_READ,

@@ -1,4 +1,4 @@
-"""The payload of the overview."""
+"""The payload of the Overview."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch_tb_profiler.views._shared.text import Text
 
 
 class Categories(msgspec.Struct, frozen=True):
-    """Time per category, ns; the eight sum to the step. None: not known, see `reasons`."""
+    """Time per category, ns; the eight sum to the step. None: missing, see `reasons`."""
 
     kernel: float | None
     memcpy: float | None
@@ -27,7 +27,7 @@ class Categories(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One step. `complete` is False where its device work is missing; such steps are not averaged."""
+    """One step. `complete` is False where its device work is missing; such steps aren't averaged."""
 
     name: str
     start_ns: int
@@ -56,7 +56,7 @@ class Device(msgspec.Struct, frozen=True):
     """One accelerator with work in this trace. Ratios are 0..1; None is explained in `reasons`.
 
     computing          the part of the utilization in which a kernel runs that does not communicate
-    tensor_core_ratio  of the kernel time of the whole trace, at least; `tensor_cores` says how much is not known
+    tensor_core_ratio  of the kernel time of the entire trace, at least; `tensor_cores` has how much is unknown
     """
 
     id: int
@@ -80,7 +80,7 @@ class HardwareUse(msgspec.Struct, frozen=True):
 
     mfu, hfu  FLOPs that the model needs, and those that ran, over the peak; None is explained in `reasons`
     coverage  share of the device time whose work is known; `complete`: all, else mfu and hfu are lower bounds
-    peaks     names of the devices in the data base, None if unknown; sources: the documents that say their peaks
+    peaks     names of the devices in the catalog, None if unknown; sources: the documents that give their peaks
     """
 
     mfu: float | None
@@ -93,9 +93,9 @@ class HardwareUse(msgspec.Struct, frozen=True):
 
 
 class Configuration(msgspec.Struct, frozen=True):
-    """What was recorded, and how. What a file that is cut off lacks is not in `recorded`: it may lie behind.
+    """What was recorded, and how. `recorded` leaves out what a truncated file lacks: it may have been cut off.
 
-    device_type   CPU where no device worked; None where the file does not tell which kind did, or whether any
+    device_type   CPU where no device worked; None where the file doesn't show which kind did, or whether any
     """
 
     workers: int
@@ -109,15 +109,15 @@ class Configuration(msgspec.Struct, frozen=True):
 class Recommendation(msgspec.Struct, frozen=True):
     """What to do.
 
-    case        which words of the rule fit
-    gain        what following it gains at most, in words
-    gain_ns     the same per step, and gain_share of the step; None where no time is to gain
+    case        which case of the rule applies
+    gain        what following it saves at most, in words
+    gain_ns     the same per step, and gain_share of the step; None where it saves no time
     basis       what_if: the recorded schedule replayed without what the advice takes away; share: what that takes
-                of the step today, while nothing else passes; ranks: what the files of all ranks say together; None
-                where no time is to gain
+                of the step today, while nothing else runs; ranks: what the files of all ranks say together; None
+                where it saves no time
     rule        when it is shown
     code        what to write, "" where there is nothing to copy
-    exception   when it does not apply
+    exception   when it doesn't apply
     evidence    the link that shows it
     """
 
@@ -138,15 +138,16 @@ class Recommendation(msgspec.Struct, frozen=True):
 class Overview(msgspec.Struct, frozen=True):
     """How the time of a step is spent.
 
-    preview      what takes long is still to come: what bounds the step, what to do first, `gains`, and `hardware`
-                 where `reasons` does not say why it is null. Recommendations have their measured share
-    headline     how the average step is spent and what bounds it (`spent`), and what to do first
-    explanation  how the steps vary, which are left out; tokens per second where the trace tells
-    gains        where the gains of the recommendations come from, and what they do not know
-    recommendations  largest gain first; no_advice: why there are none, and what that does not mean;
-                   of a preview empty, too, where advice may turn up
-    beside       what the files of the other ranks say, empty where they were not asked (`overview/ranks` does)
-    waiting      null likewise, and where they do not tell
+    preview      what takes long is still to come: the critical path, what to do first, `gains`, and `hardware`
+                 where `reasons` doesn't say why it is null. Recommendations have their measured share
+    headline     how an average step is spent, and what to do first
+    spent        how an average step is spent, its largest kernel, and what most of its critical path is
+    explanation  the same without its first sentence; how the steps vary, which are left out; tokens per second
+    gains        where the savings of the recommendations come from, and what they leave out
+    recommendations  largest gain first; no_advice: why there are none, and what that doesn't mean; empty in a
+                   preview, too, where advice may turn up
+    beside       what the files of the other ranks say, empty where they weren't read (`overview/ranks` does)
+    waiting      null likewise, and where they don't show it
     reasons      category, `steps`, `average` or `hardware` -> why it is null
     """
 

@@ -1,4 +1,4 @@
-"""The overview of a rank beside the other ranks of its job: what it waits for, and who is late."""
+"""The Overview of a rank beside the other ranks of its job: what it waits for, and who is a straggler."""
 
 from __future__ import annotations
 
@@ -8,73 +8,129 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import exposed_communication
-from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Finding, Gain
+from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
+from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Finding, Gain
+from torch_tb_profiler.base.format import format_ratio
+from torch_tb_profiler.base.grammar import agree, share_base
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.job.exposed import (
     MAX_RANKS_READ,
     CommunicationParts,
     communication_parts,
+    communication_sentence,
     unread_ranks_sentence,
 )
 from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, judge_members
-from torch_tb_profiler.views._shared.job.wording import verdict_headline
-from torch_tb_profiler.views.overview import rank_words, words
-from torch_tb_profiler.views.overview.advice import recommendation
+from torch_tb_profiler.views._shared.job.wording import cause_sentence, rank_names, time_base, verdict_headline
+from torch_tb_profiler.views._shared.text import Phrase, Text, device_noun, link, plain, sentences, text
+from torch_tb_profiler.views.overview.advice import build_recommendation, gain_text
 from torch_tb_profiler.views.overview.payload import Average, Overview, Recommendation
-from torch_tb_profiler.views.overview.recorded import busy_type
+from torch_tb_profiler.views.overview.recorded import recorded_device_type
+from torch_tb_profiler.views.overview.words import headline, no_advice_sentence
+
+_EVIDENCE = link("distributed")
 
 
-def build(alone: Overview, worker: str, members: Members[RankSummary], params: NoParams) -> Overview:
-    """What the rank's own file says, corrected by what the files of all ranks say together.
+def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummary], params: NoParams) -> Overview:
+    """Correct what the rank's own file says by what the files of all ranks say together.
 
-    In its own file, waiting for a late rank looks like slow communication. While other ranks are read, and where
-    they cannot tell who is late, the answer is that of the file alone; `beside` says why.
+    In its own file, waiting for a straggler looks like slow communication. While other ranks are read, and where
+    they can't tell who is late, the answer is that of the file alone; `beside` says why.
     """
-    if len(members) > MAX_RANKS_READ and count_unread(members):
-        return replace(alone, beside=unread_ranks_sentence(len(members), count_unread(members)))
-    if count_unread(members) or is_truncated(alone.health) or alone.average is None:
+    unread = count_unread(members)
+    if len(members) > MAX_RANKS_READ and unread:
+        return replace(alone, beside=unread_ranks_sentence(len(members), unread))
+    if unread or is_truncated(alone.health) or alone.average is None:
         return alone
     comparison, verdict = compare_members(members), judge_members(members).verdict
     position = comparison.positions.get(worker)
     if verdict.kind == "unknown" or position is None:
         return replace(alone, beside=verdict_headline(members, verdict))
-    average, whole = alone.average, words.whole_of(alone.average, alone.steps_recorded)
+    average, base = alone.average, share_base(alone.average.steps, alone.steps_recorded)
     exposed = exposed_communication(comparison, position)
     waiting = communication_parts(average.categories.communication or 0.0, exposed)
     by_kernels = comparison.sources[position].summary.by_kernels
-    recommendations = list(_own(alone.recommendations, average, waiting, whole, by_kernels))
+    kind = recorded_device_type(alone.configuration)
+    recommendations = list(
+        _corrected_advice(alone.recommendations, average, waiting, base, device_noun(kind), by_kernels)
+    )
     if verdict.suspect is not None:
-        recommendations.append(rank_words.straggler(members, verdict, position, average))
-    recommendations.sort(key=lambda each: -(each.gain_ns or 0))
-    share = rank_words.share(average, waiting, whole)
+        recommendations.append(_straggler_advice(members, verdict, position, average))
+    recommendations.sort(key=lambda advice: -(advice.gain_ns or 0))
     return replace(
         alone,
-        headline=words.headline(alone.spent, recommendations, share),
-        gains=alone.gains if {each.basis for each in recommendations} & {"what_if", "share"} else (),
+        headline=headline(alone.spent, recommendations, _waiting_clause(average, waiting, base)),
+        gains=alone.gains if {advice.basis for advice in recommendations} & {"what_if", "share"} else (),
         recommendations=recommendations,
-        no_advice=()
-        if recommendations
-        else alone.no_advice or words.no_advice(average, None, busy_type(alone.configuration), whole),
-        beside=rank_words.parts(members, verdict, waiting, by_kernels),
+        no_advice=() if recommendations else alone.no_advice or no_advice_sentence(average, None, kind),
+        beside=_beside(members, verdict, waiting, by_kernels),
         waiting=waiting,
     )
 
 
-def _own(
+def _corrected_advice(
     recommendations: list[Recommendation],
     average: Average,
     waiting: CommunicationParts,
-    whole: str,
+    base: str,
+    device: str,
     by_kernels: bool,
 ) -> Iterator[Recommendation]:
-    """What the file advises, without its guess that a rank is late; less communication gains no waiting."""
-    for each in recommendations:
-        if each.id == "communication" and each.gain_ns is not None:
-            gain = min(each.gain_ns, waiting.transfer_ns + waiting.uncompared_ns)
-            if gain >= LEAST_GAIN * average.duration_ns:
-                finding = Finding(each.id, case=each.case, on_device=by_kernels)
-                advice = Advice(finding, Gain(gain, gain, "ranks"), gain / average.duration_ns)
-                yield recommendation(advice, whole, each.evidence)
-        elif each.id != "late_rank":
-            yield each
+    """Yield the advice of the file without its guess that a rank is late; less communication saves no waiting."""
+    for advice in recommendations:
+        if advice.id == "communication" and advice.gain_ns is not None:
+            gain = min(advice.gain_ns, waiting.transfer_ns + waiting.uncompared_ns)
+            if gain >= MIN_GAIN_SHARE * average.duration_ns:
+                finding = Finding(advice.id, case=advice.case, on_device=by_kernels)
+                corrected = Advice(finding, Gain(gain, gain, "ranks"), gain / average.duration_ns)
+                yield build_recommendation(corrected, base, device, advice.evidence)
+        elif advice.id != "late_rank":
+            yield advice
+
+
+def _waiting_clause(average: Average, waiting: CommunicationParts, base: str) -> Text:
+    """Return how much of a step is spent waiting for other ranks, if it is worth a person's time."""
+    if waiting.waiting_ns < MIN_GAIN_SHARE * average.duration_ns:
+        return ()
+    share = Phrase(f"{format_ratio(waiting.waiting_ns / average.duration_ns)} of {base}", _EVIDENCE)
+    return text("{share} is waiting for other ranks", share=share)
+
+
+def _beside(
+    members: Members[RankSummary], verdict: StragglerVerdict, waiting: CommunicationParts, by_kernels: bool
+) -> Text:
+    """Say what communication (exposed, if `by_kernels`) is spent on, and whether a rank is a straggler."""
+    if waiting.transfer_ns + waiting.waiting_ns + waiting.uncompared_ns <= 0:
+        return verdict_headline(members, verdict)
+    return sentences(communication_sentence(waiting, overlaps=not by_kernels), verdict_headline(members, verdict))
+
+
+def _straggler_advice(
+    members: Members[RankSummary], verdict: StragglerVerdict, position: int, average: Average
+) -> Recommendation:
+    """Build the advice to find out why the stragglers are late; `position`: the rank that is looked at."""
+    comparison, late = compare_members(members), [row.member for row in verdict.ranks]
+    cause = cause_sentence(comparison, verdict.cause, time_base(comparison)) if verdict.cause else ()
+    cost = verdict.suspect.cost if verdict.suspect is not None else 0.0
+    gain_share = cost / average.duration_ns if average.duration_ns else 0.0
+    names = plain(rank_names([comparison.sources[member] for member in sorted(late)], capital=False))
+    return Recommendation(
+        id="straggler",
+        case="",
+        title=text(
+            "Find out why {names} {are} late",
+            names="this rank" if late == [position] else names,
+            are=agree(len(late), "is", "are"),
+        ),
+        text=sentences(verdict_headline(members, verdict), cause),
+        gain=gain_text(Gain(cost, cost, "ranks"), gain_share),
+        gain_ns=cost,
+        gain_share=gain_share,
+        basis="ranks",
+        rule="the files of all ranks, compared in Distributed, show a straggler that costs at least "
+        f"{MIN_COST_SHARE:.0%} of a step",
+        code="",
+        exception="the work can't be divided more evenly between the ranks.",
+        evidence=_EVIDENCE,
+    )

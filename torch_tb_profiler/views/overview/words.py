@@ -1,20 +1,34 @@
-"""The overview in words: how a step is spent, what to do first, how the steps vary."""
+"""The sentences of the Overview: how a step is spent, what limits it, what to do first, how the steps vary."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
+from torch_tb_profiler.analyses.memory.growth import memory_growth
+from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE
 from torch_tb_profiler.analyses.roofline.tokens import TokenCounts
-from torch_tb_profiler.base.format import format_duration, format_number, format_ratio
-from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.analyses.shared.memory_curve import default_device, memory_levels
+from torch_tb_profiler.base.format import format_bytes, format_duration, format_number, format_ratio
+from torch_tb_profiler.base.grammar import agree, capitalize, plural
 from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
-from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, sentences, shorten_name, text
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views._shared.text import (
+    Phrase,
+    Text,
+    device_noun,
+    first_sentence,
+    join_device_names,
+    join_phrases,
+    link,
+    sentences,
+    shorten_name,
+    text,
+)
 from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Recommendation, Step
 
 CATEGORIES = Categories.__struct_fields__
 
-BUSY = ("kernel", "memcpy", "memset", "communication")
+BUSY_CATEGORIES = ("kernel", "memcpy", "memset", "communication")
 """Categories in which a device works: it is busy, as on the timeline and in Diff."""
 
 CATEGORY_NAMES = {
@@ -24,11 +38,17 @@ CATEGORY_NAMES = {
     "communication": "communication",
     "runtime": "runtime calls",
     "dataloader": "data loading",
-    "cpu_exec": "host operators",
-    "other": "time outside of operators and calls",
+    "cpu_exec": "operators on the host",
+    "other": "time outside operators and runtime calls",
 }
 
-_EVIDENCE = {"kernel": link("kernels"), "cpu_exec": link("operators"), "runtime": link("operators")}
+_HOST_ACTIVITIES = {
+    "runtime": ("is in ", "runtime calls"),
+    "dataloader": ("is ", "loading data"),
+    "cpu_exec": ("runs ", "operators"),
+    "other": ("runs ", "no operators"),
+}
+"""Category -> what the host does in it; the second part opens the evidence."""
 
 _PATH_TEXTS = {
     "host": "host code",
@@ -37,294 +57,345 @@ _PATH_TEXTS = {
     "latency": "latency between host and device",
 }
 
-EXPOSED = 0.25
-"""Communication above this share of the step, and not below all other waiting, is what the headline is about."""
+_EVIDENCE = {"kernel": link("kernels"), "cpu_exec": link("operators"), "runtime": link("operators")}
 
 _TIMELINE = Phrase("timeline", link("trace"))
 
-_LEAST_EXPOSED = 0.01
-"""Communication that nothing hides and that is below this share of the time is not spoken of."""
+EXPOSED_HEADLINE_SHARE = 0.25
+"""Exposed communication above this share of the step, and not below the idle time, is the headline."""
 
-IDLE = 0.1
-"""A device that waits for less than this share of the step counts as busy."""
+_MIN_EXPOSED_SHARE = 0.01
+"""Exposed communication below this share of the time isn't mentioned."""
 
-TOLD = 0.9
-"""Where less of the device time is modeled, its use of the peak is no headline: what is not known may be more."""
+MIN_IDLE_SHARE = 0.1
+"""A device that is idle for less than this share of the step counts as busy."""
 
-SUBMITTED = 0.5
-"""A device whose next work is submitted in more than this share of its waiting does not wait for the host."""
+MIN_COVERAGE = 0.9
+"""Smallest share of device time with known FLOPs that makes the MFU worth a headline: the rest may be more."""
 
-ALIKE = 0.005
-"""Steps whose categories vary by less than this share of the longest step are alike."""
+SUBMITTED_SHARE = 0.5
+"""Above this share of idle time with the next work already submitted, the host isn't why the device is idle."""
 
-
-def whole_of(average: Average | None, recorded: bool) -> str:
-    """What shares are of: a single step is no average."""
-    if not recorded:
-        return "the trace"
-    return "the step" if average is not None and average.steps == 1 else "the average step"
+SIMILAR_STEPS_SHARE = 0.005
+"""Steps whose categories vary by less than this share of the longest step are called similar."""
 
 
 def headline(spent: Text, recommendations: Sequence[Recommendation], waiting: Text = ()) -> Text:
-    """How the average step is spent, how much of it waits for other ranks, and what to do first."""
-    first = text("First recommendation: {title}.", title=recommendations[0].title) if recommendations else ()
-    return sentences(spent, waiting, first)
+    """Return how the step is spent and what to do first.
 
-
-def bound_sentence(times: Mapping[str, float], base: str, evidence: str) -> tuple[str, Text]:
-    """Return the largest part of the critical path and a clause: "92% of the step's critical path is host code".
-
-    times     ns of the path by `analyses.schedule.categories.BOUNDS`; their sum is positive
-    base      "the step" or "the trace"; evidence: what a click on the share opens
+    spent    sentences about the step, of which the first is taken
+    waiting  how much of the step waits for other ranks, without a full stop
     """
-    bound = max(times, key=lambda part: times[part])
-    share = Phrase(f"{format_ratio(times[bound] / sum(times.values()))} of {base}'s critical path", evidence)
-    return bound, text("{share} is {part}", share=share, part=_PATH_TEXTS[bound])
+    if not recommendations:
+        return sentences(first_sentence(spent), text("{waiting}.", waiting=waiting) if waiting else ())
+    return sentences(first_sentence(spent), start_sentence(recommendations, waiting))
 
 
-def bound(times: Mapping[str, float] | None, whole: str, exposed: float = 0.0) -> Text:
-    """What bounds a step, as the Critical path says it; empty where no schedule explains the trace.
-
-    exposed: share of the step in communication of the device that no computation hides. It need not bound the
-    step, so that a step with some of it that is bounded by something else says how much of it the path holds.
-    """
-    if times is None or (total := sum(times.values())) <= 0:
+def start_sentence(recommendations: Sequence[Recommendation], waiting: Text = ()) -> Text:
+    """Return "Start here:" with the title of the first recommendation, if any; `waiting`: see `headline`."""
+    if not recommendations:
         return ()
-    whole = "the trace" if whole == "the trace" else "the step"
-    part, said = bound_sentence(times, whole, link("critical_path"))
-    if part == "communication" or exposed < _LEAST_EXPOSED:
-        return text("{said}.", said=said)
-    if times["communication"] == 0:
-        return text("{said}, and none of it is communication.", said=said)
-    return text("{said}, {share} communication.", said=said, share=format_ratio(times["communication"] / total))
-
-
-def gains(recommendations: Sequence[Recommendation], explained: float | None, reason: str | None) -> Text:
-    """Where the gains come from, and what they do not know; `reason`: why no schedule is replayed."""
-    bases = {each.basis for each in recommendations} - {None}
-    if not bases:
-        return ()
-    if reason is not None:
-        return text(
-            "Gains are measured shares of the step, as no change can be replayed: {reason}.", reason=reason
-        )
-    if bases == {"share"}:
-        return text("The gain is a measured share of the step: what it is about is not in the schedule.")
+    verb, *rest = recommendations[0].title
     return text(
-        "A what-if replays the recorded schedule without what the advice takes away; {share} of the device work "
-        "starts when that says (at least {least} are needed). The {path} says what no replay knows. Gains do not "
-        "add up.",
-        share=format_ratio(explained),
-        least=format_ratio(MIN_EXPLAINED_SHARE),
-        path=Phrase("Critical path", link("critical_path")),
+        "{waiting}; start here: {title}." if waiting else "Start here: {title}.",
+        waiting=waiting,
+        title=(Phrase(verb.text[:1].lower() + verb.text[1:], verb.link), *rest),
     )
 
 
-def no_advice(average: Average | None, reason: str | None, device_type: str | None, whole: str) -> Text:
-    """Why nothing is advised. Where the device waits, that does not mean that nothing can be done.
-
-    `device_type`: None where no work of a device is recorded.
-    """
-    if reason is not None:
-        return text("Nothing is advised: {reason}.", reason=reason)
-    if average is None or average.duration_ns <= 0:
-        return text("Nothing is advised: there is no complete step.")
-    busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY) / average.duration_ns
-    if device_type is not None and 0 < busy < 1 - IDLE:
-        return text("No rule explains what the device waits for. The {timeline} shows it.", timeline=_TIMELINE)
-    return text(
-        "No rule finds {share} of {whole} to gain.",
-        share=format_ratio(LEAST_GAIN),
-        whole="the trace" if whole == "the trace" else "the step",
-    )
-
-
-def spent(
+def step_sentence(
     average: Average | None,
-    device_type: str | None,
-    whole: str,
+    kind: str | None,
+    ids: Sequence[int],
+    base: str,
     within: Mapping[str, Phrase] | None = None,
     hardware: HardwareUse | None = None,
     submitted: float = 0.0,
-    largest: Text = (),
 ) -> Text:
-    """How the average step is spent.
+    """Say how an average step is spent: mostly idle, busy, or in exposed communication.
 
-    `device_type`: None where no work of a device is recorded. `whole`: see `whole_of`. `within`: in what half or
-    more of a category's time passes. `hardware`: what a busy device makes of its peak. `submitted`: share of the
-    device's waiting in which its next work is submitted: what the host does then is not why it waits.
-    `largest`: which kernel a busy device runs most, see `largest`.
+    kind, ids  of the devices; None where no device work is recorded
+    base       what shares refer to, see `grammar.share_base`
+    within     category -> where half or more of its time passes
+    hardware   how much of their peak busy devices use
+    submitted  share of the idle time in which the next work is already submitted
     """
     if average is None:
         return text("There is no complete step to analyze.")
     total = average.duration_ns
     times = {name: getattr(average.categories, name) or 0.0 for name in CATEGORIES}
     if total <= 0:
-        return text("No time passes in {whole}.", whole=whole)
-    if device_type is None:
-        return _largest(times, total, whole, within or {})
-    busy = sum(times[name] for name in BUSY) / total
-    least, most = ("at least ", "at most ") if average.categories.memcpy is None else ("", "")
-    if times["communication"] / total > EXPOSED and times["communication"] / total >= 1 - busy:
-        evidence = Phrase(f"{format_ratio(times['communication'] / total)} of {whole}", link("trace"))
-        return text("{share} is communication that no computation hides.", share=evidence)
-    waits = {name: time for name, time in times.items() if name not in BUSY and time > 0}
-    device = "GPU" if device_type in ("CUDA", "ROCm") else "device"
-    if 1 - busy < IDLE or not waits:
-        share = Phrase(f"{least}{format_ratio(busy)} of {whole}", link("kernels"))
-        busy_for = text(
-            "The {device} is busy for {share}{talk}{use}.",
-            device=device,
-            share=share,
-            talk=(talk := _talk(times, busy * total)),
-            use=_use(hardware, ", and" if talk else " and"),
+        return text("No time passes in {base}.", base=base)
+    if kind is None:
+        return _largest_category_sentence(times, total, base, within or {})
+    busy = sum(times[name] for name in BUSY_CATEGORIES)
+    idle = total - busy
+    if is_exposed(average):
+        share = Phrase(f"{format_ratio(times['communication'] / total)} of {base}", link("trace"))
+        return text("Exposed communication takes {share}.", share=share)
+    copies_missing = average.categories.memcpy is None
+    cause = idle_cause(average)
+    if cause is None:
+        share = Phrase(
+            f"{'at least ' if copies_missing else ''}{format_ratio(busy / total)} of {base}", link("kernels")
         )
-        return sentences(busy_for, largest)
-    waiting = Phrase(f"{most}{format_ratio(1 - busy)} of {whole}", link("trace"))
-    if submitted > SUBMITTED:
         return text(
-            "The {device} waits for {share}; for {portion} of that, its next work is already submitted.",
-            device=device,
-            share=waiting,
-            portion=Phrase(format_ratio(submitted), link("idle")),
+            "{device} busy for {share}{communication}{mfu}.",
+            device=_busy_subject(kind, ids),
+            share=share,
+            communication=_exposed_clause(times["communication"], busy),
+            mfu=_mfu_clause(hardware),
         )
-    cause = max(waits, key=lambda name: waits[name])
+    share = Phrase(f"{'at most ' if copies_missing else ''}{format_ratio(idle / total)} of {base}", link("trace"))
+    if submitted > SUBMITTED_SHARE:
+        return text(
+            "{device} idle for {share}; for {part} its next work is already submitted.",
+            device=_idle_subject(kind, ids),
+            share=share,
+            part=Phrase(_part_of(submitted * idle, idle), link("idle")),
+        )
+    verb, activity = _HOST_ACTIVITIES[cause]
+    part = _part_of(times[cause], idle)
     return text(
-        "The {device} waits for {share}; {portion} of that is {cause}.",
-        device=device,
-        share=waiting,
-        portion=format_ratio(waits[cause] / ((1 - busy) * total)),
-        cause=_cause(cause, within or {}),
+        "{device} idle for {share}, {mainly}while the host {verb}{activity} ({part}).",
+        device=_idle_subject(kind, ids),
+        share=share,
+        mainly="mainly " if " of " in part else "",
+        verb=verb,
+        activity=Phrase(activity, _EVIDENCE.get(cause, link("trace"))),
+        part=part,
     )
 
 
-def largest(name: str, event: int, share: float) -> Text:
-    """The kernel with the most time, in the words of Kernels; it opens its longest launch on the timeline."""
-    kernel = Phrase(shorten_name(name), link("trace", event=event))
-    return text("{kernel} takes {share} of the kernel time.", kernel=kernel, share=format_ratio(share))
+def is_exposed(average: Average) -> bool:
+    """Return whether exposed communication is the headline: much of the step, and no less than the idle time."""
+    communication = average.categories.communication or 0.0
+    return communication > EXPOSED_HEADLINE_SHARE * average.duration_ns and communication >= _idle_ns(average)
 
 
-def _use(hardware: HardwareUse | None, joined: str) -> Text:
-    """How much of its peak a busy device uses; nothing where that is not known well enough."""
-    if hardware is None or hardware.mfu is None or hardware.coverage < TOLD:
+def idle_cause(average: Average) -> str | None:
+    """Return the category with the most time while the device is idle, None where it is rather busy."""
+    times = {
+        name: time
+        for name in CATEGORIES
+        if name not in BUSY_CATEGORIES and (time := getattr(average.categories, name) or 0.0) > 0
+    }
+    if not times or _idle_ns(average) < MIN_IDLE_SHARE * average.duration_ns:
+        return None
+    return max(times, key=lambda name: times[name])
+
+
+def _idle_ns(average: Average) -> float:
+    return average.duration_ns - sum(getattr(average.categories, name) or 0.0 for name in BUSY_CATEGORIES)
+
+
+def _idle_subject(kind: str, ids: Sequence[int]) -> str:
+    return f"{capitalize(join_device_names(kind, ids))} {agree(max(len(ids), 1), 'is', 'are')}"
+
+
+def _busy_subject(kind: str, ids: Sequence[int]) -> str:
+    """Several devices are busy while at least one of them is."""
+    if len(ids) > 1:
+        return f"At least one of {plural(len(ids), device_noun(kind))} is"
+    return _idle_subject(kind, ids)
+
+
+def _part_of(part: float, total: float) -> str:
+    """Return "65.6 of 152 ms", or "152 ms" where both read alike."""
+    texts = format_duration(part), format_duration(total)
+    if texts[0] == texts[1]:
+        return texts[1]
+    (number, unit), (_, total_unit) = (each.rsplit(" ", 1) for each in texts)
+    return f"{number if unit == total_unit else texts[0]} of {texts[1]}"
+
+
+def _exposed_clause(communication: float, busy: float) -> str:
+    """Return how much of the busy time is exposed communication, which may be waiting for other ranks."""
+    if communication < _MIN_EXPOSED_SHARE * busy:
+        return ""
+    return f", including {format_duration(communication)} of exposed communication"
+
+
+def _mfu_clause(hardware: HardwareUse | None) -> Text:
+    """Return the MFU of a busy device, or nothing where too little of its work is known."""
+    if hardware is None or hardware.mfu is None or hardware.coverage < MIN_COVERAGE:
         return ()
     return text(
-        "{joined} uses {least}{mfu} of its peak FLOP/s",
-        joined=joined,
+        ", at an MFU of {least}{mfu}",
         least="" if hardware.complete else "at least ",
         mfu=Phrase(format_ratio(hardware.mfu), link("roofline")),
     )
 
 
-def _talk(times: Mapping[str, float], busy_ns: float) -> str:
-    """How much of the busy time is spent in collectives, which may be waiting for other ranks."""
-    share = times["communication"] / busy_ns
-    return (
-        f", {format_ratio(share)} of that in communication that no computation hides"
-        if share >= _LEAST_EXPOSED
-        else ""
-    )
-
-
-def _largest(times: Mapping[str, float], total: float, whole: str, within: Mapping[str, Phrase]) -> Text:
-    top = max(times, key=lambda name: times[name])
-    return text(
-        "The largest part of {whole}, {share}, is {category}.",
-        whole=whole,
-        share=format_ratio(times[top] / total),
-        category=_cause(top, within),
-    )
-
-
-def _cause(name: str, within: Mapping[str, Phrase]) -> Text:
-    """The category, and in what most of it passes."""
-    if name not in within:
-        return (_category(name),)
-    return text("{category}, most of it in {what}", category=_category(name), what=within[name])
-
-
-def _category(name: str) -> Phrase:
-    return Phrase(CATEGORY_NAMES[name], _EVIDENCE.get(name, link("trace")))
-
-
-def reachable(said: Text, operators: bool) -> Text:
-    """The same words; where no `operators` are recorded, what would open them opens the timeline."""
-    if operators:
-        return said
-    return tuple(Phrase(each.text, link("trace")) if each.link == link("operators") else each for each in said)
-
-
-def explanation(
-    steps: Sequence[Step], average: Average | None, reasons: Mapping[str, str], cut_off: bool = False
+def _largest_category_sentence(
+    times: Mapping[str, float], total: float, base: str, within: Mapping[str, Phrase]
 ) -> Text:
-    """How the steps vary, which are outliers, and which are left out; why the whole trace is shown as one step.
+    """Name the category with the most time, where no device work is recorded."""
+    top = max(times, key=lambda name: times[name])
+    name = CATEGORY_NAMES[top]
+    return text(
+        "{category} {are} the largest part of {base}: {share}{where}.",
+        category=Phrase(capitalize(name), _EVIDENCE.get(top, link("trace"))),
+        are="are" if top in ("kernel", "runtime", "cpu_exec") else "is",
+        base=base,
+        share=format_ratio(times[top] / total),
+        where=text(", most of it in {what}", what=within[top]) if top in within else "",
+    )
 
-    Of a file that is cut off nobody knows what varies: what is missing may.
+
+def unrecorded_sentence(where: Phrase | None) -> Text:
+    """Name the function in which most time outside operators and runtime calls passes."""
+    if where is None:
+        return ()
+    return text("Most of the time outside operators and runtime calls passes in {where}.", where=where)
+
+
+def largest_kernel_sentence(name: str, event: int, share: float) -> Text:
+    """Name the kernel with the most time, as Kernels does; it opens its longest launch on the timeline."""
+    kernel = Phrase(shorten_name(name), link("trace", event=event))
+    return text("{kernel} is the top kernel: {share} of kernel time.", kernel=kernel, share=format_ratio(share))
+
+
+def critical_path_sentence(times: Mapping[str, float] | None, base: str, exposed: float = 0.0) -> Text:
+    """Say what most of the critical path is; empty where no schedule explains the trace.
+
+    times    ns of the path by `BOTTLENECKS`
+    exposed  share of the step in exposed communication. It needn't be on the critical path: where the path is
+             mostly something else, the sentence also says how much of the path is communication
+    """
+    if times is None or (total := sum(times.values())) <= 0:
+        return ()
+    largest = max(times, key=lambda part: times[part])
+    path = "the trace's" if base == "the trace" else "the step's"
+    share = Phrase(f"{format_ratio(times[largest] / total)} of {path} critical path", link("critical_path"))
+    rest = ""
+    if largest != "communication" and exposed >= _MIN_EXPOSED_SHARE:
+        part = times["communication"]
+        rest = f", {format_ratio(part / total)} communication" if part else ", and none of it is communication"
+    return text("{share} is {part}{rest}.", share=share, part=_PATH_TEXTS[largest], rest=rest)
+
+
+def savings_note(recommendations: Sequence[Recommendation], explained: float | None, reason: str | None) -> Text:
+    """Say where the estimated savings come from and what they leave out; `reason`: why nothing is replayed."""
+    bases = {recommendation.basis for recommendation in recommendations} - {None}
+    if not bases:
+        return ()
+    if reason is not None:
+        return text(
+            "This trace can't be replayed reliably: {reason}. Savings are upper bounds from measured time.",
+            reason=reason,
+        )
+    if bases == {"share"}:
+        return text(
+            "Savings are upper bounds from measured time: what the advice removes isn't part of the recorded "
+            "schedule."
+        )
+    return text(
+        "Estimates replay the recorded schedule without the time the advice removes. The replay reproduces "
+        "{share} of this trace (at least {least} needed). Savings overlap, so they don't add up. {path} lists "
+        "what a replay leaves out.",
+        share=format_ratio(explained),
+        least=format_ratio(MIN_EXPLAINED_SHARE),
+        path=Phrase("Critical path", link("critical_path")),
+    )
+
+
+def no_advice_sentence(average: Average | None, reason: str | None, kind: str | None) -> Text:
+    """Say why there is no advice. Where a device is idle, that doesn't mean that nothing can be done.
+
+    kind  of the devices, None where no device work is recorded
+    """
+    if reason is not None:
+        return text("No advice: {reason}.", reason=reason)
+    if average is None or average.duration_ns <= 0:
+        return text("No advice: there is no complete step.")
+    busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY_CATEGORIES) / average.duration_ns
+    if kind is not None and 0 < busy < 1 - MIN_IDLE_SHARE:
+        return text(
+            "The cause of the idle time isn't clear from this trace. Look at the gaps on the {timeline}.",
+            timeline=_TIMELINE,
+        )
+    return text("Nothing stands out: no known fix would save {share} or more.", share=format_ratio(MIN_GAIN_SHARE))
+
+
+def link_recorded(texts: Text, has_operators: bool) -> Text:
+    """Let links to the Operators tab open the timeline where no operators are recorded."""
+    if has_operators:
+        return texts
+    return tuple(Phrase(each.text, link("trace")) if each.link == link("operators") else each for each in texts)
+
+
+def steps_explanation(
+    steps: Sequence[Step], average: Average | None, reasons: Mapping[str, str], truncated: bool = False
+) -> Text:
+    """Say how the steps vary, which are outliers and which are left out; or why the trace is shown as one step.
+
+    What varies in a truncated file is unknown, because the missing part may.
     """
     if "steps" in reasons:
-        reason = reasons["steps"]
-        return text("{reason}.", reason=reason[:1].upper() + reason[1:])
+        return text("{reason}.", reason=capitalize(reasons["steps"]))
     complete = [step for step in steps if step.complete]
     dropped = len(steps) - len(complete)
-    left_out = text("{count} left out.", count=plural(dropped, "incomplete step")) if dropped else ()
-    outliers = _outliers(complete, average) if average is not None and average.outliers else ()
+    left_out = (
+        text("{count} {are} left out.", count=plural(dropped, "incomplete step"), are=agree(dropped, "is", "are"))
+        if dropped
+        else ()
+    )
+    outliers = _outliers_sentence(complete, average) if average is not None and average.outliers else ()
     filling = average.filling if average is not None else None
-    first = _filling(complete[0]) if filling is not None else ()
-    return sentences(_variation(complete[1:] if first else complete, cut_off), first, outliers, left_out)
+    first = _filling_sentence(complete[0]) if filling is not None else ()
+    return sentences(_variation(complete[1:] if first else complete, truncated), first, outliers, left_out)
 
 
-def _filling(step: Step) -> Text:
+def _filling_sentence(step: Step) -> Text:
     return text(
-        "Step {name} before them takes {duration}, as the device runs behind the host from then on.",
+        "Step {name} before them takes {duration}, because the device falls behind the host in it.",
         name=step.name,
         duration=format_duration(step.duration_ns),
     )
 
 
-def _variation(complete: Sequence[Step], cut_off: bool) -> Text:
+def _variation(complete: Sequence[Step], truncated: bool) -> Text:
     if len(complete) < 2:
         return text("{count} recorded.", count=plural(len(complete), "complete step"))
     durations = [step.duration_ns for step in complete]
     count, times = plural(len(complete), "step"), _range(min(durations), max(durations))
-    if cut_off:
-        return text("{count} of {times} before the cut.", count=count, times=times)
+    if truncated:
+        return text("{count} of {times} before the file ends.", count=count, times=times)
     ranges = {}
     for name in CATEGORIES:
-        spent = [getattr(step.categories, name) or 0 for step in complete]
-        ranges[name] = min(spent), max(spent)
+        values = [getattr(step.categories, name) or 0 for step in complete]
+        ranges[name] = min(values), max(values)
     widest = max(ranges, key=lambda name: ranges[name][1] - ranges[name][0])
-    least, most = ranges[widest]
-    if most - least < ALIKE * max(durations):
-        alike = "{count} of about {duration}, all alike."
-        return text(alike, count=count, duration=format_duration(max(durations)))
+    low, high = ranges[widest]
+    if high - low < SIMILAR_STEPS_SHARE * max(durations):
+        return text("{count} of about {duration}.", count=count, duration=format_duration(max(durations)))
     return text(
-        "{count} of {times}. What varies most is {category}, {range}.",
+        "{count} of {times}; {category} {vary} most, from {range}.",
         count=count,
         times=times,
-        category=_category(widest),
-        range=_range(least, most),
+        category=Phrase(CATEGORY_NAMES[widest], _EVIDENCE.get(widest, link("trace"))),
+        vary="vary" if widest in ("kernel", "runtime", "cpu_exec") else "varies",
+        range=_range(low, high),
     )
 
 
-def _outliers(complete: Sequence[Step], average: Average) -> Text:
-    far = [step for step in complete if step.name in average.outliers]
-    named = join_phrases(f"{step.name} ({format_duration(step.duration_ns)})" for step in far)
-    template = (
-        "{steps} {named} {are} far from the others: without {them} the average step is {typical}, not {mean}."
-    )
+def _outliers_sentence(complete: Sequence[Step], average: Average) -> Text:
+    outliers = [step for step in complete if step.name in average.outliers]
+    count = len(outliers)
     return text(
-        template,
-        steps="Step" if len(far) == 1 else "Steps",
-        named=named,
-        are="is" if len(far) == 1 else "are",
-        them="it" if len(far) == 1 else "them",
+        "{steps} {named} {are}: without {them} an average step takes {typical}, not {mean}.",
+        steps=agree(count, "Step", "Steps"),
+        named=join_phrases(f"{step.name} ({format_duration(step.duration_ns)})" for step in outliers),
+        are=agree(count, "is an outlier", "are outliers"),
+        them=agree(count, "it", "them"),
         typical=format_duration(average.typical_ns),
         mean=format_duration(average.duration_ns),
     )
 
 
-def _range(least: float, most: float) -> str:
-    return f"{format_duration(least)} to {format_duration(most)}"
+def _range(low: float, high: float) -> str:
+    return f"{format_duration(low)} to {format_duration(high)}"
 
 
 def throughput_sentence(tokens: TokenCounts | None) -> Text:
@@ -341,3 +412,26 @@ def throughput_sentence(tokens: TokenCounts | None) -> Text:
         generated=f"{tokens.generating:,}",
         iterations=Phrase(plural(tokens.iterations, "iteration"), link("trace", event=tokens.event)),
     )
+
+
+def leak_sentence(trace: Trace) -> Text:
+    """Say that memory of the first device may leak, and when that fills the device; empty where no leak shows.
+
+    Steps until it is full: (capacity - allocated at the end of the last step) / growth per step. Memory that the
+    allocator caches or other processes hold makes them fewer, so the sentence says "at most".
+    """
+    default = default_device(trace)
+    for level in memory_levels(trace):
+        device = level.device
+        change = memory_growth(trace, level) if device.name == default else None
+        if change is None or not change.growing or not change.per_step:
+            continue
+        left = None if device.capacity is None else (device.capacity - int(change.live[-1])) // change.per_step
+        return text(
+            "Memory may leak: it grows by {size} per step{full}.",
+            size=Phrase(format_bytes(change.per_step), link("memory", device=device.name, table="growth")),
+            full=""
+            if left is None or left < 1
+            else f", which would fill {device.name} in at most {plural(left, 'more step')}",
+        )
+    return ()

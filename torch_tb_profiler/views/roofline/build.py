@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.roofline.summary import RooflineSums, sum_rows
 from torch_tb_profiler.analyses.roofline.table import RooflineTable, WorkFilter, roofline_table
 from torch_tb_profiler.analyses.roofline.tokens import count_tokens
 from torch_tb_profiler.analyses.roofline.utilization import Utilization, utilization
-from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
+from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_shape_texts
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.devices import devices
@@ -131,8 +131,8 @@ def _name(trace: Trace, event: int, group_by: str) -> str:
 
 
 def _shape(trace: Trace, event: int) -> str:
-    code = int(shapes(trace)[event])
-    return shape_texts(trace)[code] if code >= 0 else ""
+    code = int(input_shape_codes(trace)[event])
+    return input_shape_texts(trace)[code] if code >= 0 else ""
 
 
 def _finite_or_none(value: float) -> float | None:

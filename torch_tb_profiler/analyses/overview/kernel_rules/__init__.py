@@ -1,1 +1,1 @@
-"""Rules about kernels that could be fewer or others. They gain what is beyond the roof, or beyond one pass."""
+"""Rules about kernels that could be fewer or faster: they save time beyond the roofline, or beyond one pass."""

@@ -15,7 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding
-from torch_tb_profiler.analyses.overview.kernel_rules.excess import after_share, elsewhere, input_shapes
+from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
+    other_device_work,
+    parse_input_shapes,
+    times_after_share,
+)
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.work.models import built_in_cost_model
@@ -31,15 +35,15 @@ Shape = tuple[int, ...]
 
 
 class _Product(NamedTuple):
-    """Shapes of the factors and of the result."""
+    """The shapes of a product's factors and result."""
 
     left: Shape
     right: Shape
     out: Shape
 
 
-def unfused_attention(trace: Trace) -> Iterator[Finding]:
-    """Where the peaks are known: what the calls take beyond a fused kernel at its roof."""
+def find_unfused_attention(trace: Trace) -> Iterator[Finding]:
+    """Find the time of attention beyond a fused kernel at peak, where the peaks are known."""
     own, order = operator_work(trace).owners, _in_order(trace)
     owner = np.append(np.argsort(order), -1)[own.call]  # of each device event the place of its call in the order
     by_owner = np.argsort(owner, kind="stable")
@@ -70,8 +74,8 @@ def _finding(trace: Trace, case: str, parts: list[tuple[Int32, np.ndarray]]) -> 
     start = trace.events.start[longest]
     return Finding(
         "unfused_attention",
-        after_share(trace, rows, share),
-        elsewhere(trace, rows),
+        times_after_share(trace, rows, share),
+        other_device_work(trace, rows),
         np.unique(rows),
         on_device=True,
         case=case,
@@ -82,13 +86,13 @@ def _finding(trace: Trace, case: str, parts: list[tuple[Int32, np.ndarray]]) -> 
 
 
 def _in_order(trace: Trace) -> Int64:
-    """int64[k]: the calls of `operator_work` by thread and start."""
+    """Return int64[k]: the calls of `operator_work` by thread and start."""
     calls = operator_work(trace).owners.calls
     return np.lexsort((trace.events.start[calls], trace.events.thread[calls]))
 
 
 def _candidates(trace: Trace, order: Int64) -> Iterator[tuple[int, int, int]]:
-    """(softmax, first and last call) as places in the order: what is between two products on a thread."""
+    """Yield (softmax, first, last call) as positions in the order: what is between two products on a thread."""
     calls = operator_work(trace).owners.calls[order]
     name, thread = trace.events.name[calls], trace.events.thread[calls]
     product = name_mask(trace.strings, PRODUCTS.__contains__)[name]
@@ -116,9 +120,9 @@ def _may_be_between(name: str) -> bool:
 
 
 def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> float | None:
-    """Least time of a fused kernel; None if the products do not make and take the scores, or a peak is unknown."""
+    """Return the least time of a fused kernel; None if the products aren't on the scores, or a peak is unknown."""
     done, reach = operator_work(trace), roofline_times(trace, "")
-    shapes = input_shapes(trace, int(done.owners.calls[order[at]]))
+    shapes = parse_input_shapes(trace, int(done.owners.calls[order[at]]))
     scores = shapes[0] if shapes else ()
     if len(scores) < 2:
         return None
@@ -152,7 +156,7 @@ def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> flo
 
 
 def _product(trace: Trace, row: int) -> _Product | None:
-    shapes = input_shapes(trace, row)
+    shapes = parse_input_shapes(trace, row)
     at = 1 if trace.strings[trace.events.name[row]] == "aten::baddbmm" else 0
     if len(shapes) < at + 2 or len(shapes[at]) != 3 or len(shapes[at + 1]) != 3:
         return None
@@ -161,12 +165,12 @@ def _product(trace: Trace, row: int) -> _Product | None:
 
 
 def _same(shape: Shape, scores: Shape) -> bool:
-    """As many elements in matrices of the same sizes, transposed or not."""
+    """Return whether two shapes have as many elements in matrices of the same sizes, transposed or not."""
     return math.prod(shape) == math.prod(scores) and sorted(shape[-2:]) == sorted(scores[-2:])
 
 
 def _width(trace: Trace, calls: Int64) -> int | None:
-    """Bytes of an element of what the products take, None if they differ or are not told."""
+    """Return the bytes per element of the products' inputs, None if they differ or are unknown."""
     done = operator_work(trace)
     types = {done.types[code] if code >= 0 else "" for code in done.type[calls].tolist()}
     return {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4}.get(types.pop()) if len(types) == 1 else None

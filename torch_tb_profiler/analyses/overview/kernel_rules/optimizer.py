@@ -1,4 +1,4 @@
-"""Optimizers that step one parameter after the other, each with kernels of its own."""
+"""Optimizers that step parameter by parameter, with kernels for each."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding
-from torch_tb_profiler.analyses.overview.idle import device_busy, host_late
-from torch_tb_profiler.analyses.overview.kernel_rules.excess import after_share, elsewhere, roof_shares
+from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times
+from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
+    other_device_work,
+    roofline_shares,
+    times_after_share,
+)
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total
 from torch_tb_profiler.base.markers import is_optimizer_step
 from torch_tb_profiler.model.calls.links import device_links
@@ -16,12 +20,12 @@ from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
 
-LEAST_PARAMETERS = 8
-"""Calls of one operator in a step of the optimizer; fewer are not worth a list."""
+MIN_PARAMETERS = 8
+"""Fewest calls of one operator per optimizer step that are worth a list of parameters."""
 
 
-def optimizer_loop(trace: Trace) -> Iterator[Finding]:
-    """Either what the device waits for the launches, or what the kernels take beyond their roof: the longer."""
+def find_optimizer_loop(trace: Trace) -> Iterator[Finding]:
+    """Find idle time until the launches, or the kernels' time beyond the roofline, whichever is longer."""
     marks = _marks(trace)
     links = device_links(trace)
     launched = links.launch >= 0
@@ -30,19 +34,19 @@ def optimizer_loop(trace: Trace) -> Iterator[Finding]:
     rows, operators = rows[mine], operators[mine]
     if len(rows) == 0 or (family_codes(trace)[rows] == FAMILIES.index("optimizer")).any():
         return  # these are kernels for lists of parameters
-    count = _most_alike(trace, marks, operators[operators >= 0])
-    if count < LEAST_PARAMETERS:
+    count = _calls_per_step(trace, marks, operators[operators >= 0])
+    if count < MIN_PARAMETERS:
         return
-    share = roof_shares(trace, rows)
+    share = roofline_shares(trace, rows)
     known = ~np.isnan(share)
-    waits = subtract(intersect(host_late(trace), _during(trace, marks)), device_busy(trace))
-    slow = after_share(trace, rows[known], share[known])
-    on_device = total(subtract(slow, elsewhere(trace, rows))) > total(waits)
+    waits = subtract(intersect(host_late_times(trace), _step_times(trace, marks)), device_busy(trace))
+    slow = times_after_share(trace, rows[known], share[known])
+    on_device = total(subtract(slow, other_device_work(trace, rows))) > total(waits)
     longest = int(marks[np.argmax(trace.events.duration[marks])])
     yield Finding(
         "optimizer_loop",
         slow if on_device else waits,
-        elsewhere(trace, rows) if on_device else device_busy(trace),
+        other_device_work(trace, rows) if on_device else device_busy(trace),
         rows,
         on_device=on_device,
         case="kernels" if on_device else "launches",
@@ -53,8 +57,8 @@ def optimizer_loop(trace: Trace) -> Iterator[Finding]:
 
 
 def in_optimizer(trace: Trace, rows: Int32) -> Bool:
-    """bool[k]: which events begin while an optimizer steps, on any thread."""
-    during = _during(trace, _marks(trace))
+    """Return bool[k]: which events begin while an optimizer steps, on any thread."""
+    during = _step_times(trace, _marks(trace))
     if len(during.starts) == 0:
         return np.zeros(len(rows), np.bool_)
     at = np.searchsorted(during.starts, trace.events.start[rows], "right") - 1
@@ -68,11 +72,11 @@ def _marks(trace: Trace) -> Int32:
     return rows
 
 
-def _during(trace: Trace, marks: Int32) -> Intervals:
+def _step_times(trace: Trace, marks: Int32) -> Intervals:
     return merge(trace.events.start[marks], event_ends(trace)[marks])
 
 
-def _most_alike(trace: Trace, marks: Int32, operators: Int32) -> int:
-    """How often the operator that is called most is called in a step of an optimizer, in the mean."""
+def _calls_per_step(trace: Trace, marks: Int32, operators: Int32) -> int:
+    """Return how often the most frequent operator is called per optimizer step, rounded down."""
     calls = np.unique(operators)
     return int(np.bincount(trace.events.name[calls]).max() // len(marks)) if len(calls) else 0

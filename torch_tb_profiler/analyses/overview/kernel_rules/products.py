@@ -1,4 +1,4 @@
-"""Matrix products on Tensor Cores in kernels for operands that are not aligned, or for an older device."""
+"""Matrix products on Tensor Cores in kernels for unaligned operands, or for an older device."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
-    after_share,
-    calls_of,
-    elsewhere,
-    input_shapes,
-    roof_shares,
-    shape_text,
+    other_device_work,
+    owning_calls,
+    parse_input_shapes,
+    recorded_shapes,
+    roofline_shares,
+    times_after_share,
 )
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
@@ -30,21 +30,21 @@ from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes
 from torch_tb_profiler.model.work.operator_work import operator_work
 
 LOAD_BYTES = 16
-"""The widest load of a thread: kernels for aligned operands load so many bytes at once."""
+"""Bytes of the widest load of a thread, which kernels for aligned operands use."""
 
-OWN_PRODUCTS = (8, 9, 10)
-"""Major compute capabilities for which NVIDIA's libraries have products of their own."""
+NATIVE_CAPABILITIES = (8, 9, 10)
+"""Major compute capabilities with kernels of their own in NVIDIA's libraries."""
 
 _WIDTHS = {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4, "fp64": 8, "int8": 1, "fp8": 1}
 _GENERATIONS = {"maxwell": 5, "pascal": 6, "volta": 7, "turing": 7, "ampere": 8, "hopper": 9}
 
 
-def slow_products(trace: Trace) -> Iterator[Finding]:
-    """Where the roof is known: what such kernels take beyond it."""
+def find_slow_products(trace: Trace) -> Iterator[Finding]:
+    """Find the time of such kernels beyond the roofline, where that is known."""
     product = family_codes(trace) == FAMILIES.index("matrix product")
     rows = np.flatnonzero(product & (uses_tensor_cores(trace) == TC_YES)).astype(np.int32)
     older = _older(trace, rows)
-    share = roof_shares(trace, rows)
+    share = roofline_shares(trace, rows)
     rows, share = rows[~np.isnan(share)], share[~np.isnan(share)]
     unaligned = _unaligned(trace, rows)
     for case, which in (("alignment", unaligned), ("older", ~unaligned & older)):
@@ -55,14 +55,14 @@ def slow_products(trace: Trace) -> Iterator[Finding]:
         name = trace.strings[trace.events.name[longest]]
         yield Finding(
             "slow_products",
-            after_share(trace, mine, share[which]),
-            elsewhere(trace, mine),
+            times_after_share(trace, mine, share[which]),
+            other_device_work(trace, mine),
             mine,
             on_device=True,
             case=case,
             subject=short_kernel_names(trace).get(name, name),
-            place=shape_text(
-                trace, int(operator_work(trace).owners.calls[calls_of(trace, mine[mine == longest])[0]])
+            place=recorded_shapes(
+                trace, int(operator_work(trace).owners.calls[owning_calls(trace, mine[mine == longest])[0]])
             ),
             value=len(mine),
             event=longest,
@@ -70,7 +70,7 @@ def slow_products(trace: Trace) -> Iterator[Finding]:
 
 
 def _unaligned(trace: Trace, rows: Int32) -> Bool:
-    """bool[k]: the name says that less than LOAD_BYTES are loaded at once, and a size of the inputs is why."""
+    """Return bool[k]: the name shows loads of less than LOAD_BYTES, and a size of the inputs is why."""
     least = np.zeros(len(trace.strings) + 1, np.int64)
     for code in distinct_codes(trace.events.name[rows]):
         text = _spelled(trace.strings[code])
@@ -79,29 +79,29 @@ def _unaligned(trace: Trace, rows: Int32) -> Bool:
         if 0 < elements * width < LOAD_BYTES:
             least[code] = LOAD_BYTES // width
     wanted = least[trace.events.name[rows]]
-    done, call = operator_work(trace), calls_of(trace, rows)
+    done, call = operator_work(trace), owning_calls(trace, rows)
     odd: dict[tuple[int, int], bool] = {}
     unaligned = np.zeros(len(rows), np.bool_)
     for i in np.flatnonzero(wanted).tolist():
         size, signature = int(wanted[i]), int(done.signature[call[i]])
         if (signature, size) not in odd:
-            shapes = input_shapes(trace, int(done.owners.calls[call[i]]))
+            shapes = parse_input_shapes(trace, int(done.owners.calls[call[i]]))
             odd[signature, size] = any(n % size for shape in shapes if len(shape) > 1 for n in shape[-2:])
         unaligned[i] = odd[signature, size]
     return unaligned
 
 
 def _older(trace: Trace, rows: Int32) -> bool:
-    """No product runs in a kernel that was made for the device: so the library seems to have none."""
+    """Return whether no product runs in a kernel made for the device: the library seems to have none."""
     majors = {int((each.compute_capability or "0").partition(".")[0]) for each in devices(trace)}
-    if len(majors) != 1 or not majors <= set(OWN_PRODUCTS) or len(rows) == 0:
+    if len(majors) != 1 or not majors <= set(NATIVE_CAPABILITIES) or len(rows) == 0:
         return False
     made = [_generation(trace.strings[code]) for code in distinct_codes(trace.events.name[rows])]
     return 0 < min(made) and max(made) < majors.pop()
 
 
 def _generation(name: str) -> int:
-    """Major compute capability that a kernel was compiled for, 0 if its name does not say."""
+    """Return the major compute capability that a kernel was compiled for, 0 if its name doesn't say."""
     spelled = gpu_architecture(_spelled(name))
     number = re.fullmatch(r"sm(\d+)\d", spelled)
     return int(number[1]) if number else _GENERATIONS.get(spelled, 0)

@@ -1,0 +1,168 @@
+"""The frame, annotation, operator or call in which most of some time passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.overview.idle import long_stretches, step_windows
+from torch_tb_profiler.analyses.shared.breakdown import role_intervals
+from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge, subtract, total, union
+from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.schedule.threads import main_thread
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Int32, Int64, Trace, distinct_codes, name_mask
+
+MAX_STRETCHES = 200
+"""Stretches that are looked into, the longest ones."""
+
+
+class DominantFrame(msgspec.Struct, frozen=True):
+    """A frame, annotation, operator or call that covers at least half of some time.
+
+    during  that time; event: row of its longest occurrence
+    """
+
+    name: str
+    during: Intervals
+    event: int
+
+
+def dominant_frames(trace: Trace, stretches: Intervals) -> list[DominantFrame]:
+    """Find the deepest slice that covers half of each of the longest stretches; by name, most time first."""
+    by_name: dict[int, list[tuple[int, int]]] = {}
+    for i, row in _deepest_slices(trace, stretches):
+        by_name.setdefault(int(trace.events.name[row]), []).append((i, row))
+    frames = []
+    for code, pairs in by_name.items():
+        indices = np.array([i for i, _ in pairs])
+        longest = max((row for _, row in pairs), key=lambda row: int(trace.events.duration[row]))
+        during = merge(stretches.starts[indices], stretches.ends[indices])
+        frames.append(DominantFrame(trace.strings[code], during, longest))
+    return sorted(frames, key=lambda frame: -int((frame.during.ends - frame.during.starts).sum()))
+
+
+def _deepest_slices(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, int]]:
+    """Yield (index of a stretch, row of the shortest slice of the launching threads that covers half of it)."""
+    lengths = stretches.ends - stretches.starts
+    longest = np.argsort(-lengths, kind="stable")[:MAX_STRETCHES]
+    if len(longest) == 0:
+        return
+    rows = _launching_slices(trace, int(lengths[longest].min()))
+    start, finish = trace.events.start[rows], event_ends(trace)[rows]
+    for i in longest.tolist():
+        begin, end = int(stretches.starts[i]), int(stretches.ends[i])
+        inside = np.minimum(finish, end) - np.maximum(start, begin)
+        candidates = np.flatnonzero(2 * inside >= end - begin)
+        if len(candidates):
+            yield i, int(rows[candidates[np.argmin((finish - start)[candidates])]])
+
+
+def _launching_slices(trace: Trace, length: int) -> Int32:
+    """Return host slices of half this length on threads that launch, without loop marks and unnamed frames."""
+    rows = rows_of_kind(trace, *HOST_KINDS)
+    has_name = name_mask(trace.strings, lambda text: not (is_training_mark(text) or is_anonymous_frame(text)))
+    rows = rows[has_name[trace.events.name[rows]] & (2 * trace.events.duration[rows] >= length)]
+    _, launch = device_launches(trace)
+    threads = distinct_codes(trace.events.thread[launch[launch >= 0]])
+    slices: Int32 = rows[np.isin(trace.events.thread[rows], threads)] if len(threads) else rows
+    return slices
+
+
+@derived
+def main_operator(trace: Trace) -> DominantFrame | None:
+    """Return the deepest operator of the main thread that covers half of the complete steps' time in operators.
+
+    What the operator calls counts for it; None if no operator covers so much. Two threads at once would each have
+    all of the time, so only the main thread counts.
+    """
+    roles = dict(role_intervals(trace))
+    time = intersect(step_windows(trace), roles.pop("cpu_exec"))
+    rows = rows_of_kind(trace, Kind.CPU_OP)
+    rows = rows[trace.events.thread[rows] == main_thread(trace)]
+    return deepest_dominant_frame(trace, subtract(time, union(*roles.values())), rows)
+
+
+@derived
+def unrecorded_function(trace: Trace) -> DominantFrame | None:
+    """Return the function in which half of the time without an operator, call or device work passes, or None."""
+    return deepest_dominant_frame(trace, _unrecorded_time(trace), _function_calls(trace))
+
+
+def function_without_operators(trace: Trace) -> DominantFrame | None:
+    """Return the function in which half of the stretches without operators of over a millisecond pass.
+
+    Shorter stretches pass between any two operators. None where the function runs operators for most of its time:
+    then it is part of the program, not beside it.
+    """
+    rows = _function_calls(trace)
+    frame = deepest_dominant_frame(trace, long_stretches(_unrecorded_time(trace)), rows)
+    if frame is None:
+        return None
+    rows = rows[trace.events.name[rows] == trace.events.name[frame.event]]
+    duration = total(intersect(step_windows(trace), merge(trace.events.start[rows], event_ends(trace)[rows])))
+    return frame if 2 * total(frame.during) >= duration else None
+
+
+@derived
+def _unrecorded_time(trace: Trace) -> Intervals:
+    """Return the time of complete steps in which no operator, call or device work is recorded."""
+    return subtract(step_windows(trace), union(*role_intervals(trace).values()))
+
+
+def deepest_dominant_frame(trace: Trace, time: Intervals, rows: Int32) -> DominantFrame | None:
+    """Return the deepest of these slices under whose calls half of `time` or more passes.
+
+    Calls of one name count together, so that a loop over many short ones is found.
+    """
+    if total(time) == 0 or len(rows) == 0:
+        return None
+    # Sums of calls exceed the time under a name that calls itself: they only say which names to look at.
+    rows, _ = _frequent_names(trace, rows, trace.events.duration[rows], total(time))
+    inside = covered_time(time, trace.events.start[rows], event_ends(trace)[rows])
+    rows, codes = _frequent_names(trace, rows, inside, total(time))
+    frames = [_frame_of(trace, time, rows[trace.events.name[rows] == code]) for code in codes]
+    dominant = [frame for frame in frames if 2 * total(frame.during) >= total(time)]
+    return min(
+        dominant,
+        key=lambda frame: (total(frame.during), int(trace.events.duration[frame.event])),
+        default=None,
+    )
+
+
+def _frequent_names(trace: Trace, rows: Int32, times: Int64, time: int) -> tuple[Int32, list[int]]:
+    """Return (rows, codes) of the names whose times add up to half of `time` or more."""
+    names = trace.events.name[rows]
+    enough = 2 * np.bincount(names, times, minlength=len(trace.strings)) >= time
+    selected: Int32 = rows[enough[names]]
+    return selected, np.flatnonzero(enough).tolist()
+
+
+def _frame_of(trace: Trace, time: Intervals, rows: Int32) -> DominantFrame:
+    during = intersect(time, merge(trace.events.start[rows], event_ends(trace)[rows]))
+    longest = int(rows[np.argmax(trace.events.duration[rows])])
+    return DominantFrame(trace.strings[trace.events.name[longest]], during, longest)
+
+
+@derived
+def _function_calls(trace: Trace) -> Int32:
+    """Return the calls of named Python functions on the main thread that hold no entire step.
+
+    Other threads wait or work beside it, and a function around a step explains nothing in it.
+    """
+    rows = rows_of_kind(trace, Kind.PYTHON)
+    rows = rows[trace.events.thread[rows] == main_thread(trace)]
+    has_name = name_mask(
+        trace.strings, lambda name: not is_anonymous_frame(name)
+    )  # a frame may have no name at all
+    rows = rows[has_name[trace.events.name[rows]]]
+    spans = steps(trace)
+    next_step = np.searchsorted(spans.host_starts, trace.events.start[rows], "left")
+    until = np.append(spans.host_ends, np.iinfo(np.int64).max)[next_step]
+    calls: Int32 = rows[event_ends(trace)[rows] < until]
+    return calls
