@@ -21,7 +21,7 @@ from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.storage import open_location
-from torch_tb_profiler.storage.ranges import BLOCK
+from torch_tb_profiler.storage.ranges import BLOCK_BYTES
 
 TRACE = document(
     [
@@ -67,7 +67,7 @@ def test_lists_every_file_with_its_size_at_any_depth(place: Place) -> None:
 
 def test_reads_back_what_was_written(place: Place) -> None:
     # The emulator of Google's storage loses a carriage return at the end of what it is given.
-    content = os.urandom(2 * BLOCK + 12345) + b"."
+    content = os.urandom(2 * BLOCK_BYTES + 12345) + b"."
     place.put("big.bin", content)
     with open_location(place.url).open("big.bin") as stream:
         first = stream.read(5)
@@ -140,12 +140,12 @@ def test_a_replaced_file_is_read_anew(place: Place) -> None:
 
 
 def test_a_connection_that_breaks_is_taken_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = os.urandom(3 * BLOCK)
+    content = os.urandom(3 * BLOCK_BYTES)
     with servers.s3("cut") as place:
         place.put("big.bin", content)
         target = urlsplit(place.environ["S3_ENDPOINT"]).port
         assert target is not None
-        proxy = CuttingProxy(target, cuts=3, after=BLOCK // 2)
+        proxy = CuttingProxy(target, cuts=3, after=BLOCK_BYTES // 2)
         for name, value in place.environ.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("S3_ENDPOINT", f"http://127.0.0.1:{proxy.port}")

@@ -17,7 +17,7 @@ from isal import isal_zlib
 from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache.folder import AbsentError, BoundedFolder
-from torch_tb_profiler.storage import Depot, FileId, local_path
+from torch_tb_profiler.storage import FileId, RemoteStore, local_path
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,7 +41,7 @@ class Cache:
 
     def __init__(self, place: str, max_bytes: int) -> None:
         folder = local_path(place) if place else platformdirs.user_cache_dir("torch-tb-profiler")
-        self._shared = Depot(place) if folder is None else None
+        self._shared = RemoteStore(place) if folder is None else None
         self._folder = BoundedFolder(
             Path(folder or platformdirs.user_cache_dir("torch-tb-profiler")).absolute(), max_bytes
         )
@@ -153,7 +153,7 @@ class Cache:
         if (self._folder.path / name).is_file():
             return True
         try:
-            return self._shared is not None and self._shared.holds(name)
+            return self._shared is not None and self._shared.has(name)
         except StorageError as error:
             logger.warning("%s: %s", error.where, error)
             return False

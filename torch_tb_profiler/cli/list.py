@@ -63,12 +63,12 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
 
 def _read_merged_files(session: Session) -> None:
     """Load the files of several ranks, as only their content shows the ranks; other files stay unread."""
-    from torch_tb_profiler.discovery.names import names_merged_file
+    from torch_tb_profiler.discovery.names import is_merged_file_name
     from torch_tb_profiler.session.state import POLL_SECONDS
 
     workers = [worker for run in session.catalog.runs for worker in run.workers]
     with ProgressLine() as line:
-        for span in [span for worker in workers if names_merged_file(worker.name) for span in worker.spans]:
+        for span in [span for worker in workers if is_merged_file_name(worker.name) for span in worker.spans]:
             file = session.load(span)
             while not session.wait(file, POLL_SECONDS):
                 line.show(session.state(span))

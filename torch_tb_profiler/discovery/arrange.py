@@ -1,35 +1,36 @@
-"""Listed files arranged as runs, workers and spans, by their names and folders."""
+"""Arrange listed files as runs, workers, and spans, by their names and folders."""
 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from torch_tb_profiler.base.format import natural_sort_key
-from torch_tb_profiler.discovery.ascend import AscendFolders
-from torch_tb_profiler.discovery.beside import files_beside
 from torch_tb_profiler.discovery.catalog import ListedFile, MemoryFile, OtherFiles, Run, Span, Worker
-from torch_tb_profiler.discovery.copies import copies_of, other_formats
+from torch_tb_profiler.discovery.companions import pytorch_companions
+from torch_tb_profiler.discovery.copies import find_copies, find_less_detailed_formats
 from torch_tb_profiler.discovery.names import (
     RANK_FOLDER,
     SPAN_FOLDER,
+    AscendFolders,
     FileName,
     parse_file_name,
-    rank_in,
+    rank_in_name,
     stamp_label,
     stamp_order,
 )
 from torch_tb_profiler.ingest.formats import FileKind, ForeignFormat, file_format_by_name, trace_suffix
 
-FOREIGN_FOLDER = "/plugins/profile/"
-"""XProf's files of JAX and TensorFlow lie in it, named like traces of PyTorch."""
+_XPROF_FOLDER = "/plugins/profile/"
+"""Folder of XProf's files of JAX and TensorFlow, which are named like traces of PyTorch."""
 
 
 @dataclass(frozen=True)
 class _TraceFile:
-    """A trace and what its names say."""
+    """A trace with what its file and folder names say."""
 
     run: str
     worker: str
@@ -45,51 +46,51 @@ def arrange_runs(
     prefix: str = "",
     single: bool = False,
     is_trace: Callable[[ListedFile], bool],
-    stands_alone: Callable[[ListedFile], bool],
+    is_separate_run: Callable[[ListedFile], bool],
 ) -> list[Run]:
-    """The runs of the files of one location.
+    """Return the runs of the files of one location, sorted by name.
 
-    root_name  the run of files that lie in the location itself
-    prefix     put before every run's name (the name of a log folder among several)
-    single     the listing is one file that the user named: it is taken whatever it is called
-    is_trace   asked for files whose name does not say
-    stands_alone  whether a file is a run of its own, named like it
+    root_name   name of the run of files that lie in the location itself
+    prefix      text before every run's name: the name of a log folder among several
+    single      the listing is one file that the user named; it is a trace whatever its name is
+    is_trace    whether a file is a trace; called only if its name leaves that open
+    is_separate_run  whether a file is a run by itself, named like the file
     """
     workers: dict[str, dict[str, list[_TraceFile]]] = defaultdict(lambda: defaultdict(list))
     memory: dict[str, list[MemoryFile]] = defaultdict(list)
     traces: list[_TraceFile] = []
     files = list(files)
-    repeated = set() if single else copies_of(files)
-    beside = {} if single else files_beside(file for file in files if file.path not in repeated)
-    owners = Counter(file.path for files_of in beside.values() for file in files_of)
-    copies = repeated | owners.keys()
+    copies = set() if single else find_copies(files)
+    companions = {} if single else pytorch_companions(file for file in files if file.path not in copies)
+    owner_counts = Counter(file.path for files_of in companions.values() for file in files_of)
+    hidden = copies | owner_counts.keys()
     ascend = AscendFolders(file.path for file in files)
     for file in files:
-        if file.path in copies:
+        if file.path in hidden:
             continue
         memory_format = None if single else file_format_by_name(file.name)
         if memory_format is not None and not (trace_suffix(file.name) and is_trace(file)):
-            memory[prefix + _folder(file, root_name)].append(_memory_file(file, memory_format.kind))
+            memory[prefix + _run_folder(file, root_name)].append(_memory_file(file, memory_format.kind))
             continue
         name = parse_file_name(file.name)
         if single and name is None:
             name = FileName(file.name, None, None, True)
-        certain = name is not None and name.certain and FOREIGN_FOLDER not in f"/{file.path}"
+        certain = name is not None and name.certain and _XPROF_FOLDER not in f"/{file.path}"
         if name is None or not (single or certain or is_trace(file)):
             continue
         trace = _trace_file(file, name, root_name)
-        if stands_alone(file):
+        if is_separate_run(file):
             trace = replace(trace, run=file.path)
         if (place := ascend.place(file.path)) is not None:
             trace = _TraceFile(place.run or root_name, place.worker, place.rank, place.stamp, file)
-        trace = replace(trace, file=trace.file.ranked(trace.rank))
-        if file.path in beside:
-            shared = any(owners[each.path] > 1 for each in beside[file.path])
-            trace = replace(trace, file=trace.file.joined(beside[file.path], shared))
+        trace = replace(trace, file=trace.file.with_rank(trace.rank))
+        if file.path in companions:
+            shared = any(owner_counts[each.path] > 1 for each in companions[file.path])
+            trace = replace(trace, file=trace.file.with_companions(companions[file.path], shared))
         traces.append(trace)
-    formats = other_formats(trace.file.path for trace in traces)
+    less_detailed = find_less_detailed_formats(trace.file.path for trace in traces)
     for trace in traces:
-        if trace.file.path not in formats:
+        if trace.file.path not in less_detailed:
             workers[prefix + trace.run][trace.worker].append(trace)
     return [
         Run(name, _workers(workers[name]), tuple(sorted(memory[name], key=lambda file: file.file.path)))
@@ -100,25 +101,58 @@ def arrange_runs(
 def other_files(
     files: Iterable[ListedFile], runs: Iterable[Run], foreign: Callable[[ListedFile], ForeignFormat | None]
 ) -> list[OtherFiles]:
-    """The files that no run took and that another tool wrote, by kind."""
-    taken = {each.id.uri for run in runs for file in run.files() for each in (file, *file.counters)}
+    """Return the files outside of all runs that another tool wrote, by kind."""
+    used = {each.id.uri for run in runs for file in run.files() for each in (file, *file.counters)}
     kinds: dict[ForeignFormat, list[ListedFile]] = defaultdict(list)
     for file in files:
-        format_ = None if file.id.uri in taken else foreign(file)
+        format_ = None if file.id.uri in used else foreign(file)
         if format_ is not None:
             kinds[format_].append(file)
     kinds_of = [OtherFiles(kind.kind, kind.advice, tuple(listed)) for kind, listed in kinds.items()]
     return sorted(kinds_of, key=lambda others: others.kind)
 
 
+def distinct_names(listings: Sequence[tuple[str, Sequence[Run]]]) -> tuple[list[Run], list[str]]:
+    """Return all runs of several log folders under distinct names, and messages about the renamed ones.
+
+    A name that several folders have is preceded by as many of its log folder's parent folders as make it distinct:
+        /data/a  run1, run2         a/run1, run2
+        /data/b  run1               b/run1
+
+    listings  (label of a log folder, its runs)
+    """
+    name_counts = Counter(run.name for _, runs in listings for run in runs)
+    shared = sorted(name for name, count in name_counts.items() if count > 1)
+    # The number of the log folder comes first: all parts together are always distinct.
+    paths = [
+        [str(number), *re.split(r"[/\\]+", label.rstrip("/\\"))] for number, (label, _) in enumerate(listings, 1)
+    ]
+    for depth in range(1, max(map(len, paths), default=0) + 1):
+        renamed = [
+            replace(run, name="/".join((*path[-depth:], run.name))) if name_counts[run.name] > 1 else run
+            for path, (_, runs) in zip(paths, listings, strict=True)
+            for run in runs
+        ]
+        if len({run.name for run in renamed}) == len(renamed):
+            return renamed, [_rename_message(name) for name in shared]
+    return [], []
+
+
+def _rename_message(name: str) -> str:
+    return (
+        f"several log folders have a run {name!r}, so its name starts with the folder; "
+        "to choose the names yourself, name the folders (--logdir_spec=first:/path,second:/path)"
+    )
+
+
 def _memory_file(file: ListedFile, kind: FileKind) -> MemoryFile:
     folder = posixpath.basename(posixpath.dirname(file.path))
-    shown = f"{folder}/{file.name}" if RANK_FOLDER.match(folder) or SPAN_FOLDER.match(folder) else file.name
-    return MemoryFile(shown, kind, file)
+    label = f"{folder}/{file.name}" if RANK_FOLDER.match(folder) or SPAN_FOLDER.match(folder) else file.name
+    return MemoryFile(label, kind, file)
 
 
-def _folder(file: ListedFile, root_name: str) -> str:
-    """The run of a file: its folder, those of ranks and iterations aside."""
+def _run_folder(file: ListedFile, root_name: str) -> str:
+    """Return the run of a file: its folder without those of ranks and iterations."""
     folders = file.path.split("/")[:-1]
     while folders and (RANK_FOLDER.match(folders[-1]) or SPAN_FOLDER.match(folders[-1])):
         folders.pop()
@@ -130,8 +164,8 @@ def _trace_file(file: ListedFile, name: FileName, root_name: str) -> _TraceFile:
     worker, rank, stamp = name.worker, name.rank, name.stamp
     while folders:
         if RANK_FOLDER.match(folders[-1]):
-            # One folder per rank: the folder is the worker.
-            worker, rank = folders.pop(), rank_in(file.path) if rank is None else rank
+            # With one folder per rank the folder is the worker.
+            worker, rank = folders.pop(), rank_in_name(file.path) if rank is None else rank
         elif match := SPAN_FOLDER.match(folders[-1]):
             folders.pop()
             stamp = match.group(1) if stamp is None else f"{match.group(1)}.{stamp}"

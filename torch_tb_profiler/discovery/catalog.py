@@ -1,4 +1,4 @@
-"""Runs, their workers, and the spans of these."""
+"""The listing of log folders: runs, their workers, and the spans of each."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ from torch_tb_profiler.ingest.formats import FileKind
 from torch_tb_profiler.storage import Entry, FileId, Location
 
 
-def joined_identity(own: str, beside: str) -> str:
-    """Of a file with the one beside it: changes whenever either does."""
-    return f"{own} with {beside}"
+def combined_identity(own: str, companion: str) -> str:
+    """Return the identity of a file read together with another; it changes whenever either does."""
+    return f"{own} with {companion}"
 
 
 def ranked_identity(own: str, rank: int | None) -> str:
-    """Of a file with the rank that is told by what lies around it: changes whenever either does."""
+    """Return the identity of a file with the rank that names around it give; it changes whenever either does."""
     return own if rank is None else f"{own} of rank {rank}"
 
 
 @dataclass(frozen=True)
 class ListedFile:
-    """A file as it was listed: `path` relative to its location, stored `size` in bytes.
+    """A file as it was listed, with the files that are read together with it.
 
-    beside  other files of the same location that tell more of the same recording; a part of the identity
-    shared  other files may have more of `beside` than this one
-    counters  files with hardware counters of the kernels of this trace; a part of the identity, too
-    tables  further tables of the same recording, read as one with this one; a part of the identity, too
-    rank    of its process, as names and files around it tell; a part of the identity, too
+    path      relative to its location
+    size      stored bytes
+    id        its identity; includes `beside`, `counters`, `tables`, and `rank`
+    beside    PyTorch's own files of the same recording, which describe devices and job
+    counters  files with hardware counters of the kernels of this trace
+    shared    other files may use `beside` as well
+    rank      rank of its process, from names and files around it
+    tables    further tables of the same recording, which are one trace with this one
     """
 
     location: Location
@@ -48,42 +51,46 @@ class ListedFile:
     def of(cls, location: Location, entry: Entry) -> ListedFile:
         return cls(location, entry.path, entry.size, FileId(location.uri(entry.path), entry.identity))
 
-    def ranked(self, rank: int | None) -> ListedFile:
-        """The same file, of a process whose rank is told by what lies around it."""
+    def with_rank(self, rank: int | None) -> ListedFile:
+        """Return the file with the rank that names around it give."""
         return replace(self, id=FileId(self.id.uri, ranked_identity(self.id.identity, rank)), rank=rank)
 
-    def joined(self, beside: Sequence[ListedFile], shared: bool = False) -> ListedFile:
-        """The same file, read together with others."""
+    def with_companions(self, beside: Sequence[ListedFile], shared: bool = False) -> ListedFile:
+        """Return the file, read together with PyTorch's own files of the recording."""
         return replace(self, id=self._id_with(beside), beside=tuple(beside), shared=shared)
 
-    def counted(self, counters: Sequence[ListedFile]) -> ListedFile:
-        """The same file, read together with its counters."""
+    def with_counters(self, counters: Sequence[ListedFile]) -> ListedFile:
+        """Return the file, read together with its counters."""
         return replace(self, id=self._id_with(counters), counters=tuple(counters))
 
-    def tabled(self, tables: Sequence[ListedFile]) -> ListedFile:
-        """The same file, read as one with others of its recording."""
+    def with_tables(self, tables: Sequence[ListedFile]) -> ListedFile:
+        """Return the file, read together with the other tables of its recording."""
         return replace(self, id=self._id_with(tables), tables=tuple(tables))
 
     def _id_with(self, others: Sequence[ListedFile]) -> FileId:
         identity = self.id.identity
         for each in others:
-            identity = joined_identity(identity, each.id.identity)
+            identity = combined_identity(identity, each.id.identity)
         return FileId(self.id.uri, identity)
 
     @property
     def name(self) -> str:
-        """Without folders."""
+        """The file's name without folders."""
         return posixpath.basename(self.path)
 
     def open(self) -> BinaryIO:
-        """The file for reading; StorageError if it cannot be opened."""
+        """Open the file for reading; raise StorageError on failure."""
         return self.location.open(self.path)
 
 
 @dataclass(frozen=True)
 class Span:
-    """One profiling cycle of a worker; `name` counts from "1", `label` says when (or which step); `part` is its
-    number in a file that holds several recordings, its rank in one of several ranks, None in all others."""
+    """One profiling cycle of a worker.
+
+    name   its number, from "1"
+    label  when it was recorded, or of which step
+    part   its number in a file of several recordings, its rank in a file of several ranks, otherwise None
+    """
 
     name: str
     label: str
@@ -93,7 +100,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Worker:
-    """One process of a run; `rank` as far as names tell."""
+    """One process of a run; `rank` is None if no name gives it."""
 
     name: str
     rank: int | None
@@ -102,7 +109,7 @@ class Worker:
 
 @dataclass(frozen=True)
 class MemoryFile:
-    """A memory snapshot or timeline beside the traces; `kind` as its name says."""
+    """A memory snapshot or timeline beside the traces; its name gives the `kind`."""
 
     name: str
     kind: FileKind
@@ -123,7 +130,11 @@ class Run:
 
 @dataclass(frozen=True)
 class OtherFiles:
-    """Files of one other tool in the log folders: a `kind` for people, and a clause that says what to do."""
+    """Files of one other tool in the log folders.
+
+    kind    what the files are, for people
+    advice  a clause that says what to do with them
+    """
 
     kind: str
     advice: str
@@ -132,7 +143,7 @@ class OtherFiles:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All runs, sorted by name; `problems` say what could not be listed and which runs are renamed."""
+    """All runs, sorted by name; `problems` say what couldn't be listed and which runs were renamed."""
 
     runs: tuple[Run, ...] = ()
     problems: tuple[str, ...] = ()
@@ -144,38 +155,40 @@ class Catalog:
 
     @property
     def others_headline(self) -> str | None:
-        """How many files of other tools there are; None without any."""
+        """A headline with the number of files of other tools, or None if there are none."""
         count = sum(len(each.files) for each in self.others)
         return f"{plural(count, 'file')} of other tools" if count else None
 
     def run(self, name: str | None) -> Run:
-        """A run by name, the first if None; NotFoundError says what there is."""
+        """Return a run by name, or the first if None; NotFoundError lists the runs."""
         if name is None and self.runs:
             return self.runs[0]
         if name is not None and name in self._by_name:
             return self._by_name[name]
         if not self.runs:
             raise NotFoundError("there are no runs", hint="no trace file was found in the log folder")
-        raise NotFoundError(f"there is no run {name!r}", hint=_options("runs", (run.name for run in self.runs)))
+        raise NotFoundError(
+            f"there is no run {name!r}", hint=_options_hint("runs", (run.name for run in self.runs))
+        )
 
 
 def find_worker(workers: tuple[Worker, ...], name: str | None) -> Worker:
-    """A worker by name, the first if None; NotFoundError says what there is."""
+    """Return a worker by name, or the first if None; NotFoundError lists the workers."""
     for worker in workers:
         if name is None or worker.name == name:
             return worker
-    raise NotFoundError(f"there is no worker {name!r}", hint=_options("workers", (w.name for w in workers)))
+    raise NotFoundError(f"there is no worker {name!r}", hint=_options_hint("workers", (w.name for w in workers)))
 
 
 def find_span(worker: Worker, name: str | None) -> Span:
-    """A span by name, the first if None; NotFoundError says what there is."""
+    """Return a span by name, or the first if None; NotFoundError lists the spans."""
     for span in worker.spans:
         if name is None or span.name == name:
             return span
-    raise NotFoundError(f"there is no span {name!r}", hint=_options("spans", (s.name for s in worker.spans)))
+    raise NotFoundError(f"there is no span {name!r}", hint=_options_hint("spans", (s.name for s in worker.spans)))
 
 
-def _options(what: str, names: Iterable[str]) -> str:
+def _options_hint(what: str, names: Iterable[str]) -> str:
     listed = list(names)
     more = f" and {len(listed) - 10} more" if len(listed) > 10 else ""
     return f"{what}: {', '.join(listed[:10])}{more}"

@@ -1,4 +1,4 @@
-"""Files that repeat what others of the same run hold: each window of a rank is one span of one worker."""
+"""Duplicates: files that repeat what others of the same run hold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from torch_tb_profiler.discovery.catalog import ListedFile
-from torch_tb_profiler.discovery.names import NAMES_OF_TABLES
+from torch_tb_profiler.discovery.names import TABLE_NAME_PATTERN
 from torch_tb_profiler.ingest.formats import trace_suffix
 
 _AORTA = re.compile(r"(?:^|/)torch_profiler/rank\d+/[^/]+$")
@@ -22,29 +22,28 @@ _MERGES = tuple(
         (r"merged-(?P<id>.+)\.trace", r"(?P<id>.+?)-TP-\d+.*\.trace"),
     )
 )
-"""(name of a file that a tool merges, names of the files that it merges) of Composer, whose nodes can be merged
-once more, and of sglang; both lie in one folder and share the id."""
-
+"""(name of a merged file, names of the files merged into it) of Composer, whose nodes can be merged once more, and
+of sglang. Both lie in one folder and share the id."""
 
 _FORMATS = (
     r"\.db",
     r"(?:\.pt)?(?:\.trace)?\.json",
     r"(?:\.pt)?(?:\.trace)?\.(?:pftrace|perfetto-trace)",
-    rf"(?P<tables>_{NAMES_OF_TABLES})\.csv",
+    rf"(?P<tables>_{TABLE_NAME_PATTERN})\.csv",
 )
-_NAMED = [re.compile(rf"^(?P<stem>.+?){end}(?:\.gz)?$", re.IGNORECASE) for end in _FORMATS]
-"""Formats in which a tool writes one and the same recording, the one that says most first."""
+_FORMAT_NAMES = [re.compile(rf"^(?P<stem>.+?){end}(?:\.gz)?$", re.IGNORECASE) for end in _FORMATS]
+"""Names of the formats in which a tool can write the same recording, most detailed first."""
 
 
-def other_formats(traces: Iterable[str]) -> set[str]:
-    """The paths of traces to leave out, because the same recording lies beside them in a format that says more."""
+def find_less_detailed_formats(traces: Iterable[str]) -> set[str]:
+    """Return the traces whose recording also lies beside them in a more detailed format."""
     by_stem: dict[str, list[list[str]]] = {}
     for path in traces:
-        for number, named in enumerate(_NAMED):
-            if match := named.match(path):
-                # `7_kernel_trace.csv` and so on are what `7_results.db` holds.
+        for number, pattern in enumerate(_FORMAT_NAMES):
+            if match := pattern.match(path):
+                # `7_kernel_trace.csv` and its like repeat `7_results.db`.
                 stem = f"{match['stem']}_results" if "tables" in match.groupdict() else match["stem"]
-                by_stem.setdefault(stem, [[] for _ in _NAMED])[number].append(path)
+                by_stem.setdefault(stem, [[] for _ in _FORMAT_NAMES])[number].append(path)
                 break
     best = (next(i for i, paths in enumerate(formats) if paths) for formats in by_stem.values())
     return {
@@ -55,21 +54,21 @@ def other_formats(traces: Iterable[str]) -> set[str]:
     }
 
 
-def copies_of(files: Iterable[ListedFile]) -> set[str]:
-    """The paths of the files to leave out."""
+def find_copies(files: Iterable[ListedFile]) -> set[str]:
+    """Return the paths of files that repeat other files."""
     paths = [file.path for file in files]
-    return {*_exported_by_hand(paths), *_merged(paths)}
+    return {*_manual_exports(paths), *_merged_files(paths)}
 
 
-def _exported_by_hand(paths: Iterable[str]) -> Iterator[str]:
-    """AORTA exports a window by hand beside the file that the handler writes of it."""
+def _manual_exports(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the windows that AORTA exports by hand beside the file that the handler writes of them."""
     exports = [path for path in paths if _AORTA.search(path) and trace_suffix(path)]
     handled = {posixpath.dirname(path) for path in exports if _HANDLER.search(path)}
     yield from (path for path in exports if posixpath.dirname(path) in handled and not _HANDLER.search(path))
 
 
-def _merged(paths: Iterable[str]) -> Iterator[str]:
-    """A merged file beside those that it was merged of: of ranks, which also keep the cycles apart, or nodes."""
+def _merged_files(paths: Iterable[str]) -> Iterator[str]:
+    """Yield merged files beside the files of ranks (which also separate the cycles) or nodes that they repeat."""
     named = [(path, *posixpath.split(path)) for path in paths]
     for merge, single in _MERGES:
         singles = {(folder, match["id"]) for _, folder, name in named if (match := single.match(name))}

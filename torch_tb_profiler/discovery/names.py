@@ -1,4 +1,4 @@
-"""What a file's name says: worker, rank, span. Pure functions of strings.
+"""The conventions of file and folder names: worker, rank, and span of a trace.
 
 <worker>.<ms or ns>.pt.trace.json[.gz]       torch.profiler's TensorBoard handler
 rank<r>.<batch>.pt.trace.json, ep<e>-ba<b>-rank<r>.json      Composer
@@ -7,8 +7,9 @@ rank<r>/<worker>.<ms>.pt.trace.json          one folder per rank
 <stamp>-TP-0-DP-0-PP-0-EP-0.trace.json.gz    sglang
 trace.json, trace_step<n>.json, rank-<r>.json.gz             exported by hand
 rank_<rr>_metrics.jsonl                      AORTA
-<worker>_<stamp>_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json      Ascend
-*.csv, *.prom                                samples of nvidia-smi, amd-smi and DCGM, by what they hold
+<worker>_<stamp>_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json      Ascend, and profiler_info_<rank>.json beside
+                                             that folder
+*.csv, *.prom                                samples of nvidia-smi, amd-smi, and DCGM, by their content
 <host>/<pid>_results.db, .json, .pftrace     rocprofv3, and <pid>_kernel_trace.csv, <pid>_hip_api_trace.csv, ...
 *.pickle, *.raw.json[.gz]                                    memory snapshots and timelines, beside traces
 """
@@ -16,8 +17,10 @@ rank_<rr>_metrics.jsonl                      AORTA
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import NamedTuple
 
 from torch_tb_profiler.ingest.formats import may_be_separate_run, trace_suffix
 
@@ -27,22 +30,41 @@ _PARALLEL = re.compile(r"^(?:(?P<stamp>.*?)[-_.])?(?P<worker>(?:(?:TP|DP|PP|EP|C
 _COMPOSER = re.compile(r"^ep(?P<epoch>\d+)-ba(?P<batch>\d+)-(?P<worker>rank\d+)$")
 _METRICS = re.compile(r"^rank_(?P<rank>\d{1,9})_metrics$")
 _RESULTS = re.compile(r"^(?P<worker>.+)_results$")
-TABLES = ("kernel", "memory_copy", "hip_api", "hsa_api", "rccl_api", "marker_api", "rocdecode_api", "rocjpeg_api")
-"""Of records of rocprofv3; the first that is there gives the trace of all its name."""
+TABLE_KINDS = (
+    "kernel",
+    "memory_copy",
+    "hip_api",
+    "hsa_api",
+    "rccl_api",
+    "marker_api",
+    "rocdecode_api",
+    "rocjpeg_api",
+)
+"""Kinds of rocprofv3 tables that hold records; the first one present names the trace of a recording."""
 
-NAMES_OF_TABLES = rf"(?P<kind>{'|'.join(TABLES)})_trace"
-_TABLE = re.compile(rf"^(?:(?P<worker>.+)_)?{NAMES_OF_TABLES}$", re.IGNORECASE)
+TABLE_NAME_PATTERN = rf"(?P<kind>{'|'.join(TABLE_KINDS)})_trace"
+"""Regular expression of the end of such a table's name, without suffix."""
+
+_TABLE = re.compile(rf"^(?:(?P<worker>.+)_)?{TABLE_NAME_PATTERN}$", re.IGNORECASE)
 _NUMBERED = re.compile(r"^(?P<worker>.*?trace)[-_.]?(?:step|iter|iteration)[-_]?(?P<stamp>\d+)$", re.IGNORECASE)
 _RANK = re.compile(r"(?:^|[^a-z])rank[-_]?(\d+)(?:[^0-9]|$)", re.IGNORECASE)
 _NODE = re.compile(r"^(?:node|merged_trace)\d*$", re.IGNORECASE)
 _MERGED = re.compile(r"^(?:(?:node|merged_trace)\d*|merged-.+)$", re.IGNORECASE)
 RANK_FOLDER = re.compile(r"^rank[-_]?\d+$", re.IGNORECASE)
 SPAN_FOLDER = re.compile(r"^(?:iteration|iter|step)[-_]?(\d+)$", re.IGNORECASE)
+_ASCEND_FOLDER = r"(?:(?P<run>.+)/)?(?P<worker>[^/]+)_(?P<stamp>\d{14,20})_ascend_pt"
+_ASCEND_TRACE = re.compile(rf"^(?P<folder>{_ASCEND_FOLDER})/ASCEND_PROFILER_OUTPUT/trace_view\.json(?:\.gz)?$")
+_ASCEND_INFO = re.compile(rf"^(?P<folder>{_ASCEND_FOLDER})/profiler_info_(?P<rank>\d{{1,9}})\.json$")
 
 
 @dataclass(frozen=True)
 class FileName:
-    """`certain`: the name alone says that this is a trace. `stamp`: what orders the spans, or None."""
+    """What a file name says about a trace.
+
+    rank     None if the name has none
+    stamp    text that orders the spans of a worker, or None
+    certain  the name alone shows that this is a trace
+    """
 
     worker: str
     rank: int | None
@@ -51,7 +73,7 @@ class FileName:
 
 
 def parse_file_name(name: str) -> FileName | None:
-    """What a file name (without folders) says; None if no format of traces has such names."""
+    """Parse a file name without folders; return None if no trace format uses such names."""
     suffix = trace_suffix(name)
     if suffix is None:
         return None
@@ -59,7 +81,7 @@ def parse_file_name(name: str) -> FileName | None:
     if may_be_separate_run(name):
         table = _TABLE.match(stem)
         worker = stem if table is None else table["worker"]
-        return FileName(worker or "worker", None if table is None else rank_in(stem), None, False)
+        return FileName(worker or "worker", None if table is None else rank_in_name(stem), None, False)
     certain = _TRACE.search(stem) is not None
     stem = _TRACE.sub("", stem)
     stamp = None
@@ -79,41 +101,70 @@ def parse_file_name(name: str) -> FileName | None:
     else:
         worker = re.sub(r"[-_.]trace$", "", stem, flags=re.IGNORECASE) or stem
         certain = certain or worker != stem or stem.lower() == "trace" or bool(_NODE.match(stem))
-    return FileName(worker or "worker", rank_in(stem), stamp, certain)
+    return FileName(worker or "worker", rank_in_name(stem), stamp, certain)
 
 
-def names_merged_file(worker: str) -> bool:
-    """Whether a worker has the name that Composer and sglang give to a file of several ranks."""
+def is_merged_file_name(worker: str) -> bool:
+    """Return whether a worker's name is one that Composer and sglang give to a file of several ranks."""
     return _MERGED.match(worker.rsplit("/", 1)[-1]) is not None
 
 
-def rank_in(text: str) -> int | None:
-    """The rank that a name spells out (`rank3`, `rank_3`, `x-rank-3-y`), else None."""
+def rank_in_name(text: str) -> int | None:
+    """Return the rank that a name contains (`rank3`, `rank_3`, `x-rank-3-y`), or None."""
     match = _RANK.search(text)
     return int(match.group(1)) if match and len(match.group(1)) < 10 else None
 
 
-_CLOCKS = ((10**18, 1), (10**15, 10**3), (10**11, 10**6))
-"""From which number on a stamp is a time since the epoch, and its unit in ns: later than 2001, 2001 and 1973."""
+_EPOCH_UNITS = ((10**18, 1), (10**15, 10**3), (10**11, 10**6))
+"""(smallest number, unit in ns) of stamps that count since the epoch: ns and µs from 2001 on, ms from 1973 on."""
 
 
 def stamp_order(stamp: str | None) -> tuple[int, tuple[int, ...], str]:
-    """Sort key of a span's stamp: numbers as numbers, stamps in ms, µs and ns on one axis, none first."""
+    """Return the sort key of a span's stamp.
+
+    Numbers sort as numbers, times in ms, µs, and ns on one axis, and a missing stamp comes first.
+    """
     if stamp is None:
         return (0, (), "")
-    return (1, tuple(_number(int(digits)) for digits in re.findall(r"\d+", stamp)), stamp)
+    return (1, tuple(_epoch_ns(int(digits)) for digits in re.findall(r"\d+", stamp)), stamp)
 
 
-def _number(number: int) -> int:
-    """A time in ns; a number that is no time (a step, an epoch) as it is."""
-    return number * next((unit for least, unit in _CLOCKS if number >= least), 1)
+def _epoch_ns(number: int) -> int:
+    """Return a time since the epoch in ns; a number that is no time (a step, an epoch) stays as it is."""
+    return number * next((unit for smallest, unit in _EPOCH_UNITS if number >= smallest), 1)
 
 
 def stamp_label(stamp: str | None) -> str:
-    """A stamp for people: a UTC time if it is one (ms, µs or ns since the epoch), else itself."""
+    """Format a stamp for people: as a UTC time if it is ms, µs, or ns since the epoch, otherwise unchanged."""
     if stamp is None:
         return ""
     if stamp.isdecimal() and len(stamp) in (13, 16, 19):
         seconds = int(stamp) / 10 ** (len(stamp) - 10)
         return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
     return stamp
+
+
+class AscendPlace(NamedTuple):
+    """What the folders around one of Ascend's traces say; `run` is "" in the log folder itself."""
+
+    run: str
+    worker: str
+    rank: int | None
+    stamp: str
+
+
+class AscendFolders:
+    """Ascend's trace folders among some paths: one per process and recording; a file in it names the rank."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        matches = [match for path in paths if (match := _ASCEND_INFO.match(path))]
+        self._ranks = {match["folder"]: int(match["rank"]) for match in matches}
+
+    def place(self, path: str) -> AscendPlace | None:
+        """Return what the folders around a trace say, or None for any other file."""
+        match = _ASCEND_TRACE.match(path)
+        if match is None:
+            return None
+        rank = self._ranks.get(match["folder"])
+        worker = match["worker"] if rank is None else f"rank{rank}"
+        return AscendPlace(match["run"] or "", worker, rank, match["stamp"])

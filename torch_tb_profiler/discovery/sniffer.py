@@ -1,4 +1,4 @@
-"""What is this file? Asked only where the name does not say, and once per content."""
+"""Recognize files by their first bytes, where the name isn't enough; each content is read once."""
 
 from __future__ import annotations
 
@@ -19,47 +19,49 @@ from torch_tb_profiler.storage import FileId
 
 
 @dataclass(frozen=True)
-class _Verdict:
+class _Recognized:
+    """The formats that recognize a file's first bytes."""
+
     trace: TraceFormat | None
     foreign: ForeignFormat | None = None
 
 
 class Sniffer:
-    """Remembers the verdict per file identity, so that polling reads no unchanged file again."""
+    """Recognizes files and caches the result by file identity, so that polling reads no unchanged file again."""
 
     def __init__(self) -> None:
-        self._verdicts: dict[FileId, _Verdict] = {}
+        self._recognized: dict[FileId, _Recognized] = {}
 
     def is_trace(self, file: ListedFile) -> bool:
-        """True if the first bytes look like a trace of PyTorch; a file that cannot be read is none."""
-        return self._verdict(file).trace is not None
+        """Return whether a file begins like a trace; False if it can't be read."""
+        return self._recognize(file).trace is not None
 
-    def stands_alone(self, file: ListedFile) -> bool:
-        """True if a file is a run of its own: no worker of the run that it lies beside."""
+    def is_separate_run(self, file: ListedFile) -> bool:
+        """Return whether a file is a run by itself, not a worker of the run in its folder."""
         if not may_be_separate_run(file.name):
             return False
-        format_ = self._verdict(file).trace
+        format_ = self._recognize(file).trace
         return format_ is not None and format_.alone
 
     def foreign(self, file: ListedFile) -> ForeignFormat | None:
-        """Of which other tool a file is; None if its name or its first bytes say nothing of the kind."""
+        """Return the format of another tool that a file's name or first bytes show, or None."""
         candidates = foreign_formats_by_name(file.name)
-        sure = next((each for each in candidates if each.sniff is None), None)
-        return sure or (self._verdict(file).foreign if candidates else None)
+        certain = next((each for each in candidates if each.sniff is None), None)
+        return certain or (self._recognize(file).foreign if candidates else None)
 
-    def _verdict(self, file: ListedFile) -> _Verdict:
-        """One that could not be read is asked again."""
-        if file.id not in self._verdicts:
+    def _recognize(self, file: ListedFile) -> _Recognized:
+        """Return the cached formats of a file; a file that couldn't be read is tried again at the next call."""
+        if file.id not in self._recognized:
             try:
                 with file.open() as stream:
                     head = unpack_head(stream.read(HEAD_BYTES))
             except (OSError, StorageError):
-                return _Verdict(None)
+                return _Recognized(None)
             candidates = foreign_formats_by_name(file.name)
             foreign = next((each for each in candidates if each.sniff is not None and each.sniff(head)), None)
-            self._verdicts[file.id] = _Verdict(recognize_trace(head) if foreign is None else None, foreign)
-        return self._verdicts[file.id]
+            self._recognized[file.id] = _Recognized(recognize_trace(head) if foreign is None else None, foreign)
+        return self._recognized[file.id]
 
     def keep_only(self, ids: Set[FileId]) -> None:
-        """Forget the verdicts on other files."""
-        self._verdicts = {id_: verdict for id_, verdict in self._verdicts.items() if id_ in ids}
+        """Drop the cached results of other files."""
+        self._recognized = {id_: formats for id_, formats in self._recognized.items() if id_ in ids}

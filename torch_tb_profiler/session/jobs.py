@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from torch_tb_profiler.base.errors import StorageError, TooLargeError, TraceError
 from torch_tb_profiler.cache import Cache
-from torch_tb_profiler.discovery.catalog import joined_identity, ranked_identity
+from torch_tb_profiler.discovery.catalog import combined_identity, ranked_identity
 from torch_tb_profiler.executors import ProgressTuple, limited_memory, release_memory, report_progress
 from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
@@ -214,9 +214,9 @@ def _load(
             trace = read_trace(stream, size=size, report=report_reading, limit=request.limit)
     identity = location.entry(path).identity
     for other, _ in request.tables:
-        identity = joined_identity(identity, location.entry(other).identity)
+        identity = combined_identity(identity, location.entry(other).identity)
     for counters, _ in request.counters:
-        identity = joined_identity(identity, location.entry(counters).identity)
+        identity = combined_identity(identity, location.entry(counters).identity)
     identity = ranked_identity(identity, request.rank)
     if request.rank is not None:
         trace = with_fallback_rank(trace, request.rank)
@@ -229,7 +229,7 @@ def _load(
             trace, merged, beside, report=report_reading, limit=request.limit, shared=request.shared
         )
     for _, other in request.beside:
-        identity = joined_identity(identity, location.entry(other).identity)
+        identity = combined_identity(identity, location.entry(other).identity)
     if request.counters:
         trace = _add_counters(trace, location, request.counters, request.limit)
     release_memory()  # of the pieces that columns were joined from; otherwise the analyses would add to it

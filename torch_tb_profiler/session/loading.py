@@ -12,7 +12,7 @@ from torch_tb_profiler.base.errors import ShutdownError, UsageError, WorkerDiedE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
-from torch_tb_profiler.discovery.beside import rank_beside
+from torch_tb_profiler.discovery.companions import companion_rank
 from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.session.cache.entries import FileSummary, fetch_results, load_summary, result_name
 
@@ -205,7 +205,7 @@ class Loader:
             id=file.id,
             limit=self._settings.trace_bytes,
             catalog=self.catalog,
-            beside=tuple((rank_beside(each.path), each.path) for each in file.beside),
+            beside=tuple((companion_rank(each.path), each.path) for each in file.beside),
             counters=tuple((each.path, each.size) for each in file.counters),
             shared=file.shared,
             rank=file.rank,

@@ -152,7 +152,7 @@ class LogFolders:
             prefix=f"{name}/" if name else "",
             single=len(files) == 1 and files[0].id.uri == location.label,
             is_trace=self._sniffer.is_trace,
-            stands_alone=self._sniffer.stands_alone,
+            is_separate_run=self._sniffer.is_separate_run,
         )
 
     def _is_foreign(self, file: ListedFile) -> bool:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from torch_tb_profiler.discovery import ListedFile, Run, Span, Worker
-from torch_tb_profiler.discovery.beside import is_merged, rank_beside, unmerged
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
+from torch_tb_profiler.discovery.companions import companion_rank, is_merged, unmerged_workers
 from torch_tb_profiler.ingest.formats import may_hold_recordings
 from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.log import LogFolders
@@ -87,13 +87,13 @@ class Targets:
             if summary is not None:
                 rank = summary.rank
                 if rank is None and not file.shared:
-                    rank = rank_beside(file.beside[0].path)
+                    rank = companion_rank(file.beside[0].path)
                 merged_ranks[file] = frozenset(summary.ranks or (() if rank is None else (rank,)))
             elif self._files.state(file.id).state == "failed":
                 merged_ranks[file] = frozenset()
             else:
                 return []
-        return unmerged(merged_ranks)
+        return unmerged_workers(merged_ranks)
 
     def find(self, names: RequestedNames) -> Target:
         """Resolve names, each defaulting to the first; NotFoundError lists the valid names."""

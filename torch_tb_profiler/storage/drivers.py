@@ -1,7 +1,7 @@
-"""What each kind of storage needs: its driver, and its options from the environment.
+"""The fsspec driver of each URL scheme, with its options from the environment.
 
-The variables are those that the storage's own tools and TensorBoard read, so that a machine that is set up
-for them needs nothing more.
+The variables are those that the storage's own tools and TensorBoard read, so a machine set up for them needs
+nothing more.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ EXTRAS = {
 
 
 def connect(url: str, environ: Mapping[str, str] = os.environ) -> tuple[Any, str]:
-    """(filesystem, path inside it) of a URL; no request is made yet.
+    """Return the fsspec filesystem of a URL and the path inside it, without making a request.
 
-    Raises MissingExtraError if the driver is not installed, StorageError if no driver knows the scheme.
+    Raise MissingExtraError if the driver is not installed, StorageError if no driver knows the scheme.
     """
     import fsspec
 
     url, options = driver_options(url, environ)
     scheme = url.split("://", 1)[0].lower()
     try:
-        # Listings are asked for when they are wanted, and must then be new.
+        # Each listing must be current, because new traces appear in the folder.
         filesystem, root = fsspec.core.url_to_fs(url, use_listings_cache=False, **options)
     except ImportError as error:
         extra = EXTRAS.get(scheme)
@@ -54,43 +54,43 @@ def connect(url: str, environ: Mapping[str, str] = os.environ) -> tuple[Any, str
         raise StorageError(
             f"{scheme}:// cannot be opened ({type(error).__name__})",
             where=without_secrets(url),
-            hint=f"known are {known}, hdfs:// and the other schemes of fsspec",
+            hint=f"use {known}, hdfs://, or another scheme that fsspec supports",
         ) from error
     return filesystem, str(root).rstrip("/")
 
 
 def driver_options(url: str, environ: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """The URL as fsspec spells it, and the options of its driver."""
+    """Return the URL in fsspec's spelling and the options of its driver."""
     parts = urlsplit(url)
     if parts.scheme == "https" and (parts.hostname or "").endswith(_AZURE_HOST):
         account = (parts.hostname or "").removesuffix(_AZURE_HOST)
-        options = _azure(environ)
+        options = _azure_options(environ)
         if "connection_string" not in options:
             options["account_name"] = account
             if parts.query:
                 options["sas_token"] = parts.query
         return f"az://{parts.path.lstrip('/')}", options
-    make = _OPTIONS.get(parts.scheme.lower())
-    return url, make(environ) if make else {}
+    build_options = _OPTIONS.get(parts.scheme.lower())
+    return url, build_options(environ) if build_options else {}
 
 
 def without_secrets(url: str) -> str:
-    """A URL as it may be shown: without user, password and query (which carries signatures)."""
+    """Return a URL without user, password, and query (which may carry signatures), so that it can be shown."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}"
 
 
-def _s3(environ: Mapping[str, str]) -> dict[str, Any]:
+def _s3_options(environ: Mapping[str, str]) -> dict[str, Any]:
     client: dict[str, Any] = {}
-    secure = _flag(environ, "S3_USE_HTTPS")
+    secure = _is_enabled(environ, "S3_USE_HTTPS")
     endpoint = environ.get("S3_ENDPOINT")
     if endpoint:
         scheme = "https" if secure else "http"
         client["endpoint_url"] = endpoint if "://" in endpoint else f"{scheme}://{endpoint}"
     if environ.get("AWS_REGION"):
         client["region_name"] = environ["AWS_REGION"]
-    if not _flag(environ, "S3_VERIFY_SSL"):
+    if not _is_enabled(environ, "S3_VERIFY_SSL"):
         client["verify"] = False
     limits = {
         "connect_timeout": CONNECT_SECONDS,
@@ -106,29 +106,29 @@ def _s3(environ: Mapping[str, str]) -> dict[str, Any]:
     return options
 
 
-def _azure(environ: Mapping[str, str]) -> dict[str, Any]:
+def _azure_options(environ: Mapping[str, str]) -> dict[str, Any]:
     options: dict[str, Any] = {"connection_timeout": CONNECT_SECONDS, "read_timeout": READ_SECONDS}
     if environ.get("AZURE_STORAGE_CONNECTION_STRING"):
         options["connection_string"] = environ["AZURE_STORAGE_CONNECTION_STRING"]
     return options
 
 
-def _google(environ: Mapping[str, str]) -> dict[str, Any]:
-    # An emulator knows no accounts; without it the driver looks for default credentials, then goes anonymous.
+def _google_options(environ: Mapping[str, str]) -> dict[str, Any]:
+    # An emulator has no accounts. Otherwise the driver tries default credentials, then anonymous access.
     return {"token": "anon"} if environ.get("STORAGE_EMULATOR_HOST") else {}
 
 
 _OPTIONS: dict[str, Callable[[Mapping[str, str]], dict[str, Any]]] = {
-    "s3": _s3,
-    "s3a": _s3,
-    "az": _azure,
-    "abfs": _azure,
-    "abfss": _azure,
-    "gs": _google,
-    "gcs": _google,
+    "s3": _s3_options,
+    "s3a": _s3_options,
+    "az": _azure_options,
+    "abfs": _azure_options,
+    "abfss": _azure_options,
+    "gs": _google_options,
+    "gcs": _google_options,
 }
 
 
-def _flag(environ: Mapping[str, str], name: str) -> bool:
-    """True unless the variable says no."""
+def _is_enabled(environ: Mapping[str, str], name: str) -> bool:
+    """Return True unless the variable is "0", "false", or "no"."""
     return environ.get(name, "1").strip().lower() not in ("0", "false", "no")

@@ -1,18 +1,30 @@
-"""Folders and files of this machine."""
+"""Folders and files on this machine."""
 
 from __future__ import annotations
 
 import os
+import re
 from typing import BinaryIO
 
 from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.storage.location import Entry, Scan
 
 SKIPPED_FOLDERS = frozenset(("__pycache__", ".git", ".ipynb_checkpoints", ".venv", "node_modules"))
+"""Folders that never hold traces and may hold many files."""
+
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
+
+
+def local_path(url: str) -> str | None:
+    """Return the local path of a URL or path, with `~` and `$VAR` expanded, or None for a remote URL."""
+    scheme = _SCHEME.match(url)
+    if scheme and scheme.group(1).lower() not in ("file", "local"):
+        return None
+    return os.path.expandvars(os.path.expanduser(url[scheme.end() :] if scheme else url))
 
 
 class LocalLocation:
-    """A folder of this machine, or a single file (then the listing holds that file alone)."""
+    """A folder on this machine, or a single file, whose listing then holds only that file."""
 
     def __init__(self, path: str) -> None:
         self.url = self.label = os.path.abspath(path)
@@ -32,12 +44,12 @@ class LocalLocation:
     def _folder(self) -> str:
         return os.path.dirname(self.url) if os.path.isfile(self.url) else self.url
 
-    def _walk(self, folder: str, prefix: str, scan: Scan, above: frozenset[tuple[int, int]]) -> None:
+    def _walk(self, folder: str, prefix: str, scan: Scan, ancestors: frozenset[tuple[int, int]]) -> None:
         try:
-            here = os.stat(folder)
-            if (here.st_dev, here.st_ino) in above:
-                return  # a symbolic link back to a folder above
-            above = above | {(here.st_dev, here.st_ino)}
+            stat = os.stat(folder)
+            if (stat.st_dev, stat.st_ino) in ancestors:
+                return  # a symbolic link back to an ancestor
+            ancestors = ancestors | {(stat.st_dev, stat.st_ino)}
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
@@ -49,7 +61,7 @@ class LocalLocation:
             try:
                 if entry.is_dir():
                     if entry.name not in SKIPPED_FOLDERS:
-                        self._walk(entry.path, f"{prefix}{entry.name}/", scan, above)
+                        self._walk(entry.path, f"{prefix}{entry.name}/", scan, ancestors)
                 elif entry.is_file():
                     scan.entries.append(_entry(prefix + entry.name, entry.stat()))
             except OSError as error:

@@ -1,7 +1,7 @@
-"""What a place with traces can do: list its files and open them.
+"""The interface of every storage: list its files and open them.
 
-A location lists itself once per call and opens files by the relative paths of that listing; nothing else is
-ever opened, so no path that comes from a request can reach the file system.
+A location opens files only by the relative paths of its own listing, so no path that comes from a request can
+reach the file system.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 
 class FileId(NamedTuple):
-    """A file with its content: its full name, and what changes whenever the content does (`Entry.identity`)."""
+    """The full name of a file and the identity of its content (`Entry.identity`)."""
 
     uri: str
     identity: str
@@ -19,10 +19,12 @@ class FileId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file: `path` relative to the location with "/" separators, stored `size` in bytes.
+    """One listed file.
 
-    `identity` changes whenever the content does (mtime or etag with the size); `mtime` is in epoch seconds,
-    None where the storage does not tell.
+    path      relative to the location, with "/" separators
+    size      stored bytes
+    identity  changes whenever the content does: size with mtime or etag
+    mtime     epoch seconds, or None if the storage has none
     """
 
     path: str
@@ -33,16 +35,18 @@ class Entry:
 
 @dataclass
 class Scan:
-    """One listing: the files found, and what could not be listed."""
+    """The result of listing a location: the files found, and messages about what couldn't be listed."""
 
     entries: list[Entry] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 class Location(Protocol):
-    """A place that can be listed and read.
+    """A folder, bucket, or single file that can be listed and read.
 
-    `url` opens it again anywhere and may hold secrets; `label` is the same for people, without them.
+    url    opens it again in any process; may hold secrets
+    label  the same for people, without secrets
+    name   its last part
     """
 
     url: str
@@ -50,17 +54,17 @@ class Location(Protocol):
     name: str
 
     def scan(self) -> Scan:
-        """All files below; StorageError if the place itself cannot be listed."""
+        """List all files below; raise StorageError if the location itself cannot be listed."""
         ...
 
     def entry(self, path: str) -> Entry:
-        """A listed file as it is now; StorageError if it is gone."""
+        """Return a listed file as it is now; raise StorageError if it is gone."""
         ...
 
     def open(self, path: str) -> BinaryIO:
-        """A listed file for reading; StorageError if it cannot be opened."""
+        """Open a listed file for reading; raise StorageError on failure."""
         ...
 
     def uri(self, path: str) -> str:
-        """The full name of a listed file, for messages and as part of its identity."""
+        """Return the full name of a listed file, for messages and as part of its identity."""
         ...

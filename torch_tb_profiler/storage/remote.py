@@ -1,4 +1,4 @@
-"""Buckets and everything else that fsspec reaches."""
+"""Buckets and every other storage that fsspec supports."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from torch_tb_profiler.storage.drivers import connect, without_secrets
 from torch_tb_profiler.storage.location import Entry, Scan
 from torch_tb_profiler.storage.ranges import RangeReader
 
-ANSWER_SECONDS = 60.0
-"""How long a listing may take before the storage counts as not answering."""
+LISTING_SECONDS = 60.0
+"""Longest time a listing may take before the storage counts as not responding."""
 
 T = TypeVar("T")
 
 
 class RemoteLocation:
-    """A prefix of a bucket; connects at the first use."""
+    """A prefix in a bucket; connects on first use."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -40,28 +40,28 @@ class RemoteLocation:
 
     def scan(self) -> Scan:
         filesystem, root = self._connect()
-        listed = self._within_time(lambda: filesystem.find(root, detail=True))
-        if not isinstance(listed, dict):  # some drivers forget the details of a single file
-            listed = {path: self._within_time(partial(filesystem.info, path)) for path in listed}
-        if not listed and not self._within_time(lambda: filesystem.exists(root)):
+        listed = self._call_with_timeout(lambda: filesystem.find(root, detail=True))
+        if not isinstance(listed, dict):  # some drivers omit the details of a single file
+            listed = {path: self._call_with_timeout(partial(filesystem.info, path)) for path in listed}
+        if not listed and not self._call_with_timeout(lambda: filesystem.exists(root)):
             raise StorageError("there is no such folder or bucket", where=self.label)
         entries = [
             _entry(path[len(root) :].lstrip("/") or path.rsplit("/", 1)[-1], info)
             for path, info in sorted(listed.items())
-            if not path.endswith("/")  # a placeholder that consoles make for an empty folder
+            if not path.endswith("/")  # a placeholder that web consoles create for an empty folder
         ]
         return Scan(entries)
 
     def entry(self, path: str) -> Entry:
         filesystem, _ = self._connect()
         try:
-            return _entry(path, filesystem.info(self._full(path)))
+            return _entry(path, filesystem.info(self._full_path(path)))
         except Exception as error:  # every driver has its own exceptions
-            raise StorageError(_reason("the file cannot be found", error), where=self.uri(path)) from error
+            raise StorageError(_failure_text("the file cannot be found", error), where=self.uri(path)) from error
 
     def open(self, path: str) -> BinaryIO:
         filesystem, _ = self._connect()
-        full = self._full(path)
+        full = self._full_path(path)
 
         def fetch(start: int, end: int) -> bytes:
             return bytes(filesystem.cat_file(full, start=start, end=end))
@@ -72,44 +72,46 @@ class RemoteLocation:
     def uri(self, path: str) -> str:
         return f"{self.label}/{path}"
 
-    def _full(self, path: str) -> str:
+    def _full_path(self, path: str) -> str:
         filesystem, root = self._connect()
         single = path == root.rsplit("/", 1)[-1] and filesystem.isfile(root)
         return root if single else f"{root}/{path}"
 
-    def _within_time(self, ask: Callable[[], T]) -> T:
-        """The answer of the storage, or StorageError with the reason; never a hang."""
+    def _call_with_timeout(self, call: Callable[[], T]) -> T:
+        """Return the result of `call`; raise StorageError if it fails or takes longer than LISTING_SECONDS."""
         if self._listing is not None and not self._listing.done():
-            raise self._silent()
-        thread = ThreadPoolExecutor(1, thread_name_prefix="profiler-list")
-        future = thread.submit(ask)
+            raise self._timeout_error()
+        executor = ThreadPoolExecutor(1, thread_name_prefix="profiler-list")
+        future = executor.submit(call)
         self._listing = cast("Future[dict[str, Any]]", future)
-        thread.shutdown(wait=False)
+        executor.shutdown(wait=False)
         try:
-            return future.result(ANSWER_SECONDS)
+            return future.result(LISTING_SECONDS)
         except WaitTimeout as error:
             if future.done():
-                raise StorageError(_reason("the storage cannot be listed", error), where=self.label) from error
-            raise self._silent() from error
+                raise StorageError(
+                    _failure_text("the storage cannot be listed", error), where=self.label
+                ) from error
+            raise self._timeout_error() from error
         except FileNotFoundError as error:
             raise StorageError("there is no such folder or bucket", where=self.label) from error
         except Exception as error:  # every driver has its own exceptions
             raise StorageError(
-                _reason("the storage cannot be listed", error),
+                _failure_text("the storage cannot be listed", error),
                 where=self.label,
                 hint="check the address, the connection and the credentials",
             ) from error
 
-    def _silent(self) -> StorageError:
+    def _timeout_error(self) -> StorageError:
         return StorageError(
-            f"the storage has not answered within {ANSWER_SECONDS:.0f} s",
+            f"the storage has not responded within {LISTING_SECONDS:.0f} s",
             where=self.label,
-            hint="check the address and the connection; the page goes on by itself when it answers",
+            hint="check the address and the connection; the page continues by itself once the storage responds",
         )
 
 
-def _reason(what: str, error: BaseException) -> str:
-    """The kind of failure; a driver's own message may carry addresses with signatures."""
+def _failure_text(what: str, error: BaseException) -> str:
+    """Return `what` with the kind of failure; the driver's own message may carry addresses with signatures."""
     if isinstance(error, PermissionError):
         return f"{what}: access is denied"
     return f"{what} ({type(error).__name__})"
@@ -119,5 +121,5 @@ def _entry(path: str, info: dict[str, Any]) -> Entry:
     size = int(info.get("size") or 0)
     changed = info.get("mtime") or info.get("LastModified") or info.get("last_modified") or info.get("created")
     stamp = changed.timestamp() if isinstance(changed, datetime) else changed
-    mark = info.get("ETag") or info.get("etag") or info.get("md5Hash") or stamp
-    return Entry(path, size, f"{size}-{mark}", float(stamp) if isinstance(stamp, (int, float)) else None)
+    version = info.get("ETag") or info.get("etag") or info.get("md5Hash") or stamp
+    return Entry(path, size, f"{size}-{version}", float(stamp) if isinstance(stamp, (int, float)) else None)

@@ -6,7 +6,7 @@ import { HealthDrawer } from './HealthDrawer';
 serveGoldens({});
 
 it('lists the problems of the log folders', async () => {
-  const renamed = "several log folders have a run 'job': each is shown with its folder in front";
+  const renamed = "several log folders have a run 'job', so its name starts with the folder";
   draw(<HealthDrawer run="a/job" problems={[renamed]} others={null} open onClose={() => undefined} />);
   expect(await screen.findByText(renamed)).toBeTruthy();
 });

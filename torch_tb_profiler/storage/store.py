@@ -1,4 +1,4 @@
-"""A folder in any storage that files of this machine are copied to and fetched from, whole, by name."""
+"""A remote folder of named files, copied there and back as a unit: the shared cache."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.storage.drivers import connect, without_secrets
 
 
-class Depot:
-    """Connects at the first use. Every method raises StorageError if the storage does not do it."""
+class RemoteStore:
+    """Access one storage URL; connect on first use. Every method raises StorageError on failure."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -19,41 +19,41 @@ class Depot:
         self._lock = threading.Lock()
 
     def put(self, path: str, name: str) -> None:
-        """Copy a file of this machine there."""
+        """Upload the local file `path` as `name`."""
         filesystem, root = self._connect()
         try:
             filesystem.makedirs(root, exist_ok=True)
             filesystem.put_file(path, f"{root}/{name}")
         except Exception as error:  # every driver has its own exceptions
-            raise self._trouble("cannot be written", error) from error
+            raise self._error("cannot be written", error) from error
 
     def get(self, name: str, path: str) -> bool:
-        """Copy a file from there; False if there is none of that name."""
+        """Download the file `name` to `path`; return False if it does not exist."""
         filesystem, root = self._connect()
         try:
             filesystem.get_file(f"{root}/{name}", path)
         except FileNotFoundError:
             return False
         except Exception as error:
-            raise self._trouble("cannot be read", error) from error
+            raise self._error("cannot be read", error) from error
         return True
 
-    def holds(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
         filesystem, root = self._connect()
         try:
             return bool(filesystem.exists(f"{root}/{name}"))
         except Exception as error:
-            raise self._trouble("cannot be read", error) from error
+            raise self._error("cannot be read", error) from error
 
     def remove(self, name: str) -> None:
-        """Drop a file; one that is not there is fine."""
+        """Delete the file `name`, if it exists."""
         filesystem, root = self._connect()
         try:
             filesystem.rm_file(f"{root}/{name}")
         except FileNotFoundError:
             return
         except Exception as error:
-            raise self._trouble("cannot be written", error) from error
+            raise self._error("cannot be written", error) from error
 
     def _connect(self) -> tuple[Any, str]:
         with self._lock:
@@ -61,6 +61,6 @@ class Depot:
                 self._connection = connect(self._url)
             return self._connection
 
-    def _trouble(self, what: str, error: Exception) -> StorageError:
+    def _error(self, what: str, error: Exception) -> StorageError:
         # A driver's own message may carry addresses with signatures.
         return StorageError(f"the shared cache {what} ({type(error).__name__})", where=self.label)
