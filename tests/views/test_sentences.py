@@ -49,7 +49,7 @@ def test_a_figure_that_its_payload_does_not_hold_is_noticed() -> None:
 
 def one_and_many(sentence: str) -> bool:
     many = re.search(rf"(?<![\d.,])1 (?:[a-z]+ )?(?:{NOUNS})(?:e?s)\b(?! is)", sentence)
-    one = re.search(rf"(?<![\d.,#])(?:[2-9]|\d[\d,]*\d) (?:{NOUNS})\b", sentence)
+    one = re.search(rf"(?<![\d.,#])(?:[2-9]|\d[\d,]*\d) (?:{NOUNS})\b(?! calls)", sentence)
     return many is None and one is None
 
 

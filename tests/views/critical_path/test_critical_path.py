@@ -103,7 +103,7 @@ def test_the_path_of_a_device_bound_step_goes_through_the_wait() -> None:
     assert sum(category.time_ns for category in payload.path.categories) == payload.path.duration_ns == 600_000
     assert plain(payload.headline) == (
         "The step is GPU-bound: 80.2% of its critical path is kernels and copies. "
-        "Making kernels and copies twice as fast would cut the step from 600 µs to 360 µs."
+        "Making them twice as fast would cut the step from 600 µs to 360 µs."
     )
 
 

@@ -73,8 +73,8 @@ def test_the_headline_states_the_change_and_whether_it_is_proven(step: Change, s
 def test_one_recording_per_side_of_the_same_run_may_be_noise() -> None:
     step = change("cannot_tell", 9, (-1.2, -0.8))
     assert headline_text(step, one_run=True) == (
-        "In this recording of the run, the step is 1.00 ms (10%) faster: 10.0 ms before, 9.00 ms now. Both sides "
-        "ran the same program, so this may be run-to-run noise; compare several recordings of each."
+        "In this recording, the step is 1.00 ms (10%) faster: 10.0 ms before, 9.00 ms now. "
+        "Both sides ran the same program: record each several times to rule out noise."
     )
 
 

@@ -120,7 +120,7 @@ class LanePosition(NamedTuple):
     """A slice's lane, and its index in the columns of Lanes."""
 
     lane: int
-    index: int
+    slice_index: int
 
 
 def position_of(trace: Trace, layout: Lanes, row: int) -> LanePosition | None:
@@ -146,7 +146,7 @@ def depth_of(trace: Trace, row: int, python: bool) -> int | None:
 def ancestors(layout: Lanes, position: LanePosition) -> list[int]:
     """Return the rows of the slices around one, outermost first."""
     above = []
-    lane, start, end = position.lane, layout.start[position.index], layout.end[position.index]
+    lane, start, end = position.lane, layout.start[position.slice_index], layout.end[position.slice_index]
     while not layout.root[lane]:
         lane -= 1
         index = _last_started(layout, lane, start)
@@ -164,7 +164,7 @@ def _last_started(layout: Lanes, lane: int, time: int) -> int | None:
 
 def self_time(layout: Lanes, position: LanePosition) -> int:
     """Return the time of a slice that no nested slice covers, in ns."""
-    one = slice(position.index, position.index + 1)
+    one = slice(position.slice_index, position.slice_index + 1)
     start, end = layout.start[one], layout.end[one]
     return int((end - start - nested_time(layout, position.lane, start, end))[0])
 

@@ -154,18 +154,19 @@ def headline(
     if half is None:
         return finding
     now = format_duration(path.duration_ns)
+    it = "them" if bottleneck == "device" else part
     if path.duration_ns - half < _MIN_CHANGE * path.duration_ns:
         effect = text(
-            "Making {part} twice as fast wouldn't shorten {step} ({now}).",
-            part=part,
+            "Making {it} twice as fast wouldn't shorten {step} ({now}).",
+            it=it,
             step=_step(recorded),
             now=now,
         )
     else:
         then = format_duration(half)
         effect = text(
-            "Making {part} twice as fast would cut {step} from {now} to {then}.",
-            part=part,
+            "Making {it} twice as fast would cut {step} from {now} to {then}.",
+            it=it,
             step=_step(recorded),
             now=now,
             then=then,

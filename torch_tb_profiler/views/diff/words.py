@@ -77,13 +77,10 @@ def headline(step: Change, base: DiffSide, candidate: DiffSide, min_effect: floa
         )
     if one_run:
         return sentences(
-            text("In this recording of the run, the step is {change}: {times}.", change=change, times=times),
+            text("In this recording, the step is {change}: {times}.", change=change, times=times),
             text(_needed(step, several))
             if several
-            else text(
-                "Both sides ran the same program, so this may be run-to-run noise; "
-                "compare several recordings of each."
-            ),
+            else text("Both sides ran the same program: record each several times to rule out noise."),
         )
     if step.low_ns <= 0 <= (step.high_ns or 0):
         return sentences(
