@@ -57,7 +57,7 @@ def test_the_late_answer_moves_nothing_of_the_overview(open_page: Open, run: str
     frame.get_by_role("button", name="Overview", exact=True).click()
     story = frame.locator("[data-part=story]")
     expect(story.get_by_role("region", name="What to do")).to_have_attribute("aria-busy", "true")
-    expect(frame.get_by_role("heading", name="Use of the peak")).to_be_visible()
+    expect(frame.get_by_role("heading", name="Achieved vs. peak")).to_be_visible()
     until(lambda: frame.locator("html").evaluate("() => document.fonts.status"), lambda said: said == "loaded")
     settled(frame)
     assert held
@@ -75,7 +75,7 @@ def test_the_late_answer_moves_nothing_of_the_overview(open_page: Open, run: str
         for name in before
         if name in after and not story.get_by_role("heading", name=name, exact=True).count()
     ]
-    assert {"Breakdown", "Use of the peak"} <= set(below)
+    assert {"Breakdown", "Achieved vs. peak"} <= set(below)
     assert {name: after[name] for name in below} == {name: before[name] for name in below}
     assert frame.locator("html").evaluate("() => window.moved") == []
     assert story.evaluate(_EMPTY) == 0  # nor does it leave a hole

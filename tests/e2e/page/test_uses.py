@@ -92,7 +92,7 @@ def test_the_parts_of_a_step_open_what_they_count(open_page: Open) -> None:
     page, frame = open_page(run="a_training")
     frame.get_by_role("button", name=re.compile("^Step 2,")).click()
     expect(page).to_have_url(re.compile("step=2"))
-    for name, view in (("GPU waits 500 µs", "idle"), ("DataLoader 330 µs", "idle"), ("Kernel 500 µs", "kernels")):
+    for name, view in (("GPU idle 500 µs", "idle"), ("DataLoader 330 µs", "idle"), ("Kernel 500 µs", "kernels")):
         frame.get_by_role("link", name=re.compile(f"^{name}")).click()
         expect(page).to_have_url(re.compile(f"view={view}.*step=2"))
         page.go_back()

@@ -11,35 +11,35 @@ import { Sentence, parseLink } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
 import css from './Advice.module.css';
 
-/** So many pieces of advice have a card, if a row has room for them; the rest have a line that unfolds. */
+/** Most pieces of advice shown as cards; the others are lines that unfold. */
 const CARDS = 3;
-/** Pixels that a card takes at least, and between two. */
+/** Smallest width of a card and the gap between two, in pixels. */
 const CARD_WIDTH = 300;
 const GAP = 16;
 
 interface Props {
   items: Recommendation[];
-  /** Where the gains come from. */
+  /** Where the estimated savings come from. */
   gains: readonly Phrase[];
-  /** Why there is nothing, where there is nothing. */
+  /** Why there is no advice, if there is none. */
   none: readonly Phrase[];
-  /** What tells more, and so the order of the cards, is still to come: those that may turn up have their room. */
+  /** What is still being computed and may add cards or reorder them; their width is reserved. */
   coming: 'replay' | 'ranks' | null;
 }
 
-/** Letters of the words below the cards. */
+/** Letters reserved for the sentence below the cards. */
 const GAINS = 140;
-/** Letters of a card that may turn up. */
+/** Letters reserved for a card that may be added. */
 const CARD = 800;
 
 const WORKING = {
-  replay: 'Replaying the schedule to see what each change gains…',
+  replay: 'Replaying the schedule to see what each change saves…',
   ranks: 'Comparing the ranks…',
 };
-/** So many cards may turn up: one is about a late rank. */
-const TURN_UP = { replay: CARDS, ranks: 1 };
+/** Most cards that may be added: the ranks add one, about a straggler. */
+const ADDED_CARDS = { replay: CARDS, ranks: 1 };
 
-/** What to do first, by gain. */
+/** What to do first, largest saving first. */
 export function Advice({ items, gains, none, coming }: Props) {
   const [list, setList] = useState<HTMLElement | null>(null);
   const columns = useColumns(list);
@@ -52,7 +52,7 @@ export function Advice({ items, gains, none, coming }: Props) {
       </p>
     );
   }
-  const missing = coming ? Math.min(TURN_UP[coming], Math.max(0, columns - items.length)) : 0;
+  const missing = coming ? Math.min(ADDED_CARDS[coming], Math.max(0, columns - items.length)) : 0;
   const cards = items.slice(0, columns);
   const rest = items.slice(columns);
   return (
@@ -129,7 +129,7 @@ function Card({ item, rank }: { item: Recommendation; rank: number }) {
   );
 }
 
-/** What a piece of advice rests on, its code, and when not to follow it. */
+/** The evidence of a piece of advice, its code, and when it doesn't apply. */
 function Reasons({ item, children }: { item: Recommendation; children?: ReactNode }) {
   return (
     <>
@@ -142,13 +142,13 @@ function Reasons({ item, children }: { item: Recommendation; children?: ReactNod
         {item.code && <CopyButton text={() => item.code} label="Copy code" showLabel />}
       </div>
       <p className={css.exception}>
-        <b>Does not apply if</b> {item.exception}
+        <b>Doesn&apos;t apply if</b> {item.exception}
       </p>
     </>
   );
 }
 
-/** How many cards a row has room for: CARDS where its width is not known. */
+/** Returns how many cards fit in a row; CARDS while its width is unknown. */
 function useColumns(row: HTMLElement | null) {
   const [columns, setColumns] = useState(CARDS);
   useLayoutEffect(() => {
@@ -156,8 +156,8 @@ function useColumns(row: HTMLElement | null) {
       return undefined;
     }
     const measure = () => {
-      const room = Math.floor((row.offsetWidth + GAP) / (CARD_WIDTH + GAP));
-      setColumns(row.offsetWidth ? Math.min(CARDS, Math.max(1, room)) : CARDS);
+      const fitting = Math.floor((row.offsetWidth + GAP) / (CARD_WIDTH + GAP));
+      setColumns(row.offsetWidth ? Math.min(CARDS, Math.max(1, fitting)) : CARDS);
     };
     measure();
     const observer = new ResizeObserver(measure);

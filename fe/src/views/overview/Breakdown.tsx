@@ -1,15 +1,22 @@
 import { Fragment } from 'react';
 import { CATEGORY_TITLE, categoryColor, type Category } from '../../base/category';
 import { saveFile, toCsv } from '../../base/browser/save';
-import { durationParts, exactDuration, formatRatio } from '../../base/format';
+import { durationParts, exactDuration, formatDuration, formatRatio } from '../../base/format';
 import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Icon } from '../../widgets/Icon';
 import { Meter } from '../../widgets/charts/Meter';
 import { Panel } from '../../widgets/Panel';
 import { Term, Tip } from '../../widgets/Term';
-import { Range } from './Range';
-import { COMMUNICATION_PARTS, communicationParts, extremes, rows, type Shown } from './select';
+import {
+  COMMUNICATION_PARTS,
+  communicationParts,
+  extremes,
+  range,
+  rows,
+  type Extreme,
+  type Shown,
+} from './select';
 import type { Overview } from '../../api/types';
 import { plainText, type Phrase } from '../../base/text';
 import css from './Breakdown.module.css';
@@ -17,9 +24,9 @@ import css from './Breakdown.module.css';
 interface Props {
   overview: Overview;
   now: Shown;
-  /** The average is shown, not one step. */
+  /** Whether the average is shown, not a single step. */
   ofAverage: boolean;
-  /** The files of other ranks are still compared, which tells more of communication. */
+  /** Other ranks are still being compared, which will split up communication. */
   comparing: boolean;
   /** Opens what a row counts. */
   onOpen: (category: Category) => void;
@@ -30,7 +37,7 @@ export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep 
   const found = rows(overview, now);
   const parts = ofAverage ? communicationParts(overview) : [];
   const complete = overview.steps.filter(step => step.complete);
-  const whole = extremes(complete, step => step.duration_ns);
+  const durations = extremes(complete, step => step.duration_ns);
   const several = complete.length > 1;
   const csv = () =>
     toCsv(
@@ -39,8 +46,8 @@ export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep 
         row.title,
         row.average,
         row.share,
-        row.extremes?.least.ns ?? null,
-        row.extremes?.most.ns ?? null,
+        row.extremes?.min.ns ?? null,
+        row.extremes?.max.ns ?? null,
       ]),
     );
   return (
@@ -71,7 +78,7 @@ export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep 
             <th scope="col">Share of step</th>
             {several && (
               <th scope="col" className="num">
-                Least – most
+                Min – max
               </th>
             )}
           </tr>
@@ -111,7 +118,7 @@ export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep 
                     <th scope="row">{title}</th>
                     <td className="num" aria-label="being compared" />
                     <td aria-label="being compared" />
-                    {several && <td aria-label="not known of each step" />}
+                    {several && <td aria-label="unknown per step" />}
                   </tr>
                 ))}
               {row.category === 'communication' &&
@@ -122,7 +129,7 @@ export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep 
                       <Duration ns={part.ns} />
                     </td>
                     <td>{part.share !== null && <Share ratio={part.share} category="communication" />}</td>
-                    {several && <td aria-label="not known of each step" />}
+                    {several && <td aria-label="unknown per step" />}
                   </tr>
                 ))}
             </Fragment>
@@ -136,12 +143,42 @@ export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep 
             </td>
             <td className="num">100%</td>
             {several && (
-              <td className="num dim">{whole && <Range of="Step" {...whole} onStep={onStep} />}</td>
+              <td className="num dim">{durations && <Range of="Step" {...durations} onStep={onStep} />}</td>
             )}
           </tr>
         </tfoot>
       </table>
     </Panel>
+  );
+}
+
+interface RangeProps {
+  of: string;
+  min: Extreme;
+  max: Extreme;
+  onStep: (step: string) => void;
+}
+
+/** The minimum and maximum over all steps; each shows its step alone. Ends that read alike are one. */
+function Range({ of, min, max, onStep }: RangeProps) {
+  const [from, to] = range(min.ns, max.ns);
+  if (to.startsWith(`${from} `)) {
+    return <>{to}</>;
+  }
+  const link = (text: string, { step, ns }: Extreme, which: string) => (
+    <Button
+      look="link"
+      title={`Show step ${step} alone`}
+      aria-label={`${text}: step ${step} has the ${which} of ${of}, ${formatDuration(ns)}`}
+      onClick={() => onStep(step)}
+    >
+      {text}
+    </Button>
+  );
+  return (
+    <>
+      {link(from, min, 'least')} – {link(to, max, 'most')}
+    </>
   );
 }
 
@@ -166,10 +203,10 @@ export function Duration({ ns }: { ns: number }) {
 export function Unknown({ reason }: { reason: readonly Phrase[] | undefined }) {
   return (
     <span className="dim">
-      not known
+      unknown
       <Tip
-        label="Why is it not known?"
-        entry={{ title: 'Not known', text: reason ? plainText(reason) : 'The trace does not say.' }}
+        label="Why is it unknown?"
+        entry={{ title: 'Unknown', text: reason ? plainText(reason) : "The trace doesn't say." }}
       />
     </span>
   );

@@ -1,4 +1,4 @@
-// How much of what the devices can do the steps use, each figure with what it means and whose peak it rests on.
+// How much of their peak the devices use: each figure with what it means and which peak it refers to.
 import type { HardwareUse } from '../../api/types';
 import { formatNumber, formatRatio } from '../../base/format';
 import { plainText, type Phrase } from '../../base/text';
@@ -28,7 +28,7 @@ export function Hardware({ use, reason }: Props) {
   const unknown = use === null && reason !== undefined;
   return (
     <Panel
-      title="Use of the peak"
+      title="Achieved vs. peak"
       note={use?.peaks && <span title={use.sources.join('; ')}>{use.peaks}</span>}
       actions={
         !unknown && (
@@ -40,7 +40,7 @@ export function Hardware({ use, reason }: Props) {
     >
       {unknown ? (
         <p className="dim">
-          Not known: <Sentence text={reason} />.
+          Unknown: <Sentence text={reason} />.
         </p>
       ) : (
         <dl className={css.meters}>
@@ -55,11 +55,11 @@ export function Hardware({ use, reason }: Props) {
                   <Ratio
                     title={title}
                     ratio={use[key]}
-                    least={key !== 'coverage' && !use.complete}
+                    isLowerBound={key !== 'coverage' && !use.complete}
                     reason={use.reasons[key]}
                   />
                 ) : (
-                  <span className="dim">working it out…</span>
+                  <span className="dim">computing…</span>
                 )}
               </dd>
             </div>
@@ -73,12 +73,11 @@ export function Hardware({ use, reason }: Props) {
 interface RatioProps {
   title: string;
   ratio: number | null;
-  /** It is a lower bound. */
-  least: boolean;
+  isLowerBound: boolean;
   reason: readonly Phrase[] | undefined;
 }
 
-function Ratio({ title, ratio, least, reason }: RatioProps) {
+function Ratio({ title, ratio, isLowerBound, reason }: RatioProps) {
   if (ratio === null) {
     return (
       <span className={`dim ${css.unknown}`}>
@@ -90,11 +89,11 @@ function Ratio({ title, ratio, least, reason }: RatioProps) {
   return (
     <>
       <Meter ratio={ratio} color="var(--c-kernel)" />
-      <span className="num">{least ? atLeast(ratio) : formatRatio(ratio)}</span>
+      <span className="num">{isLowerBound ? formatLowerBound(ratio) : formatRatio(ratio)}</span>
     </>
   );
 }
 
-/** A lower bound has a value, however small: "less than 0.1%" would say nothing. */
-const atLeast = (ratio: number): string =>
+/** A lower bound needs a value, however small: "at least less than 0.1%" would be useless. */
+const formatLowerBound = (ratio: number): string =>
   `≥ ${ratio < 0.001 ? `${formatNumber(100 * ratio, 2)}%` : formatRatio(ratio)}`;

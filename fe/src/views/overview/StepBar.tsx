@@ -6,7 +6,7 @@ import { busy, parts, type Part, type Shown } from './select';
 import css from './StepBar.module.css';
 
 const BAR = 38;
-const ROOM = 112; // a part wider than this carries its own label
+const LABEL_WIDTH = 112; // a wider part has its label inside
 const LINE = 15;
 
 interface Placed extends Part {
@@ -57,21 +57,21 @@ interface Props {
 }
 
 export function StepBar({ now, device, onOpen }: Props) {
-  // Without kernels nothing tells when a device works, without copies it may work where it seems to wait.
-  const works = device !== null && now.times.kernel !== null;
-  const top = works ? 34 : 4; // brackets above say busy and waiting
+  // Without kernels it is unknown when a device is busy; without copies it may be busy where it looks idle.
+  const isBusyKnown = device !== null && now.times.kernel !== null;
+  const top = isBusyKnown ? 34 : 4; // room for the brackets that say busy and idle
   const { ref, width } = useWidth();
   const found = parts(now.times, now.duration);
   const toX = (ns: number) => (now.duration > 0 ? (ns / now.duration) * width : 0);
   const placed: Placed[] = found.map(part => ({ ...part, x: toX(part.from), width: toX(part.ns) }));
   const leaders = placeLeaders(
-    placed.filter(part => part.width < ROOM),
+    placed.filter(part => part.width < LABEL_WIDTH),
     width,
   );
-  const rowsBelow = leaders.reduce((most, leader) => Math.max(most, leader.row + 1), 0);
+  const rowsBelow = leaders.reduce((rows, leader) => Math.max(rows, leader.row + 1), 0);
   const height = top + BAR + 8 + rowsBelow * LINE + 6;
   const busyShare = now.duration > 0 ? busy(now.times) / now.duration : 0;
-  const [least, most] = now.times.memcpy === null ? [' at least', ' at most'] : ['', ''];
+  const [atLeast, atMost] = now.times.memcpy === null ? [' at least', ' at most'] : ['', ''];
   return (
     <div ref={ref} style={{ minHeight: top + BAR + 30 }}>
       {width > 0 && (
@@ -82,22 +82,22 @@ export function StepBar({ now, device, onOpen }: Props) {
           aria-label="What the step is spent on"
           data-picture={`${now.title}, ${formatDuration(now.duration)}: each category counts only time not counted to its left`}
         >
-          {works && busyShare > 0 && (
+          {isBusyKnown && busyShare > 0 && (
             <Bracket
               x={0}
               width={busyShare * width}
-              label={`${device} busy${least}`}
+              label={`${device} busy${atLeast}`}
               ns={busy(now.times)}
               share={busyShare}
               limit={width}
               onOpen={() => onOpen('kernel')}
             />
           )}
-          {works && busyShare < 1 && (
+          {isBusyKnown && busyShare < 1 && (
             <Bracket
               x={busyShare * width}
               width={(1 - busyShare) * width}
-              label={`${device} waits${most}`}
+              label={`${device} idle${atMost}`}
               ns={now.duration - busy(now.times)}
               share={1 - busyShare}
               limit={width}
@@ -120,7 +120,7 @@ export function StepBar({ now, device, onOpen }: Props) {
               >
                 <title>{`${part.title}: ${exactDuration(part.ns)}, ${formatRatio(part.share)}`}</title>
               </rect>
-              {part.width >= ROOM && (
+              {part.width >= LABEL_WIDTH && (
                 <g style={{ fill: categoryInk(part.category) }} pointerEvents="none">
                   <text x={part.x + 10} y={top + 16} className="strong">
                     {`${part.title} `}
@@ -138,7 +138,7 @@ export function StepBar({ now, device, onOpen }: Props) {
             return (
               <g key={part.category}>
                 <path d={`M${at} ${top + BAR + 2}V${y - 4}h${right ? 6 : -6}`} className="leader" />
-                {/* What is too narrow to be hit; the keyboard reaches the part itself. */}
+                {/* The part is too narrow to click; the keyboard reaches the part itself. */}
                 <text
                   x={at + (right ? 10 : -10)}
                   y={y}
@@ -164,7 +164,7 @@ interface LinkProps {
   children: ReactNode;
 }
 
-/** A part of the picture that opens what it counts. */
+/** A part of the chart that opens what it counts. */
 function Link({ label, onOpen, children }: LinkProps) {
   return (
     <g
@@ -193,7 +193,7 @@ interface BracketProps {
 function Bracket({ x, width, label, ns, share, limit, onOpen }: BracketProps) {
   const text = `${label} ${formatDuration(ns)} · ${formatRatio(share)}`;
   const half = 3.2 * text.length;
-  // Over a narrow part the label would leave the picture or meet its neighbor.
+  // Over a narrow part the label would leave the chart or meet its neighbor.
   const fits = width > 2 * half;
   const middle = Math.min(Math.max(x + width / 2, half), limit - half);
   return (

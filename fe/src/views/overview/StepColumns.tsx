@@ -94,7 +94,7 @@ export function StepColumns({ overview, chosen, onChoose }: Props) {
             </g>
           )}
           {slot > 34 &&
-            // Above the line of the average, which stops at their halo.
+            // Drawn above the line of the average, which stops at their halo.
             steps.map((step, i) => (
               <text
                 key={step.name}
@@ -118,7 +118,7 @@ export function StepColumns({ overview, chosen, onChoose }: Props) {
 interface ColumnProps {
   step: Step;
   title: string;
-  /** Its end includes the time that the device runs behind the host. */
+  /** Whether its end includes the time by which the device falls behind the host. */
   filling: boolean;
   x: number;
   width: number;
@@ -126,7 +126,7 @@ interface ColumnProps {
   label: boolean;
   /** Shown alone. */
   pressed: boolean;
-  /** That, or focused. */
+  /** Shown alone or focused. */
   active: boolean;
   faded: boolean;
   onClick: () => void;
@@ -155,7 +155,7 @@ function Column({
   const state = !step.complete
     ? ', incomplete: left out of the average'
     : filling
-      ? ', with the time that the device runs behind the host from then on'
+      ? ', with the time by which the device falls behind the host'
       : '';
   return (
     <>

@@ -6,13 +6,13 @@ import View from '.';
 
 serveGoldens(golden);
 
-it('says what the device waits for, and for how long', () => {
+it('says why the device is idle, and for how long', () => {
   drawView(View, golden.overview);
   expect(document.querySelector('h1')!.textContent).toBe(textOf(golden.overview.headline));
   expect(screen.getByText('DataLoader', { selector: 'th' }).closest('tr')!.textContent).toContain(
     '330 µs33%',
   );
-  expect(screen.getByText('up to 33%, 330 µs (measured share)')).toBeTruthy();
+  expect(screen.getByText('saves up to 330 µs, 33% (measured share)')).toBeTruthy();
   expect(document.body.textContent).toContain(textOf(golden.overview.gains));
 });
 
@@ -51,8 +51,8 @@ it('says of a device whose kernels or copies are missing no more than is known',
     cleanup();
     return said;
   };
-  expect(await without()).toMatch(/GPU busy \d.*GPU waits \d/);
-  expect(await without('memcpy')).toMatch(/GPU busy at least \d.*GPU waits at most \d/);
+  expect(await without()).toMatch(/GPU busy \d.*GPU idle \d/);
+  expect(await without('memcpy')).toMatch(/GPU busy at least \d.*GPU idle at most \d/);
   expect(await without('kernel', 'memcpy', 'memset')).not.toMatch(/GPU/);
 });
 
@@ -80,10 +80,10 @@ it('says how much of the peak is used, at least, or why nobody knows', () => {
 
 it('names what has to be recorded to know the use of the peak', () => {
   drawView(View, golden.overview);
-  expect(screen.getByText(/^Not known: no input shapes are recorded/)).toBeTruthy();
+  expect(screen.getByText(/^Unknown: no input shapes were recorded/)).toBeTruthy();
 });
 
-it('parts computing from communication that nothing hides, where a device communicates', () => {
+it('separates computing from exposed communication, where a device communicates', () => {
   const [device] = golden.overview.devices;
   drawView(View, { ...golden.overview, devices: [{ ...device, utilization: 0.95, computing: 0.08 }] });
   expect(screen.getByText('of it computing').closest('div')!.textContent).toContain('8%');
@@ -103,11 +103,11 @@ it('shows one step alone, and the average again', async () => {
 it('compares steps only where there are several', () => {
   drawView(View, golden.overview);
   expect(screen.getByText('Step by step')).toBeTruthy();
-  expect(screen.getByText('Least – most')).toBeTruthy();
+  expect(screen.getByText('Min – max')).toBeTruthy();
   cleanup();
   drawView(View, { ...golden.overview, steps: golden.overview.steps.slice(0, 1) });
   expect(screen.queryByText('Step by step')).toBeNull();
-  expect(screen.queryByText('Least – most')).toBeNull();
+  expect(screen.queryByText('Min – max')).toBeNull();
 });
 
 it('writes the value of a step above the line of the average', async () => {
@@ -139,7 +139,7 @@ it('says what the other ranks tell of its communication once they are compared',
   expect(screen.getByText('Find out why rank 1 is late')).toBeTruthy();
 });
 
-it('keeps room for advice until it is known what each change gains', async () => {
+it('reserves space for advice until the savings are estimated', async () => {
   const preview = golden['overview/preview'];
   drawView(View, preview);
   const advice = screen.getByRole('region', { name: 'What to do' });
@@ -177,7 +177,7 @@ it('says that the rest failed, and what each change takes away as measured', asy
   const [first] = golden['overview/preview'].recommendations;
   vi.stubGlobal('fetch', () => Promise.reject(new Error('no network')));
   drawView(View, { ...golden['overview/preview'], reasons: {} });
-  expect(await screen.findByText(/^Not known:/)).toBeTruthy();
+  expect(await screen.findByText(/^Unknown:/)).toBeTruthy();
   expect(screen.getByRole('region', { name: 'What to do' }).textContent).toContain(first!.gain);
   expect(document.body.textContent).not.toContain('Replaying');
 });

@@ -20,12 +20,11 @@ import { Story } from './Story';
 import { StepColumns } from './StepColumns';
 import css from './index.module.css';
 
-/** Letters that the headline gets when the whole is there: what bounds the step, and what to do first. */
-const BOUND = 35;
-const FIRST = 50;
-/** Letters that the line below it gets: what leaks, and what waits for other ranks. */
-const WHY = 60;
-const BESIDE = 160;
+/** Letters reserved in the headline until it says what to do first. */
+const START_LETTERS = 50;
+/** Letters reserved below it: the critical path and leaks, and the comparison with other ranks. */
+const EVIDENCE_LETTERS = 110;
+const RANKS_LETTERS = 160;
 
 interface Props {
   payload: Overview;
@@ -35,25 +34,25 @@ interface Props {
   span: string;
 }
 
-/** Files of other ranks are being read: until all are, the answer is that of this file alone, and no more is said. */
+/** Returns whether files of other ranks are still being read; until then the answer is that of this file alone. */
 const stillCompared = (answer: ViewAnswer<Overview> | undefined): boolean =>
   answer?.state !== 'ready' || (answer.loading > 0 && answer.payload.beside.length === 0);
 
 export default function OverviewView({ payload: first, crumb, run, worker, span }: Props) {
   const { selection, select } = useSelection();
-  const whole = useView<Overview>('overview', { run, worker, span }, {}, first.preview);
+  const full = useView<Overview>('overview', { run, worker, span }, {}, first.preview);
   const ranks = useView<Overview>('overview/ranks', { run, worker, span }, {}, communicates(first));
-  const ready = [ranks.data, whole.data].find(data => data?.state === 'ready');
+  const ready = [ranks.data, full.data].find(data => data?.state === 'ready');
   const payload = ready?.payload ?? first;
-  const coming = payload.preview && !whole.error;
+  const coming = payload.preview && !full.error;
   const comparing = communicates(first) && !ranks.error && stillCompared(ranks.data);
   const workers = useWorkers(communicates(first) ? run : undefined).data?.workers.length ?? 1;
-  const failed = whole.error ? [{ text: whole.error.message }] : undefined;
+  const failed = full.error ? [{ text: full.error.message }] : undefined;
   const chosen = payload.steps.some(step => step.name === selection.params.step)
     ? selection.params.step
     : undefined;
   const now = shown(payload, chosen);
-  const several = payload.steps.length > 1;
+  const hasSeveralSteps = payload.steps.length > 1;
   const advice = (
     <Advice
       items={payload.recommendations}
@@ -91,12 +90,12 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           why={
             <>
               <Sentence text={payload.explanation} />
-              {coming && <ReservedWidth letters={WHY} />}
+              {coming && <ReservedWidth letters={EVIDENCE_LETTERS} />}
             </>
           }
         >
           <Sentence text={payload.headline} />
-          {coming && <ReservedWidth letters={BOUND + FIRST} />}
+          {coming && <ReservedWidth letters={START_LETTERS} />}
         </Answer>
         {payload.beside.length > 0 && (
           <p className={css.beside} data-part="beside">
@@ -105,7 +104,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
         )}
         {comparing && (
           <p className={css.beside}>
-            <ReservedWidth letters={BESIDE} />
+            <ReservedWidth letters={RANKS_LETTERS} />
           </p>
         )}
         {advice}
@@ -126,8 +125,8 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
       >
         <StepBar now={now} device={gpu} onOpen={open} />
       </Panel>
-      <div className={`${css.grid} ${several ? '' : css.single}`}>
-        {several && (
+      <div className={`${css.grid} ${hasSeveralSteps ? '' : css.single}`}>
+        {hasSeveralSteps && (
           <Panel
             title="Step by step"
             note="click a step to see it alone"

@@ -1,4 +1,4 @@
-// From the payload to what is drawn: sums and shares. No React here.
+// Sums and shares for the charts of the Overview, from its payload. No React here.
 import type { Overview } from '../../api/types';
 import { DEVICE_CATEGORIES, CATEGORIES, CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatNumber, timeUnit } from '../../base/format';
@@ -16,7 +16,7 @@ export interface Part {
   share: number;
 }
 
-/** The parts of a step that take time, in order of priority. */
+/** Returns the parts of a step that take time, in order of priority. */
 export function parts(times: Times, duration: number): Part[] {
   const found: Part[] = [];
   for (const category of CATEGORIES) {
@@ -42,7 +42,7 @@ export interface Shown {
   times: Times;
 }
 
-/** The average, or the one step that was chosen. */
+/** Returns the average, or the chosen step. */
 export function shown(overview: Overview, step: string | undefined): Shown | null {
   const chosen = overview.steps.find(one => one.name === step);
   if (chosen) {
@@ -64,14 +64,14 @@ export function busy(times: Times): number {
   return DEVICE_CATEGORIES.reduce((sum, category) => sum + (times[category] ?? 0), 0);
 }
 
-/** Findings of a file that ends too early: as a rule the work of the devices is what it lacks. */
-const CUT_OFF = ['truncated', 'gzip_damaged'];
+/** Health notes of a truncated file, which usually lacks the device work. */
+const TRUNCATED_NOTES = ['truncated', 'gzip_damaged'];
 
-/** The share of the average step in which the device waits; null where it is not known, or of several devices, which wait apart. */
+/** Returns the share of an average step in which the device is idle; null if unknown, or with several devices. */
 export function idleShare({ average, devices, health }: Overview): number | null {
-  const whole = !health.some(({ kind }) => CUT_OFF.includes(kind));
+  const isComplete = !health.some(({ kind }) => TRUNCATED_NOTES.includes(kind));
   const known =
-    whole && average && DEVICE_CATEGORIES.every(category => average.categories[category] !== null);
+    isComplete && average && DEVICE_CATEGORIES.every(category => average.categories[category] !== null);
   if (!known || average.duration_ns <= 0 || devices.length !== 1) {
     return null;
   }
@@ -83,7 +83,7 @@ export interface Evidence {
   params: Record<string, string>;
 }
 
-/** What a part of the bar counts: the kernels, the window with the copies in it, the gaps or operators of the host. */
+/** Returns what a part of the bar opens: the kernels, the window with the copies, the gaps or the host operators. */
 export function evidence(overview: Overview, category: Category, step: string | undefined): Evidence {
   const of: Record<string, string> = step === undefined ? {} : { step };
   if (category === 'kernel') {
@@ -99,7 +99,7 @@ export function evidence(overview: Overview, category: Category, step: string | 
   return overview.configuration.recorded.host ? { view: 'operators', params: of } : area;
 }
 
-/** From the first to the last of the steps that are counted. */
+/** Returns the window from the first to the last of the steps that count. */
 function windowOf({ steps }: Overview, name: string | undefined): string {
   const counted = steps.filter(step => (name === undefined ? step.complete : step.name === name));
   const begin = Math.min(...counted.map(step => step.start_ns));
@@ -107,7 +107,7 @@ function windowOf({ steps }: Overview, name: string | undefined): string {
   return `${Math.floor(begin)}-${Math.ceil(end)}`;
 }
 
-/** Whether files of other ranks can tell more: this one is of a job of several, or waits in collectives. */
+/** Returns whether files of other ranks can add to this one: it is of a job of several ranks, or communicates. */
 export const communicates = ({ configuration, average }: Overview): boolean =>
   average !== null && ((configuration.world_size ?? 1) > 1 || (average.categories.communication ?? 0) > 0);
 
@@ -119,7 +119,7 @@ export interface CommunicationPart {
 
 export const COMMUNICATION_PARTS = ['waiting for other ranks', 'transfer', 'not compared'] as const;
 
-/** What the average step's communication is spent on, where the other ranks tell. */
+/** Returns what the communication of an average step is spent on, once the other ranks are compared. */
 export function communicationParts({ waiting, average }: Overview): CommunicationPart[] {
   if (!waiting || !average) {
     return [];
@@ -133,24 +133,24 @@ export function communicationParts({ waiting, average }: Overview): Communicatio
   return COMMUNICATION_PARTS.map((title, i) => part(title, times[i]!));
 }
 
-/** A complete step that takes the least or the most time of all. */
+/** The complete step with the minimum or maximum time. */
 export interface Extreme {
   step: string;
   ns: number;
 }
 
-/** Of several that take the same, the first; null where there is no step. */
+/** Returns the steps with the minimum and the maximum; the first of equal ones, null without steps. */
 export function extremes(
   steps: readonly Step[],
   value: (step: Step) => number,
-): { least: Extreme; most: Extreme } | null {
+): { min: Extreme; max: Extreme } | null {
   const [first, ...others] = steps.map(step => ({ step: step.name, ns: value(step) }));
   if (first === undefined) {
     return null;
   }
   return {
-    least: others.reduce((a, b) => (b.ns < a.ns ? b : a), first),
-    most: others.reduce((a, b) => (b.ns > a.ns ? b : a), first),
+    min: others.reduce((a, b) => (b.ns < a.ns ? b : a), first),
+    max: others.reduce((a, b) => (b.ns > a.ns ? b : a), first),
   };
 }
 
@@ -163,13 +163,13 @@ export interface Row {
   reason: readonly Phrase[] | undefined;
 }
 
-/** The breakdown table: known categories that take time somewhere, and the unknown ones with their reason. */
+/** Returns the rows of the breakdown: categories that take time in some step, and unknown ones with their reason. */
 export function rows(overview: Overview, now: Shown): Row[] {
   const complete = overview.steps.filter(step => step.complete);
   return CATEGORIES.flatMap(category => {
     const ns = now.times[category];
     const ends = extremes(complete, step => step.categories[category] ?? 0);
-    if (ns === 0 && !ends?.most.ns) {
+    if (ns === 0 && !ends?.max.ns) {
       return [];
     }
     return [
@@ -185,8 +185,8 @@ export function rows(overview: Overview, now: Shown): Row[] {
   });
 }
 
-/** "98.5" and "98.6 ms": both in the unit of the larger. */
-export function range(least: number, most: number): [string, string] {
-  const { scale, unit } = timeUnit(most);
-  return [formatNumber(least / scale), `${formatNumber(most / scale)} ${unit}`];
+/** Returns "98.5" and "98.6 ms": both in the unit of the larger. */
+export function range(min: number, max: number): [string, string] {
+  const { scale, unit } = timeUnit(max);
+  return [formatNumber(min / scale), `${formatNumber(max / scale)} ${unit}`];
 }
