@@ -145,7 +145,7 @@ with torch_tb_profiler.open("log") as log:
 with open_session("log") as session:
     session.view("gaps", run="run", wait=True)
     client = Client(App(session))
-    answers = [client.get(f"/view/gaps?run=run{more}") for more in ("", "&least_ns=1", "&least_ns=-1")]
+    answers = [client.get(f"/view/gaps?run=run{more}") for more in ("", "&min_ns=1", "&min_ns=-1")]
     tabs = [tab for tab in client.get("/views?run=run").json["views"] if tab["slug"] == "gaps"]
 print(json.dumps({
     "python": python,
@@ -164,7 +164,7 @@ def test_a_view_is_reached_from_every_surface(tree: Path) -> None:
     assert reached["http"] == [[200, payload], [200, {"threads": []}], [400, None]]
     (tab,) = reached["tab"]
     assert (tab["title"], tab["section"], tab["available"]) == ("Gaps", "Where the time goes", True)
-    assert {"name": "least_ns", "in": "query", "schema": {"type": "integer", "minimum": 0}} in reached["openapi"]
+    assert {"name": "min_ns", "in": "query", "schema": {"type": "integer", "minimum": 0}} in reached["openapi"]
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ RULE_WORDS = {
         "DataLoader(..., num_workers=8, pin_memory=True, persistent_workers=True)  # more than now",
     ),
     ("start_up", ""): RuleWords(
-        "Skip warm-up: record later steps",
+        "Record later steps to skip warm-up",
         "For {time} of {base}, the {device} is idle during slow runtime calls, the longest {subject}{place}. Such "
         "calls usually initialize something (a context, modules, the allocator's first blocks), so later steps "
         "don't cost what is recorded here.",
