@@ -66,7 +66,7 @@ def test_more_workers_of_the_loader_are_what_the_comparison_names(folder: Path) 
     ]
     (advised,) = before["recommendations"]
     ratio = loads["before"] / sum(each.work for each in SLOW)
-    assert f"loading takes {ratio:.3g} times the batch itself" in sentence(advised["text"])
+    assert f"loading takes {ratio:.3g} times as long as the batch itself" in sentence(advised["text"])
     # The mean of each twelve steps differs by 58 us, all of it waits for data.
     assert diff["step"]["delta_ns"] == -1000 * (loads["before"] - loads["after"]) / 12
     assert "Nearly all of the change comes from data loading (−58.0 µs)." in sentence(diff["explanation"][0])
