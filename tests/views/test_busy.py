@@ -141,7 +141,7 @@ SCREEN = {
     "utilization": "the key of the field",
     "GPU utilization": "utilization, defined by the glossary beside it",
     "utilization (kernels)": "utilization",
-    "${device} busy${least}": "busy; at least, where copies are missing",
+    "${device} busy${atLeast}": "busy; at least, where copies are missing",
     "busy": "busy",
     "${id} busy": "the key of the row",
     "${id} busy (any work)": "busy",
