@@ -21,7 +21,7 @@ import numpy as np
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, ArgColumn, Events, Thread, Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.memory.build import build
-from torch_tb_profiler.views.memory.curve import CurveParams, build_curve
+from torch_tb_profiler.views.memory.curve import MemoryCurveParams, build_curve
 from torch_tb_profiler.views.memory.tables import (
     EventsParams,
     LiveParams,
@@ -95,10 +95,10 @@ def questions(trace: Trace) -> dict[str, Callable[[], Any]]:
     middle = int(trace.events.start.max()) // 2
     part = {"begin": middle, "end": middle + 10**8}
     return {
-        "curve, whole": lambda: build_curve(trace, CurveParams(points=1500)),
+        "curve, whole": lambda: build_curve(trace, MemoryCurveParams(points=1500)),
         "first page of blocks": lambda: build_events(trace, EventsParams(limit=100)),
         "the tab itself": lambda: build(trace, NoParams()),
-        "curve, a part": lambda: build_curve(trace, CurveParams(points=1500, **part)),
+        "curve, a part": lambda: build_curve(trace, MemoryCurveParams(points=1500, **part)),
         "live at the peak, by operator": lambda: build_live(trace, LiveParams()),
         "live at an instant, by size": lambda: build_live(
             trace, LiveParams(at=middle, group_by="size", limit=100)

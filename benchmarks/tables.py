@@ -25,7 +25,7 @@ from torch_tb_profiler.views.critical_path.payload import CriticalPathParams, Ta
 from torch_tb_profiler.views.idle import build as idle
 from torch_tb_profiler.views.idle.build import build_flame
 from torch_tb_profiler.views.idle.launches import (
-    CurveParams,
+    DeviceWorkCurveParams,
     LaunchesParams,
     SequencesParams,
     build_bandwidth,
@@ -62,8 +62,8 @@ def questions(trace: Trace) -> dict[str, Callable[[], Any]]:
         asked[f"idle time by {by}"] = lambda by=by: idle.build(trace, IdleParams(by))
     asked["idle time, flame graph"] = lambda: build_flame(trace, IdleParams())
     asked["launches"] = lambda: build_launches(trace, LaunchesParams())
-    asked["queue length"] = lambda: build_queue(trace, CurveParams())
-    asked["bandwidth"] = lambda: build_bandwidth(trace, CurveParams())
+    asked["queue length"] = lambda: build_queue(trace, DeviceWorkCurveParams())
+    asked["bandwidth"] = lambda: build_bandwidth(trace, DeviceWorkCurveParams())
     asked["sequences"] = lambda: build_sequences(trace, SequencesParams())
     asked["critical path"] = lambda: critical_path.build(trace, CriticalPathParams())
     asked["critical path, one what-if"] = lambda: build_what_if(trace, TargetParams("device"))

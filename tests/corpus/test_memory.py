@@ -17,7 +17,7 @@ from torch_tb_profiler.model.memory.events import memory_records
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.memory.build import build
-from torch_tb_profiler.views.memory.curve import CurveParams, build_curve
+from torch_tb_profiler.views.memory.curve import MemoryCurveParams, build_curve
 from torch_tb_profiler.views.memory.tables import (
     EventsParams,
     LiveParams,
@@ -68,7 +68,7 @@ def test_curve_and_peaks_are_the_raw_events(corpus: Path, traces: dict[str, Trac
         assert {device.name for device in payload.devices} == recorded.keys(), name
         for device in payload.devices:
             events = recorded[device.name]
-            curve = build_curve(trace, CurveParams(device.name, points=20_000))
+            curve = build_curve(trace, MemoryCurveParams(device.name, points=20_000))
             assert curve.exact and curve.events == len(events) == device.events, name
             if device.relative:
                 changes = np.cumsum([args["Bytes"] for args in events])
@@ -81,7 +81,7 @@ def test_curve_and_peaks_are_the_raw_events(corpus: Path, traces: dict[str, Trac
             assert np.frombuffer(curve.reserved_last).tolist() == reserved, name
             assert device.peak_allocated is not None and device.peak_reserved is not None
             assert (device.peak_allocated.bytes, device.peak_reserved.bytes) == (max(allocated), max(reserved))
-            few = build_curve(trace, CurveParams(device.name, points=7))
+            few = build_curve(trace, MemoryCurveParams(device.name, points=7))
             assert np.nanmax(np.frombuffer(few.allocated_max)) == max(allocated), name
             compared += 1
     assert compared > 30

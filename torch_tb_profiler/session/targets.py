@@ -25,7 +25,7 @@ class RequestedNames(NamedTuple):
     span: str | None = None
 
 
-class TraceNames(NamedTuple):
+class TargetNames(NamedTuple):
     """The names of an existing trace."""
 
     run: str
@@ -43,11 +43,11 @@ class Target:
     part: int | None = None
 
     @property
-    def names(self) -> TraceNames:
-        return TraceNames(self.run.name, self.worker.name, self.span.name)
+    def names(self) -> TargetNames:
+        return TargetNames(self.run.name, self.worker.name, self.span.name)
 
     @property
-    def trace(self) -> tuple[TraceNames, int | None]:
+    def trace(self) -> tuple[TargetNames, int | None]:
         """The identity of the trace: a file may turn out to hold several traces once it is read."""
         return self.names, self.part
 

@@ -6367,7 +6367,7 @@ export interface components {
      * TracePayload
      * @description What there is to draw; the slices themselves come by window from `trace/tile`.
      *
-     *     headline          how busy the busiest device is over the whole recording, or what is recorded instead
+     *     headline          how busy the busiest device is over the entire recording, or what was recorded instead
      *     begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices
      *                       have absurd times and lie beyond
      *     first_begin_ns, first_end_ns  the window that the page opens with: all slices, but no far instants and counters
@@ -6451,11 +6451,11 @@ export interface components {
      * TraceCounts
      * @description Events of the file by what they are.
      *
-     *     untimed           slices and instants without a time
-     *     outside           slices with an absurd time
-     *     side              slices that overlap without nesting and so have side lanes
-     *     other             none of these and no metadata: asynchronous events, a begin without an end; they are in the
-     *                       file but not on the timeline
+     *     untimed  slices and instants without a time
+     *     outside  slices with an absurd time
+     *     side     slices that overlap without nesting and so have side lanes
+     *     other    none of these and no metadata: asynchronous events, a begin without an end; they are in the file but
+     *              not on the timeline
      */
     TraceCounts: {
       slices: number;
@@ -6468,7 +6468,10 @@ export interface components {
       side: number;
       other: number;
     };
-    /** TraceStep */
+    /**
+     * TraceStep
+     * @description One step of the ruler; `complete` if the recording holds all of it.
+     */
     TraceStep: {
       name: string;
       start_ns: number;
@@ -6815,7 +6818,10 @@ export interface components {
       next: components['schemas']['TraceRef'] | null;
       index: number | null;
     };
-    /** TrackHits */
+    /**
+     * TrackHits
+     * @description How many hits a track has.
+     */
     TrackHits: {
       track: number;
       hits: number;
@@ -7506,13 +7512,13 @@ export interface components {
     ModuleInstances: {
       path: string[];
       total: number;
-      rows: components['schemas']['ModuleCall'][];
+      rows: components['schemas']['ModuleCallRow'][];
     };
     /**
-     * ModuleCall
+     * ModuleCallRow
      * @description One call of a module; `recomputed` if backward called it to recompute activations.
      */
-    ModuleCall: {
+    ModuleCallRow: {
       event: number;
       thread: string;
       start_ns: number;

@@ -16,7 +16,7 @@ from torch_tb_profiler.model.memory.events import memory_names, memory_records
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.memory.build import build
-from torch_tb_profiler.views.memory.curve import CurveParams, build_curve
+from torch_tb_profiler.views.memory.curve import MemoryCurveParams, build_curve
 from torch_tb_profiler.views.memory.tables import (
     EventsParams,
     LiveParams,
@@ -102,7 +102,7 @@ def test_samples_bound_every_event_and_reach_every_peak(moves: list[Move], point
     trace = drawn(moves)
     begin, end = (each * 1000 - trace.trace_start_ns for each in sorted((a, b)))
     for level in memory_levels(trace):
-        curve = build_curve(trace, CurveParams(level.device.name, begin, end, points))
+        curve = build_curve(trace, MemoryCurveParams(level.device.name, begin, end, points))
         inside = (level.time >= begin) & (level.time <= end)
         held = level.allocated[level.time < begin][-1:]
         values = np.concatenate([held, level.allocated[inside]])

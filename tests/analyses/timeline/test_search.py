@@ -1,9 +1,12 @@
+"""What a search finds by name, and where its hits are drawn."""
+
 from __future__ import annotations
 
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.timeline.search import SearchHits, find_hits, next_hit
+from torch_tb_profiler.analyses.timeline import search as search_module
+from torch_tb_profiler.analyses.timeline.search import SearchHits, adjacent_hits, find_hits, hit_places
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.trace import Trace
 
@@ -75,9 +78,54 @@ def test_an_expression_that_explodes_elsewhere_is_answered_at_once() -> None:
 def test_next_and_previous_from_a_time_and_from_a_hit() -> None:
     trace = draw(PICTURE)
     hits = find_hits(trace, "mm", regex=False)
-    assert next_hit(trace, hits, 5_000, -1) == (0, 1)
-    assert next_hit(trace, hits, 10_000, -1) == (0, 1)
-    assert next_hit(trace, hits, 10_000, 2) == (0, 2)
-    assert next_hit(trace, hits, 0, 1) == (None, 1)
-    assert next_hit(trace, hits, 30_000, 0) == (1, None)
-    assert next_hit(trace, hits, 99_000, -1) == (2, None)
+    assert adjacent_hits(trace, hits, 5_000, -1) == (0, 1)
+    assert adjacent_hits(trace, hits, 10_000, -1) == (0, 1)
+    assert adjacent_hits(trace, hits, 10_000, 2) == (0, 2)
+    assert adjacent_hits(trace, hits, 0, 1) == (None, 1)
+    assert adjacent_hits(trace, hits, 30_000, 0) == (1, None)
+    assert adjacent_hits(trace, hits, 99_000, -1) == (2, None)
+
+
+NESTED_PICTURE = """
+host   cpu_op  aten::linear   0  100
+host   cpu_op  aten::mm      10   20
+host   cpu_op  aten::t       32    3
+host   cpu_op  aten::mm      40   20
+host2  cpu_op  aten::mm      50   10
+"""
+
+
+def find_places(query: str, begin: int = 0, end: int = 100, resolution: int = 1) -> list[tuple[int, ...]]:
+    """Return (track, depth, begin, end) of each place, in us."""
+    trace = draw(NESTED_PICTURE)
+    rows = find_hits(trace, query, regex=False).rows
+    places = hit_places(trace, rows, 1000 * begin, 1000 * end, 1000 * resolution, python=False)
+    return [
+        (track, depth, start // 1000, stop // 1000)
+        for track, depth, start, stop in zip(
+            places.track.tolist(), places.depth.tolist(), places.begin.tolist(), places.end.tolist(), strict=True
+        )
+    ]
+
+
+def test_hits_have_their_own_lane_not_that_of_what_is_around_them() -> None:
+    assert find_places("mm") == [(0, 1, 10, 30), (0, 1, 40, 60), (1, 0, 50, 60)]
+    assert find_places("linear") == [(0, 0, 0, 100)]
+
+
+def test_hits_whose_gap_cannot_be_seen_are_one_place_of_their_lane() -> None:
+    assert find_places("mm", resolution=10)[:2] == [(0, 1, 10, 30), (0, 1, 40, 60)]
+    assert find_places("mm", resolution=11) == [(0, 1, 10, 60), (1, 0, 50, 60)]
+
+
+def test_only_hits_that_touch_the_window_count() -> None:
+    assert find_places("mm", 31, 45) == [(0, 1, 40, 60)]
+    assert find_places("mm", 61, 99) == []
+    assert find_places("nothing") == []
+
+
+def test_more_hits_than_can_travel_are_shown_coarser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_module, "MAX_PLACES", 2)
+    assert find_places("mm") == [(0, 1, 10, 60), (1, 0, 50, 60)]
+    monkeypatch.setattr(search_module, "MAX_PLACES", 1)  # as many lanes there are, at least
+    assert find_places("mm") == [(0, 1, 10, 60), (1, 0, 50, 60)]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.timeline.window import (
     busy_of_tracks,
-    device_times,
+    device_usage,
     family_of,
     totals_by_family,
     totals_by_name,
@@ -61,10 +61,10 @@ def test_device_work_by_family_is_clipped_likewise_and_calls_of_the_host_have_no
 
 
 def test_busy_idle_and_overlap_of_a_device() -> None:
-    (device,) = device_times(draw(STEP), 0, 100_000)
+    (device,) = device_usage(draw(STEP), 0, 100_000)
     assert (device.busy, device.idle) == (60_000, 40_000)
     assert (device.compute, device.communication, device.overlap, device.copy) == (30_000, 30_000, 10_000, 10_000)
-    (part,) = device_times(draw(STEP), 35_000, 75_000)
+    (part,) = device_usage(draw(STEP), 35_000, 75_000)
     assert (part.busy, part.compute, part.communication, part.overlap, part.copy) == (
         30_000,
         5_000,

@@ -15,7 +15,7 @@ from tests.support.traces import draw, read_bytes
 from tests.support.views import ask, words
 from torch_tb_profiler.analyses.diff.comparison import compare
 from torch_tb_profiler.analyses.overview.idle import idle_times
-from torch_tb_profiler.analyses.timeline.window import device_times
+from torch_tb_profiler.analyses.timeline.window import device_usage
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.missing import NO_DEVICE_REASON, missing_copies_reason, missing_kernels_reason
 from torch_tb_profiler.model.trace import Trace, TracePair
@@ -86,7 +86,7 @@ def test_without_kernels_the_device_times_are_unknown(name: str, format_: str, t
     kernels = ask(trace, "kernels")
     assert words(kernels["headline"]) == f"{why[0].upper()}{why[1:]}."
     assert sum(row["calls"] for row in kernels["memory_operations"]) == len(RUN.copies)
-    assert device_times(trace, 0, 10**6) == []
+    assert device_usage(trace, 0, 10**6) == []
     assert blame_tracks(trace) == ()
     with pytest.raises(NotFoundError, match="can't tell"):
         ask(trace, "trace/moment", device=1, at=50_000)

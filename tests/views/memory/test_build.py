@@ -7,7 +7,7 @@ from tests.support.traces import draw
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.memory.build import build
-from torch_tb_profiler.views.memory.curve import CurveParams, build_curve
+from torch_tb_profiler.views.memory.curve import MemoryCurveParams, build_curve
 from torch_tb_profiler.views.memory.tables import EventsParams, LiveParams, build_events, build_live
 
 
@@ -47,7 +47,7 @@ def test_a_trace_without_totals_shows_the_change() -> None:
     old = draw(CALLS, *memory("20 GPU0 - 512 - -\n30 GPU0 - -112 - -"))
     (device,) = build(old, NoParams()).devices
     assert device.relative and device.peak_allocated is None and device.unreleased is None
-    curve = build_curve(old, CurveParams())
+    curve = build_curve(old, MemoryCurveParams())
     assert (
         curve.relative
         and np.frombuffer(curve.allocated_last).tolist() == [512, 400]

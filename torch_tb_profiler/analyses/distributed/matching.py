@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob, JobTable
-from torch_tb_profiler.analyses.distributed.order_matching import CollectiveKinds, match_by_order, ordinals
+from torch_tb_profiler.analyses.distributed.order_matching import CollectiveTraits, match_by_order, ordinals
 from torch_tb_profiler.analyses.shared.grouping import dense_codes, positions_by_value, stable_order
 from torch_tb_profiler.model.communication.collectives import TimingSource
 from torch_tb_profiler.model.communication.events import DEVICE_BACKENDS, POINT_TO_POINT
@@ -195,13 +195,13 @@ def _find_mismatches(
     job: DistributedJob, instance: Int64, count: int, method: Int8, certain: Bool
 ) -> Iterator[CollectiveMismatch]:
     """Find mismatches of name, size, and dtype among operations matched with certainty, and missing operations."""
-    table, kinds = job.table, CollectiveKinds(job)
+    table, traits = job.table, CollectiveTraits(job)
     code = table.collective
     names = [*job.names, ""]
     values = _InstanceValues(table, instance, count)
-    specific = certain & ~kinds.unspecific[code]
-    yield from values.mismatches("name", kinds.family[code], specific, lambda row: names[code[row]])
-    sized = certain & kinds.sized[code] & (table.message != ABSENT)
+    specific = certain & ~traits.unspecific[code]
+    yield from values.mismatches("name", traits.family[code], specific, lambda row: names[code[row]])
+    sized = certain & traits.sized[code] & (table.message != ABSENT)
     yield from values.mismatches("size", table.message, sized, lambda row: f"{table.message[row]} bytes")
     lower = [name.lower() for name in names]
     dtype = np.array([lower.index(name) for name in lower], np.int64)[table.dtype]

@@ -29,7 +29,7 @@ _BEFORE_RECORDING, _ENTIRE_RECORDING = -1, -2
 """Numbers of the blocks that are no step."""
 
 
-class CollectiveKinds:
+class CollectiveTraits:
     """Properties of collectives by code of the job's names; the last cell is for NO_CODE.
 
     family      int64  equal for names of one collective
@@ -136,11 +136,11 @@ def _launched_before_recording(table: JobTable, rows: Int64) -> Bool:
 def _signatures(job: DistributedJob, rows: Int64) -> Int64:
     """Return int64[k], equal for operations that could be one collective: by family and, where all ranks move the
     same amount, by size."""
-    table, kinds = job.table, CollectiveKinds(job)
-    family = kinds.family[table.collective[rows]]
+    table, traits = job.table, CollectiveTraits(job)
+    family = traits.family[table.collective[rows]]
     # The input size is known even where the size of the group is not.
     moved = np.where(table.bytes_in[rows] != ABSENT, table.bytes_in[rows], table.message[rows])
-    sizes = np.where(kinds.sized[table.collective[rows]], moved, 0)
+    sizes = np.where(traits.sized[table.collective[rows]], moved, 0)
     _, which = np.unique(np.stack([family, sizes]), axis=1, return_inverse=True)
     return which.reshape(-1).astype(np.int64)
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.analyses.distributed.operations import operation_windows
-from torch_tb_profiler.analyses.distributed.rank_summary import NameTable, short_names_of
+from torch_tb_profiler.analyses.distributed.rank_summary import StringTable, short_names_of
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, role_intervals
 from torch_tb_profiler.base.intervals import Intervals, covered_time, union
 from torch_tb_profiler.base.markers import is_step, is_user_frame
@@ -71,7 +71,7 @@ def rank_details(trace: Trace) -> RankDetails:
     table["event"], table["call"] = operations.event, operations.call
     rows, *windows = operation_windows(operations, steps(trace))
     table["categories"][rows] = _category_times(trace, *windows)
-    names = NameTable()
+    names = StringTable()
     tops = (
         ("host", "host_ns", _top_host(trace, *windows)),
         ("frames", "frame_ns", _top_frames(trace, *windows)),

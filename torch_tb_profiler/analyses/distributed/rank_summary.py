@@ -154,7 +154,7 @@ def summarize_rank(trace: Trace) -> RankSummary:
     info: Any = trace.metadata.get("distributedInfo")
     info = info if isinstance(info, Mapping) else {}
     world, backend, host = info.get("world_size"), info.get("backend"), trace.metadata.get("host_name")
-    names = NameTable(operations.names)
+    names = StringTable(operations.names)
     table = operation_table(trace, operations, spans, computation)
     kernels = _kernel_totals(trace, names)
     return RankSummary(
@@ -230,7 +230,7 @@ def _operation_totals(operations: Collectives, computation: Intervals) -> tuple[
     )
 
 
-def _kernel_totals(trace: Trace, names: NameTable) -> tuple[KernelTotal, ...]:
+def _kernel_totals(trace: Trace, names: StringTable) -> tuple[KernelTotal, ...]:
     """Return the totals of the MAX_KERNELS names with the most time, most first."""
     rows = rows_of_kind(trace, Kind.KERNEL)
     rows = rows[~is_communication_kernel(trace)[rows]]
@@ -269,7 +269,7 @@ def kernel_family_totals(trace: Trace) -> tuple[KernelFamilyTotal, ...]:
 # ---- names ----------------------------------------------------------------------------------------------
 
 
-class NameTable:
+class StringTable:
     """A growing list of texts that name codes refer to."""
 
     def __init__(self, texts: Sequence[str] = ()) -> None:

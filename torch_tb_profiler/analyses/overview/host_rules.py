@@ -81,11 +81,11 @@ def _data_loading(trace: Trace, passes: Intervals) -> Iterator[Finding]:
 
 
 def _start_up(trace: Trace, passes: Intervals) -> Iterator[Finding]:
-    yield from _idle_during_calls("start_up", trace, blocking_calls(trace).starting, passes)
+    yield from _idle_during_calls("start_up", trace, blocking_call_groups(trace).starting, passes)
 
 
 def _allocator(trace: Trace, passes: Intervals) -> Iterator[Finding]:
-    yield from _idle_during_calls("allocator", trace, blocking_calls(trace).allocating, passes)
+    yield from _idle_during_calls("allocator", trace, blocking_call_groups(trace).allocating, passes)
 
 
 def _idle_during_calls(id: str, trace: Trace, rows: Int32, passes: Intervals) -> Iterator[Finding]:
@@ -104,7 +104,7 @@ def _idle_during_calls(id: str, trace: Trace, rows: Int32, passes: Intervals) ->
 
 
 def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
-    rows = blocking_calls(trace).waiting
+    rows = blocking_call_groups(trace).waiting
     if len(rows) == 0:
         return
     during, which = caused_by_calls(host_late_times(trace), trace.events.start[rows], event_ends(trace)[rows])
@@ -195,7 +195,7 @@ def _longest_stretch(during: Intervals) -> tuple[int, int] | None:
     return int(during.starts[longest]), int(during.ends[longest])
 
 
-class BlockingCalls(msgspec.Struct, frozen=True):
+class BlockingCallGroups(msgspec.Struct, frozen=True):
     """Rows of CUDA and HIP calls for which the device waits, int32 each.
 
     waiting     calls that wait for the device themselves
@@ -209,7 +209,7 @@ class BlockingCalls(msgspec.Struct, frozen=True):
 
 
 @derived
-def blocking_calls(trace: Trace) -> BlockingCalls:
+def blocking_call_groups(trace: Trace) -> BlockingCallGroups:
     """Find the blocking calls; each is in one group at most."""
     rows = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     rows = rows[_names_match(trace, rows, _VENDOR)]
@@ -223,7 +223,7 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
     starting = rows[slow]
     if _recurs(trace, starting):
         starting = starting[:0]
-    return BlockingCalls(rows[wait], rows[allocating], starting)
+    return BlockingCallGroups(rows[wait], rows[allocating], starting)
 
 
 def _names_match(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:

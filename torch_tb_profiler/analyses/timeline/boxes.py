@@ -25,8 +25,14 @@ from torch_tb_profiler.analyses.tracks.lanes import Lanes
 from torch_tb_profiler.base.memo import derived, seed_derived
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
 
+T = TypeVar("T", bound=np.generic)
+K = TypeVar("K", bound=Hashable)
+
 _MAX_UNITS = 2**30
 """Largest number of units in an int32 column; anything farther away is outside the window anyway."""
+
+MIN_BOXES_PER_LEVEL = 20_000
+"""Fewest boxes in a level for which a coarser level is built; merging fewer on request takes less than 2 ms."""
 
 
 class Grid(msgspec.Struct, frozen=True):
@@ -51,7 +57,7 @@ class Grid(msgspec.Struct, frozen=True):
 
     @property
     def unit(self) -> int:
-        """Unit of packed times in ns: 1/256 of a bucket, but at least 1."""
+        """Return the unit of packed times in ns: 1/256 of a bucket, but at least 1."""
         return max(1, self.resolution >> 8)
 
     def pack_times(self, times: Int64) -> bytes:
@@ -61,9 +67,6 @@ class Grid(msgspec.Struct, frozen=True):
     def pack_durations(self, durations: Int64) -> bytes:
         """Return durations as int32 in units."""
         return np.clip(durations // self.unit, -_MAX_UNITS, _MAX_UNITS).astype("<i4").tobytes()
-
-
-T = TypeVar("T", bound=np.generic)
 
 
 class Boxes(msgspec.Struct, frozen=True):
@@ -120,10 +123,10 @@ def clip_boxes(boxes: Boxes, lanes: Int64, begin: int, end: int) -> Boxes:
 
 def merge_boxes(boxes: Boxes, resolution: int) -> Boxes:
     """Merge boxes to a resolution that is a multiple of theirs."""
-    return join_groups(boxes, group_starts(boxes, resolution)) if len(boxes.row) else boxes
+    return _join_groups(boxes, _group_starts(boxes, resolution)) if len(boxes.row) else boxes
 
 
-def group_starts(boxes: Boxes, resolution: int) -> Int64:
+def _group_starts(boxes: Boxes, resolution: int) -> Int64:
     """Return int64[k], the first positions of the groups that share a box at this resolution."""
     first = np.ones(len(boxes.row), np.bool_)
     bucket = boxes.start // resolution
@@ -132,40 +135,36 @@ def group_starts(boxes: Boxes, resolution: int) -> Int64:
     long = boxes.longest >= resolution
     first |= long
     first[1:] |= long[:-1]
-    starts = boxes.bounds[:-1]
-    first[starts[starts < len(first)]] = True
+    lane_starts = boxes.bounds[:-1]
+    first[lane_starts[lane_starts < len(first)]] = True
     return np.flatnonzero(first)
 
 
-def join_groups(boxes: Boxes, begins: Int64) -> Boxes:
-    """Merge each group, which starts at one of the positions `begins`, into one box."""
-    if len(begins) == len(boxes.row):
+def _join_groups(boxes: Boxes, starts: Int64) -> Boxes:
+    """Merge each group, which starts at one of the positions `starts`, into one box."""
+    if len(starts) == len(boxes.row):
         return boxes
-    sizes = np.diff(begins, append=len(boxes.row))
-    longest = np.maximum.reduceat(boxes.longest, begins)
+    sizes = np.diff(starts, append=len(boxes.row))
+    longest = np.maximum.reduceat(boxes.longest, starts)
     best = np.flatnonzero(boxes.longest == np.repeat(longest, sizes))
     # The first of each group that is as long as its longest.
-    best = best[np.searchsorted(best, begins)]
+    best = best[np.searchsorted(best, starts)]
     return Boxes(
-        boxes.start[begins],
-        boxes.end[begins + sizes - 1],
-        np.add.reduceat(boxes.busy, begins),
+        boxes.start[starts],
+        boxes.end[starts + sizes - 1],
+        np.add.reduceat(boxes.busy, starts),
         longest,
-        np.add.reduceat(boxes.count, begins),
+        np.add.reduceat(boxes.count, starts),
         boxes.row[best],
-        np.searchsorted(begins, boxes.bounds),
+        np.searchsorted(starts, boxes.bounds),
     )
 
-
-K = TypeVar("K", bound=Hashable)
 
 Arrange = Callable[[Trace, K], Lanes]
 """A function that arranges a trace in lanes: `lanes` with or without Python frames, or that of an analysis."""
 
 ArrayColumns = Mapping[str, npt.NDArray[Any]]
-
-MIN_BOXES_PER_LEVEL = 20_000
-"""Fewest boxes of a level that is worth a coarser one; merging fewer takes less than 2 ms."""
+"""Arrays by name, as the cache stores them."""
 
 Pyramid = list[tuple[int, Boxes]]
 """Boxes of all lanes by resolution, finest (1 ns: every slice alone) first."""
@@ -184,9 +183,9 @@ def pyramid(trace: Trace, arrange: Arrange[K], key: K) -> Pyramid:
         boxes = levels[-1][1]
         if len(boxes.row) < MIN_BOXES_PER_LEVEL:
             break
-        begins = group_starts(boxes, 1 << exponent)
-        if 2 * len(begins) <= len(boxes.row):
-            levels.append((1 << exponent, join_groups(boxes, begins)))
+        starts = _group_starts(boxes, 1 << exponent)
+        if 2 * len(starts) <= len(boxes.row):
+            levels.append((1 << exponent, _join_groups(boxes, starts)))
     return levels
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.analyses.shared.payload_values import optional_int
 from torch_tb_profiler.analyses.timeline.boxes import ArrayColumns, pyramid_columns, restore_pyramid
 from torch_tb_profiler.analyses.timeline.colors import event_classes
 from torch_tb_profiler.analyses.timeline.counters import CounterSeries, all_series, first_counter
@@ -28,7 +29,7 @@ def tile_columns(trace: Trace) -> ArrayColumns:
     """
     labels = kernel_labels(trace)
     return {
-        # Python frames are folded when a timeline opens; their lanes are computed when somebody unfolds them.
+        # Python frames are folded when a timeline opens; their lanes are computed when they are unfolded.
         **pyramid_columns(trace, lanes, False),
         "class": event_classes(trace),
         "label.code": np.array([*labels], np.int32),
@@ -38,8 +39,10 @@ def tile_columns(trace: Trace) -> ArrayColumns:
 
 def restore_tiles(trace: Trace, columns: ArrayColumns) -> None:
     """Use these arrays for the tiles of a trace. Raise ValueError or KeyError if any is missing."""
-    rest = {name: column for name, column in columns.items() if name.startswith(("lane.", "level.", "key"))}
-    restore_pyramid(trace, rest, lanes, bool)
+    pyramid_part = {
+        name: column for name, column in columns.items() if name.startswith(("lane.", "level.", "key"))
+    }
+    restore_pyramid(trace, pyramid_part, lanes, bool)
     seed_derived(trace, event_classes, value=columns["class"])
     labels = zip(columns["label.code"].tolist(), unpack_texts("label", columns), strict=True)
     short: Mapping[int, str] = dict(labels)
@@ -56,36 +59,36 @@ def counter_columns(trace: Trace) -> ArrayColumns:
     role, name and unit are texts
     """
     series = all_series(trace)
-    bounds = np.cumsum([0, *(len(each.times) for each in series)])
+    bounds = np.cumsum([0, *(len(counter.times) for counter in series)])
     return {
         "first": np.array([first_counter(trace)]),
-        "group": _with_absent([each.group for each in series]),
-        "device": _with_absent([each.device for each in series]),
+        "group": _with_absent([counter.group for counter in series]),
+        "device": _with_absent([counter.device for counter in series]),
         "bounds": bounds.astype(np.int64),
-        "time": np.concatenate([np.empty(0, np.int64), *(each.times for each in series)]),
-        "value": np.concatenate([np.empty(0), *(each.values for each in series)]),
-        **pack_texts("role", [each.role for each in series]),
-        **pack_texts("name", [each.name for each in series]),
-        **pack_texts("unit", [each.unit for each in series]),
+        "time": np.concatenate([np.empty(0, np.int64), *(counter.times for counter in series)]),
+        "value": np.concatenate([np.empty(0), *(counter.values for counter in series)]),
+        **pack_texts("role", [counter.role for counter in series]),
+        **pack_texts("name", [counter.name for counter in series]),
+        **pack_texts("unit", [counter.unit for counter in series]),
     }
 
 
 def restore_counters(trace: Trace, columns: ArrayColumns) -> None:
     """Use these arrays for the counters of a trace. Raise KeyError if any is missing."""
     bounds = columns["bounds"]
-    texts = zip(*(unpack_texts(each, columns) for each in ("role", "name", "unit")), strict=True)
+    texts = zip(*(unpack_texts(name, columns) for name in ("role", "name", "unit")), strict=True)
     numbers = zip(columns["group"].tolist(), columns["device"].tolist(), strict=True)
     series = [
         CounterSeries(
             role,
             name,
-            _without_absent(group),
-            _without_absent(device),
+            optional_int(group),
+            optional_int(device),
             unit,
-            columns["time"][own],
-            columns["value"][own],
+            columns["time"][samples],
+            columns["value"][samples],
         )
-        for (role, name, unit), (group, device), own in zip(
+        for (role, name, unit), (group, device), samples in zip(
             texts, numbers, map(slice, bounds[:-1], bounds[1:]), strict=True
         )
     ]
@@ -97,14 +100,10 @@ def _with_absent(values: Sequence[int | None]) -> Int64:
     return np.array([ABSENT if value is None else value for value in values], np.int64)
 
 
-def _without_absent(value: int) -> int | None:
-    return None if value == ABSENT else value
-
-
 def pack_texts(name: str, texts: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    """Return texts as `<name>.text`, uint8 of all of them, and `<name>.ends`, int64, the end of each."""
+    """Return `<name>.text`, uint8, the texts in UTF-8 end to end, and `<name>.ends`, int64, where each ends."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    ends = np.cumsum([len(each) for each in encoded]).astype(np.int64)
+    ends = np.cumsum([len(text) for text in encoded]).astype(np.int64)
     return {f"{name}.text": np.frombuffer(b"".join(encoded), np.uint8), f"{name}.ends": ends}
 
 

@@ -21,6 +21,10 @@ ColorBy = Literal["class", "family", "process_group", "module"]
 """The colorings that have a legend."""
 
 SliceColor = Literal["class", "family", "name", "process_group", "module"]
+"""All colorings of slices."""
+
+_MAX_CODE = 0xFFFF
+"""Largest color code: tiles hold them as uint16."""
 
 CLASSES = (
     "kernel",
@@ -65,6 +69,11 @@ def event_classes(trace: Trace) -> npt.NDArray[np.int8]:
     return codes
 
 
+def class_of(trace: Trace, row: int) -> int:
+    """Return the index into CLASSES of one event."""
+    return int(event_classes(trace)[row])
+
+
 @derived
 def process_groups(trace: Trace) -> tuple[Int32, Sequence[str]]:
     """Return the process group of every collective as codes, int32[n], and their texts; code 0 is "none"."""
@@ -85,9 +94,10 @@ def process_groups(trace: Trace) -> tuple[Int32, Sequence[str]]:
 
 @derived
 def name_codes(trace: Trace) -> npt.NDArray[np.uint16]:
-    """Return uint16[names + 1], a color code from 1 to 65,535 for each name code, computed from the text.
+    """Return uint16[names + 1], the color code (1 to 65,535) of each name code.
 
-    So a name has the same color in every trace. The last entry, which NO_CODE leads to, is 0.
+    It is computed from the text, so that a name has the same color in every trace. The last entry, for NO_CODE,
+    is 0.
     """
     codes = np.zeros(len(trace.strings) + 1, np.uint16)
     for code in distinct_codes(trace.events.name):
@@ -108,11 +118,6 @@ def color_codes(trace: Trace, rows: Int32, by: SliceColor) -> npt.NDArray[np.gen
     return np.minimum(modules(trace).code[rows] + 1, _MAX_CODE)
 
 
-def class_of(trace: Trace, row: int) -> int:
-    """Return the index into CLASSES of one event."""
-    return int(event_classes(trace)[row])
-
-
 def legend(trace: Trace, by: ColorBy) -> list[str]:
     """Return the meanings of `color_codes`. Code 0 is "none", except for classes; "" is a family without work."""
     if by == "class":
@@ -124,7 +129,3 @@ def legend(trace: Trace, by: ColorBy) -> list[str]:
         return list(process_groups(trace)[1])
     table = modules(trace)
     return ["none", *(" / ".join(table.path(code)) for code in range(min(len(table.names), _MAX_CODE - 1)))]
-
-
-_MAX_CODE = 0xFFFF
-"""Largest color code: tiles hold them as uint16."""

@@ -87,10 +87,10 @@ def _device_series(trace: Trace) -> list[CounterSeries]:
         edges = np.stack([busy.starts, busy.ends], 1).ravel()
         times, values = _start_at_zero(edges, np.resize([1.0, 0.0], len(edges)))
         series.append(CounterSeries("utilization", "Utilization", group, info.id, "ratio", times, values))
-        known = on_device & (blocks > 0) & (end > start)
-        if known.any():
+        measured = on_device & (blocks > 0) & (end > start)
+        if measured.any():
             times, values = _start_at_zero(
-                *_last_of_each_time(*sm_efficiency_curve(start[known], end[known], blocks[known]))
+                *_last_of_each_time(*sm_efficiency_curve(start[measured], end[measured], blocks[measured]))
             )
             series.append(
                 CounterSeries("sm_efficiency", "SM efficiency, est.", group, info.id, "ratio", times, values)
@@ -174,9 +174,9 @@ def _file_series(trace: Trace) -> list[CounterSeries]:
             if samples is None:
                 continue
             largest = float(samples[1].max())
-            known = machine_metric(trace.strings[name], argument, largest, wrong_scale) if name >= 0 else None
-            if known is not None:
-                series += _machine_series(known, _group_of_process(trace, first), samples)
+            metric = machine_metric(trace.strings[name], argument, largest, wrong_scale) if name >= 0 else None
+            if metric is not None:
+                series += _machine_series(metric, _group_of_process(trace, first), samples)
             else:
                 group = _group_of_process(trace, first)
                 title = _counter_title(trace, first, argument, with_pid=group is None)
@@ -193,22 +193,22 @@ def _has_wrong_memory_scale(trace: Trace, rows: Int32) -> bool:
 
 
 def _machine_series(
-    known: MachineMetric, group: int | None, samples: tuple[Int64, Float64]
+    metric: MachineMetric, group: int | None, samples: tuple[Int64, Float64]
 ) -> list[CounterSeries]:
-    """Return a counter of the machine; one that only grows becomes a rate from one sample to the next.
+    """Return the counter of a machine metric; a running total becomes the rate between samples.
 
-    A count that falls was reset to 0 in between.
+    A total that falls was reset to 0 in between.
     """
-    times, values = samples[0], samples[1] * known.scale
-    if known.grows:
+    times, values = samples[0], samples[1] * metric.scale
+    if metric.grows:
         growth = np.diff(values)
         growth = np.where(growth < 0, values[1:], growth)
         times, values = times[:-1], growth / (np.diff(times) / 1e9)
-    return [CounterSeries("", known.title, group, None, known.unit, times, values)] if len(times) else []
+    return [CounterSeries("", metric.title, group, None, metric.unit, times, values)] if len(times) else []
 
 
 def _counter_title(trace: Trace, row: int, argument: str, *, with_pid: bool) -> str:
-    """Return the title of an event's counter: its name, and id, argument and process where they add anything."""
+    """Return the title of an event's counter: its name, id, argument and process, as far as they add anything."""
     name, id = int(trace.events.name[row]), int(trace.events.id[row])
     title = trace.strings[name] if name >= 0 else "counter"
     title += f" {id}" if id != ABSENT else ""
@@ -245,18 +245,18 @@ def merge_samples(series: CounterSeries, begin: int, end: int, resolution: int) 
     """Merge the samples of a counter in [begin, end) into buckets (time // resolution)."""
     first, last = np.searchsorted(series.times, [begin, end], "left").tolist()
     times, values = series.times[first:last], series.values[first:last]
-    before = series.values[first - 1] if first else np.nan
+    value_before = series.values[first - 1] if first else np.nan
     if first and (len(times) == 0 or times[0] > begin):
-        times, values = np.append(begin, times), np.append(before, values)
+        times, values = np.append(begin, times), np.append(value_before, values)
     if len(times) == 0:
-        none = np.empty(0)
-        return MergedSamples(times, none, none, none, none)
+        no_values = np.empty(0)
+        return MergedSamples(times, no_values, no_values, no_values, no_values)
     bucket = times // resolution
     firsts = np.flatnonzero(np.append(True, bucket[1:] != bucket[:-1]))
     lasts = np.append(firsts[1:], len(times)) - 1
     low, high = np.minimum.reduceat(values, firsts), np.maximum.reduceat(values, firsts)
     # The value that held before the first sample of a bucket belongs to the bucket as well.
-    held = np.append(before if first else np.nan, values[lasts[:-1]])
+    held = np.append(value_before, values[lasts[:-1]])
     held_for = np.where(np.isnan(held), 0, times[firsts] - bucket[firsts] * resolution)
     low, high = np.where(held_for > 0, np.fmin(low, held), low), np.where(held_for > 0, np.fmax(high, held), high)
     until = np.minimum(np.append(times[1:], np.iinfo(np.int64).max), (bucket + 1) * resolution)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.shared.payload_values import optional_int
 from torch_tb_profiler.analyses.tracks.events import all_slices
 from torch_tb_profiler.analyses.tracks.lanes import ancestors, lanes, position_of, self_time
 from torch_tb_profiler.base.markers import is_step, step_number
@@ -14,21 +15,17 @@ from torch_tb_profiler.model.devices import kernel_metric_rows
 from torch_tb_profiler.model.kinds import HOST_KINDS, event_kinds
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import ABSENT, Trace
+from torch_tb_profiler.model.trace import Trace
 
 
 def start_of(trace: Trace, row: int) -> int | None:
     """Return ns since the trace's start, or None if the event has no time."""
-    return _none_if_absent(int(trace.events.start[row]))
+    return optional_int(trace.events.start[row])
 
 
 def duration_of(trace: Trace, row: int) -> int | None:
     """Return the recorded duration in ns, or None for instants and where unknown."""
-    return _none_if_absent(int(trace.events.duration[row]))
-
-
-def _none_if_absent(value: int) -> int | None:
-    return None if value == ABSENT else value
+    return optional_int(trace.events.duration[row])
 
 
 def self_time_of(trace: Trace, row: int, python: bool) -> int | None:
@@ -78,12 +75,12 @@ def _recorded_arguments(trace: Trace, row: int) -> dict[str, Any]:
         if column.kind == "text":
             value = column.dictionary[value]
         elif column.kind == "json":
-            value = _decode(column.dictionary[value])
+            value = _decode_json(column.dictionary[value])
         arguments[key] = value
     return arguments
 
 
-def _decode(text: str) -> Any:
+def _decode_json(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:

@@ -22,6 +22,9 @@ from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, FIRST_TEXT_ID, Bool, Int32, Trace, distinct_codes, name_mask
 
+EVENTS_PER_CHUNK = 20_000
+"""Events encoded at a time, to bound the number of Python objects."""
+
 
 def write_excerpt(trace: Trace, limits: ExcerptRange) -> Iterator[bytes]:
     """Write the events of a range as a JSON document, chunk by chunk.
@@ -32,7 +35,7 @@ def write_excerpt(trace: Trace, limits: ExcerptRange) -> Iterator[bytes]:
     if not (all_slices(trace) | event_phase_mask(trace, INSTANT_PHASES))[rows].any():
         known = sorted({trace.strings[code] for code in distinct_codes(trace.events.category)})
         raise UsageError("no events match", hint=f"categories: {', '.join(known)}")
-    return write_document(trace, rows)
+    return _write_document(trace, rows)
 
 
 def _resolve_step(trace: Trace, limits: ExcerptRange) -> ExcerptRange:
@@ -121,11 +124,7 @@ def _complete_flows(trace: Trace, inside: Bool) -> Bool:
     return mask
 
 
-EVENTS_PER_CHUNK = 20_000
-"""Events encoded at a time, to bound the number of Python objects."""
-
-
-def write_document(trace: Trace, rows: Int32) -> Iterator[bytes]:
+def _write_document(trace: Trace, rows: Int32) -> Iterator[bytes]:
     """Write these events as a JSON document, chunk by chunk."""
     texts = _JsonTexts(trace)
     yield b"{"
@@ -140,7 +139,7 @@ def write_document(trace: Trace, rows: Int32) -> Iterator[bytes]:
 
 
 class _JsonTexts:
-    """Raw JSON of argument values, validated once each; invalid JSON is written as a string."""
+    """A cache of the raw JSON of argument values, each validated once; invalid JSON becomes a string."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -172,9 +171,9 @@ def _event_objects(trace: Trace, rows: Int32, texts: _JsonTexts) -> list[dict[st
         pid, tid = trace.threads[thread].pid, trace.threads[thread].tid
         event.update({key: value for key, value in (("pid", pid), ("tid", tid)) if value is not None})
         if start != ABSENT:
-            event["ts"] = microseconds(start + trace.trace_start_ns)
+            event["ts"] = _format_microseconds(start + trace.trace_start_ns)
         if duration != ABSENT and phase != ord("B"):
-            event["dur"] = microseconds(duration)
+            event["dur"] = _format_microseconds(duration)
         if id != ABSENT:
             is_text = FIRST_TEXT_ID <= id < FIRST_TEXT_ID + len(trace.text_ids)
             event["id"] = trace.text_ids[id - FIRST_TEXT_ID] if is_text else id
@@ -183,8 +182,8 @@ def _event_objects(trace: Trace, rows: Int32, texts: _JsonTexts) -> list[dict[st
     return objects
 
 
-def microseconds(ns: int) -> msgspec.Raw:
-    """Return exact decimal microseconds, as profilers write times."""
+def _format_microseconds(ns: int) -> msgspec.Raw:
+    """Return `ns` as exact decimal microseconds, as profilers write times."""
     sign, ns = ("-", -ns) if ns < 0 else ("", ns)
     return msgspec.Raw(f"{sign}{ns // 1000}.{ns % 1000:03}".encode())
 

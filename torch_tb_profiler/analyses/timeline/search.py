@@ -20,7 +20,7 @@ from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FAMILY = "family:"
+FAMILY_PREFIX = "family:"
 """Prefix of a query for a kernel family."""
 
 MAX_PLACES = 8000
@@ -49,10 +49,12 @@ def find_hits(trace: Trace, query: str, *, regex: bool) -> SearchHits:
     """Find slices and instants with `query` in their name, or that match it as a regular expression.
 
     Case doesn't matter. A kernel is found by its full and its short name; "family:matrix product" finds the device
-    work of a family. Python frames are found, folded or not. Raise UsageError for an invalid expression and for an
+    work of a family. Python frames are found even while folded. Raise UsageError for an invalid expression or an
     unknown family.
     """
-    match = _family_matches(trace, query) if query.startswith(FAMILY) else _name_matches(trace, query, regex)
+    match = (
+        _family_matches(trace, query) if query.startswith(FAMILY_PREFIX) else _name_matches(trace, query, regex)
+    )
     rows = np.flatnonzero(match & drawable_mask(trace)).astype(np.int32)
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
     track = tracks_of(trace, rows)
@@ -60,13 +62,13 @@ def find_hits(trace: Trace, query: str, *, regex: bool) -> SearchHits:
 
 
 def _family_matches(trace: Trace, query: str) -> Bool:
-    return family_mask(trace, np.arange(len(trace), dtype=np.int32), query.removeprefix(FAMILY).strip())
+    return family_mask(trace, np.arange(len(trace), dtype=np.int32), query.removeprefix(FAMILY_PREFIX).strip())
 
 
 def _name_matches(trace: Trace, query: str, regex: bool) -> Bool:
     name = trace.events.name
-    match: Bool = _matching_names(_names(trace), query, regex)[name]
-    match |= _matching_names(_short_names(trace), query, regex)[name] & (event_kinds(trace) == Kind.KERNEL)
+    match: Bool = _matching_names(_name_array(trace), query, regex)[name]
+    match |= _matching_names(_short_name_array(trace), query, regex)[name] & (event_kinds(trace) == Kind.KERNEL)
     return match
 
 
@@ -88,14 +90,14 @@ def _matching_names(names: pa.Array, query: str, regex: bool) -> Bool:
 
 
 @derived
-def _names(trace: Trace) -> pa.Array:
+def _name_array(trace: Trace) -> pa.Array:
     import pyarrow as pa
 
     return pa.array([text.encode("utf-8", "replace").decode() for text in trace.strings], pa.large_string())
 
 
 @derived
-def _short_names(trace: Trace) -> pa.Array:
+def _short_name_array(trace: Trace) -> pa.Array:
     """Return the short names of kernels by name code, "" for all other names."""
     import pyarrow as pa
 
@@ -104,7 +106,7 @@ def _short_names(trace: Trace) -> pa.Array:
     return pa.array(texts, pa.large_string())
 
 
-def next_hit(trace: Trace, hits: SearchHits, time: int, row: int) -> tuple[int | None, int | None]:
+def adjacent_hits(trace: Trace, hits: SearchHits, time: int, row: int) -> tuple[int | None, int | None]:
     """Return the indices of the (previous, next) hit from row `row` at `time`, or from a time (row -1)."""
     starts = trace.events.start[hits.rows]
     low, high = np.searchsorted(starts, time, "left"), np.searchsorted(starts, time, "right")

@@ -20,8 +20,8 @@ MAX_BOXES = 75_000
 MIN_LABEL_BUCKETS = 12
 """Fewest buckets of a box that is wide enough for a label."""
 
-MAX_LABEL = 300
-"""Most characters of a name in a tile."""
+MAX_NAME_LENGTH = 300
+"""Longest name in a tile, in characters; longer ones are cut."""
 
 
 class Tile(msgspec.Struct, frozen=True):
@@ -92,7 +92,7 @@ def _build_tile(
     filled = np.flatnonzero(np.diff(boxes.bounds))
     name = _name_codes(trace, boxes.row)
     wide = boxes.end - boxes.start >= MIN_LABEL_BUCKETS * grid.resolution
-    names = {code: trace.strings[code][:MAX_LABEL] for code in np.unique(name[wide]).tolist() if code >= 0}
+    names = {code: trace.strings[code][:MAX_NAME_LENGTH] for code in np.unique(name[wide]).tolist() if code >= 0}
     short = kernel_labels(trace)
     return Tile(
         grid=grid,

@@ -21,8 +21,8 @@ from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes
 
 
-class DeviceTime(msgspec.Struct, frozen=True):
-    """How one device spends a window, ns. busy + idle = the window; busy = union of all work.
+class DeviceUsage(msgspec.Struct, frozen=True):
+    """How one device spends a window, in ns. busy + idle = the window; busy = union of all work.
 
     compute  kernels other than communication
     overlap  time in which communication and other kernels run together
@@ -38,8 +38,8 @@ class DeviceTime(msgspec.Struct, frozen=True):
     copy: int
 
 
-def device_times(trace: Trace, begin: int, end: int) -> list[DeviceTime]:
-    """Return the times of every device in [begin, end); none if kernels are missing and busy time is unknown."""
+def device_usage(trace: Trace, begin: int, end: int) -> list[DeviceUsage]:
+    """Return how each device spends [begin, end); empty if kernels are missing, as busy time is then unknown."""
     if missing_kernels_reason(trace) is not None:
         return []
     rows = rows_of_kind(trace, *DEVICE_KINDS)
@@ -51,16 +51,14 @@ def device_times(trace: Trace, begin: int, end: int) -> list[DeviceTime]:
         chosen = rows[mask]
         return merge(np.maximum(trace.events.start[chosen], begin), np.minimum(event_ends(trace)[chosen], end))
 
-    times = []
+    usages = []
     for info in devices(trace):
         on_device = owner == info.id
-        compute, communication = (
-            union(on_device & kernel & ~communicates),
-            union(on_device & kernel & communicates),
-        )
+        compute = union(on_device & kernel & ~communicates)
+        communication = union(on_device & kernel & communicates)
         busy = total(union(on_device))
-        times.append(
-            DeviceTime(
+        usages.append(
+            DeviceUsage(
                 device=info.id,
                 busy=busy,
                 idle=end - begin - busy,
@@ -70,27 +68,19 @@ def device_times(trace: Trace, begin: int, end: int) -> list[DeviceTime]:
                 copy=total(union(on_device & ~kernel)),
             )
         )
-    return times
+    return usages
 
 
-def busy_of_tracks(layout: Lanes, lanes: Int64, begin: int, end: int) -> dict[int, int]:
-    """Return, by track, the ns of [begin, end) that its slices on these lanes (by index) cover."""
-    parts: dict[int, list[slice]] = {}
-    for lane in lanes.tolist():
-        if layout.root[lane]:  # nested slices add no covered time
-            parts.setdefault(int(layout.track[lane]), []).append(slice(*layout.bounds[lane : lane + 2]))
-    return {
-        track: total(
-            merge(
-                np.maximum(np.concatenate([layout.start[part] for part in slices]), begin),
-                np.minimum(np.concatenate([layout.end[part] for part in slices]), end),
-            )
-        )
-        for track, slices in parts.items()
-    }
+@derived
+def recorded_device_usage(trace: Trace) -> list[DeviceUsage]:
+    """Return how busy each device is over the entire recording."""
+    recording = extent(trace)
+    return device_usage(trace, recording.begin, recording.end)
 
 
-Sort = Literal["total", "self", "count", "mean", "most", "name"]
+def busiest_device(devices: Sequence[DeviceUsage]) -> DeviceUsage | None:
+    """Return the device that is busy the longest, the first of equals."""
+    return max(devices, key=lambda device: device.busy, default=None)
 
 
 class NameTotals(msgspec.Struct, frozen=True):
@@ -113,18 +103,6 @@ class NameTotals(msgspec.Struct, frozen=True):
     def slices(self) -> int:
         """Return how many slices of any name there are."""
         return int(self.count.sum())
-
-
-class NameTotal(msgspec.Struct, frozen=True):
-    """One row of `NameTotals`, with the text of its name."""
-
-    name: str
-    row: int
-    count: int
-    total: int
-    self_time: int
-    min: int
-    max: int
 
 
 def totals_by_name(trace: Trace, python: bool, chosen: Int64, begin: int, end: int) -> NameTotals:
@@ -162,7 +140,7 @@ def self_times(trace: Trace, python: bool) -> Int64:
 
 
 class _NameSums:
-    """Exact sums by name code; the last cell is for slices without a name."""
+    """Accumulates exact sums by name code; the last cell is for slices without a name."""
 
     def __init__(self, trace: Trace) -> None:
         size = len(trace.strings) + 1
@@ -196,33 +174,23 @@ class _NameSums:
         )
 
 
-def family_of(trace: Trace, row: int) -> str | None:
-    """Return the family of device work, None for all other events."""
-    number = int(family_codes(trace)[row])
-    return FAMILIES[number] if number >= 0 else None
+TotalsSort = Literal["total", "self", "count", "mean", "most", "name"]
+"""What to sort the totals by; "most" is the longest slice."""
 
 
-class FamilyTotal(msgspec.Struct, frozen=True):
-    """Device work of one family in a window, clipped to it, ns."""
+class NameTotal(msgspec.Struct, frozen=True):
+    """One row of `NameTotals`, with the text of its name."""
 
-    family: str
+    name: str
+    row: int
     count: int
     total: int
+    self_time: int
+    min: int
+    max: int
 
 
-def totals_by_family(trace: Trace, table: NameTotals) -> list[FamilyTotal]:
-    """Sum device work by family, most time first; a name counts as what its longest slice is."""
-    number = family_codes(trace)[table.row]
-    rows = [
-        FamilyTotal(
-            FAMILIES[family], int(table.count[number == family].sum()), int(table.total[number == family].sum())
-        )
-        for family in distinct_codes(number.astype(np.int32))
-    ]
-    return sorted(rows, key=lambda row: row.total, reverse=True)
-
-
-def rank_totals(trace: Trace, table: NameTotals, sort: Sort, page: slice) -> list[NameTotal]:
+def sort_totals(trace: Trace, table: NameTotals, sort: TotalsSort, page: slice) -> list[NameTotal]:
     """Return a page of the table, largest first, or in alphabetical order if sorted by name."""
     texts = [trace.strings[code] if code >= 0 else "" for code in table.name.tolist()]
     columns = (table.row, table.count, table.total, table.self_time, table.min, table.max)
@@ -231,7 +199,7 @@ def rank_totals(trace: Trace, table: NameTotals, sort: Sort, page: slice) -> lis
     ]
 
 
-def _sort_order(table: NameTotals, texts: list[str], sort: Sort) -> list[int]:
+def _sort_order(table: NameTotals, texts: list[str], sort: TotalsSort) -> list[int]:
     if sort == "name":
         return sorted(range(len(texts)), key=texts.__getitem__)
     keys = {
@@ -245,8 +213,51 @@ def _sort_order(table: NameTotals, texts: list[str], sort: Sort) -> list[int]:
     return order
 
 
+class FamilyTotal(msgspec.Struct, frozen=True):
+    """Device work of one family in a window, clipped to it, ns."""
+
+    family: str
+    count: int
+    total: int
+
+
+def totals_by_family(trace: Trace, table: NameTotals) -> list[FamilyTotal]:
+    """Sum device work by family, most time first; a name counts as what its longest slice is."""
+    code = family_codes(trace)[table.row]
+    rows = [
+        FamilyTotal(
+            FAMILIES[family], int(table.count[code == family].sum()), int(table.total[code == family].sum())
+        )
+        for family in distinct_codes(code.astype(np.int32))
+    ]
+    return sorted(rows, key=lambda row: row.total, reverse=True)
+
+
+def family_of(trace: Trace, row: int) -> str | None:
+    """Return the kernel family of device work, or None for any other event."""
+    code = int(family_codes(trace)[row])
+    return FAMILIES[code] if code >= 0 else None
+
+
+def busy_of_tracks(layout: Lanes, lanes: Int64, begin: int, end: int) -> dict[int, int]:
+    """Return, by track, the ns of [begin, end) that its slices on these lanes (by index) cover."""
+    parts: dict[int, list[slice]] = {}
+    for lane in lanes.tolist():
+        if layout.root[lane]:  # nested slices add no covered time
+            parts.setdefault(int(layout.track[lane]), []).append(slice(*layout.bounds[lane : lane + 2]))
+    return {
+        track: total(
+            merge(
+                np.maximum(np.concatenate([layout.start[part] for part in slices]), begin),
+                np.minimum(np.concatenate([layout.end[part] for part in slices]), end),
+            )
+        )
+        for track, slices in parts.items()
+    }
+
+
 class WindowSummary(msgspec.Struct, frozen=True):
-    """The work in a window: that of the devices, or of the threads if the trace has no streams.
+    """The work in a window: that of the devices, or that of the host threads if the trace has no streams.
 
     length         ns of the window that lie within the recording, at least 1
     slices, names  of that work
@@ -260,31 +271,19 @@ class WindowSummary(msgspec.Struct, frozen=True):
     names: int
     on_device: bool
     top: NameTotal | None
-    devices: list[DeviceTime]
+    devices: list[DeviceUsage]
 
 
 def summarize_window(trace: Trace, begin: int, end: int) -> WindowSummary:
     """Summarize what [begin, end) is spent on."""
     recording, work = extent(trace), work_tracks(trace)
     table = totals_by_name(trace, False, lanes(trace, False).of_tracks(work), begin, end)
-    top = rank_totals(trace, table, "self", slice(0, 1))
+    top = sort_totals(trace, table, "self", slice(0, 1))
     return WindowSummary(
         length=max(min(end, recording.end) - max(begin, recording.begin), 1),
         slices=table.slices,
         names=len(table.name),
         on_device=any(tracks(trace).tracks[id].kind == "stream" for id in work),
         top=top[0] if top else None,
-        devices=device_times(trace, begin, end),
+        devices=device_usage(trace, begin, end),
     )
-
-
-@derived
-def recorded_device_times(trace: Trace) -> list[DeviceTime]:
-    """Return how busy each device is over the entire recording."""
-    recording = extent(trace)
-    return device_times(trace, recording.begin, recording.end)
-
-
-def busiest(devices: Sequence[DeviceTime]) -> DeviceTime | None:
-    """Return the device that is busy the longest, the first of equals."""
-    return max(devices, key=lambda device: device.busy, default=None)

@@ -17,6 +17,15 @@ from torch_tb_profiler.model.calls.links import external_ids
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, slice_mask
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
 
+LAUNCH = "launch"
+"""Kind of the link from a host call to the device work that it launched."""
+
+BACKWARD = "forward -> backward"
+"""Kind of the link from a forward operator to its backward operator."""
+
+_LAUNCH_CATEGORIES = ("ac2g", "async_cpu_to_gpu", "async_gpu", "async")
+"""What files call the flows from launches to device work: the category, or the name of flows without one."""
+
 
 @derived
 def correlations(trace: Trace) -> tuple[Int32, Int64]:
@@ -82,11 +91,6 @@ def _operator_by_id(trace: Trace, row: int) -> int:
         return NO_CODE
     same = np.flatnonzero((ids == ids[row]) & (event_kinds(trace) == Kind.CPU_OP) & slice_mask(trace))
     return int(same[0]) if len(same) else NO_CODE
-
-
-LAUNCH = "launch"
-BACKWARD = "forward -> backward"
-_LAUNCH_NAMES = ("ac2g", "async_cpu_to_gpu", "async_gpu", "async")
 
 
 class FlowEdge(msgspec.Struct, frozen=True):
@@ -160,7 +164,7 @@ def _file_edges(trace: Trace, row: int) -> list[FlowEdge]:
     begin, end = events.start[row], event_ends(trace)[row]
     near = flows[events.thread[flows] == events.thread[row]]
     near = near[(events.start[near] >= begin) & (events.start[near] <= end)]
-    links = []
+    edges = []
     for flow in near.tolist():
         if bound_slice(trace, flow) != row:
             continue
@@ -168,12 +172,12 @@ def _file_edges(trace: Trace, row: int) -> list[FlowEdge]:
         position = chain.index(flow)
         kind = _flow_kind(trace, flow)
         bound = [bound_slice(trace, member) for member in chain[max(position - 1, 0) : position + 2]]
-        links += [
+        edges += [
             FlowEdge(kind, source, target)
             for source, target in zip(bound[:-1], bound[1:], strict=True)
             if NO_CODE not in (source, target)
         ]
-    return links
+    return edges
 
 
 def bound_slice(trace: Trace, flow: int) -> int:
@@ -204,4 +208,4 @@ def _flow_kind(trace: Trace, flow: int) -> str:
     text = trace.strings[category] if category >= 0 else trace.strings[name] if name >= 0 else "flow"
     if text in BACKWARD_FLOWS:
         return BACKWARD
-    return LAUNCH if text in _LAUNCH_NAMES else text
+    return LAUNCH if text in _LAUNCH_CATEGORIES else text

@@ -56,9 +56,7 @@ def stream_roles(trace: Trace) -> list[str]:
     rows = rows_of_kind(trace, *DEVICE_KINDS)
     work = np.where(event_kinds(trace)[rows] == Kind.KERNEL, 0, 2)
     work[is_communication_kernel(trace)[rows]] = 1
-    time = (event_ends(trace)[rows] - trace.events.start[rows]).astype(
-        np.float64
-    ) + 1e-3  # so that slices of 0 ns count
+    time = event_ends(trace)[rows] - trace.events.start[rows] + 1e-3  # so that slices of 0 ns count
     key = trace.events.thread[rows].astype(np.int64) * 3 + work
     spent = np.bincount(key, time, minlength=3 * len(trace.threads)).reshape(-1, 3)
     return [("compute", "communication", "copy")[most] for most in spent.argmax(1).tolist()]

@@ -29,6 +29,26 @@ from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 from torch_tb_profiler.model.vendors.ascend import GROUP, ascend_roles
 from torch_tb_profiler.model.vendors.gaudi import thread_engines
 
+_ROLE_ORDER = (
+    "trainer",
+    "main",
+    "backward",
+    "compute",
+    "communication",
+    "copy",
+    "",
+    "annotation",
+    "sync",
+    "memory",
+)
+"""Roles of tracks, in the order in which a group shows them."""
+
+_MIRRORED_ROLES = {Role.ANNOTATION: ("annotation", ", annotations"), Role.SYNC: ("sync", ", waits")}
+"""Role and name suffix of the tracks that the profiler mirrors onto a stream."""
+
+NO_STREAM = 2**32 - 1
+"""Stream number that the driver records for a wait on all streams."""
+
 
 class TrackGroup(msgspec.Struct, frozen=True):
     """Tracks that belong together: a process of the host, a device, or the spans of the profiler itself."""
@@ -39,62 +59,6 @@ class TrackGroup(msgspec.Struct, frozen=True):
     device: int | None
 
 
-GroupKey = tuple[str, int | str | None]
-"""("process", pid), ("device", number) or ("profiler", "")."""
-
-
-class TrackGrouping:
-    """Assigns threads to groups, by their events and by the names that metadata events give to processes."""
-
-    def __init__(
-        self, trace: Trace, count_thread_events: ThreadEventCounts, device_of_thread: dict[int, int | None]
-    ) -> None:
-        self._threads = trace.threads
-        self._slices = count_thread_events.slices.sum(1)
-        self._spans = count_thread_events.spans.sum(1)
-        self._names = process_and_thread_names(trace)
-        self._device_kind = device_kind(trace)
-        self._device_names = {info.id: info.name for info in devices(trace)}
-        self._device_of_thread = device_of_thread
-        self._device_of_pid = {
-            trace.threads[code].pid: device for code, device in device_of_thread.items() if device is not None
-        }
-        host_threads = np.unique(trace.events.thread[rows_of_kind(trace, *HOST_KINDS)]).tolist()
-        self._host_pids = {trace.threads[code].pid for code in host_threads}
-
-    def key(self, code: int, role: Role) -> GroupKey:
-        """Return the key of the group that a thread's events in a role belong to."""
-        pid = self._threads[code].pid
-        if role in (Role.DEVICE, Role.ANNOTATION, Role.SYNC) and self._device_of_thread.get(code) is not None:
-            return ("device", self._device_of_thread[code])
-        if self._slices[code] and self._spans[code] == self._slices[code]:
-            return ("profiler", "")
-        if pid in self._device_of_pid and pid not in self._host_pids:
-            return ("device", self._device_of_pid[pid])
-        if not self._slices[code] and pid not in self._host_pids:
-            return ("profiler", "")
-        return ("process", pid)
-
-    def group(self, key: GroupKey) -> TrackGroup:
-        kind, id = key
-        if kind == "device":
-            assert isinstance(id, int)
-            name = self._device_names.get(id)
-            return TrackGroup(
-                "device", device_name(self._device_kind, id) + (f" · {name}" if name else ""), "", id
-            )
-        if kind == "profiler":
-            return TrackGroup("profiler", "Profiler", "", None)
-        unnamed = id if isinstance(id, str) and id else f"process {id}"
-        return TrackGroup("process", self._names.process.get(id) or unnamed, str(id), None)
-
-    def order(self, key: GroupKey, group: TrackGroup) -> tuple[int, int, str]:
-        """Return the sort key of a group: processes come first, then devices, then the profiler."""
-        kind = ("process", "device", "profiler").index(group.kind)
-        index = group.device if group.device is not None else self._names.process_order.get(key[1], 0)
-        return kind, index, group.pid
-
-
 class Track(msgspec.Struct, frozen=True):
     """One track of slices or instants.
 
@@ -102,7 +66,7 @@ class Track(msgspec.Struct, frozen=True):
     role     threads: "trainer", "main", "backward" or ""; streams: "compute", "communication", "copy",
              "annotation", "sync";
              instants: "memory" (nothing but allocations, which the memory counters show) or ""
-    group    index into `Tracks.groups`
+    group    index into `TrackTable.groups`
     code     thread code in the trace
     slices   "X" events and matched "B"/"E" pairs, Python frames and those without a time included
     untimed  slices or instants without a time, which cannot be drawn
@@ -136,8 +100,9 @@ class TrackTable(msgspec.Struct, frozen=True):
 def tracks(trace: Trace) -> TrackTable:
     """Return the tracks that have at least one event, in display order: processes, devices, the profiler."""
     counts = count_thread_events(trace)
-    devices, streams = thread_devices_and_streams(trace)
-    grouping, builder = TrackGrouping(trace, counts, devices), _TrackBuilder(trace, counts, devices, streams)
+    device_of_thread, stream_of_thread = thread_devices_and_streams(trace)
+    grouping = _TrackGrouping(trace, counts, device_of_thread)
+    builder = _TrackBuilder(trace, counts, device_of_thread, stream_of_thread)
     pairs = [
         (code, Role(role))
         for code, role in np.argwhere(counts.slices + counts.instants > 0).tolist()
@@ -179,23 +144,59 @@ def work_tracks(trace: Trace) -> list[int]:
     return streams or [id for id, t in program_tracks if t.kind == "thread"]
 
 
-_ROLE_ORDER = (
-    "trainer",
-    "main",
-    "backward",
-    "compute",
-    "communication",
-    "copy",
-    "",
-    "annotation",
-    "sync",
-    "memory",
-)
-_MIRRORED_ROLES = {Role.ANNOTATION: ("annotation", ", annotations"), Role.SYNC: ("sync", ", waits")}
-"""Role and name suffix of the tracks that the profiler mirrors onto a stream."""
+_GroupKey = tuple[str, int | str | None]
+"""("process", pid), ("device", number) or ("profiler", "")."""
 
-NO_STREAM = 2**32 - 1
-"""Stream number that the driver records for a wait on all streams."""
+
+class _TrackGrouping:
+    """Assigns threads to groups, by their events and by the names that metadata events give to processes."""
+
+    def __init__(self, trace: Trace, counts: ThreadEventCounts, device_of_thread: dict[int, int | None]) -> None:
+        self._threads = trace.threads
+        self._slices = counts.slices.sum(1)
+        self._spans = counts.spans.sum(1)
+        self._names = process_and_thread_names(trace)
+        self._device_kind = device_kind(trace)
+        self._device_names = {info.id: info.name for info in devices(trace)}
+        self._device_of_thread = device_of_thread
+        self._device_of_pid = {
+            trace.threads[code].pid: device for code, device in device_of_thread.items() if device is not None
+        }
+        host_threads = np.unique(trace.events.thread[rows_of_kind(trace, *HOST_KINDS)]).tolist()
+        self._host_pids = {trace.threads[code].pid for code in host_threads}
+
+    def key(self, code: int, role: Role) -> _GroupKey:
+        """Return the key of the group that a thread's events in a role belong to."""
+        pid = self._threads[code].pid
+        if role in (Role.DEVICE, Role.ANNOTATION, Role.SYNC) and self._device_of_thread.get(code) is not None:
+            return ("device", self._device_of_thread[code])
+        if self._slices[code] and self._spans[code] == self._slices[code]:
+            return ("profiler", "")
+        if pid in self._device_of_pid and pid not in self._host_pids:
+            return ("device", self._device_of_pid[pid])
+        if not self._slices[code] and pid not in self._host_pids:
+            return ("profiler", "")
+        return ("process", pid)
+
+    def group(self, key: _GroupKey) -> TrackGroup:
+        """Build the group of a key."""
+        kind, id = key
+        if kind == "device":
+            assert isinstance(id, int)
+            name = self._device_names.get(id)
+            return TrackGroup(
+                "device", device_name(self._device_kind, id) + (f" · {name}" if name else ""), "", id
+            )
+        if kind == "profiler":
+            return TrackGroup("profiler", "Profiler", "", None)
+        unnamed = id if isinstance(id, str) and id else f"process {id}"
+        return TrackGroup("process", self._names.process.get(id) or unnamed, str(id), None)
+
+    def order(self, key: _GroupKey, group: TrackGroup) -> tuple[int, int, str]:
+        """Return the sort key of a group: processes come first, then devices, then the profiler."""
+        kind = ("process", "device", "profiler").index(group.kind)
+        index = group.device if group.device is not None else self._names.process_order.get(key[1], 0)
+        return kind, index, group.pid
 
 
 class _TrackBuilder:
@@ -205,16 +206,17 @@ class _TrackBuilder:
         self,
         trace: Trace,
         counts: ThreadEventCounts,
-        devices: dict[int, int | None],
-        streams: dict[int, int | None],
+        device_of_thread: dict[int, int | None],
+        stream_of_thread: dict[int, int | None],
     ) -> None:
         self._threads = trace.threads
         self._counts = counts
         self._names = process_and_thread_names(trace)
-        self._devices, self._streams = devices, streams
+        self._device_of_thread, self._stream_of_thread = device_of_thread, stream_of_thread
         self._stream_roles = stream_roles(trace)
-        self._named = (thread_engines(trace) >= 0) | (ascend_roles(trace) == GROUP)
-        self._main, self._backward = thread_roles(trace)
+        # Only these streams are shown by the names that the file records for them.
+        self._has_stream_name = (thread_engines(trace) >= 0) | (ascend_roles(trace) == GROUP)
+        self._main_thread, self._backward_threads = thread_roles(trace)
 
     def track(self, code: int, role: Role, group: int) -> Track:
         """Build the track of a thread code and role."""
@@ -226,8 +228,8 @@ class _TrackBuilder:
             name=name,
             group=group,
             code=code,
-            device=self._devices.get(code) if kind == "stream" else None,
-            stream=self._streams.get(code) if kind == "stream" else None,
+            device=self._device_of_thread.get(code) if kind == "stream" else None,
+            stream=self._stream_of_thread.get(code) if kind == "stream" else None,
             slices=0 if instants else int(counts.slices[code, role]),
             python_slices=0 if instants else int(counts.python[code, role]),
             untimed=int(counts.untimed[code, role]),
@@ -244,9 +246,11 @@ class _TrackBuilder:
         if role == Role.TRAINER:
             return "thread", "trainer", "Trainer"
         if role == Role.HOST:
-            return "thread", "main" if code == self._main else "backward" if code in self._backward else "", name
-        stream = self._streams.get(code)
-        if not self._named[code] or code not in self._names.thread:
+            if code == self._main_thread:
+                return "thread", "main", name
+            return "thread", "backward" if code in self._backward_threads else "", name
+        stream = self._stream_of_thread.get(code)
+        if not self._has_stream_name[code] or code not in self._names.thread:
             name = "all streams" if stream == NO_STREAM else f"stream {tid if stream is None else stream}"
         track_role, suffix = _MIRRORED_ROLES.get(role, (self._stream_roles[code], ""))
         return "stream", track_role, name + suffix

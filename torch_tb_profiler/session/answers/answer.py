@@ -10,7 +10,7 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.discovery import Run
 from torch_tb_profiler.session.cache.entries import FileSummary
 from torch_tb_profiler.session.state import FileState
-from torch_tb_profiler.session.targets import RequestedNames, Target, TraceNames
+from torch_tb_profiler.session.targets import RequestedNames, Target, TargetNames
 from torch_tb_profiler.views import views_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Answer:
     state: FileState
     payload: bytes | None
     loading: int = 0
-    base: TraceNames | None = None
+    base: TargetNames | None = None
 
 
 def unavailable_reasons(summary: FileSummary, run: Run) -> Mapping[str, str]:

@@ -56,7 +56,7 @@ class InstancesParams(Page, frozen=True):
     place: int
 
 
-class ModuleCall(msgspec.Struct, frozen=True):
+class ModuleCallRow(msgspec.Struct, frozen=True):
     """One call of a module; `recomputed` if backward called it to recompute activations."""
 
     event: int
@@ -72,7 +72,7 @@ class ModuleInstances(msgspec.Struct, frozen=True):
 
     path: list[str]
     total: int
-    rows: list[ModuleCall]
+    rows: list[ModuleCallRow]
 
 
 def build_flame(model: Modules, trace: Trace, params: FlameParams) -> ModuleFlame:
@@ -100,7 +100,7 @@ def build_instances(model: Modules, trace: Trace, params: InstancesParams) -> Mo
     """Build the page of one module's calls. Raises NotFoundError for an unknown place."""
     total, page = list_module_calls(trace, model, params.place, params.rows)
     rows = [
-        ModuleCall(
+        ModuleCallRow(
             event=call.event,
             thread=trace.threads[call.thread].label,
             start_ns=call.start,

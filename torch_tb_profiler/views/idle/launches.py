@@ -49,7 +49,7 @@ class LaunchesParams(DeviceWorkParams, frozen=True):
     long_delay_ns: Annotated[int, msgspec.Meta(ge=0)] = LONG_DELAY_NS
 
 
-class CurveParams(DeviceWorkParams, frozen=True):
+class DeviceWorkCurveParams(DeviceWorkParams, frozen=True):
     """`points`: number of buckets of a curve."""
 
     points: Annotated[int, msgspec.Meta(ge=1, le=2000)] = 300
@@ -211,7 +211,7 @@ def build_launches(trace: Trace, params: LaunchesParams) -> LaunchesPayload:
     return LaunchesPayload(rows, unlinked, blocked, blocked_ns, params.slow_call_ns, params.long_delay_ns)
 
 
-def build_queue(trace: Trace, params: CurveParams) -> QueuesPayload:
+def build_queue(trace: Trace, params: DeviceWorkCurveParams) -> QueuesPayload:
     queues = stream_queues(trace, _device_work(trace, params))
     edges = bucket_edges([queue.times for queue in queues], params.points)
     rows = [
@@ -229,7 +229,7 @@ def build_queue(trace: Trace, params: CurveParams) -> QueuesPayload:
     return QueuesPayload(rows[:MAX_STREAMS], edges.tolist())
 
 
-def build_bandwidth(trace: Trace, params: CurveParams) -> BandwidthPayload:
+def build_bandwidth(trace: Trace, params: DeviceWorkCurveParams) -> BandwidthPayload:
     work = _device_work(trace, params)
     edges = bucket_edges([trace.events.start[work], event_ends(trace)[work]], params.points)
     rows = []
@@ -298,7 +298,7 @@ LAUNCH_VIEWS = (
     TraceView(
         "idle/queue",
         "Queue length",
-        CurveParams,
+        DeviceWorkCurveParams,
         QueuesPayload,
         build_queue,
         answers="How many launches wait in the queue of each stream.",
@@ -306,7 +306,7 @@ LAUNCH_VIEWS = (
     TraceView(
         "idle/bandwidth",
         "Bandwidth",
-        CurveParams,
+        DeviceWorkCurveParams,
         BandwidthPayload,
         build_bandwidth,
         answers="How fast copies are, by direction.",

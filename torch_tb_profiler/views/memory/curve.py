@@ -17,7 +17,7 @@ Points = Annotated[int, msgspec.Meta(ge=1, le=20_000)]
 """How many points of a curve are requested."""
 
 
-class CurveParams(msgspec.Struct, frozen=True):
+class MemoryCurveParams(msgspec.Struct, frozen=True):
     """A device ("": the default one), a window [begin, end] in ns (default: its first to its last event)."""
 
     device: str = ""
@@ -57,7 +57,7 @@ class MemoryCurve(msgspec.Struct, frozen=True):
     fragmentation: MemoryMoment | None
 
 
-def build_curve(trace: Trace, params: CurveParams) -> MemoryCurve:
+def build_curve(trace: Trace, params: MemoryCurveParams) -> MemoryCurve:
     """Sample the curve. NotFoundError for an unknown device."""
     level = device_levels(trace, params.device)
     sampled = sample_curve(trace, level, params.begin, params.end, params.points)
@@ -81,4 +81,4 @@ def build_curve(trace: Trace, params: CurveParams) -> MemoryCurve:
     )
 
 
-CURVE = TraceView("memory/curve", "Memory curve", CurveParams, MemoryCurve, build_curve)
+CURVE = TraceView("memory/curve", "Memory curve", MemoryCurveParams, MemoryCurve, build_curve)

@@ -25,17 +25,19 @@ from torch_tb_profiler.view import CachedColumns, TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
 from torch_tb_profiler.views.trace.event import TraceRef, event_ref
-from torch_tb_profiler.views.trace.payload import TILE_BUCKETS, Time, Width, check_order, first_tiles
+from torch_tb_profiler.views.trace.payload import TILE_BUCKETS, Time, Width, WindowParams, check_order, first_tiles
 from torch_tb_profiler.views.trace.tile import TraceTile, tile_payload
 
 MAX_GAP_PARTS = 50
+"""Most parts of a gap in one answer."""
 
 BlameTracks = tuple[tuple[int, int], ...]
+"""(device, track id) of each blame track."""
 
 
 @derived
 def blame_tracks(trace: Trace) -> BlameTracks:
-    """Return (device, track id) of each device that works in a trace with a complete step; ids follow the ruler's.
+    """Return the blame track of each device that works in a trace with a complete step; ids follow the ruler's.
 
     Empty if kernels are missing, because apparent idle time may not be idle.
     """
@@ -47,15 +49,10 @@ def blame_tracks(trace: Trace) -> BlameTracks:
     return tuple((device, first + i) for i, device in enumerate(d for d in devices if d is not None))
 
 
-class BlameParams(msgspec.Struct, frozen=True):
+class BlameParams(WindowParams, frozen=True):
     """A window as for tiles."""
 
-    begin: Time
-    end: Time
     width: Width = 1500
-
-    def __post_init__(self) -> None:
-        check_order(self.begin, self.end)
 
 
 def build_blame(trace: Trace, params: BlameParams) -> TraceTile:
@@ -66,12 +63,12 @@ def build_blame(trace: Trace, params: BlameParams) -> TraceTile:
     )
 
 
-def _first_params(trace: Trace) -> tuple[BlameParams, ...]:
+def _first_blame_params(trace: Trace) -> tuple[BlameParams, ...]:
     windows = first_tiles(trace) if blame_tracks(trace) else ()
     return tuple(BlameParams(*window, TILE_BUCKETS) for window in windows)
 
 
-def _restore(trace: Trace, columns: ArrayColumns) -> None:
+def _restore_blame(trace: Trace, columns: ArrayColumns) -> None:
     seed_derived(trace, blame_tracks, value=restore_pyramid(trace, columns, device_time_lanes, BlameTracks))
 
 
@@ -150,22 +147,20 @@ def build_moment(trace: Trace, params: MomentParams) -> TraceMoment:
     code = DEVICE_TIME_CATEGORIES.index(params.category) if params.category else None
     moment = find_moment(trace, params.device, params.at, until, code)
     part, gap = moment.part, moment.gap
-    category, device = (
-        DEVICE_TIME_CATEGORIES[part.category],
-        device_labels(trace)[params.device].partition(" · ")[0],
+    category = DEVICE_TIME_CATEGORIES[part.category]
+    device = device_labels(trace)[params.device].partition(" · ")[0]
+    operator_row = operator_of(trace, part.row) if part.row != NO_CODE else NO_CODE
+    subject, operator, emptied_by = (
+        _optional_ref(trace, row, params.python)
+        for row in (part.row, operator_row, gap.emptied_by if gap else NO_CODE)
     )
-    subject = _optional_ref(trace, part.row, params.python)
-    operator = _optional_ref(
-        trace, operator_of(trace, part.row) if part.row != NO_CODE else NO_CODE, params.python
-    )
-    emptied_by = _optional_ref(trace, gap.emptied_by if gap else NO_CODE, params.python)
     time = part.end - part.begin
     emptied: Text = ()
     evidence: Text = ()
     if gap is None:
-        headline = words.device_works(device, subject.short_name if subject else None, time)
+        headline = words.device_runs(device, subject.short_name if subject else None, time)
     else:
-        headline = words.device_waits(device, category, time, gap.end - gap.begin)
+        headline = words.device_idle(device, category, time, gap.end - gap.begin)
         call = (emptied_by.name, emptied_by.event) if emptied_by else (None, None)
         emptied = words.queue_drained(device, *call)
         evidence = words.idle_row_link(category, name_of(trace, part.row) if subject else None, params.device)
@@ -212,9 +207,9 @@ PARTS = (
         TraceTile,
         build_blame,
         answers="How each device spends a window, as slices: work and causes of idle time.",
-        first=_first_params,
+        first=_first_blame_params,
         columns=CachedColumns(
-            lambda trace: pyramid_columns(trace, device_time_lanes, blame_tracks(trace)), _restore
+            lambda trace: pyramid_columns(trace, device_time_lanes, blame_tracks(trace)), _restore_blame
         ),
     ),
     TraceView("trace/moment", "Device at one moment", MomentParams, TraceMoment, build_moment),

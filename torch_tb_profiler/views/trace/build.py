@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from torch_tb_profiler.analyses.idle.device_time import DEVICE_TIME_CATEGORIES
 from torch_tb_profiler.analyses.timeline.colors import CLASSES
 from torch_tb_profiler.analyses.timeline.counters import CounterSeries, all_series, counter_id
-from torch_tb_profiler.analyses.timeline.window import recorded_device_times
+from torch_tb_profiler.analyses.timeline.window import recorded_device_usage
 from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, count_other, count_phases, has_time
 from torch_tb_profiler.analyses.tracks.extent import extent, opening_extent
 from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
@@ -28,27 +28,51 @@ from torch_tb_profiler.views.trace.payload import (
     TraceTrack,
 )
 
+_RULER = TraceTrack(
+    id=0,
+    kind="steps",
+    role="",
+    name="Steps",
+    group=None,
+    thread=None,
+    device=None,
+    stream=None,
+    depth=1,
+    slices=0,
+    python_slices=0,
+    untimed=0,
+    instants=0,
+    samples=0,
+    unit="",
+    low=None,
+    high=None,
+)
+"""The track of the steps, and the default values of all other tracks."""
+
 
 def build(trace: Trace, params: TraceParams) -> TracePayload:
     """Build the payload of the timeline: tracks in display order, steps, and counts."""
-    total, layout, table = extent(trace), lanes(trace, params.python), steps(trace)
-    first = opening_extent(trace)
+    recording, opening = extent(trace), opening_extent(trace)
+    layout, table = lanes(trace, params.python), steps(trace)
     groups = [TraceGroup(group.kind, group.name, group.pid, group.device) for group in tracks(trace).groups]
     series, wall = all_series(trace), trace.wall_start_ns
     if any(counter.group is None for counter in series):
         groups.append(TraceGroup("counters", "Counters", "", None))
-    counts = _counts(trace, layout, total.outside)
+    counts = _counts(trace, layout, recording.outside)
+    if is_truncated(trace.health):
+        headline = truncation_sentence()
+    else:
+        usages, labels = recorded_device_usage(trace), device_labels(trace)
+        headline = words.headline(usages, labels, counts, recording.begin, recording.end)
     return TracePayload(
-        headline=truncation_sentence()
-        if is_truncated(trace.health)
-        else words.headline(recorded_device_times(trace), device_labels(trace), counts, total.begin, total.end),
+        headline=headline,
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
         wall_ns=wall,
-        begin_ns=total.begin,
-        end_ns=total.end,
-        first_begin_ns=first.begin,
-        first_end_ns=first.end,
+        begin_ns=recording.begin,
+        end_ns=recording.end,
+        first_begin_ns=opening.begin,
+        first_end_ns=opening.end,
         groups=groups,
         tracks=_tracks(trace, layout, series, len(groups) - 1),
         counts=counts,
@@ -88,27 +112,6 @@ def _tracks(trace: Trace, layout: Lanes, series: tuple[CounterSeries, ...], last
     # Device time is above the device's streams, counters are below the slices of their group.
     rows.sort(key=lambda track: -1 if track.group is None else track.group)
     return [replace(_RULER, id=counter_id(trace, len(series))), *rows]
-
-
-_RULER = TraceTrack(
-    id=0,
-    kind="steps",
-    role="",
-    name="Steps",
-    group=None,
-    thread=None,
-    device=None,
-    stream=None,
-    depth=1,
-    slices=0,
-    python_slices=0,
-    untimed=0,
-    instants=0,
-    samples=0,
-    unit="",
-    low=None,
-    high=None,
-)
 
 
 def _slice_track(trace: Trace, id: int, track: Track, depth: int) -> TraceTrack:

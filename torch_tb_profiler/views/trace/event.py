@@ -28,7 +28,16 @@ from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
-from torch_tb_profiler.views.trace.payload import EventParams
+
+MAX_EDGES = 200
+"""Most links of an event in one answer."""
+
+
+class EventParams(msgspec.Struct, frozen=True):
+    """`event`: row number in the trace; `python`: whether Python frames are unfolded."""
+
+    event: int
+    python: bool = False
 
 
 class TraceRef(msgspec.Struct, frozen=True):
@@ -94,7 +103,7 @@ class TraceEvent(msgspec.Struct, frozen=True):
 
 def build_event(trace: Trace, params: EventParams) -> TraceEvent:
     """Build the details of one event. Raise NotFoundError if the trace has no such row."""
-    row, python = check_event(trace, params.event), params.python
+    row, python = _check_event(trace, params.event), params.python
     events = trace.events
     operator, launch = operator_of(trace, row), launch_of(trace, row)
     frames, source = call_stack(trace, row, operator)
@@ -135,8 +144,8 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
     )
 
 
-def check_event(trace: Trace, event: int) -> int:
-    """Return the row; raise NotFoundError if the trace doesn't have it."""
+def _check_event(trace: Trace, event: int) -> int:
+    """Return the row of an event; raise NotFoundError if the trace doesn't have it."""
     if not 0 <= event < len(trace):
         raise NotFoundError(f"there is no event {event}", hint=f"events: 0 to {len(trace) - 1}")
     return event
@@ -170,13 +179,10 @@ class TraceModule(msgspec.Struct, frozen=True):
 
 def build_module(trace: Trace, params: EventParams) -> TraceModule:
     """Build the module of an event: for device work by its launch, for backward work by its forward operator."""
-    row = check_event(trace, params.event)
+    row = _check_event(trace, params.event)
     module = module_of(trace, row)
     reason = None if module.path else words.missing_module(trace, module.recorded)
     return TraceModule(row, list(module.path), module.backward, reason)
-
-
-MAX_EDGES = 200
 
 
 class TraceEdge(msgspec.Struct, frozen=True):
@@ -208,18 +214,18 @@ class TraceFlows(msgspec.Struct, frozen=True):
 
 def build_flows(trace: Trace, params: EventParams) -> TraceFlows:
     """Build the links of an event: what it comes from and what it leads to."""
-    row = check_event(trace, params.event)
-    links = flow_edges(trace, row)
-    listed = [_edge_payload(trace, link, params.python) for link in links[:MAX_EDGES]]
-    kernels = [link.target for link in links if link.kind == LAUNCH and link.target != row]
-    queued = [edge.delay_ns for edge in listed if edge.kind == LAUNCH and edge.target.event == row]
+    row = _check_event(trace, params.event)
+    edges = flow_edges(trace, row)
+    listed = [_edge_payload(trace, edge, params.python) for edge in edges[:MAX_EDGES]]
+    kernels = [edge.target for edge in edges if edge.kind == LAUNCH and edge.target != row]
+    queue_delays = [edge.delay_ns for edge in listed if edge.kind == LAUNCH and edge.target.event == row]
     return TraceFlows(
-        headline=words.flows(next((delay for delay in queued if delay is not None), None), len(kernels)),
+        headline=words.flows(next((delay for delay in queue_delays if delay is not None), None), len(kernels)),
         event=row,
-        total=len(links),
+        total=len(edges),
         edges=listed,
-        previous=[link.source for link in links if link.target == row],
-        next=[link.target for link in links if link.source == row],
+        previous=[edge.source for edge in edges if edge.target == row],
+        next=[edge.target for edge in edges if edge.source == row],
         kernels=kernels,
     )
 

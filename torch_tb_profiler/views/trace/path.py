@@ -7,19 +7,10 @@ import msgspec
 from torch_tb_profiler.analyses.critical_path.slices import path_slices_between
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
-from torch_tb_profiler.views.trace.payload import Time, check_order
+from torch_tb_profiler.views.trace.payload import WindowParams
 
 MAX_PATH_SLICES = 4000
-
-
-class PathParams(msgspec.Struct, frozen=True):
-    """A window, ns since the trace's start."""
-
-    begin: Time
-    end: Time
-
-    def __post_init__(self) -> None:
-        check_order(self.begin, self.end)
+"""Most slices in one answer; beyond that, consecutive path segments on one track become one."""
 
 
 class TracePath(msgspec.Struct, frozen=True):
@@ -39,7 +30,7 @@ class TracePath(msgspec.Struct, frozen=True):
     more: int
 
 
-def build_path(trace: Trace, params: PathParams) -> TracePath:
+def build_path(trace: Trace, params: WindowParams) -> TracePath:
     """Build the path in a window; empty if the window holds nothing of a complete step."""
     slices = path_slices_between(trace, params.begin, params.end, MAX_PATH_SLICES)
     return TracePath(
@@ -51,4 +42,4 @@ def build_path(trace: Trace, params: PathParams) -> TracePath:
     )
 
 
-PARTS = (TraceView("trace/path", "Critical path on the timeline", PathParams, TracePath, build_path),)
+PARTS = (TraceView("trace/path", "Critical path on the timeline", WindowParams, TracePath, build_path),)

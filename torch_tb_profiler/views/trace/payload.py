@@ -15,6 +15,7 @@ from torch_tb_profiler.views._shared.params import parse_numbers
 from torch_tb_profiler.views._shared.text import Text
 
 MAX_WIDTH = 8192
+"""Most buckets that a request may ask for."""
 
 Time = Annotated[int, msgspec.Meta(gt=-(2**62), lt=2**62)]
 """ns since the trace's start, within what int64 holds without overflow."""
@@ -23,17 +24,20 @@ Width = Annotated[int, msgspec.Meta(ge=1, le=MAX_WIDTH)]
 """Fewest buckets that a window is divided into."""
 
 
-class EventParams(msgspec.Struct, frozen=True):
-    """`event`: row number in the trace; `python`: whether Python frames are unfolded."""
-
-    event: int
-    python: bool = False
-
-
 def check_order(begin: int, end: int) -> None:
     """Raise ValueError unless [begin, end) holds any time."""
     if begin >= end:
         raise ValueError(f"[{begin}, {end}) is not a window: begin must be less than end")
+
+
+class WindowParams(msgspec.Struct, frozen=True):
+    """A window [begin, end) in ns since the trace's start."""
+
+    begin: Time
+    end: Time
+
+    def __post_init__(self) -> None:
+        check_order(self.begin, self.end)
 
 
 def track_ids(trace: Trace, text: str) -> list[int]:
@@ -48,6 +52,7 @@ MIN_TIMELINE_WIDTH, MAX_TIMELINE_WIDTH = 480, 2200
 """Width of the timeline on pages from 900 to 2560 pixels wide, in pixels."""
 
 _MARGIN_RATIO, _MIN_MARGIN_NS = 0.02, 50
+"""Margin at both ends of the slices: share of their time range, and its minimum in ns."""
 
 
 class TimeWindow(NamedTuple):
@@ -68,21 +73,19 @@ def first_window(trace: Trace) -> TimeWindow:
 
 
 def first_tiles(trace: Trace) -> tuple[TimeWindow, ...]:
-    """Return the tiles of that window: a bucket is a pixel's time rounded down to a power of two."""
-    (left, right), (begin, end) = first_window(trace), _recording_window(trace)
+    """Return the windows of the tiles that `first_window` needs, at each resolution that the page may choose.
+
+    A bucket is a pixel's time rounded down to a power of two.
+    """
+    (left, right), recording = first_window(trace), extent(trace)
     finest, coarsest = (
         max((right - left) // width, 1).bit_length() - 1 for width in (MAX_TIMELINE_WIDTH, MIN_TIMELINE_WIDTH)
     )
     tiles = []
     for length in (TILE_BUCKETS << level for level in range(finest, coarsest + 1)):
-        visible = range(max(left, begin) // length, min(right, end) // length + 1)
+        visible = range(max(left, recording.begin) // length, min(right, recording.end) // length + 1)
         tiles += [TimeWindow(i * length, (i + 1) * length) for i in visible]
     return tuple(tiles)
-
-
-def _recording_window(trace: Trace) -> TimeWindow:
-    recording = extent(trace)
-    return TimeWindow(recording.begin, max(recording.end, recording.begin + 1))
 
 
 class TraceParams(msgspec.Struct, frozen=True):
@@ -137,6 +140,8 @@ class TraceTrack(msgspec.Struct, frozen=True):
 
 
 class TraceStep(msgspec.Struct, frozen=True):
+    """One step of the ruler; `complete` if the recording holds all of it."""
+
     name: str
     start_ns: int
     duration_ns: int
@@ -146,11 +151,11 @@ class TraceStep(msgspec.Struct, frozen=True):
 class TraceCounts(msgspec.Struct, frozen=True):
     """Events of the file by what they are.
 
-    untimed           slices and instants without a time
-    outside           slices with an absurd time
-    side              slices that overlap without nesting and so have side lanes
-    other             none of these and no metadata: asynchronous events, a begin without an end; they are in the
-                      file but not on the timeline
+    untimed  slices and instants without a time
+    outside  slices with an absurd time
+    side     slices that overlap without nesting and so have side lanes
+    other    none of these and no metadata: asynchronous events, a begin without an end; they are in the file but
+             not on the timeline
     """
 
     slices: int
@@ -167,7 +172,7 @@ class TraceCounts(msgspec.Struct, frozen=True):
 class TracePayload(msgspec.Struct, frozen=True):
     """What there is to draw; the slices themselves come by window from `trace/tile`.
 
-    headline          how busy the busiest device is over the whole recording, or what is recorded instead
+    headline          how busy the busiest device is over the entire recording, or what was recorded instead
     begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices
                       have absurd times and lie beyond
     first_begin_ns, first_end_ns  the window that the page opens with: all slices, but no far instants and counters

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from torch_tb_profiler.analyses.timeline.boxes import Grid
-from torch_tb_profiler.analyses.timeline.search import find_hits, hit_places, next_hit
+from torch_tb_profiler.analyses.timeline.search import adjacent_hits, find_hits, hit_places
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
@@ -35,6 +35,8 @@ class SearchParams(Page, frozen=True, kw_only=True):
 
 
 class TrackHits(msgspec.Struct, frozen=True):
+    """How many hits a track has."""
+
     track: int
     hits: int
 
@@ -56,7 +58,7 @@ def build_search(trace: Trace, params: SearchParams) -> TraceSearch:
     if not params.query:
         raise UsageError("query is empty", hint="give a part of a name")
     hits = find_hits(trace, params.query, regex=params.regex)
-    before, after = next_hit(trace, hits, params.at, params.event)
+    before, after = adjacent_hits(trace, hits, params.at, params.event)
     rows = hits.rows if params.track < 0 else hits.on(params.track)
     by_track = [TrackHits(track, count) for track, count in enumerate(hits.by_track.tolist()) if count]
 
@@ -108,8 +110,8 @@ def build_hits(trace: Trace, params: HitsParams) -> TraceHits:
         raise UsageError("query is empty", hint="give a part of a name")
     rows = find_hits(trace, params.query, regex=params.regex).rows
     resolution = Grid.of(params.begin, params.end, params.width).resolution
-    boxes = hit_places(trace, rows, params.begin, params.end, resolution, python=params.python)
-    return TraceHits(boxes.track.tolist(), boxes.depth.tolist(), boxes.begin.tolist(), boxes.end.tolist())
+    places = hit_places(trace, rows, params.begin, params.end, resolution, python=params.python)
+    return TraceHits(places.track.tolist(), places.depth.tolist(), places.begin.tolist(), places.end.tolist())
 
 
 PARTS = (

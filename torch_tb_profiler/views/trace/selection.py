@@ -7,11 +7,11 @@ import msgspec
 from torch_tb_profiler.analyses.timeline.colors import class_of
 from torch_tb_profiler.analyses.timeline.window import (
     NameTotal,
-    Sort,
+    TotalsSort,
     busy_of_tracks,
-    device_times,
+    device_usage,
     family_of,
-    rank_totals,
+    sort_totals,
     summarize_window,
     totals_by_family,
     totals_by_name,
@@ -24,17 +24,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
-from torch_tb_profiler.views.trace.payload import Time, check_order, first_window, track_ids
-
-
-class HeadlineParams(msgspec.Struct, frozen=True):
-    """A window [begin, end) in ns."""
-
-    begin: Time
-    end: Time
-
-    def __post_init__(self) -> None:
-        check_order(self.begin, self.end)
+from torch_tb_profiler.views.trace.payload import Time, WindowParams, check_order, first_window, track_ids
 
 
 class TraceHeadline(msgspec.Struct, frozen=True):
@@ -49,17 +39,18 @@ class TraceHeadline(msgspec.Struct, frozen=True):
     detail: Text
 
 
-def build_headline(trace: Trace, params: HeadlineParams) -> TraceHeadline:
+def build_headline(trace: Trace, params: WindowParams) -> TraceHeadline:
     """Build the sentences about a window."""
     summary = summarize_window(trace, params.begin, params.end)
     labels, top = device_labels(trace), summary.top
     name = display_name(trace, top.row, top.name) if top else ""
-    window = (params.begin, params.end)
     truncated = is_truncated(trace.health)
+    if truncated:
+        headline = words.truncated_window(summary, name, params.begin, params.end)
+    else:
+        headline = words.window(summary, name, labels, params.begin, params.end)
     return TraceHeadline(
-        headline=words.truncated_window(summary, name, *window)
-        if truncated
-        else words.window(summary, name, labels, *window),
+        headline=headline,
         detail=words.window_detail(summary, params.end - params.begin, truncated),
     )
 
@@ -71,7 +62,7 @@ class SelectionParams(Page, frozen=True, kw_only=True):
     end: Time
     tracks: str = ""
     python: bool = False
-    sort: Sort = "total"
+    sort: TotalsSort = "total"
 
     def __post_init__(self) -> None:
         check_order(self.begin, self.end)
@@ -148,25 +139,31 @@ def build_selection(trace: Trace, params: SelectionParams) -> TraceSelection:
     layout = lanes(trace, params.python)
     chosen = layout.of_tracks([id for id in track_ids(trace, params.tracks) if _has_slices(trace, id)])
     table = totals_by_name(trace, params.python, chosen, begin, end)
-    times = device_times(trace, begin, end)
+    usages = device_usage(trace, begin, end)
     describe = words.truncated_devices if is_truncated(trace.health) else words.devices
     return TraceSelection(
-        summary=describe(times, device_labels(trace)),
+        summary=describe(usages, device_labels(trace)),
         begin_ns=begin,
         end_ns=end,
         slices=table.slices,
         names=len(table.name),
-        rows=[_row_payload(trace, row) for row in rank_totals(trace, table, params.sort, params.rows)],
+        rows=[_row_payload(trace, row) for row in sort_totals(trace, table, params.sort, params.rows)],
         families=[
             SelectionFamily(total.family, total.count, total.total) for total in totals_by_family(trace, table)
         ],
         devices=[
             SelectionDevice(
-                time.device, time.busy, time.idle, time.compute, time.communication, time.overlap, time.copy
+                usage.device,
+                usage.busy,
+                usage.idle,
+                usage.compute,
+                usage.communication,
+                usage.overlap,
+                usage.copy,
             )
-            for time in times
+            for usage in usages
         ],
-        tracks=[SelectionTrack(*item) for item in busy_of_tracks(layout, chosen, begin, end).items()],
+        tracks=[SelectionTrack(track, busy) for track, busy in busy_of_tracks(layout, chosen, begin, end).items()],
     )
 
 
@@ -195,11 +192,11 @@ PARTS = (
     TraceView(
         "trace/headline",
         "Headline of a window",
-        HeadlineParams,
+        WindowParams,
         TraceHeadline,
         build_headline,
         answers="What a window of the timeline shows, in one or two sentences.",
-        first=lambda trace: (HeadlineParams(*first_window(trace)),),
+        first=lambda trace: (WindowParams(*first_window(trace)),),
     ),
     TraceView("trace/selection", "Selection", SelectionParams, TraceSelection, build_selection),
 )

@@ -20,27 +20,23 @@ from torch_tb_profiler.model.kernels.short_names import kernel_labels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import CachedColumns, Float64s, Int32s, TraceView, UInt16s, UInt32s
 from torch_tb_profiler.views._shared.params import parse_numbers
-from torch_tb_profiler.views.trace.payload import TILE_BUCKETS, Time, Width, check_order, first_tiles, track_ids
+from torch_tb_profiler.views.trace.payload import TILE_BUCKETS, Width, WindowParams, first_tiles, track_ids
 
 MAX_CODES = 1000
+"""Most names in one answer."""
 
 
-class TileParams(msgspec.Struct, frozen=True):
+class TileParams(WindowParams, frozen=True):
     """A window [begin, end) in ns, as many buckets as pixels or a few more, some tracks (ids; empty: all).
 
     `color` says what the color codes are: `class` (TracePayload.classes), `family` of kernels, `process_group` or
     `module` (their texts are in `trace/colors`), `name` (a number made from the text, 0 without one).
     """
 
-    begin: Time
-    end: Time
     width: Width = 1500
     tracks: str = ""
     python: bool = False
     color: SliceColor = "class"
-
-    def __post_init__(self) -> None:
-        check_order(self.begin, self.end)
 
 
 class TraceTile(msgspec.Struct, frozen=True):
@@ -80,32 +76,32 @@ class TraceTile(msgspec.Struct, frozen=True):
 
 
 def build_tile(trace: Trace, params: TileParams) -> TraceTile:
-    """The slices of a window, merged below a bucket."""
+    """Build a tile: the slices of a window, merged below a bucket."""
     grid = Grid.of(params.begin, params.end, params.width)
     tracks = parse_numbers("tracks", params.tracks)
-    boxes = slice_tile(trace, grid, tracks, python=params.python, color=params.color)
-    return tile_payload(boxes, params.begin, params.end)
+    tile = slice_tile(trace, grid, tracks, python=params.python, color=params.color)
+    return tile_payload(tile, params.begin, params.end)
 
 
-def tile_payload(boxes: Tile, begin: int, end: int) -> TraceTile:
+def tile_payload(tile: Tile, begin: int, end: int) -> TraceTile:
     """Return the payload of a tile of the window [begin, end)."""
     return TraceTile(
         begin_ns=begin,
         end_ns=end,
-        resolution_ns=boxes.grid.resolution,
-        unit_ns=boxes.grid.unit,
-        lane_track=boxes.lane_track,
-        lane_depth=boxes.lane_depth,
-        lane_first=boxes.lane_first,
-        start=boxes.start,
-        duration=boxes.duration,
-        busy=boxes.busy,
-        count=boxes.count,
-        event=boxes.event,
-        name=boxes.name,
-        color=boxes.color,
-        names=boxes.names,
-        short_names=boxes.short_names,
+        resolution_ns=tile.grid.resolution,
+        unit_ns=tile.grid.unit,
+        lane_track=tile.lane_track,
+        lane_depth=tile.lane_depth,
+        lane_first=tile.lane_first,
+        start=tile.start,
+        duration=tile.duration,
+        busy=tile.busy,
+        count=tile.count,
+        event=tile.event,
+        name=tile.name,
+        color=tile.color,
+        names=tile.names,
+        short_names=tile.short_names,
     )
 
 
@@ -129,16 +125,11 @@ def build_names(trace: Trace, params: NamesParams) -> TraceNames:
     return TraceNames(names, {code: short[code] for code in names if code in short})
 
 
-class CounterParams(msgspec.Struct, frozen=True):
+class CounterParams(WindowParams, frozen=True):
     """A window as for tiles; `tracks` are ids of counters, empty: all."""
 
-    begin: Time
-    end: Time
     width: Width = 1500
     tracks: str = ""
-
-    def __post_init__(self) -> None:
-        check_order(self.begin, self.end)
 
 
 class TraceCounters(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from torch_tb_profiler.analyses.timeline.window import DeviceTime, WindowSummary, busiest
+from torch_tb_profiler.analyses.timeline.window import DeviceUsage, WindowSummary, busiest_device
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.devices import device_name
@@ -22,7 +22,7 @@ _SINGLE_TIME_NS = 1
 
 
 def headline(
-    devices: Sequence[DeviceTime], labels: Mapping[int, str], counts: TraceCounts, begin: int, end: int
+    devices: Sequence[DeviceUsage], labels: Mapping[int, str], counts: TraceCounts, begin: int, end: int
 ) -> Text:
     """Say how busy the busiest device is over a recording [begin, end), or what was recorded instead.
 
@@ -39,7 +39,7 @@ def headline(
         return text("No slice or instant in this trace has a timestamp, so there is nothing to draw.")
     total = format_duration(end - begin)
     evidence = link("trace", area=f"{begin}-{end}")
-    top = busiest(devices)
+    top = busiest_device(devices)
     if top is None:
         amount = plural(counts.slices, "slice") if counts.slices else plural(counts.instants, "instant")
         # The count includes Python frames, so the link unfolds them.
@@ -59,7 +59,7 @@ def window(summary: WindowSummary, top_name: str, labels: Mapping[int, str], beg
         return text("No device work runs in this window." if summary.on_device else "Nothing runs in this window.")
     area = f"{begin}-{end}"
     top = Phrase(_name_or_placeholder(top_name), link("trace", event=summary.top.row, at=area))
-    device = busiest(summary.devices)
+    device = busiest_device(summary.devices)
     if device is None:
         share = format_ratio(summary.top.self_time / summary.length)
         return text("{top} has the most self time: {share} of this window.", top=top, share=share)
@@ -71,12 +71,16 @@ def window(summary: WindowSummary, top_name: str, labels: Mapping[int, str], beg
     )
 
 
-def _subject(device: DeviceTime, devices: Sequence[DeviceTime], labels: Mapping[int, str]) -> str:
+def _name_or_placeholder(name: str) -> str:
+    return shorten_name(name) or "an unnamed slice"
+
+
+def _subject(device: DeviceUsage, devices: Sequence[DeviceUsage], labels: Mapping[int, str]) -> str:
     label = _device_label(device, labels)
     return label if len(devices) == 1 else f"{label}, the busiest of {len(devices)} devices,"
 
 
-def _device_label(device: DeviceTime, labels: Mapping[int, str]) -> str:
+def _device_label(device: DeviceUsage, labels: Mapping[int, str]) -> str:
     return labels.get(device.device, device_name("other", device.device))
 
 
@@ -86,10 +90,6 @@ def truncated_window(summary: WindowSummary, top_name: str, begin: int, end: int
         return text("The file is truncated and has nothing left in this window.")
     top = Phrase(_name_or_placeholder(top_name), link("trace", event=summary.top.row, at=f"{begin}-{end}"))
     return text("The file is truncated. In what remains of this window, {top} takes the most time.", top=top)
-
-
-def _name_or_placeholder(name: str) -> str:
-    return shorten_name(name) or "an unnamed slice"
 
 
 def window_detail(summary: WindowSummary, length: int, truncated: bool = False) -> Text:
@@ -104,19 +104,19 @@ def window_detail(summary: WindowSummary, length: int, truncated: bool = False) 
         names=plural(summary.names, "name"),
         place=" on streams" if summary.on_device else " on threads",
     )
-    device = busiest(summary.devices)
+    device = busiest_device(summary.devices)
     if truncated or device is None or device.communication == 0:
         return amount
     overlap = format_ratio(device.overlap / device.communication)
     return sentences(amount, text("{overlap} of its communication overlaps compute.", overlap=overlap))
 
 
-def devices(times: Sequence[DeviceTime], labels: Mapping[int, str]) -> list[Text]:
+def devices(times: Sequence[DeviceUsage], labels: Mapping[int, str]) -> list[Text]:
     """Say how each device spends a window."""
     return [_device(device, labels) for device in times] or [text("No device work was recorded.")]
 
 
-def truncated_devices(times: Sequence[DeviceTime], labels: Mapping[int, str]) -> list[Text]:
+def truncated_devices(times: Sequence[DeviceUsage], labels: Mapping[int, str]) -> list[Text]:
     """Say how much work each device has in a truncated file, where shares and idle time are unknown."""
     return [
         text(
@@ -128,7 +128,7 @@ def truncated_devices(times: Sequence[DeviceTime], labels: Mapping[int, str]) ->
     ] or [text("The file is truncated and has no device work left.")]
 
 
-def _device(device: DeviceTime, labels: Mapping[int, str]) -> Text:
+def _device(device: DeviceUsage, labels: Mapping[int, str]) -> Text:
     busy = text(
         "{label}: busy {busy} ({share}), idle {idle}",
         label=_device_label(device, labels),
@@ -250,7 +250,7 @@ def search(query: str, regex: bool, hits: int, tracks: int) -> Text:
     )
 
 
-def device_works(device: str, name: str | None, time: int) -> Text:
+def device_runs(device: str, name: str | None, time: int) -> Text:
     """Say what a device runs at a moment; `name`: of the kernel, copy or memset."""
     return text(
         "{device} runs {name} for {time}.",
@@ -268,7 +268,7 @@ _CAUSES_WITHOUT_WAITING = {
 """Causes of idle time that aren't something a device waits for."""
 
 
-def device_waits(device: str, cause: str, time: int, gap: int) -> Text:
+def device_idle(device: str, cause: str, time: int, gap: int) -> Text:
     """Say how long a device is idle for a cause, and how much of a gap that is; `time` and `gap` in ns."""
     return text(
         "{device} is idle for {time}{of_gap}, {cause}.",
