@@ -91,7 +91,9 @@ def blocks_of(content: bytes, most: int) -> list[bytes]:
     """The blocks that a file is cut into, whatever they hold."""
     recorder = _Blocks(most)
     try:
-        read._read(BytesIO(content), recorder, EventColumns(), HealthLog(), len(content), ignore_progress, 0)
+        read._read_events(
+            BytesIO(content), recorder, EventColumns(), HealthLog(), len(content), ignore_progress, 0
+        )
     except (_Enough, TraceError):
         pass
     return recorder.blocks

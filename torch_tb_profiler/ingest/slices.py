@@ -29,7 +29,7 @@ class CodedTexts:
 
     def codes(self, table: Codes) -> Int32:
         """Return int32[k]: the codes of the k texts in `table`."""
-        return table.of(self.texts)[self.of]
+        return table.encode(self.texts)[self.of]
 
 
 Texts = CodedTexts | Sequence[str | None]
@@ -39,7 +39,7 @@ def code_texts(texts: Texts) -> CodedTexts:
     if isinstance(texts, CodedTexts):
         return texts
     table = Codes()
-    of = table.of(texts)
+    of = table.encode(texts)
     return CodedTexts([*table.table(), None], of)
 
 
@@ -83,7 +83,7 @@ def add_slices(
 def _threads(table: Codes, pids: Int64, tids: Int64) -> Int32:
     """Return int32[k]: the codes of (process, thread) pairs."""
     distinct, of = distinct_rows(pids, tids)
-    return table.of(tuple(None if id == ABSENT else id for id in pair) for pair in distinct)[of]
+    return table.encode(tuple(None if id == ABSENT else id for id in pair) for pair in distinct)[of]
 
 
 def add_argument(columns: EventColumns, first: int, key: str, kind: ArgKind, values: Any) -> None:
@@ -107,9 +107,9 @@ def add_name_event(
     first = columns.add_block(
         EventBlock(
             np.full(1, ord("M"), np.uint8),
-            columns.strings.of([None]),
-            columns.strings.of([what]),
-            columns.threads.of([(pid, tid)]),
+            columns.strings.encode([None]),
+            columns.strings.encode([what]),
+            columns.threads.encode([(pid, tid)]),
             none,
             none.copy(),
             none.copy(),

@@ -10,15 +10,19 @@ from isal import isal_zlib
 
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.ingest.runtime import Progress, Report
-from torch_tb_profiler.ingest.streams import GZIP_MAGIC
+from torch_tb_profiler.ingest.streams import GZIP_MAGIC, GZIP_WINDOW_BITS
 from torch_tb_profiler.model.health import HealthLog
 
-_PACKED_PIECE = 1 << 16
+MAX_LINE_BYTES = 64 << 20
+"""Longest line in bytes (an iteration with a million ranges); longer ones are skipped to bound memory."""
+
+_LINE_PIECE_BYTES = 1 << 20
+_PACKED_PIECE_BYTES = 1 << 16
 _ESTIMATE_AFTER_BYTES = 32 << 20
 """Unpacked bytes after which the total size is estimated from the compression ratio so far."""
 
-_ESTIMATE_TOLERANCE = 1.25  # how far off that estimate may be
-_GZIP = 31  # window bits that tell zlib to expect a gzip header
+_ESTIMATE_TOLERANCE = 1.25
+"""Ratio by which that estimate may exceed the limit."""
 
 
 class Source:
@@ -45,10 +49,10 @@ class Source:
                 "the file is empty", hint="record it again: the job ended before the profiler wrote it"
             )
         self._gzip = self._packed == GZIP_MAGIC
-        self._inflate = isal_zlib.decompressobj(_GZIP)
+        self._inflate = isal_zlib.decompressobj(GZIP_WINDOW_BITS)
         self._ended = False
         if limit and not self._gzip and size > limit:
-            raise _too_large("it holds", size, limit)
+            raise _too_large_error("it holds", size, limit)
 
     def read_into(self, target: memoryview) -> int:
         """Fill the front of `target` with unpacked bytes; return how many, 0 at the end."""
@@ -78,11 +82,11 @@ class Source:
         if not self._limit:
             return
         if self.offset > self._limit:
-            raise _too_large("it holds more than", self._limit, self._limit)
+            raise _too_large_error("it holds more than", self._limit, self._limit)
         if self._gzip and self.offset >= _ESTIMATE_AFTER_BYTES:
             expected = self.offset * self._size // self._packed_done
             if expected > _ESTIMATE_TOLERANCE * self._limit:
-                raise _too_large("it unpacks to about", expected, self._limit)
+                raise _too_large_error("it unpacks to about", expected, self._limit)
 
     def _read_plain(self, target: memoryview) -> int:
         # Not every file object of a remote storage has readinto().
@@ -102,7 +106,7 @@ class Source:
 
     def _read_gzip(self, size: int) -> bytes:
         while not self._ended:
-            packed = self._packed or self._read_packed(_PACKED_PIECE)
+            packed = self._packed or self._read_packed(_PACKED_PIECE_BYTES)
             try:
                 piece: bytes = self._inflate.decompress(packed, size)
             except isal_zlib.error as error:  # type: ignore[misc]
@@ -118,10 +122,10 @@ class Source:
         return b""
 
     def _next_member(self) -> None:
-        rest = self._inflate.unused_data.lstrip(b"\0") or self._read_packed(_PACKED_PIECE).lstrip(b"\0")
+        rest = self._inflate.unused_data.lstrip(b"\0") or self._read_packed(_PACKED_PIECE_BYTES).lstrip(b"\0")
         self._packed = rest
         if rest:
-            self._inflate = isal_zlib.decompressobj(_GZIP)
+            self._inflate = isal_zlib.decompressobj(GZIP_WINDOW_BITS)
         else:
             self._ended = True
 
@@ -135,19 +139,13 @@ class Source:
         )
 
 
-def _too_large(what: str, size: int, limit: int) -> TooLargeError:
+def _too_large_error(what: str, size: int, limit: int) -> TooLargeError:
     return TooLargeError(f"{what} {size / 2**30:.1f} GiB of JSON; the limit is {limit / 2**30:.1f} GiB")
-
-
-MAX_LINE_BYTES = 64 << 20
-"""Longest line in bytes (an iteration with a million ranges); longer ones are skipped to bound memory."""
-
-_PIECE = 1 << 20
 
 
 def read_lines(source: Source, health: HealthLog) -> Iterator[tuple[int, bytes]]:
     """Yield the offset (unpacked bytes) and the text without its line end of each non-empty line."""
-    buffer, line = bytearray(_PIECE), bytearray()
+    buffer, line = bytearray(_LINE_PIECE_BYTES), bytearray()
     begin, skipping = 0, False
     while count := source.read_into(memoryview(buffer)):
         at = 0

@@ -12,8 +12,12 @@ from typing import BinaryIO, cast
 from torch_tb_profiler.base.errors import TraceError
 
 HEAD_BYTES = 1 << 16
+"""Stored bytes at the front of a file by which its format is recognized."""
+
 GZIP_MAGIC = b"\x1f\x8b"
-_GZIP = 31  # window bits that tell zlib to expect a gzip header
+GZIP_WINDOW_BITS = 31
+"""Window bits that tell zlib to expect a gzip header."""
+
 _MAX_UNPACKED_HEAD_BYTES = 4 * HEAD_BYTES
 
 
@@ -22,7 +26,7 @@ def unpack_head(head: bytes) -> bytes:
     if not head.startswith(GZIP_MAGIC):
         return head
     try:
-        return zlib.decompressobj(_GZIP).decompress(head, _MAX_UNPACKED_HEAD_BYTES)
+        return zlib.decompressobj(GZIP_WINDOW_BITS).decompress(head, _MAX_UNPACKED_HEAD_BYTES)
     except zlib.error:
         return b""
 
@@ -39,7 +43,7 @@ def peek_head(stream: BinaryIO) -> Iterator[tuple[bytes, BinaryIO]]:
 
 
 class RawStream(io.RawIOBase):
-    """A raw stream over a file object that can only `read`, as some of remote storages do."""
+    """A raw stream over a file object that can only `read`, as those of some remote storages do."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream

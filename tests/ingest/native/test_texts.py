@@ -43,7 +43,7 @@ def buffers(monkeypatch: pytest.MonkeyPatch, many: int) -> list[int]:
 
 def read(table: TextCodes, *batches: list[str]) -> list[str]:
     """The texts that the codes of all batches stand for in the end."""
-    given = [table.of_json(msgspec.json.encode(batch)) for batch in batches]
+    given = [table.encode_json(msgspec.json.encode(batch)) for batch in batches]
     texts, code_of = table.merge()
     assert len(set(texts)) == len(texts)
     return [texts[code] for part in given for code in code_of(part)]
@@ -56,7 +56,7 @@ def test_the_texts_of_buffers_are_those_that_were_given(first: list[str], many: 
     plain = [text for text in ODD_TEXTS if not set(text) & set('"\\\t')]
     batches = [["a", "b", "c"], plain, ["c", "d", "own"], [*plain[::-1], "e"], ['quote"'], ["f"] * 20]
     table = TextCodes()
-    own = table.of(first)
+    own = table.encode(first)
     assert read(table, *batches) == [text for batch in batches for text in batch]
     assert own.tolist() == list(range(len(first)))
 
@@ -64,7 +64,7 @@ def test_the_texts_of_buffers_are_those_that_were_given(first: list[str], many: 
 def test_each_text_is_held_once_and_most_in_arrow(buffers: list[int]) -> None:
     table = TextCodes()
     for batch in (b'["a","b"]', b'["b","c"]'):
-        table.of_json(batch)
+        table.encode_json(batch)
     assert buffers == [2, 2]
     texts, _ = table.merge()
     assert isinstance(texts, ArrowTexts) and [*texts] == ["a", "b", "c"]
@@ -72,8 +72,8 @@ def test_each_text_is_held_once_and_most_in_arrow(buffers: list[int]) -> None:
 
 def test_half_a_surrogate_pair_keeps_its_place() -> None:
     table = TextCodes()
-    assert table.of(["\ud800", "a"]).tolist() == [0, 1]
-    given = table.of_json(b'["a","b"]')
+    assert table.encode(["\ud800", "a"]).tolist() == [0, 1]
+    given = table.encode_json(b'["a","b"]')
     texts, code_of = table.merge()
     assert [*texts] == ["\ud800", "a", "b"]
     assert code_of(np.array([0, *given], np.int32)).tolist() == [0, 1, 2]

@@ -16,6 +16,7 @@ from torch_tb_profiler.model.health import HealthLog, is_truncated
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Events, Trace
 
 WINDOW_MARKERS = ("Record Window End", "Iteration Start: ")
+"""Prefixes of the names of events that mark the recording and may lie outside it."""
 
 
 def assemble(
@@ -132,12 +133,12 @@ def _origin(events: Events, strings: list[str], health: HealthLog, step: ReportS
     """Return the earliest time, without metadata, window markers and outliers; note doubtful times."""
     timed = events.start != ABSENT
     slices = events.phase == ord("X")
-    _note(health, slices & ~timed, "no_time", "error", "slices without a start time; not drawn")
-    _note(health, slices & (events.duration == ABSENT), "no_duration", "warning", "slices without a duration")
+    _note_rows(health, slices & ~timed, "no_time", "error", "slices without a start time; not drawn")
+    _note_rows(health, slices & (events.duration == ABSENT), "no_duration", "warning", "slices without a duration")
     negative = slices & (events.duration < 0) & (events.duration != ABSENT)
-    _note(health, negative, "negative_duration", "warning", "slices with a negative duration count as empty")
-    _note(health, slices & (events.name < 0), "no_name", "warning", "slices without a name")
-    _note(health, slices & (events.category < 0), "no_category", "info", "slices without a category")
+    _note_rows(health, negative, "negative_duration", "warning", "slices with a negative duration count as empty")
+    _note_rows(health, slices & (events.name < 0), "no_name", "warning", "slices without a name")
+    _note_rows(health, slices & (events.category < 0), "no_category", "info", "slices without a category")
     step()
     counts = timed & (events.phase != ord("M")) & ~_is_window_marker(events, strings)
     starts, durations = events.start, events.duration
@@ -165,7 +166,7 @@ def _is_window_marker(events: Events, strings: list[str]) -> Bool:
     return np.isin(events.name, np.array(markers, np.int32))
 
 
-def _note(health: HealthLog, which: Bool, kind: str, severity: Any, message: str) -> None:
+def _note_rows(health: HealthLog, which: Bool, kind: str, severity: Any, message: str) -> None:
     count = int(which.sum())
     if count:
         health.add(kind, severity, message, count=count)

@@ -16,6 +16,7 @@ EXACT_LIMIT_US = 2.0**43
 """Below this, a float64 of microseconds still resolves nanoseconds; above, the decimal text must be read."""
 
 _LIMIT_US = 2.0**63 / 1000
+"""Exclusive upper bound of times in microseconds whose nanoseconds fit int64."""
 
 QUARTER_NS = 7_889_238 * 10**9
 """A quarter of a year in ns; Kineto counts time from a multiple of it."""
@@ -64,9 +65,8 @@ def ns_from_value(value: Any) -> int:
         except InvalidOperation:
             return int(ABSENT)
     if isinstance(value, Decimal):
-        if not (
-            value.is_finite() and -(2**63) < value < 2**63
-        ):  # a thousand times the largest would be beyond a Decimal
+        # Checked before the product: a thousand times the largest would be beyond a Decimal.
+        if not (value.is_finite() and -(2**63) < value < 2**63):
             return int(ABSENT)
         value = int((value * 1000).to_integral_value())
     elif isinstance(value, int):

@@ -38,26 +38,27 @@ class Codes(dict[Any, int]):
         code = self[value] = len(self) - 1
         return code
 
-    def of(self, values: Iterable[Any]) -> Int32:
-        """Return int32[n]: the codes of `values`."""
+    def encode(self, values: Iterable[Any]) -> Int32:
+        """Return int32[n]: the codes of `values`; new values get new codes."""
         return np.fromiter(map(self.__getitem__, values), np.int32)
 
-    def of_pairs(self, first: Sequence[Any], second: Sequence[Any]) -> Int32:
+    def encode_pairs(self, first: Sequence[Any], second: Sequence[Any]) -> Int32:
         """Return int32[n]: the codes of the pairs (first[i], second[i]), which are often all equal in a block."""
         if first.count(first[0]) == len(first) and second.count(second[0]) == len(second):
             return np.full(len(first), self[first[0], second[0]], np.int32)
-        return self.of(zip(first, second, strict=True))
+        return self.encode(zip(first, second, strict=True))
 
     def table(self) -> list[Any]:
+        """Return the values in the order of their codes."""
         return [value for value, code in self.items() if code != NO_CODE]
 
 
 class JsonCodes(Codes):
     """Codes of JSON texts, as bytes."""
 
-    def of_json(self, content: bytes) -> Int32:
+    def encode_json(self, content: bytes) -> Int32:
         """Return int32[n]: the codes of the n values of a JSON array."""
-        return self.of(map(bytes, _VALUES.decode(content)))
+        return self.encode(map(bytes, _VALUES.decode(content)))
 
 
 class TextCodes(Codes):
@@ -73,10 +74,10 @@ class TextCodes(Codes):
         self._buffers: list[pa.LargeStringArray] = []
         self._buffered = 0
 
-    def of_json(self, content: bytes) -> Int32:
+    def encode_json(self, content: bytes) -> Int32:
         """Return int32[n]: the codes, not merged yet, of the n texts of a JSON array without blanks."""
         if len(content) < _MIN_BUFFERED_BYTES or b"\\" in content:
-            return self.of(_TEXTS.decode(content))
+            return self.encode(_TEXTS.decode(content))
         quotes = np.flatnonzero(np.frombuffer(content, np.uint8) == ord('"'))
         lengths = quotes[1::2] - quotes[::2] - 1
         # Every quote that ends a text is followed by the comma and the quote of the next.
@@ -89,7 +90,7 @@ class TextCodes(Codes):
         """Return all distinct texts and a function from provisional to final codes; add nothing afterwards."""
         if not self._buffers:
             return self.table(), lambda codes: codes
-        texts, final = self._merged()
+        texts, final = self._merge_buffers()
 
         def code_of(codes: Int32) -> Int32:
             buffered = codes >= _FIRST_BUFFERED_CODE
@@ -99,34 +100,34 @@ class TextCodes(Codes):
 
         return texts, code_of
 
-    def _merged(self) -> tuple[Sequence[str], Int32]:
+    def _merge_buffers(self) -> tuple[Sequence[str], Int32]:
         """Return all distinct texts, and int32[m]: the final codes of the m buffered texts."""
         import pyarrow as pa
 
         try:
-            own = build_text_array(self.table())
+            unbuffered = build_text_array(self.table())
         except UnicodeEncodeError:  # Arrow can't hold half of a surrogate pair
-            codes = [self.of(buffer.to_pylist()) for buffer in self._buffers]
+            codes = [self.encode(buffer.to_pylist()) for buffer in self._buffers]
             return self.table(), np.concatenate(codes)
-        merged = pa.chunked_array([own, *self._buffers]).dictionary_encode()
+        merged = pa.chunked_array([unbuffered, *self._buffers]).dictionary_encode()
         self._buffers.clear()
         codes = [np.frombuffer(part.indices.buffers()[1], np.int32, len(part)) for part in merged.chunks]
-        return ArrowTexts(merged.chunk(0).dictionary), np.concatenate(codes)[len(own) :]
+        return ArrowTexts(merged.chunk(0).dictionary), np.concatenate(codes)[len(unbuffered) :]
 
 
 def distinct_rows(*columns: Int32 | Int64) -> tuple[list[tuple[int, ...]], Int64]:
-    """Return the distinct rows of several columns, and int64[k]: the index of each row among them.
+    """Return the distinct rows of `columns`, and int64[k]: the index of each row among them.
 
     Columns are encoded one after the other, since most hold few values; sorting entire rows takes far longer.
     """
-    of = np.zeros(len(columns[0]), np.int64)
+    index = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         if len(column) and (column == column[0]).all():
             continue
         values, code = np.unique(column, return_inverse=True)
-        of = of * len(values) + code.ravel()
+        index = index * len(values) + code.ravel()
         if len(values) > 1:
-            _, of = np.unique(of, return_inverse=True)
-            of = of.ravel()
-    _, first = np.unique(of, return_index=True)
-    return list(zip(*(column[first].tolist() for column in columns), strict=True)), of
+            _, index = np.unique(index, return_inverse=True)
+            index = index.ravel()
+    _, first = np.unique(index, return_index=True)
+    return list(zip(*(column[first].tolist() for column in columns), strict=True)), index

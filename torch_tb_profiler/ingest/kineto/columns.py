@@ -26,6 +26,22 @@ from torch_tb_profiler.model.trace import (
     Thread,
 )
 
+MAX_ARGUMENT_KEYS = 4096
+"""Most argument keys that get a column; a file with more holds generated keys that occur once each."""
+
+_NULL = "null"
+"""JSON text of an argument that counts as absent."""
+
+_EMPTY_COLUMNS: dict[str, npt.NDArray[Any]] = {
+    "phase": np.empty(0, np.uint8),
+    "category": np.empty(0, np.int32),
+    "name": np.empty(0, np.int32),
+    "thread": np.empty(0, np.int32),
+    "start": np.empty(0, np.int64),
+    "duration": np.empty(0, np.int64),
+    "id": np.empty(0, np.int64),
+}
+
 
 @dataclass
 class EventBlock:
@@ -41,21 +57,21 @@ class EventBlock:
 
 
 @dataclass
-class _Piece:
+class _CellBlock:
+    """Consecutive cells of an argument column; `values` are numbers, or codes of texts or JSON texts."""
+
     kind: ArgKind
     rows: Int32
     values: npt.NDArray[Any]
 
 
 @dataclass
-class _ArgPieces:
+class _GrowingArg:
+    """An argument column that still grows; its blocks may be of several kinds."""
+
     texts: TextCodes = field(default_factory=TextCodes)
     jsons: JsonCodes = field(default_factory=JsonCodes)
-    pieces: list[_Piece] = field(default_factory=list)
-
-
-MAX_ARGUMENT_KEYS = 4096
-"""Most argument keys that get a column; a file with more holds generated keys that occur once each."""
+    blocks: list[_CellBlock] = field(default_factory=list)
 
 
 class EventColumns:
@@ -68,7 +84,7 @@ class EventColumns:
         self.length = 0
         self.dropped = 0
         self._blocks: list[EventBlock] = []
-        self._args: dict[str, _ArgPieces] = {}
+        self._args: dict[str, _GrowingArg] = {}
 
     def add_block(self, block: EventBlock) -> int:
         """Append a block and return the row number of its first event."""
@@ -78,7 +94,7 @@ class EventColumns:
         return first
 
     def ids(self, values: Sequence[Any]) -> Int64:
-        """Return flow ids as int64[n]: integers, ABSENT, or numbers that stand for texts (see Events.id)."""
+        """Return flow ids as int64[n]: integers, ABSENT, or numbers that stand for texts (see `Events.id`)."""
         try:
             return np.array(values, np.int64)
         except (TypeError, ValueError, OverflowError):
@@ -97,7 +113,7 @@ class EventColumns:
             return
         table = self.table(key, kind)
         if table is not None:
-            self.add_coded(key, kind, rows, table.of(values))
+            self.add_coded(key, kind, rows, table.encode(values))
         elif self._has_column(key):
             self.add_coded(key, kind, rows, np.asarray(values, np.int64 if kind == "int" else np.float64))
         else:
@@ -106,7 +122,7 @@ class EventColumns:
     def add_coded(self, key: str, kind: ArgKind, rows: Int32, cells: npt.NDArray[Any]) -> None:
         """Append numbers, or codes into the column's `table`, to an argument column."""
         if self._has_column(key):
-            self._args.setdefault(key, _ArgPieces()).pieces.append(_Piece(kind, rows, cells))
+            self._args.setdefault(key, _GrowingArg()).blocks.append(_CellBlock(kind, rows, cells))
         else:
             self.dropped += len(rows)
 
@@ -114,7 +130,7 @@ class EventColumns:
         """Return the text codes of an argument column; None for numbers and for keys beyond MAX_ARGUMENT_KEYS."""
         if kind not in ("text", "json") or not self._has_column(key):
             return None
-        column = self._args.setdefault(key, _ArgPieces())
+        column = self._args.setdefault(key, _GrowingArg())
         return column.texts if kind == "text" else column.jsons
 
     def _has_column(self, key: str) -> bool:
@@ -125,7 +141,7 @@ class EventColumns:
         joined = {}
         for name in EventBlock.__annotations__:
             parts = [getattr(block, name) for block in self._blocks]
-            joined[name] = np.concatenate(parts) if parts else _EMPTY[name]
+            joined[name] = np.concatenate(parts) if parts else _EMPTY_COLUMNS[name]
             for block in self._blocks:
                 setattr(block, name, None)
             step()
@@ -136,7 +152,7 @@ class EventColumns:
         """Return one column per argument key, with ascending rows."""
         finished = {}
         for key in list(self._args):
-            column = _finish_arg(self._args.pop(key))
+            column = _finish_argument(self._args.pop(key))
             if len(column.rows):
                 finished[key] = column
             step()
@@ -146,30 +162,17 @@ class EventColumns:
         return [Thread(pid, tid) for pid, tid in self.threads.table()]
 
 
-_NULL = "null"  # an argument that is null counts as absent
-
-_EMPTY: dict[str, npt.NDArray[Any]] = {
-    "phase": np.empty(0, np.uint8),
-    "category": np.empty(0, np.int32),
-    "name": np.empty(0, np.int32),
-    "thread": np.empty(0, np.int32),
-    "start": np.empty(0, np.int64),
-    "duration": np.empty(0, np.int64),
-    "id": np.empty(0, np.int64),
-}
-
-
-def _finish_arg(column: _ArgPieces) -> ArgColumn:
-    kind = common_kind({piece.kind for piece in column.pieces})
-    parts = [piece.values for piece in column.pieces]
+def _finish_argument(column: _GrowingArg) -> ArgColumn:
+    kind = common_kind({block.kind for block in column.blocks})
+    parts = [block.values for block in column.blocks]
     dictionary: Sequence[str] = ()
     if kind == "text":
-        parts, dictionary = _as_text(column)
+        parts, dictionary = _finish_texts(column)
     elif kind == "json":
-        parts, dictionary = _as_json(column)
+        parts, dictionary = _finish_json(column)
     elif kind == "float":
         parts = [part.astype(np.float64, copy=False) for part in parts]
-    rows = np.concatenate([piece.rows for piece in column.pieces])
+    rows = np.concatenate([block.rows for block in column.blocks])
     values = np.concatenate(parts)
     if kind == "json" and _NULL in dictionary:
         present = values != dictionary.index(_NULL)
@@ -180,26 +183,41 @@ def _finish_arg(column: _ArgPieces) -> ArgColumn:
     return ArgColumn(kind, rows, values, dictionary)
 
 
-def _as_text(column: _ArgPieces) -> tuple[list[npt.NDArray[Any]], Sequence[str]]:
-    """Return the final codes of each piece of a text column, and its texts."""
+def _finish_texts(column: _GrowingArg) -> tuple[list[npt.NDArray[Any]], Sequence[str]]:
+    """Return the final codes of each block of a text column, and its texts."""
     dictionary, code_of = column.texts.merge()
-    return [code_of(piece.values) for piece in column.pieces], dictionary
+    return [code_of(block.values) for block in column.blocks], dictionary
 
 
-def _as_json(column: _ArgPieces) -> tuple[list[npt.NDArray[Any]], list[str]]:
-    """Return the codes of each piece of a column of mixed kinds, and the JSON texts they stand for."""
+def _finish_json(column: _GrowingArg) -> tuple[list[npt.NDArray[Any]], list[str]]:
+    """Return the codes of each block of a column of mixed kinds, and the JSON texts they stand for."""
     texts, code_of = column.texts.merge()
-    dictionary, of_text, of_json = _merge_dictionaries(texts, column.jsons.table())
+    dictionary, text_index, json_index = _merge_dictionaries(texts, column.jsons.table())
     numbers = Codes()
     parts: list[npt.NDArray[Any]] = []
-    for piece in column.pieces:
-        if piece.kind == "text":
-            parts.append(of_text[code_of(piece.values)])
-        elif piece.kind == "json":
-            parts.append(of_json[piece.values])
+    for block in column.blocks:
+        if block.kind == "text":
+            parts.append(text_index[code_of(block.values)])
+        elif block.kind == "json":
+            parts.append(json_index[block.values])
         else:
-            parts.append(numbers.of(map(str, piece.values.tolist())) + np.int32(len(dictionary)))
+            parts.append(numbers.encode(map(str, block.values.tolist())) + np.int32(len(dictionary)))
     return parts, [*dictionary, *numbers.table()]
+
+
+def _merge_dictionaries(texts: Sequence[str], jsons: Sequence[bytes]) -> tuple[list[str], Int32, Int32]:
+    """Return one dictionary of compact JSON texts, and the index in it of each text and each JSON value."""
+    merged = Codes()
+    text_index = merged.encode(msgspec.json.encode(text).decode() for text in texts)
+    json_index = merged.encode(map(compact_json, jsons))
+    return merged.table(), text_index, json_index
+
+
+def compact_json(raw: bytes) -> str:
+    """Return JSON without blanks between tokens, so that equal values are equal texts."""
+    if b" " in raw or b"\n" in raw or b"\t" in raw:
+        raw = msgspec.json.format(raw, indent=-1)
+    return raw.decode("utf-8", "replace")
 
 
 def common_kind(kinds: Iterable[ArgKind]) -> ArgKind:
@@ -208,18 +226,3 @@ def common_kind(kinds: Iterable[ArgKind]) -> ArgKind:
     if len(distinct) == 1:
         return distinct.pop()
     return "float" if distinct <= {"int", "float"} and distinct else "json"
-
-
-def _merge_dictionaries(texts: Sequence[str], jsons: Sequence[bytes]) -> tuple[list[str], Int32, Int32]:
-    """Return one dictionary of compact JSON texts, and the index in it of each text and each JSON value."""
-    merged = Codes()
-    of_text = merged.of(msgspec.json.encode(text).decode() for text in texts)
-    of_json = merged.of(map(compact_json, jsons))
-    return merged.table(), of_text, of_json
-
-
-def compact_json(raw: bytes) -> str:
-    """Return JSON without blanks between tokens, so that equal values are equal texts."""
-    if b" " in raw or b"\n" in raw or b"\t" in raw:
-        raw = msgspec.json.format(raw, indent=-1)
-    return raw.decode("utf-8", "replace")

@@ -52,17 +52,17 @@ class BlockDecoder:
         self._schema = EventSchema()
         self._exact = False
         self._layouts: list[StructLayout] = []
-        self._codes = columns.strings.of(())
+        self._category_codes = columns.strings.encode(())
         self._decoder: msgspec.json.Decoder[list[Any]] | None = None
 
     @property
     def events(self) -> int:
-        """Number of events read so far."""
+        """Return the number of events read so far."""
         return self._columns.length
 
     @property
     def uses_decimals(self) -> bool:
-        """True once float64 has lost digits of a time; from then on times are read as decimals."""
+        """Return whether times are read as decimals, because float64 has lost digits of one."""
         return self._exact
 
     def use_decimals(self) -> None:
@@ -73,7 +73,7 @@ class BlockDecoder:
     def finish(self) -> None:
         """Pass on events that are still buffered; this decoder buffers none."""
 
-    def read_ahead(self, note: Callable[[int], None]) -> ReadAhead | None:
+    def create_read_ahead(self, note: Callable[[int], None]) -> ReadAhead | None:
         """Return a reader of blocks that works while further ones are cut, or None if there is none.
 
         note  called whenever events were added, with the number of entries that were no objects
@@ -90,7 +90,7 @@ class BlockDecoder:
         objects = msgspec.json.decode(block)
         if self._learn(objects) and self._try_structs(block):
             return 0
-        if _inexact(objects):
+        if _has_inexact_times(objects):
             objects = json.loads(bytes(block), parse_float=Decimal)
         return add_objects(self._columns, objects)
 
@@ -109,23 +109,23 @@ class BlockDecoder:
 
     def _learn(self, objects: Sequence[Any]) -> bool:
         """Extend the schema by what these events carry; return False if nothing was new."""
-        inexact = not self._exact and _inexact(objects)
+        inexact = not self._exact and _has_inexact_times(objects)
         self._exact |= inexact
         grew = self._schema.learn(objects)
-        if not (grew or inexact) or self._schema.keys > MAX_KEYS or not self._schema.categories:
+        if not (grew or inexact) or self._schema.key_count > MAX_KEYS or not self._schema.categories:
             return False
         time: tuple[Any, Any] = (Decimal | None, None) if self._exact else (float, float("nan"))
         fit = [(name, category) for name, category in self._schema.categories.items() if fits_struct(category)]
         if not fit:
             return False
         self._layouts = [StructLayout(name, i, category, time) for i, (name, category) in enumerate(fit)]
-        self._codes = self._columns.strings.of(name for name, _ in fit)
+        self._category_codes = self._columns.strings.encode(name for name, _ in fit)
         any_event: Any = reduce(or_, (layout.event for layout in self._layouts))
         self._decoder = msgspec.json.Decoder(list[any_event])
         return True
 
     def _add_structs(self, events: list[Any]) -> None:
-        """Raises DoesNotFit, columns untouched, if a value is outside its column's range."""
+        """Append decoded events; raise BlockDoesNotFit, columns untouched, if a value is out of range."""
         if not events:
             return
         columns = self._columns
@@ -138,9 +138,9 @@ class BlockDecoder:
         cells = list(self._cells(events, args, layout_of))
         block = EventBlock(
             np.frombuffer(phases.encode(), np.uint8),
-            self._codes[layout_of],
-            columns.strings.of(name),
-            columns.threads.of_pairs(pid, tid),
+            self._category_codes[layout_of],
+            columns.strings.encode(name),
+            columns.threads.encode_pairs(pid, tid),
             self._times(ts),
             self._times(dur),
             columns.ids(flow),
@@ -168,7 +168,7 @@ class BlockDecoder:
         return ns_from_floats(floats)
 
 
-def _inexact(objects: Sequence[Any]) -> bool:
+def _has_inexact_times(objects: Sequence[Any]) -> bool:
     """Return whether float64 has lost digits of the times of these events."""
     times = (item.get(key) for item in objects if isinstance(item, dict) for key in ("ts", "dur"))
     return any(isinstance(time, float) and abs(time) >= EXACT_LIMIT_US for time in times)
@@ -180,9 +180,9 @@ def add_objects(columns: EventColumns, objects: Sequence[Any]) -> int:
     first = columns.add_block(
         EventBlock(
             np.array([_phase(event.get("ph")) for event in events], np.uint8),
-            columns.strings.of(_text(event.get("cat")) for event in events),
-            columns.strings.of(_text(event.get("name")) for event in events),
-            columns.threads.of((_id(event.get("pid")), _id(event.get("tid"))) for event in events),
+            columns.strings.encode(_text_or_none(event.get("cat")) for event in events),
+            columns.strings.encode(_text_or_none(event.get("name")) for event in events),
+            columns.threads.encode((_id(event.get("pid")), _id(event.get("tid"))) for event in events),
             ns_from_values([event.get("ts") for event in events]),
             ns_from_values([event.get("dur") for event in events]),
             columns.ids([_id(event.get("id")) for event in events]),
@@ -206,7 +206,7 @@ def _phase(value: Any) -> int:
     return ord(value) if isinstance(value, str) and len(value) == 1 and value.isascii() else 0
 
 
-def _text(value: Any) -> str | None:
+def _text_or_none(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else str(value)
 
 

@@ -26,6 +26,8 @@ _EDGE = 1 << 16
 """Bytes at both ends of a file that get small blocks: events without a category, which decode slowly."""
 
 _HEAD_LIMIT = 1 << 26
+"""Most bytes before the first event, and after the last one where the array ends early."""
+
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _CUT = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s*:)')
 _ANY_CUT = re.compile(rb'\}\s*,\s*(?=\{\s*"[^"\\]{1,64}"\s*:)')
@@ -33,12 +35,20 @@ _MAX_BYTES_WITHOUT_CUT = 1 << 23
 """Bytes without a cut after which any JSON object is accepted as the start of an event."""
 
 _CUT_WINDOW = 1 << 12
+"""Bytes before the end of a block in which a cut is searched first."""
+
 _LOOK_BACK = 1 << 12
+"""Bytes before text without a cut that are searched again, as a cut may begin in them."""
+
 _MAX_EVENT_BYTES = 1 << 27
 """Longest event in bytes; reading stops where no event ends within this size."""
 
 _CANDIDATES = 8
+"""Most cuts, or ends of the array, that are tried where several are possible."""
+
 _KEY_LENGTH = 64
+"""Bytes that `"traceEvents": [` may extend into what was already searched."""
+
 _NOT_BLANK = re.compile(rb"[^\xef\xbb\xbf \t\r\n]")
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 
@@ -53,7 +63,8 @@ class DetachedBlock:
     """A block detached from the document's buffer, with the buffer it lies in.
 
     buffer  a spare byte, then part of the file
-    cut     bytes of the block; `begin`: bytes up to the next one
+    cut     bytes of the block
+    begin   bytes up to the next block
     reach   bytes that had been read when the end of the block was searched
     """
 
@@ -65,7 +76,7 @@ class DetachedBlock:
 
     @property
     def block(self) -> memoryview:
-        """The block as a JSON array."""
+        """Return the block as a JSON array."""
         return memoryview(self.buffer)[: self._cut + 2]
 
     def text(self) -> bytes:
@@ -75,7 +86,7 @@ class DetachedBlock:
 
 
 class DamagedBlockError(Exception):
-    """A block read ahead is not JSON; `blocks` start with it and include all that were handed out since."""
+    """A block read ahead is not JSON; `blocks` start with it and include all that were detached since."""
 
     def __init__(self, blocks: Sequence[DetachedBlock]) -> None:
         super().__init__("a block that was read ahead is damaged")
@@ -89,10 +100,10 @@ class ReadAhead(Protocol):
         """Return a buffer of at least this size for the bytes after a detached block."""
 
     def add(self, block: DetachedBlock) -> None:
-        """Raises NotReadError if one that was handed out before cannot be read."""
+        """Take a block; raise DamagedBlockError if one that was taken before can't be read."""
 
     def drain(self) -> None:
-        """Wait until all blocks have been read. Raises NotReadError as `add` does."""
+        """Wait until all blocks have been read; raise DamagedBlockError as `add` does."""
 
 
 def read_document(
@@ -126,7 +137,7 @@ class _DocumentWindow:
 
     @property
     def begin(self) -> int:
-        """Offset in the file of the first byte."""
+        """Return the offset in the file of the first byte."""
         return self._source.offset - len(self)
 
     def __len__(self) -> int:
@@ -134,11 +145,11 @@ class _DocumentWindow:
 
     def fill(self) -> int:
         """Read up to BLOCK_BYTES more bytes; return how many, 0 at the end of the file."""
-        wanted = self._end + BLOCK_BYTES + 1
-        if wanted > len(self._buffer):
+        needed = self._end + BLOCK_BYTES + 1
+        if needed > len(self._buffer):
             # The old buffer can't grow while a memoryview refers to it.
-            former, self._buffer = self._buffer, bytearray(max(wanted, 2 * len(self._buffer)))
-            self._buffer[: self._end] = memoryview(former)[: self._end]
+            previous, self._buffer = self._buffer, bytearray(max(needed, 2 * len(self._buffer)))
+            self._buffer[: self._end] = memoryview(previous)[: self._end]
         done = self._source.read_into(memoryview(self._buffer)[self._end : self._end + BLOCK_BYTES])
         self._end += done
         return done
@@ -170,7 +181,7 @@ class _DocumentWindow:
             buffer[1 + length] = behind
 
     def detach_block(self, cut: int, begin: int, reach: int, ahead: ReadAhead) -> DetachedBlock:
-        """Detach the first `begin` bytes with their buffer; the rest moves to another buffer."""
+        """Split off the first `begin` bytes with their buffer; the rest moves to another buffer."""
         taken, self._buffer = self._buffer, ahead.buffer(len(self._buffer))
         rest = self._end - begin
         self._buffer[1:rest] = memoryview(taken)[1 + begin : self._end]
@@ -222,10 +233,11 @@ def _read_head(window: _DocumentWindow) -> bytes:
             return head
         if not done:
             break
-    raise _no_events(window.text())
+    raise _no_events_error(window.text())
 
 
-def _no_events(text: bytes) -> TraceError:
+def _no_events_error(text: bytes) -> TraceError:
+    """Return the error of a file without an array of events; `text` are its first bytes."""
     text = text.strip(_BLANK + b"\0")
     if not text:
         return TraceError("the file is empty", hint="record it again: the job ended before the profiler wrote it")
@@ -292,7 +304,7 @@ def _read_events(
 
 
 def _read_last(window: _DocumentWindow, add: BlockHandler, damaged: DamageHandler) -> bytes | None:
-    """The last block: events, the end of the array, the rest of the document."""
+    """Pass on the last block: events up to the end of the array. Return the text after it, or None."""
     text = window.text()
     front = len(text) - len(text.lstrip(_BLANK + b","))
     end = len(text)
@@ -301,19 +313,20 @@ def _read_last(window: _DocumentWindow, add: BlockHandler, damaged: DamageHandle
         if end < 0:
             break
         tail = text[end + 1 :]
-        if _closes(tail) and add(b"[" + text[front:end].rstrip(_BLANK + b",") + b"]"):
+        if _may_follow_array(tail) and add(b"[" + text[front:end].rstrip(_BLANK + b",") + b"]"):
             return tail
     rest = damaged(text, window.begin, True)
     return None if rest is None else rest.encode("utf-8", "replace")
 
 
-def _closes(tail: bytes) -> bool:
+def _may_follow_array(tail: bytes) -> bool:
+    """Return whether `tail` can follow the end of the array: nothing, or further keys of the document."""
     tail = tail.strip(_BLANK + b"\0")
     return not tail or (tail.endswith(b"}") and (tail == b"}" or tail.startswith(b",")))
 
 
 def _parse_head(head: bytes, health: HealthLog) -> dict[str, Any]:
-    text = head.lstrip(b"\xef\xbb\xbf \t\r\n").rstrip(b" \t\r\n,")
+    text = head.lstrip(_BLANK).rstrip(b" \t\r\n,")
     if not text:
         return {}
     return _parse_object(text + b"}", 0, health)

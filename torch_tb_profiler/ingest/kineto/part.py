@@ -19,7 +19,7 @@ from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, ArgKind, Boo
 FLOW_SLACK_NS = 60 * 10**9
 """Flows are kept this far around the window, so that flows crossing its border are recognized."""
 
-_NAMES = [row.name for row in fields(EventBlock)]
+_BLOCK_FIELDS = [column.name for column in fields(EventBlock)]
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class PartColumns(EventColumns):
         self._new_rows = np.empty(0, np.int32)
 
     def add_block(self, block: EventBlock) -> int:
-        kept = self._rows_to_keep(block)
-        self._first = super().add_block(EventBlock(*(getattr(block, name)[kept] for name in _NAMES)))
-        self._new_rows = np.where(kept, self._first + np.cumsum(kept) - 1, -1).astype(np.int32)
+        keep = self._rows_to_keep(block)
+        self._first = super().add_block(EventBlock(*(getattr(block, name)[keep] for name in _BLOCK_FIELDS)))
+        self._new_rows = np.where(keep, self._first + np.cumsum(keep) - 1, -1).astype(np.int32)
         if self.length > self._limit:
             raise TooLargeError(
                 f"this part has more than {self._limit:,} events",
@@ -91,23 +91,23 @@ class PartColumns(EventColumns):
 
     def add_cells(self, key: str, kind: ArgKind, rows: Int32, values: Iterable[Any]) -> None:
         moved = self._new_rows[rows - self._first]
-        kept = moved >= 0
-        super().add_cells(key, kind, moved[kept], list(compress(values, kept.tolist())))
+        keep = moved >= 0
+        super().add_cells(key, kind, moved[keep], list(compress(values, keep.tolist())))
 
     def _rows_to_keep(self, block: EventBlock) -> Bool:
         window, phase = self._window, block.phase
         known = block.duration != ABSENT
         ends = block.start + np.where(known, np.maximum(block.duration, 0), 0)
-        inside = _touches(block.start, ends, window.begin, window.end, 0)
-        kept: Bool = inside & self._of_category(block.category) | np.isin(phase, _codes(b"C"))
-        kept &= inside
+        inside = _overlaps_window(block.start, ends, window.begin, window.end, 0)
+        keep: Bool = inside & self._has_wanted_category(block.category) | np.isin(phase, _phases(b"C"))
+        keep &= inside
         if window.min_duration_ns:
-            kept &= ~(phase == ord("X")) | (known & (block.duration >= window.min_duration_ns))
-        flows = np.isin(phase, _codes(b"stf"))
-        kept[flows] = _touches(block.start, ends, window.begin, window.end, FLOW_SLACK_NS)[flows]
-        return kept | np.isin(phase, _codes(b"MBE"))
+            keep &= ~(phase == ord("X")) | (known & (block.duration >= window.min_duration_ns))
+        flows = np.isin(phase, _phases(b"stf"))
+        keep[flows] = _overlaps_window(block.start, ends, window.begin, window.end, FLOW_SLACK_NS)[flows]
+        return keep | np.isin(phase, _phases(b"MBE"))
 
-    def _of_category(self, category: Int32) -> Bool:
+    def _has_wanted_category(self, category: Int32) -> Bool:
         if not self._window.categories:
             return np.ones(len(category), np.bool_)
         distinct, code = np.unique(category, return_inverse=True)
@@ -120,7 +120,7 @@ class PartColumns(EventColumns):
         return wanted
 
 
-def _touches(start: Any, ends: Any, begin: int | None, end: int | None, slack: int) -> Bool:
+def _overlaps_window(start: Any, ends: Any, begin: int | None, end: int | None, slack: int) -> Bool:
     inside: Bool = start != ABSENT
     if begin is not None:
         inside &= (ends > begin - slack) | (start >= begin - slack)
@@ -129,8 +129,8 @@ def _touches(start: Any, ends: Any, begin: int | None, end: int | None, slack: i
     return inside
 
 
-def _codes(phases: bytes) -> Any:
-    return np.frombuffer(phases, np.uint8)
+def _phases(letters: bytes) -> Any:
+    return np.frombuffer(letters, np.uint8)
 
 
 def _text(codes: dict[Any, int], code: int) -> str:

@@ -40,7 +40,7 @@ def read_chrome_trace(
     library = native.load_library()
     with without_gc():
         decoder = BlockDecoder(columns) if library is None else NativeDecoder(columns, library)
-        metadata = _read(stream, decoder, columns, health, size, report, limit)
+        metadata = _read_events(stream, decoder, columns, health, size, report, limit)
         arranging = partial(report, Progress("arranging", size, size, columns.length))
         arranging()
         return assemble(columns, metadata, health, arranging)
@@ -51,7 +51,7 @@ def collect_events(
 ) -> dict[str, Any]:
     """Append the events of a chrome trace to columns that may hold those of another; return its metadata."""
     with without_gc():
-        return _read(stream, BlockDecoder(columns), columns, health, 0, report, limit)
+        return _read_events(stream, BlockDecoder(columns), columns, health, 0, report, limit)
 
 
 def read_metadata(stream: BinaryIO, *, report: Report = ignore_progress, limit: int = 0) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def find_start(stream: BinaryIO, *, size: int = 0, report: Report = ignore_progr
     """
     columns = StartColumns()
     with without_gc():
-        _read(stream, BlockDecoder(columns), columns, HealthLog(), size, report, 0)
+        _read_events(stream, BlockDecoder(columns), columns, HealthLog(), size, report, 0)
     if columns.start is None:
         raise TraceError("no event of the trace has a start time")
     return columns.start
@@ -83,11 +83,11 @@ def read_part(
     """
     health, columns = HealthLog(), PartColumns(window, max_events)
     with without_gc():
-        metadata = _read(stream, BlockDecoder(columns), columns, health, size, report, 0)
+        metadata = _read_events(stream, BlockDecoder(columns), columns, health, size, report, 0)
         return assemble(columns, metadata, health)
 
 
-def _read(
+def _read_events(
     stream: BinaryIO,
     decoder: BlockDecoder,
     columns: EventColumns,
@@ -116,7 +116,7 @@ def _read(
         note(decoder.add_objects(salvage.events))
         return salvage.rest
 
-    metadata = read_document(source, health, add, damaged, decoder.read_ahead(note))
+    metadata = read_document(source, health, add, damaged, decoder.create_read_ahead(note))
     decoder.finish()
     if columns.dropped:
         message = f"arguments beyond the first {MAX_ARGUMENT_KEYS:,} keys are left out"

@@ -17,7 +17,8 @@ _EVENT_START = re.compile(r'\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[-+]?\b(?:N/A|nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|)')
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_MAX_STARTS_PER_EVENT = 8  # how many event starts a single event may contain in its texts
+_MAX_STARTS_PER_EVENT = 8
+"""Most later event starts that are tried as the end of an event; its texts may contain some."""
 
 
 class EventSalvage:

@@ -1,4 +1,4 @@
-"""What the events of one file carry, learned as it is met, and a msgspec Struct for each category of them."""
+"""Learn what the events of one file carry, and lay out a msgspec Struct for each category of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,28 @@ import numpy as np
 from torch_tb_profiler.ingest.kineto.columns import common_kind
 from torch_tb_profiler.model.trace import ABSENT, ArgKind, Int32
 
-_KNOWN = frozenset(("ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args"))
+ColumnCells = tuple[str, ArgKind, Int32, Any]
+"""(key, kind, rows, values) of an argument column without absent cells; parameters of `EventColumns.add_cells`."""
+
+COMMON_FIELDS = 9
+"""Number of leading fields that every Event has: ph, name, pid, tid, ts, dur, id, args, number."""
+
+_COMMON_KEYS = frozenset(("ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args"))
+"""Keys of an event that are no arguments."""
+
+_KINDS: dict[type, ArgKind | None] = {str: "text", float: "float", Decimal: "float", type(None): None}
+_NO_JSON = msgspec.Raw(b"")
+_TYPES: dict[ArgKind | None, Any] = {"int": int, "float": float, "text": str, "json": msgspec.Raw, None: None}
+_ID = int | str | None
+
+_UNFIT_KEY = re.compile(r'["\\\x00-\x1f]|^@(?:\(number\)|args)$')
+"""Keys that a Struct can't have, or that our own field uses; their categories are decoded generically."""
+
+astuple = msgspec.structs.astuple
+
+
+class BlockDoesNotFit(Exception):
+    """A block is valid JSON of the learned schema, but doesn't fit the columns."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +67,8 @@ class EventSchema:
         self._seen: set[tuple[Any, ...]] = set()
 
     @property
-    def keys(self) -> int:
+    def key_count(self) -> int:
+        """Return the number of categories and of their keys."""
         return sum(1 + len(category.keys) for category in self.categories.values())
 
     def learn(self, objects: Sequence[Any]) -> bool:
@@ -83,13 +105,14 @@ class EventSchema:
 
 
 def _shape(item: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the keys of a JSON object and the kinds of its values."""
     return tuple(item), tuple(map(value_kind, item.values()))
 
 
 def iterate_arguments(event: dict[str, Any]) -> Iterator[tuple[str, Any, ArgKind | None]]:
     """Yield (key, value, kind) of all arguments of an event, event-level ones as "@key"; null has no kind."""
     for key, value in event.items():
-        if key not in _KNOWN:
+        if key not in _COMMON_KEYS:
             yield f"@{key}", value, value_kind(value)
     args = event.get("args")
     if isinstance(args, dict):
@@ -99,35 +122,11 @@ def iterate_arguments(event: dict[str, Any]) -> Iterator[tuple[str, Any, ArgKind
         yield "@args", args, "json"
 
 
-_KINDS: dict[type, ArgKind | None] = {str: "text", float: "float", Decimal: "float", type(None): None}
-
-
 def value_kind(value: Any) -> ArgKind | None:
     """Return the column kind that can hold a decoded JSON value, None for null."""
     if type(value) is int:
         return "int" if -(2**63) < value < 2**63 else "json"
     return _KINDS.get(type(value), "json")
-
-
-ColumnCells = tuple[str, ArgKind, Int32, Any]
-"""(key, kind, rows, values) of an argument column, without absent cells, as `Columns.add_cells` takes them."""
-
-COMMON_FIELDS = 9
-"""ph, name, pid, tid, ts, dur, id, args, number: the first fields of every Event."""
-
-_NO_JSON = msgspec.Raw(b"")
-_TYPES: dict[ArgKind | None, Any] = {"int": int, "float": float, "text": str, "json": msgspec.Raw, None: None}
-
-_ID = int | str | None
-
-# Keys that a Struct can't have, or that our own field uses; their categories are decoded generically.
-_UNFIT_KEY = re.compile(r'["\\\x00-\x1f]|^@(?:\(number\)|args)$')
-
-astuple = msgspec.structs.astuple
-
-
-class BlockDoesNotFit(Exception):
-    """A block is valid JSON of the learned schema and still does not fit the columns."""
 
 
 def fits_struct(category: CategoryKeys) -> bool:
@@ -139,10 +138,12 @@ class StructLayout:
     """The Struct of one category (`event`) and how to read its columns; `number` identifies the category."""
 
     def __init__(self, name: str, number: int, category: CategoryKeys, time: tuple[Any, Any]) -> None:
-        self._own = [(key, field) for key, field in category.keys.items() if key.startswith("@")]
-        self._inner = [(key, field) for key, field in category.keys.items() if not key.startswith("@")]
+        self._event_keys = [(key, known) for key, known in category.keys.items() if key.startswith("@")]
+        self._argument_keys = [(key, known) for key, known in category.keys.items() if not key.startswith("@")]
         self._args_always = category.args_always
-        args = msgspec.defstruct("Args", _fields(self._inner), forbid_unknown_fields=True, gc=False, kw_only=True)
+        args = msgspec.defstruct(
+            "Args", _fields(self._argument_keys), forbid_unknown_fields=True, gc=False, kw_only=True
+        )
         self.event = msgspec.defstruct(
             "Event",
             [
@@ -156,7 +157,7 @@ class StructLayout:
                 ("args", args) if category.args_always else ("args", args | None, None),
                 # Not read from the file: a constant that makes the category a column like the others.
                 ("number", Literal[number], msgspec.field(name="(number)", default=number)),
-                *_fields([(key[1:], field) for key, field in self._own]),
+                *_fields([(key[1:], known) for key, known in self._event_keys]),
             ],
             tag_field="cat",
             tag=name,
@@ -168,20 +169,21 @@ class StructLayout:
     def cells(
         self, rows: Int32, members: list[int], events: Sequence[Any], args: Sequence[Any]
     ) -> Iterator[ColumnCells]:
-        """The argument columns of the `members` of a block, its events of this category. Raises DoesNotFit."""
-        if self._own:
+        """Yield the argument columns of a block's events of this category (`members`); raise BlockDoesNotFit."""
+        if self._event_keys:
             events = [events[i] for i in members]
-            columns = [tuple(map(attrgetter(f"field_{i}"), events)) for i in range(len(self._own))]
-            yield from _read(self._own, rows, columns)
-        if self._inner:
+            columns = [tuple(map(attrgetter(f"field_{i}"), events)) for i in range(len(self._event_keys))]
+            yield from _column_cells(self._event_keys, rows, columns)
+        if self._argument_keys:
             args = [args[i] for i in members]
             if not self._args_always and None in args:
                 rows = rows[[one is not None for one in args]]
                 args = [one for one in args if one is not None]
-            yield from _read(self._inner, rows, zip(*map(astuple, args), strict=True))
+            yield from _column_cells(self._argument_keys, rows, zip(*map(astuple, args), strict=True))
 
 
 def _fields(keys: Iterable[tuple[str, ArgumentKey]]) -> list[tuple[str, Any, Any]]:
+    """Return the fields of a Struct with these keys, in the form that `msgspec.defstruct` takes."""
     fields: list[tuple[str, Any, Any]] = []
     for i, (name, key) in enumerate(keys):
         kind = _TYPES[key.kind]
@@ -194,7 +196,7 @@ def _fields(keys: Iterable[tuple[str, ArgumentKey]]) -> list[tuple[str, Any, Any
     return fields
 
 
-def _read(
+def _column_cells(
     keys: list[tuple[str, ArgumentKey]], rows: Int32, columns: Iterable[Sequence[Any]]
 ) -> Iterator[ColumnCells]:
     present = _Present(rows)
@@ -219,6 +221,7 @@ class _Present:
         self._known: dict[int, tuple[list[int], Int32]] = {}
 
     def cells(self, values: Sequence[Any], absent: Any, missing: int) -> tuple[Int32, list[Any]]:
+        """Return the rows and values of a column, without the `missing` cells that are `absent`."""
         sparse = 2 * missing > len(values)
         few, where = self._known.get(missing, ([-1], self._rows))
         # As many are missing as in an earlier column: if the rows in `few` match, all do.
@@ -233,7 +236,7 @@ def _convert(kind: ArgKind, values: Sequence[Any]) -> Any:
     if kind == "text":
         return values
     if kind == "json":
-        return _bytes(values)
+        return _copy_texts(values)
     if kind == "float":
         return np.fromiter(values, np.float64, len(values))
     try:
@@ -245,7 +248,7 @@ def _convert(kind: ArgKind, values: Sequence[Any]) -> Any:
     return numbers
 
 
-def _bytes(values: Sequence[msgspec.Raw]) -> list[bytes]:
+def _copy_texts(values: Sequence[msgspec.Raw]) -> list[bytes]:
     """Copy the texts of raw values out of the block's buffer."""
     texts = b"\0".join(values).split(b"\0")  # twice as fast as bytes() of each
     return texts if len(texts) == len(values) else list(map(bytes, values))

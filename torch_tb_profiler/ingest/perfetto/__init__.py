@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "SUFFIXES", "is_perfetto", "is_pytorch_pftrace", "is_rocprof_pftrace"]
 
+SUFFIXES = (".pftrace", ".pftrace.gz", ".perfetto-trace")
+"""Endings of the file names of Perfetto traces."""
+
 _TRACE_PACKET = b"\x0a"  # field 1 of the protobuf message Trace, length-delimited
 _TRACK_DESCRIPTOR = b"\xe2\x03"  # field 60 of a packet
 
 
 def is_perfetto(head: bytes) -> bool:
     """Return whether the first packet ends where the next one begins, or with the file."""
-    begin, end = _packet(head, 0)
+    begin, end = _packet_span(head, 0)
     return 0 < begin < end <= len(head) and head[end : end + 1] in (b"", _TRACE_PACKET)
 
 
@@ -36,13 +39,13 @@ def is_pytorch_pftrace(head: bytes) -> bool:
     It starts with the bare descriptor of a process, in newer versions after the time; recording services write
     more of their state first.
     """
-    first = _packet(head, 0)
-    second = _packet(head, first[1])
-    described = any(head[begin:end].startswith(_TRACK_DESCRIPTOR) for begin, end in (first, second))
-    return is_perfetto(head) and described and b"begin_ns" not in head
+    first = _packet_span(head, 0)
+    second = _packet_span(head, first[1])
+    starts_with_track = any(head[begin:end].startswith(_TRACK_DESCRIPTOR) for begin, end in (first, second))
+    return is_perfetto(head) and starts_with_track and b"begin_ns" not in head
 
 
-def _packet(head: bytes, start: int) -> tuple[int, int]:
+def _packet_span(head: bytes, start: int) -> tuple[int, int]:
     """Return (begin, end) of the content of the packet that begins at `start`, or (0, 0) if none does."""
     length = 0
     for at, shift in enumerate(range(0, 35, 7), start + 1):
@@ -52,9 +55,6 @@ def _packet(head: bytes, start: int) -> tuple[int, int]:
         if head[at] < 0x80:
             return at + 1, at + 1 + length
     return 0, 0
-
-
-SUFFIXES = (".pftrace", ".pftrace.gz", ".perfetto-trace")
 
 
 def _read_rocprof(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:

@@ -3,8 +3,7 @@
 A packet names the clock of its time, or its sequence has set a default; otherwise it counts from the boot. Clocks
 64 to 127 belong to the sequence that took a snapshot of them; all others are shared. An incremental clock counts
 from the previous packet of the sequence, at first from the snapshot. A snapshot reads several clocks at one moment
-and so relates them to the boot. (Perfetto's
-"Synchronization of multiple clock domains" and clock_snapshot.proto.)
+and so relates them to the boot. (Perfetto's "Synchronization of multiple clock domains" and clock_snapshot.proto.)
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.kineto.codes import distinct_rows
+from torch_tb_profiler.ingest.perfetto.interned import SEQUENCE, clears_state, forward_fill
 from torch_tb_profiler.ingest.perfetto.protobuf import MessageBuffer, MessageFields, parse_fields
-from torch_tb_profiler.ingest.perfetto.sequences import SEQUENCE, clears_state, forward_fill
-from torch_tb_profiler.model.trace import ABSENT, Bool, Int64
+from torch_tb_profiler.model.trace import ABSENT, Int64
 
 BOOT, REAL = 6, 1
 """Numbers of the built-in clocks since boot and since the epoch."""
@@ -26,7 +25,9 @@ MAX_SEQUENCES, MAX_CLOCKS, MAX_CLOCK_PACKETS = 1 << 16, 8, 1 << 16
 """Limits that bound memory: sequences (one for each writing thread), clocks of a sequence (writers use three), and
 packets of a batch that define clocks."""
 
-_TIME, _CLOCK, _SNAPSHOT, _DEFAULTS = 8, 58, 6, 59
+_TIME, _CLOCK, SNAPSHOT, _DEFAULTS = 8, 58, 6, 59
+"""Fields of a packet; in its defaults, the clock has the same number."""
+
 _MAX_TIME_NS = 1 << 62
 """Largest valid time in ns (146 years); later ones are damage, and sums must not overflow."""
 
@@ -46,7 +47,7 @@ class _Clock:
     since: int = 0
 
 
-_UNRELATED = _Clock(None)
+_UNKNOWN_CLOCK = _Clock(None)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class _State:
     clocks: dict[int, _Clock] = field(default_factory=dict)
 
 
-_FRESH = _State()
+_INITIAL_STATE = _State()
 
 
 class PacketClocks:
@@ -73,28 +74,28 @@ class PacketClocks:
         A packet with a snapshot defines clocks and has no time itself.
         """
         raw, named = packets.numbers(_TIME), packets.numbers(_CLOCK)
-        sequence, anew = np.maximum(packets.numbers(SEQUENCE), 0), clears_state(packets)
+        sequence, cleared = np.maximum(packets.numbers(SEQUENCE), 0), clears_state(packets)
         distinct, of = np.unique(sequence, return_inverse=True)
         of = of.ravel()
-        states = [self._states.get(each, _FRESH) for each in distinct.tolist()]
-        snaps = _has(packets, _SNAPSHOT)
-        turns = np.flatnonzero((snaps | _has(packets, _DEFAULTS) | anew) & ~packets.damaged)
-        packets.damaged[turns[MAX_CLOCK_PACKETS:]] = True
-        turns = turns[:MAX_CLOCK_PACKETS]
-        for turn in turns.tolist():
-            begin = int(at[turn])
-            packet, whose = content.content[begin : begin + int(size[turn])], int(sequence[turn])
+        states = [self._states.get(each, _INITIAL_STATE) for each in distinct.tolist()]
+        has_snapshot = packets.has_part(SNAPSHOT)
+        changes = np.flatnonzero((has_snapshot | packets.has_part(_DEFAULTS) | cleared) & ~packets.damaged)
+        packets.damaged[changes[MAX_CLOCK_PACKETS:]] = True
+        changes = changes[:MAX_CLOCK_PACKETS]
+        for change in changes.tolist():
+            begin = int(at[change])
+            packet, owner = content.content[begin : begin + int(size[change])], int(sequence[change])
             try:
-                states.append(self._turn(whose, packet, bool(anew[turn])))
+                states.append(self._apply_packet(owner, packet, bool(cleared[change])))
             except TraceError:
-                packets.damaged[turn] = True
-                states.append(self._states.get(whose, _FRESH))
+                packets.damaged[change] = True
+                states.append(self._states.get(owner, _INITIAL_STATE))
         default = np.array([each.default for each in states], np.int64)
         if (default == BOOT).all() and ((named <= 0) | (named == BOOT)).all():
             return raw
-        state = forward_fill(of, turns, np.arange(len(turns)) + len(distinct), of)
+        state = forward_fill(of, changes, np.arange(len(changes)) + len(distinct), of)
         clock = np.where(named > 0, named, default[state])
-        timed = np.flatnonzero((raw != ABSENT) & ~snaps)
+        timed = np.flatnonzero((raw != ABSENT) & ~has_snapshot)
         pairs, which = distinct_rows(state[timed], clock[timed])
         times = np.full(packets.count, ABSENT, np.int64)
         times[timed] = _resolve_times(
@@ -103,34 +104,35 @@ class PacketClocks:
         return times
 
     def _clock(self, clocks: dict[int, _Clock], id: int) -> _Clock:
-        return (clocks if _is_sequence_clock(id) else self._shared).get(id, _UNRELATED)
+        """Return a clock of a sequence with these `clocks`, or a shared one."""
+        return (clocks if _is_sequence_clock(id) else self._shared).get(id, _UNKNOWN_CLOCK)
 
-    def _turn(self, sequence: int, packet: bytes, anew: bool) -> _State:
-        """Return the state of a sequence from this packet on; one that starts `anew` keeps only its clocks."""
-        known = self._states.get(sequence, _FRESH)
-        default, clocks = BOOT if anew else known.default, known.clocks
+    def _apply_packet(self, sequence: int, packet: bytes, cleared: bool) -> _State:
+        """Return the state of a sequence from this packet on; a `cleared` one keeps only its clocks."""
+        known = self._states.get(sequence, _INITIAL_STATE)
+        default, clocks = BOOT if cleared else known.default, known.clocks
         for number, value in parse_fields(packet):
             if number == _DEFAULTS and isinstance(value, bytes):
                 named = dict(parse_fields(value)).get(_CLOCK)
                 default = named if isinstance(named, int) and 0 < named < 1 << 32 else BOOT
-            elif number == _SNAPSHOT and isinstance(value, bytes):
-                shown = self._snapshot(value)
-                older = [(id, clock) for id, clock in clocks.items() if id not in shown]
-                clocks = dict([*shown.items(), *older][:MAX_CLOCKS])
+            elif number == SNAPSHOT and isinstance(value, bytes):
+                readings = self._apply_snapshot(value)
+                older = [(id, clock) for id, clock in clocks.items() if id not in readings]
+                clocks = dict([*readings.items(), *older][:MAX_CLOCKS])
         if sequence in self._states or len(self._states) < MAX_SEQUENCES:
             self._states[sequence] = _State(default, clocks)
         return _State(default, clocks)
 
-    def _snapshot(self, content: bytes) -> dict[int, _Clock]:
+    def _apply_snapshot(self, content: bytes) -> dict[int, _Clock]:
         """Return the clocks of the snapshot's sequence and store the shared ones."""
-        shown = parse_snapshot(content)
+        readings = parse_snapshot(content)
         booted = None
-        for id, (_, _, time) in shown.items():
+        for id, (_, _, time) in readings.items():
             offset = self._clock({}, id).offset
             if offset is not None and (booted is None or id == BOOT):
                 booted = time + offset
         own: dict[int, _Clock] = {}
-        for id, (unit, incremental, time) in shown.items():
+        for id, (unit, incremental, time) in readings.items():
             related = booted is not None and max(time, booted) < _MAX_TIME_NS and 0 < unit < _MAX_TIME_NS
             clock = _Clock(booted - time if related and booted is not None else None, unit, incremental, time)
             if _is_sequence_clock(id):
@@ -142,26 +144,20 @@ class PacketClocks:
 
 def parse_snapshot(snapshot: bytes) -> dict[int, tuple[int, bool, int]]:
     """Return the readings of a ClockSnapshot: clock -> (ns per tick, whether it is incremental, time in ns)."""
-    shown = {}
+    readings = {}
     for number, clock in parse_fields(snapshot):
         if number == 1 and isinstance(clock, bytes):
             reading = dict(parse_fields(clock))
             id, time, incremental, unit = (reading.get(each) for each in (1, 2, 3, 4))
             unit = unit if isinstance(unit, int) else 1
             if isinstance(id, int) and isinstance(time, int):
-                shown[id] = unit, bool(incremental), time * unit
-    return shown
+                readings[id] = unit, bool(incremental), time * unit
+    return readings
 
 
 def _is_sequence_clock(id: int) -> bool:
     """Return whether a clock belongs to the sequence that took a snapshot of it."""
     return 64 <= id < 128
-
-
-def _has(packets: MessageFields, number: int) -> Bool:
-    present = np.zeros(packets.count, np.bool_)
-    present[packets.parts(number)[0]] = True
-    return present
 
 
 def _resolve_times(clocks: list[_Clock], which: Int64, raw: Int64) -> Int64:

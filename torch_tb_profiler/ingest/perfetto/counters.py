@@ -9,15 +9,19 @@ import numpy as np
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.kineto.codes import distinct_rows
 from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
+from torch_tb_profiler.ingest.perfetto.interned import InternedTexts
 from torch_tb_profiler.ingest.perfetto.protobuf import MessageBuffer, MessageFields, decode_text, parse_fields
-from torch_tb_profiler.ingest.perfetto.sequences import InternedTexts
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64
 
-_DESCRIBED, _SAMPLES, _GPU, _DESCRIPTION_ID = 1, 2, 3, 4
+_DESCRIPTION, _SAMPLES, _GPU, _DESCRIPTION_ID = 1, 2, 3, 4
+"""Fields of a GpuCounterEvent."""
+
 _UNIT_MULTIPLIER, _FROM_LAST = 4, 5
 """Fields of a CounterDescriptor."""
 
 VALUE_KEY = "value"
+"""Argument key of a sample's value."""
+
 MAX_TRACKS = 1 << 16
 """Most counter tracks that are read; rocprofv3 writes one for each counter and agent."""
 
@@ -25,25 +29,25 @@ MAX_TRACKS = 1 << 16
 class CounterWriter:
     """Appends samples to columns, like the "C" events of a JSON trace."""
 
-    def __init__(self, columns: EventColumns, sequences: InternedTexts) -> None:
-        self._columns, self._sequences = columns, sequences
+    def __init__(self, columns: EventColumns, interned: InternedTexts) -> None:
+        self._columns, self._interned = columns, interned
         self._names: dict[int, str] = {}
-        self._described: dict[tuple[int, int], tuple[int, dict[int, str]]] = {}
+        self._descriptions: dict[tuple[int, int], tuple[int, dict[int, str]]] = {}
 
     def add_gpu(self, content: MessageBuffer, at: Int64, size: Int64, time: Int64, generation: Int64) -> int:
         """Append `GpuCounterEvent`s; return how many are damaged."""
         read = content.parse_fields(at, size)
         damaged = read.damaged
-        for event, begin, length in zip(*(part.tolist() for part in read.parts(_DESCRIBED)), strict=True):
+        for event, begin, length in zip(*(part.tolist() for part in read.parts(_DESCRIPTION)), strict=True):
             try:
-                self._names.update(_names(content.content[begin : begin + length]))
+                self._names.update(_counter_names(content.content[begin : begin + length]))
             except TraceError:
                 damaged[event] = True
         event, begin, length = read.parts(_SAMPLES)
         sample = content.parse_fields(begin, length)
         damaged[event[sample.damaged]] = True
         whole, decimal = sample.numbers(2), sample.numbers(3)
-        value = np.where(decimal != ABSENT, decimal.view(np.float64), whole.astype(np.float64))
+        value = _merge_numbers(whole, decimal)
         known = np.flatnonzero(
             ((decimal != ABSENT) | (whole != ABSENT)) & ~damaged[event] & (time[event] != ABSENT)
         )
@@ -84,10 +88,10 @@ class CounterWriter:
         """Return the process and name of a counter."""
         names = self._names
         if description:
-            known = self._described.get((generation, description))
+            known = self._descriptions.get((generation, description))
             if known is None:
-                known = _described(self._sequences.raw("counters", generation, description))
-                self._described[generation, description] = known
+                known = _parse_description(self._interned.raw("counters", generation, description))
+                self._descriptions[generation, description] = known
             gpu, names = known[0] if gpu < 0 else gpu, known[1]
         return f"GPU {max(gpu, 0)}", names.get(counter) or f"counter {counter}"
 
@@ -96,20 +100,20 @@ class CounterTracks:
     """Counter tracks and their samples, which a writer may repeat."""
 
     def __init__(self) -> None:
-        self._described: dict[int, tuple[str, int]] = {}
+        self._descriptions: dict[int, tuple[str, int]] = {}
         self._samples: list[tuple[Int64, Int64, Float64]] = []
 
     def describe(self, uuid: int, name: str, counter: bytes) -> None:
         """Add a track with its CounterDescriptor `counter`; tracks of incremental samples are left out."""
         description = dict(parse_fields(counter))
         unit = description.get(_UNIT_MULTIPLIER, 1)
-        if not description.get(_FROM_LAST) and isinstance(unit, int) and len(self._described) < MAX_TRACKS:
-            self._described[uuid] = name, unit
+        if not description.get(_FROM_LAST) and isinstance(unit, int) and len(self._descriptions) < MAX_TRACKS:
+            self._descriptions[uuid] = name, unit
 
     def add(self, track: Int64, time: Int64, value: Float64) -> int:
         """Add samples; return how many have no time, no value, or no described track."""
         distinct, of = np.unique(track, return_inverse=True)
-        known = np.array([each in self._described for each in distinct.tolist()], np.bool_)[of.ravel()]
+        known = np.array([each in self._descriptions for each in distinct.tolist()], np.bool_)[of.ravel()]
         known &= (time != ABSENT) & np.isfinite(value)
         if known.any():
             self._samples.append((track[known], time[known], value[known]))
@@ -123,28 +127,34 @@ class CounterTracks:
             track, time, value = track[order], time[order], value[order]
             new = np.append(True, (np.diff(track) != 0) | (np.diff(time) != 0) | (np.diff(value) != 0))
             distinct, of = np.unique(track[new], return_inverse=True)
-            unit = np.array([self._described[uuid][1] for uuid in distinct.tolist()], np.float64)[of.ravel()]
-            names = {uuid: name for uuid, (name, _) in self._described.items()}
-            whose = "counters" if process is None else process
-            counters.add_tracks(names, track[new], time[new], value[new] * unit, whose)
+            unit = np.array([self._descriptions[uuid][1] for uuid in distinct.tolist()], np.float64)[of.ravel()]
+            names = {uuid: name for uuid, (name, _) in self._descriptions.items()}
+            owner = "counters" if process is None else process
+            counters.add_tracks(names, track[new], time[new], value[new] * unit, owner)
             self._samples.clear()
 
 
 def sample_values(read: MessageFields, chosen: Int64) -> Float64:
     """Return float64[k]: the values of the TrackEvents `chosen`, NaN where there is none."""
     whole, decimal = read.numbers(30)[chosen], read.numbers(44)[chosen]
-    value = np.where(decimal != ABSENT, decimal.view(np.float64), whole.astype(np.float64))
-    values: Float64 = np.where((whole != ABSENT) | (decimal != ABSENT), value, np.nan)
+    present = (whole != ABSENT) | (decimal != ABSENT)
+    values: Float64 = np.where(present, _merge_numbers(whole, decimal), np.nan)
     return values
 
 
-def _described(interned: bytes | None) -> tuple[int, dict[int, str]]:
+def _merge_numbers(whole: Int64, decimal: Int64) -> Float64:
+    """Return float64[k]: the doubles whose bits are in `decimal`, else the integers in `whole`."""
+    merged: Float64 = np.where(decimal != ABSENT, decimal.view(np.float64), whole.astype(np.float64))
+    return merged
+
+
+def _parse_description(content: bytes | None) -> tuple[int, dict[int, str]]:
     """Return the GPU (its one number besides the id) and counter names by id of an interned description."""
     gpu, names = 0, {}
     try:
-        for number, value in parse_fields(interned or b""):
+        for number, value in parse_fields(content or b""):
             if isinstance(value, bytes):
-                names = _names(value)
+                names = _counter_names(value)
             elif number != 1:
                 gpu = value
     except TraceError:
@@ -152,7 +162,7 @@ def _described(interned: bytes | None) -> tuple[int, dict[int, str]]:
     return gpu, names
 
 
-def _names(description: bytes) -> dict[int, str]:
+def _counter_names(description: bytes) -> dict[int, str]:
     """Return counter names by id of a GpuCounterDescriptor."""
     specs = [
         dict(parse_fields(spec))

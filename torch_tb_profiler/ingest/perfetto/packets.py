@@ -15,9 +15,9 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.kineto.columns import EventColumns
-from torch_tb_profiler.ingest.perfetto.clocks import BOOT, REAL, PacketClocks, parse_snapshot
+from torch_tb_profiler.ingest.perfetto.clocks import BOOT, REAL, SNAPSHOT, PacketClocks, parse_snapshot
+from torch_tb_profiler.ingest.perfetto.interned import InternedTexts
 from torch_tb_profiler.ingest.perfetto.protobuf import MessageBuffer, MessageFields, read_varint, to_signed
-from torch_tb_profiler.ingest.perfetto.sequences import InternedTexts
 from torch_tb_profiler.ingest.runtime import Progress, Report, ReportStep, without_gc
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
@@ -29,7 +29,17 @@ MAX_PACKET_BYTES = 64 << 20
 MAX_INFLATED_BYTES = 4 << 30
 """Most bytes that compressed packets may unpack to in total."""
 
-_PIECE = 1 << 21
+TRACK_EVENT, TRACK_DESCRIPTOR = 11, 60
+"""Fields of a packet."""
+
+EVENT_ANNOTATIONS, EVENT_TYPE, EVENT_TRACK = 4, 9, 11
+EVENT_CATEGORY, EVENT_NAME = (3, 22), (10, 23)
+"""Fields of a track event; a text is the number of an interned one, or spelled out."""
+
+SLICE_BEGIN, SLICE_END, SAMPLE = 1, 2, 4
+"""Types of track events."""
+
+_PIECE_BYTES = 1 << 21
 _PACKET = 0x0A
 """Tag of field 1 of the message Trace, length-delimited."""
 
@@ -38,9 +48,6 @@ _COMPRESSED = b"\x92\x03"
 
 Batch = tuple[MessageBuffer, Int64, Int64]
 """A buffer, and the offsets and lengths of the packets in it."""
-
-
-_SNAPSHOT = 6
 
 
 @dataclass(frozen=True)
@@ -63,12 +70,19 @@ class Packets:
         undamaged = undamaged[np.argsort(packet[undamaged], kind="stable")]
         return packet[undamaged], at[undamaged], size[undamaged]
 
+    def messages(self, number: int) -> Iterator[bytes]:
+        """Yield the bytes of the messages in this field of undamaged packets, in packet order."""
+        _, at, size = self.parts(number)
+        content = self.content.content
+        for begin, length in zip(at.tolist(), size.tolist(), strict=True):
+            yield content[begin : begin + length]
+
 
 class PacketReader(Protocol):
     """A consumer of packets that builds a trace; `add` returns how many messages are damaged."""
 
     columns: EventColumns
-    sequences: InternedTexts
+    interned: InternedTexts
 
     def add(self, packets: Packets) -> int: ...
 
@@ -89,7 +103,7 @@ def read_packets(reader: PacketReader, stream: BinaryIO, *, size: int, report: R
     with without_gc():
         for content, at, length in read_batches(source, health):
             read = content.parse_fields(at, length)
-            generation = reader.sequences.enter(content, read, at, length)
+            generation = reader.interned.enter(content, read, at, length)
             packets = Packets(content, read, clocks.times(content, read, at, length), generation)
             if base_ns is None:
                 base_ns = _epoch_offset(packets)
@@ -104,25 +118,24 @@ def read_packets(reader: PacketReader, stream: BinaryIO, *, size: int, report: R
 
 def _epoch_offset(packets: Packets) -> int | None:
     """Return epoch time minus time since boot if a clock snapshot has both, else None."""
-    _, begins, sizes = packets.parts(_SNAPSHOT)
-    for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True):
+    for snapshot in packets.messages(SNAPSHOT):
         try:
-            shown = parse_snapshot(packets.content.content[begin : begin + size])
+            readings = parse_snapshot(snapshot)
         except TraceError:
             continue  # no event depends on this snapshot
-        if BOOT in shown and REAL in shown:
-            return to_signed(shown[REAL][2] % 2**64) - to_signed(shown[BOOT][2] % 2**64)
+        if BOOT in readings and REAL in readings:
+            return to_signed(readings[REAL][2] % 2**64) - to_signed(readings[BOOT][2] % 2**64)
     return None
 
 
 def read_batches(source: Source, health: HealthLog) -> Iterator[Batch]:
     """Yield all packets of a trace in order; note a truncated or damaged end."""
-    unpack, rest = _PacketUnpacker(health), b""
-    piece = bytearray(_PIECE)
+    unpacker, rest = _PacketUnpacker(health), b""
+    piece = bytearray(_PIECE_BYTES)
     while count := _fill(source, piece):
         content = rest + piece[:count]
         begins, ends, at = _find_packets(content)
-        yield from unpack.batches(content, begins, ends)
+        yield from unpacker.batches(content, begins, ends)
         rest = content[at:]
         if len(rest) > MAX_PACKET_BYTES:
             health.add("endless_packet", "error", "a packet never ends; only what precedes it is shown")
@@ -134,6 +147,7 @@ def read_batches(source: Source, health: HealthLog) -> Iterator[Batch]:
 
 
 def _fill(source: Source, piece: bytearray) -> int:
+    """Fill `piece` from its front; return how many bytes were read, fewer only at the end."""
     done, view = 0, memoryview(piece)
     while done < len(piece) and (count := source.read_into(view[done:])):
         done += count
@@ -161,6 +175,8 @@ def _find_packets(content: bytes) -> tuple[list[int], list[int], int]:
 
 
 class _PacketUnpacker:
+    """Unpacks compressed packets, up to MAX_INFLATED_BYTES in total."""
+
     def __init__(self, health: HealthLog) -> None:
         self._health = health
         self._inflated = 0
@@ -171,12 +187,12 @@ class _PacketUnpacker:
         if _COMPRESSED in content:
             for number, begin in enumerate(begins):
                 if content.startswith(_COMPRESSED, begin, ends[number]):
-                    yield from _batch(content, begins[first:number], ends[first:number])
-                    yield from self._inside(content[begin : ends[number]])
+                    yield from _make_batch(content, begins[first:number], ends[first:number])
+                    yield from self._inner_batches(content[begin : ends[number]])
                     first = number + 1
-        yield from _batch(content, begins[first:], ends[first:])
+        yield from _make_batch(content, begins[first:], ends[first:])
 
-    def _inside(self, packet: bytes) -> Iterator[Batch]:
+    def _inner_batches(self, packet: bytes) -> Iterator[Batch]:
         """Yield the packets inside a compressed one; they aren't compressed again."""
         inner = None
         try:
@@ -193,10 +209,11 @@ class _PacketUnpacker:
             self._health.add(
                 "skipped_event", "error", "compressed packets are damaged; only what precedes the damage is shown"
             )
-        yield from _batch(inner, begins, ends)
+        yield from _make_batch(inner, begins, ends)
 
 
-def _batch(content: bytes, begins: list[int], ends: list[int]) -> Iterator[Batch]:
+def _make_batch(content: bytes, begins: list[int], ends: list[int]) -> Iterator[Batch]:
+    """Yield one batch of these packets, or none if there are no packets."""
     if begins:
         at = np.array(begins, np.int64)
         yield MessageBuffer(content), at, np.array(ends, np.int64) - at

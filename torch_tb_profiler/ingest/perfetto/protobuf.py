@@ -21,9 +21,26 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int64
 
 Fields = list[tuple[int, int | bytes]]
+UInt64 = npt.NDArray[np.uint64]
 
 VARINT, EIGHT, BYTES, FOUR = 0, 1, 2, 5
 """Wire types of protobuf fields; the deprecated group types are missing."""
+
+_MAX_ROUNDS, _MIN_COLUMN_MESSAGES = 48, 64
+"""After this many fields, fewer messages than this are read one by one: short columns cost more than they save."""
+
+_COLUMN_TYPES = (np.int64, np.int64, np.int64, np.uint64, np.int64)
+"""Types of the columns of MessageFields."""
+
+_LAST_MARKS = np.uint64(0x8080808080808080)
+_LOW_BITS = np.uint64(0x0101010101010101)
+_PAYLOAD_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
+_FOUR_BYTES = np.uint64(0xFFFFFFFF)
+_PAIRS = tuple(
+    (np.uint64(low), np.uint64(low << bits), np.uint64(shift))
+    for low, bits, shift in ((0x007F007F007F007F, 8, 1), (0x00003FFF00003FFF, 16, 2), (0x000000000FFFFFFF, 32, 4))
+)
+"""Masks and shifts that join the bits of neighboring bytes, pairs and quadruples."""
 
 
 def parse_fields(message: bytes) -> Fields:
@@ -96,22 +113,6 @@ def decode_text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-UInt64 = npt.NDArray[np.uint64]
-
-_MAX_ROUNDS, _MIN_COLUMN_MESSAGES = 48, 64
-"""After this many fields, fewer messages than this are read one by one: short columns cost more than they save."""
-
-_TYPES = (np.int64, np.int64, np.int64, np.uint64, np.int64)
-_LAST = np.uint64(0x8080808080808080)
-_FIRST = np.uint64(0x0101010101010101)
-_SEVEN = np.uint64(0x7F7F7F7F7F7F7F7F)
-_FOUR_BYTES = np.uint64(0xFFFFFFFF)
-_PAIRS = tuple(
-    (np.uint64(low), np.uint64(low << bits), np.uint64(shift))
-    for low, bits, shift in ((0x007F007F007F007F, 8, 1), (0x00003FFF00003FFF, 16, 2), (0x000000000FFFFFFF, 32, 4))
-)
-
-
 @dataclass(frozen=True)
 class MessageFields:
     """The fields of `count` messages as columns of equal length, in order within a message.
@@ -144,6 +145,12 @@ class MessageFields:
         chosen = (self.number == number) & (self.kind != BYTES)
         return self.message[chosen], self.value[chosen].view(np.int64)
 
+    def has_part(self, number: int) -> Bool:
+        """Return bool[count]: whether a message has a bytes field with this number."""
+        present = np.zeros(self.count, np.bool_)
+        present[self.parts(number)[0]] = True
+        return present
+
     def parts(self, number: int) -> tuple[Int64, Int64, Int64]:
         """Return (message, offset, length) of every bytes field with this number."""
         chosen = (self.number == number) & (self.kind == BYTES)
@@ -151,13 +158,14 @@ class MessageFields:
 
 
 class MessageBuffer:
-    """A buffer of messages."""
+    """A buffer that holds many messages."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
         self._words: UInt64 = np.ndarray((len(content) + 9,), "<u8", content + bytes(16), strides=(1,))
 
     def pieces(self, at: Int64, size: Int64) -> list[bytes]:
+        """Return the bytes at the offsets `at`."""
         content = self.content
         return [content[begin:end] for begin, end in zip(at.tolist(), (at + size).tolist(), strict=True)]
 
@@ -174,11 +182,11 @@ class MessageBuffer:
             if len(message) == 0:
                 break
             if len(rounds) >= _MAX_ROUNDS and len(message) < _MIN_COLUMN_MESSAGES:
-                rounds.append(self._one_by_one(message, at, end, damaged))
+                rounds.append(self._parse_one_by_one(message, at, end, damaged))
                 break
-            tag, at, sound = self._varints(at)
+            tag, at, sound = self._read_varints(at)
             number, kind = (tag >> np.uint64(3)).view(np.int64), (tag & np.uint64(7)).view(np.int64)
-            value, behind, ends = self._varints(at)
+            value, behind, ends = self._read_varints(at)
             fixed = (kind == EIGHT) | (kind == FOUR)
             if fixed.any():
                 width = np.where(kind == EIGHT, 8, 4)
@@ -197,29 +205,32 @@ class MessageBuffer:
             rounds.append((message, number, kind, value, behind))
             at = behind + length
         message, number, kind, value, begin = [np.concatenate(column) for column in zip(*rounds, strict=True)] or [
-            np.empty(0, type_) for type_ in _TYPES
+            np.empty(0, type_) for type_ in _COLUMN_TYPES
         ]
         return MessageFields(len(damaged), message, number, kind, value, begin, damaged)
 
-    def _one_by_one(self, message: Int64, at: Int64, end: Int64, damaged: Bool) -> tuple[npt.NDArray[Any], ...]:
+    def _parse_one_by_one(
+        self, message: Int64, at: Int64, end: Int64, damaged: Bool
+    ) -> tuple[npt.NDArray[Any], ...]:
+        """Return the remaining fields of a few messages as columns."""
         rows: list[tuple[int, int, int, int, int]] = []
-        for one, begin, stop in zip(message.tolist(), at.tolist(), end.tolist(), strict=True):
+        for owner, begin, stop in zip(message.tolist(), at.tolist(), end.tolist(), strict=True):
             try:
-                rows.extend((one, *field) for field in iterate_fields(self.content[:stop], begin, stop))
+                rows.extend((owner, *field) for field in iterate_fields(self.content[:stop], begin, stop))
             except TraceError:
-                damaged[one] = True
+                damaged[owner] = True
         columns = list(zip(*rows, strict=True)) or [()] * 5
-        return tuple(np.array(column, type_) for column, type_ in zip(columns, _TYPES, strict=True))
+        return tuple(np.array(column, type_) for column, type_ in zip(columns, _COLUMN_TYPES, strict=True))
 
-    def _varints(self, at: Int64) -> tuple[UInt64, Int64, Bool]:
+    def _read_varints(self, at: Int64) -> tuple[UInt64, Int64, Bool]:
         """Return the numbers at `at`, where they end, and whether they end within ten bytes."""
         word = self._words[np.minimum(at, len(self.content))]
-        last = ~word & _LAST
+        last = ~word & _LAST_MARKS
         used = last ^ (last - np.uint64(1))  # all bits to the end of the last byte; every bit if none is the last
-        number = word & used & _SEVEN
+        number = word & used & _PAYLOAD_BITS
         for low, high, shift in _PAIRS:
             number = (number & low) | ((number & high) >> shift)
-        length = ((used & _FIRST) * _FIRST >> np.uint64(56)).view(np.int64)
+        length = ((used & _LOW_BITS) * _LOW_BITS >> np.uint64(56)).view(np.int64)
         sound = np.ones(len(at), np.bool_)
         long = np.flatnonzero(last == 0)
         if len(long):

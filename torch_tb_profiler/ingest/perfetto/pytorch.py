@@ -17,7 +17,21 @@ from torch_tb_profiler.base.markers import is_data_loading, is_optimizer, is_ste
 from torch_tb_profiler.ingest.kineto.assemble import assemble
 from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
 from torch_tb_profiler.ingest.perfetto.counters import CounterWriter, sample_values
-from torch_tb_profiler.ingest.perfetto.packets import Packets, read_packets
+from torch_tb_profiler.ingest.perfetto.interned import InternedTexts
+from torch_tb_profiler.ingest.perfetto.packets import (
+    EVENT_ANNOTATIONS,
+    EVENT_CATEGORY,
+    EVENT_NAME,
+    EVENT_TRACK,
+    EVENT_TYPE,
+    SAMPLE,
+    SLICE_BEGIN,
+    SLICE_END,
+    TRACK_DESCRIPTOR,
+    TRACK_EVENT,
+    Packets,
+    read_packets,
+)
 from torch_tb_profiler.ingest.perfetto.protobuf import (
     MessageBuffer,
     MessageFields,
@@ -26,21 +40,15 @@ from torch_tb_profiler.ingest.perfetto.protobuf import (
     read_varints,
     to_signed,
 )
-from torch_tb_profiler.ingest.perfetto.sequences import InternedTexts
 from torch_tb_profiler.ingest.perfetto.stages import CORRELATION, GpuStages
-from torch_tb_profiler.ingest.perfetto.values import (
-    AnnotationReader,
-    ArgumentCells,
-    add_cells,
-    integer_values,
-    text_codes,
-)
+from torch_tb_profiler.ingest.perfetto.values import AnnotationReader, ArgumentCells, add_cells, integer_values
 from torch_tb_profiler.ingest.runtime import Report, ReportStep, ignore_step
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
-_EVENT, _COUNTER, _STAGE, _TRACK = 11, 52, 53, 60
-_BEGIN, _END, _SAMPLE = 1, 2, 4
+_COUNTER, _STAGE = 52, 53
+"""Fields of a packet."""
+
 _CORRELATION = 3000
 """Field of a track event: the extension `GpuCorrelation`."""
 
@@ -66,25 +74,27 @@ def read_pytorch_pftrace(stream: BinaryIO, *, size: int, report: Report, limit: 
 
 
 class _PyTorchReader:
+    """A `PacketReader` of PyTorch's traces."""
+
     def __init__(self) -> None:
-        self.columns, self.sequences = EventColumns(), InternedTexts()
-        self._stages = GpuStages(self.columns, self.sequences)
-        self._counters = CounterWriter(self.columns, self.sequences)
-        self._values = AnnotationReader(self.sequences)
-        self._pairs = SliceEnds()
-        self._open: list[tuple[int, Int64]] = []
-        self._places: dict[int, tuple[int, int]] = {}
-        self._tracks: dict[int, str] = {}
+        self.columns, self.interned = EventColumns(), InternedTexts()
+        self._stages = GpuStages(self.columns, self.interned)
+        self._counters = CounterWriter(self.columns, self.interned)
+        self._values = AnnotationReader(self.interned)
+        self._slice_ends = SliceEnds()
+        self._open_slices: list[tuple[int, Int64]] = []
+        self._threads_by_track: dict[int, tuple[int, int]] = {}
+        self._track_names: dict[int, str] = {}
         self._untimed = 0
 
     def add(self, packets: Packets) -> int:
         damaged = 0
-        for begin, size in zip(*(part.tolist() for part in packets.parts(_TRACK)[1:]), strict=True):
+        for track in packets.messages(TRACK_DESCRIPTOR):
             try:
-                self._track(packets.content.content[begin : begin + size])
+                self._add_track(track)
             except TraceError:
                 damaged += 1
-        damaged += self._slices(packets)
+        damaged += self._add_events(packets)
         for number, add in ((_STAGE, self._stages.add), (_COUNTER, self._counters.add_gpu)):
             packet, at, length = packets.parts(number)
             timed = packets.time[packet] != ABSENT
@@ -94,12 +104,12 @@ class _PyTorchReader:
         return damaged
 
     def finish(self, health: HealthLog, base_ns: int | None, step: ReportStep) -> Trace:
-        duration, alone = self._pairs.durations(self.columns.length, step)
-        for first, column in self._open:
+        duration, unmatched = self._slice_ends.durations(self.columns.length, step)
+        for first, column in self._open_slices:
             column[:] = duration[first : first + len(column)]
-        if alone:
+        if unmatched:
             message = "begin events without an end, or end events without a begin"
-            health.add("unmatched_begin_end", "warning", message, count=alone)
+            health.add("unmatched_begin_end", "warning", message, count=unmatched)
         if self._untimed:
             health.add("no_time", "error", _UNTIMED, count=self._untimed)
         step()
@@ -107,7 +117,7 @@ class _PyTorchReader:
         step()
         return assemble(self.columns, {"schemaVersion": 1, "baseTimeNanoseconds": base_ns or 0}, health, step)
 
-    def _track(self, content: bytes) -> None:
+    def _add_track(self, content: bytes) -> None:
         track = dict(parse_fields(content))
         uuid, thread, name = track.get(1), track.get(4), track.get(2)
         if not isinstance(uuid, int):
@@ -117,71 +127,64 @@ class _PyTorchReader:
             owner = dict(parse_fields(thread))
             pid, tid = owner.get(1, 0), owner.get(2, 0)
             if isinstance(pid, int) and isinstance(tid, int):
-                self._places[uuid] = (pid, tid)
+                self._threads_by_track[uuid] = (pid, tid)
         if isinstance(name, bytes):
-            self._tracks[uuid] = decode_text(name)
+            self._track_names[uuid] = decode_text(name)
 
-    def _slices(self, packets: Packets) -> int:
+    def _add_events(self, packets: Packets) -> int:
         """Add begins, ends and samples of tracks; return how many are damaged."""
-        packet, at, size = packets.parts(_EVENT)
+        packet, at, size = packets.parts(TRACK_EVENT)
         timed = packets.time[packet] != ABSENT
         self._untimed += int(np.count_nonzero(~timed))
         packet, at, size = packet[timed], at[timed], size[timed]
         content, time, generation = packets.content, packets.time[packet], packets.generation[packet]
         read = content.parse_fields(at, size)
         damaged = read.damaged
-        kind, track = read.numbers(9), read.numbers(11)
+        kind, track = read.numbers(EVENT_TYPE), read.numbers(EVENT_TRACK)
         track = np.where(track == ABSENT, 0, track)
-        noted = read.parts(4)
-        begun = kind[noted[0]] == _BEGIN
-        cells = list(self._values.annotations(content, tuple(part[begun] for part in noted), generation, damaged))
+        annotations = read.parts(EVENT_ANNOTATIONS)
+        is_begin = kind[annotations[0]] == SLICE_BEGIN
+        cells = list(
+            self._values.annotations(content, tuple(part[is_begin] for part in annotations), generation, damaged)
+        )
         submitted, at, size = read.parts(_CORRELATION)
         stages = content.parse_fields(at, size)
         damaged[submitted[stages.damaged]] = True
         sound = ~damaged
-        begins = np.flatnonzero(sound & (kind == _BEGIN))
+        begins = np.flatnonzero(sound & (kind == SLICE_BEGIN))
         row_of = np.full(read.count, -1)
         row_of[begins] = np.arange(len(begins)) + self.columns.length
         if len(begins):
-            name = self._text_codes_of(content, read, 10, 23, "event", generation)
-            category = self._text_codes_of(content, read, 3, 22, "category", generation)
+            strings, interned = self.columns.strings, self.interned
+            name = interned.field_codes("event", generation, content, read, EVENT_NAME, strings)
+            category = interned.field_codes("category", generation, content, read, EVENT_CATEGORY, strings)
             category = self._categories(category, name, cells)
-            open_ = np.full(len(begins), ABSENT, np.int64)
+            durations = np.full(len(begins), ABSENT, np.int64)
             none = np.full(len(begins), ABSENT, np.int64)
             phase = np.full(len(begins), ord("X"), np.uint8)
-            threads = self._threads(track[begins])
-            block = EventBlock(phase, category[begins], name[begins], threads, time[begins], open_, none)
-            self._open.append((self.columns.add_block(block), open_))
+            threads = self._thread_codes(track[begins])
+            block = EventBlock(phase, category[begins], name[begins], threads, time[begins], durations, none)
+            self._open_slices.append((self.columns.add_block(block), durations))
             for each in cells:
                 add_cells(self.columns, each, row_of)
-        paired = np.flatnonzero(sound & ((kind == _BEGIN) | (kind == _END)))
-        self._pairs.add(track[paired], time[paired], row_of[paired])
+        paired = np.flatnonzero(sound & ((kind == SLICE_BEGIN) | (kind == SLICE_END)))
+        self._slice_ends.add(track[paired], time[paired], row_of[paired])
         part, stage = _submitted_stages(content, stages)
         launch = submitted[part]
         own = integer_values(cells, CORRELATION, read.count)[launch]
         met = row_of[launch] >= 0
         self._stages.submit(row_of[launch][met], own[met], stage[met])
-        sampled = np.flatnonzero(sound & (kind == _SAMPLE))
+        sampled = np.flatnonzero(sound & (kind == SAMPLE))
         value = sample_values(read, sampled)
         known = ~np.isnan(value)
-        self._counters.add_tracks(self._tracks, track[sampled][known], time[sampled][known], value[known])
+        self._counters.add_tracks(self._track_names, track[sampled][known], time[sampled][known], value[known])
         return int(damaged.sum())
 
-    def _text_codes_of(
-        self, content: MessageBuffer, read: MessageFields, by_number: int, spelled: int, kind: str,
-        generation: Int64,
-    ) -> Int32:  # fmt: skip
-        """Return int32[k]: codes of texts that events refer to by number or spell out."""
-        strings = self.columns.strings
-        code = self.sequences.codes(kind, generation, read.numbers(by_number), strings)
-        event, at, size = read.parts(spelled)
-        code[event] = text_codes(strings, content.pieces(at, size))
-        return code
-
-    def _threads(self, track: Int64) -> Int32:
+    def _thread_codes(self, track: Int64) -> Int32:
+        """Return int32[k]: the codes of the threads that tracks belong to."""
         distinct, of = np.unique(track, return_inverse=True)
-        places = [self._places.get(uuid, (0, uuid % 2**31)) for uuid in distinct.tolist()]
-        codes: Int32 = np.array([self.columns.threads[place] for place in places], np.int32)[of.ravel()]
+        threads = [self._threads_by_track.get(uuid, (0, uuid % 2**31)) for uuid in distinct.tolist()]
+        codes: Int32 = np.array([self.columns.threads[thread] for thread in threads], np.int32)[of.ravel()]
         return codes
 
     def _categories(self, category: Int32, name: Int32, cells: list[ArgumentCells]) -> Int32:
@@ -196,8 +199,7 @@ class _PyTorchReader:
         names = [texts[code] if code >= 0 else "" for code in (keys // 64).tolist()]
         strings = self.columns.strings
         codes = [
-            strings[guess_category(decode_text, bits)]
-            for decode_text, bits in zip(names, (keys % 64).tolist(), strict=True)
+            strings[guess_category(text, bits)] for text, bits in zip(names, (keys % 64).tolist(), strict=True)
         ]
         filled: Int32 = np.where(category == NO_CODE, np.array(codes, np.int32)[of.ravel()], category)
         return filled

@@ -16,35 +16,37 @@ import numpy as np
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.kineto.codes import Codes
 from torch_tb_profiler.ingest.perfetto.counters import CounterTracks, CounterWriter, sample_values
-from torch_tb_profiler.ingest.perfetto.packets import Packets, read_packets
-from torch_tb_profiler.ingest.perfetto.protobuf import (
-    MessageBuffer,
-    MessageFields,
-    decode_text,
-    parse_fields,
-    to_signed,
+from torch_tb_profiler.ingest.perfetto.interned import InternedTexts
+from torch_tb_profiler.ingest.perfetto.packets import (
+    EVENT_ANNOTATIONS,
+    EVENT_CATEGORY,
+    EVENT_NAME,
+    EVENT_TRACK,
+    EVENT_TYPE,
+    SAMPLE,
+    SLICE_BEGIN,
+    TRACK_DESCRIPTOR,
+    TRACK_EVENT,
+    Packets,
+    read_packets,
 )
-from torch_tb_profiler.ingest.perfetto.sequences import InternedTexts
-from torch_tb_profiler.ingest.perfetto.values import AnnotationReader, ArgumentCells, integer_values, text_codes
+from torch_tb_profiler.ingest.perfetto.protobuf import decode_text, parse_fields, to_signed
+from torch_tb_profiler.ingest.perfetto.values import AnnotationReader, ArgumentCells, integer_values
 from torch_tb_profiler.ingest.rocprof.finish import finish
 from torch_tb_profiler.ingest.rocprof.records import Agent, Agents, Recording, Work
 from torch_tb_profiler.ingest.runtime import Report, ReportStep
 from torch_tb_profiler.ingest.slices import CodedTexts
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
-
-_EVENT, _TRACK = 11, 60
-_BEGIN, _SAMPLE = 1, 4
-"""Types of track events."""
+from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
 _SAMPLES_LEFT_OUT = "counter samples without a time, a value, or a described track; left out"
-_CALLS = {
+_CALL_DOMAINS = {
     "hip_api": "HIP_RUNTIME_API",
     "hsa_api": "HSA_CORE_API",
     "marker_api": "MARKER_CORE_RANGE_API",
     "rccl_api": "RCCL_API",
 }
-_AGENT = re.compile(r"\d+")
+_AGENT_NUMBER = re.compile(r"\d+")
 _CLONE = " [clone .kd]"
 """Suffix that demangling adds to a kernel's symbol."""
 
@@ -55,17 +57,19 @@ def read_rocprof_pftrace(stream: BinaryIO, *, size: int, report: Report, limit: 
 
 
 class _RocprofReader:
+    """A `PacketReader` of rocprofv3's traces."""
+
     def __init__(self) -> None:
-        self.sequences = InternedTexts()
+        self.interned = InternedTexts()
         self._recording = Recording()
         self.columns = self._recording.columns
-        self._values = AnnotationReader(self.sequences)
+        self._values = AnnotationReader(self.interned)
         self._process: int | None = None
         self._tracks = CounterTracks()
         self._left_out_samples = 0
 
     def finish(self, health: HealthLog, base_ns: int | None, step: ReportStep) -> Trace:
-        self._tracks.append_to(CounterWriter(self.columns, self.sequences), self._process)
+        self._tracks.append_to(CounterWriter(self.columns, self.interned), self._process)
         step()
         if self._left_out_samples:
             health.add("counters_not_read", "warning", _SAMPLES_LEFT_OUT, count=self._left_out_samples)
@@ -73,43 +77,45 @@ class _RocprofReader:
 
     def add(self, packets: Packets) -> int:
         damaged = 0
-        for begin, size in zip(*(part.tolist() for part in packets.parts(_TRACK)[1:]), strict=True):
+        for track in packets.messages(TRACK_DESCRIPTOR):
             try:
-                self._track(packets.content.content[begin : begin + size])
+                self._add_track(track)
             except TraceError:
                 damaged += 1
-        packet, at, size = packets.parts(_EVENT)
+        packet, at, size = packets.parts(TRACK_EVENT)
         content, generation = packets.content, packets.generation[packet]
         read = content.parse_fields(at, size)
-        sampled = np.flatnonzero((read.numbers(9) == _SAMPLE) & ~read.damaged)
+        sampled = np.flatnonzero((read.numbers(EVENT_TYPE) == SAMPLE) & ~read.damaged)
         self._left_out_samples += self._tracks.add(
-            read.numbers(11)[sampled], packets.time[packet][sampled], sample_values(read, sampled)
+            read.numbers(EVENT_TRACK)[sampled], packets.time[packet][sampled], sample_values(read, sampled)
         )
-        noted = read.parts(4)
-        begun = read.numbers(9)[noted[0]] == _BEGIN
+        annotations = read.parts(EVENT_ANNOTATIONS)
+        is_begin = read.numbers(EVENT_TYPE)[annotations[0]] == SLICE_BEGIN
         cells = list(
-            self._values.annotations(content, tuple(part[begun] for part in noted), generation, read.damaged)
+            self._values.annotations(
+                content, tuple(part[is_begin] for part in annotations), generation, read.damaged
+            )
         )
         names, categories = Codes(), Codes()
-        name = self._text_codes_of(content, read, 10, 23, "event", generation, names)
-        category = self._text_codes_of(content, read, 3, 22, "category", generation, categories)
+        name = self.interned.field_codes("event", generation, content, read, EVENT_NAME, names)
+        category = self.interned.field_codes("category", generation, content, read, EVENT_CATEGORY, categories)
         slices = _RecordValues(cells, read.count, CodedTexts([*names.table(), None], name))
-        wanted = (read.numbers(9) == _BEGIN) & ~read.damaged & (slices.numbers("begin_ns") != ABSENT)
+        wanted = (read.numbers(EVENT_TYPE) == SLICE_BEGIN) & ~read.damaged & (slices.numbers("begin_ns") != ABSENT)
         for code, kind in enumerate(categories.table()):
             chosen = np.flatnonzero(wanted & (category == code))
             if len(chosen):
-                self._add(kind, slices.of(chosen))
+                self._add_records(kind, slices.select(chosen))
         return damaged + int(read.damaged.sum())
 
-    def _add(self, category: str, slices: _RecordValues) -> None:
+    def _add_records(self, category: str, slices: _RecordValues) -> None:
         if category == "kernel_dispatch":
-            self._dispatches(slices)
+            self._add_dispatches(slices)
         elif category == "memory_copy":
-            self._copies(slices)
-        elif category in _CALLS:
-            self._calls(category, slices)
+            self._add_copies(slices)
+        elif category in _CALL_DOMAINS:
+            self._add_calls(category, slices)
 
-    def _track(self, content: bytes) -> None:
+    def _add_track(self, content: bytes) -> None:
         track = dict(parse_fields(content))
         uuid, name, counter = track.get(1), track.get(2, track.get(10)), track.get(8)
         if isinstance(uuid, int) and isinstance(name, bytes) and isinstance(counter, bytes):
@@ -119,26 +125,10 @@ class _RocprofReader:
                 pid = dict(parse_fields(descriptor)).get(1)
                 self._process = pid if isinstance(pid, int) else None
 
-    def _text_codes_of(
-        self,
-        content: MessageBuffer,
-        read: MessageFields,
-        by_number: int,
-        spelled: int,
-        kind: str,
-        generation: Int64,
-        table: Codes,
-    ) -> Int32:
-        """Return int32[k]: codes of texts that events refer to by number or spell out."""
-        code = self.sequences.codes(kind, generation, read.numbers(by_number), table)
-        event, at, size = read.parts(spelled)
-        code[event] = text_codes(table, content.pieces(at, size))
-        return code
-
-    def _calls(self, category: str, slices: _RecordValues) -> None:
+    def _add_calls(self, category: str, slices: _RecordValues) -> None:
         count = len(slices)
         self._recording.calls(
-            CodedTexts([_CALLS[category]], np.zeros(count, np.int64)),
+            CodedTexts([_CALL_DOMAINS[category]], np.zeros(count, np.int64)),
             slices.name,
             slices.name if category == "marker_api" else CodedTexts([None], np.zeros(count, np.int64)),
             np.full(count, ABSENT if self._process is None else self._process, np.int64),
@@ -148,7 +138,7 @@ class _RocprofReader:
             slices.numbers("corr_id"),
         )
 
-    def _dispatches(self, slices: _RecordValues) -> None:
+    def _add_dispatches(self, slices: _RecordValues) -> None:
         self._recording.dispatches(
             slices.work(slices.name.map(lambda name: name.removesuffix(_CLONE) or None)),
             slices.agents("agent"),
@@ -160,7 +150,7 @@ class _RocprofReader:
             scratch_memory=slices.numbers("Scratch_Size"),
         )
 
-    def _copies(self, slices: _RecordValues) -> None:
+    def _add_copies(self, slices: _RecordValues) -> None:
         source, target = slices.agents("src_agent"), slices.agents("dst_agent")
         # Labels don't say which agent is a GPU, but the names of copies do.
         inbound = np.array([str(name).endswith("_TO_DEVICE") for name in slices.name.texts], np.bool_)[
@@ -184,7 +174,7 @@ class _RecordValues:
     def __len__(self) -> int:
         return len(self._chosen)
 
-    def of(self, chosen: Int64) -> _RecordValues:
+    def select(self, chosen: Int64) -> _RecordValues:
         return _RecordValues(self._cells, self._count, self.name, chosen)
 
     def numbers(self, key: str) -> Int64:
@@ -195,8 +185,8 @@ class _RecordValues:
         agent = integer_values(self._cells, key, self._count)
         for each in self._cells:
             if each.key == key and each.kind == "text":
-                known = {decode_text: _agent(decode_text) for decode_text in set(each.values)}
-                agent[each.events] = [known[decode_text] for decode_text in each.values]
+                numbers = {label: _agent_number(label) for label in set(each.values)}
+                agent[each.events] = [numbers[label] for label in each.values]
         return agent[self._chosen]
 
     def work(self, names: CodedTexts) -> Work:
@@ -204,6 +194,6 @@ class _RecordValues:
         return Work(names, *(self.numbers(key) for key in keys))
 
 
-def _agent(label: str) -> int:
-    match = _AGENT.search(label)
+def _agent_number(label: str) -> int:
+    match = _AGENT_NUMBER.search(label)
     return int(match[0][:18]) if match else int(ABSENT)

@@ -13,18 +13,19 @@ import numpy as np
 
 from torch_tb_profiler.ingest.kineto.codes import Codes, distinct_rows
 from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
+from torch_tb_profiler.ingest.perfetto.interned import InternedTexts, text_codes
 from torch_tb_profiler.ingest.perfetto.protobuf import MessageBuffer, decode_text
-from torch_tb_profiler.ingest.perfetto.sequences import InternedTexts
 from torch_tb_profiler.ingest.perfetto.values import (
     ArgumentCells,
     add_cells,
     integer_values,
     last_value_positions,
-    text_codes,
 )
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64
 
 CORRELATION = "correlation"
+"""Argument key that links launches and GPU work."""
+
 _CATEGORIES = {
     "Kernel": "kernel",
     "Memcpy": "gpu_memcpy",
@@ -48,15 +49,15 @@ _JSON_KEYS = {
 class GpuStages:
     """Appends GPU stages to columns and links them to their launches at the end."""
 
-    def __init__(self, columns: EventColumns, sequences: InternedTexts) -> None:
-        self._columns, self._sequences = columns, sequences
+    def __init__(self, columns: EventColumns, interned: InternedTexts) -> None:
+        self._columns, self._interned = columns, interned
         self._keys = Codes()
-        self._own: list[tuple[Int64, Int64, Int64]] = []
-        self._submitted: list[tuple[Int64, Int64, Int64]] = []
+        self._stages: list[tuple[Int64, Int64, Int64]] = []
+        self._launches: list[tuple[Int64, Int64, Int64]] = []
 
     def submit(self, row: Int64, correlation: Int64, stage: Int64) -> None:
         """Add rows of launches, their correlation (ABSENT if missing), and the stages they submitted."""
-        self._submitted.append((row, correlation, stage))
+        self._launches.append((row, correlation, stage))
 
     def add(self, content: MessageBuffer, at: Int64, size: Int64, time: Int64, generation: Int64) -> int:
         """Append stages; return how many are damaged."""
@@ -83,21 +84,23 @@ class GpuStages:
                 np.full(len(sound), ABSENT, np.int64),
             )
         )
-        given = {key: integer_values(cells, key, read.count) for key in (CORRELATION, "device", "stream")}
-        self._own.append((row_of[sound], read.numbers(1)[sound], given[CORRELATION][sound]))
+        recorded = {key: integer_values(cells, key, read.count) for key in (CORRELATION, "device", "stream")}
+        self._stages.append((row_of[sound], read.numbers(1)[sound], recorded[CORRELATION][sound]))
         rows = row_of[sound].astype(np.int32)
         for key, default in (("device", device), ("stream", lane)):
-            self._columns.add_cells(key, "int", rows, np.where(given[key] == ABSENT, default, given[key])[sound])
+            self._columns.add_cells(
+                key, "int", rows, np.where(recorded[key] == ABSENT, default, recorded[key])[sound]
+            )
         for each in cells:
-            if not (each.kind == "int" and each.key in given):
+            if not (each.kind == "int" and each.key in recorded):
                 add_cells(self._columns, each, row_of)
         return int(read.damaged.sum())
 
     def join(self) -> None:
         """Give stages and launches the correlation that links them."""
-        row, id, given = _concatenate(self._own)
-        launch, own, stage = _concatenate(self._submitted)
-        correlation = np.where(given == ABSENT, id, given) if len(launch) == 0 else given
+        row, id, recorded = _concatenate(self._stages)
+        launch, own, stage = _concatenate(self._launches)
+        correlation = np.where(recorded == ABSENT, id, recorded) if len(launch) == 0 else recorded
         if len(launch) and len(row):
             order = np.argsort(id, kind="stable")
             at = order[np.minimum(np.searchsorted(id[order], stage), len(id) - 1)]
@@ -105,19 +108,19 @@ class GpuStages:
             launch, own, at = launch[met], own[met], at[met]
             # Where neither the launch nor its stage has one, it is made from the row, beyond all real ones.
             missing = own == ABSENT
-            correlated = np.where(missing, np.where(given[at] == ABSENT, 2**40 + launch, given[at]), own)
+            correlated = np.where(missing, np.where(recorded[at] == ABSENT, 2**40 + launch, recorded[at]), own)
             lone, first = np.unique(launch[missing], return_index=True)
             generated = correlated[missing][first]
             self._columns.add_cells(CORRELATION, "int", lone.astype(np.int32), generated)
             correlated[missing] = generated[np.searchsorted(lone, launch[missing])]
-            correlation[at] = np.where(given[at] == ABSENT, correlated, given[at])
+            correlation[at] = np.where(recorded[at] == ABSENT, correlated, recorded[at])
         known = correlation != ABSENT
         self._columns.add_cells(CORRELATION, "int", row[known].astype(np.int32), correlation[known])
 
     def _lanes(self, generation: Int64, queue: Int64) -> Int64:
         """Return int64[k]: the stream numbers of queues, from their names."""
         names = Codes()
-        code = self._sequences.codes("stage", generation, queue, names)
+        code = self._interned.codes("stage", generation, queue, names)
         matches = [_STREAM.search(name) or _LANE.match(name) for name in names.table()]
         number = np.array([int(match[1]) if match else -1 for match in matches] + [-1], np.int64)[code]
         return np.where(number >= 0, number, np.maximum(queue, 0))
@@ -128,11 +131,11 @@ class GpuStages:
     ) -> tuple[Int32, Int32]:  # fmt: skip
         """Return codes of categories and names; a name is the event's own, else the kernel's, else the stage's."""
         strings, stages = self._columns.strings, Codes()
-        code = self._sequences.codes("stage", generation, stage, stages)
+        code = self._interned.codes("stage", generation, stage, stages)
         kinds = [*stages.table(), "Kernel"]
         category = np.array([strings[_CATEGORIES.get(kind, kind)] for kind in kinds], np.int32)[code]
-        name = self._sequences.codes("event", generation, event, strings)
-        name = np.where(name != NO_CODE, name, self._sequences.codes("kernel", generation, kernel, strings))
+        name = self._interned.codes("event", generation, event, strings)
+        name = np.where(name != NO_CODE, name, self._interned.codes("kernel", generation, kernel, strings))
         name = np.where(name != NO_CODE, name, np.array([strings[kind] for kind in kinds], np.int32)[code])
         message, at, size = spelled
         name[message] = text_codes(strings, content.pieces(at, size))
@@ -149,7 +152,7 @@ class GpuStages:
         name, value = (_last_parts(read.parts(number), read.count) for number in (1, 2))
         known = np.flatnonzero((name[0] >= 0) & (value[0] >= 0))
         key = text_codes(self._keys, content.pieces(name[0][known], name[1][known]))
-        yield from self._texts(key, stage[known], content.pieces(value[0][known], value[1][known]))
+        yield from self._text_cells(key, stage[known], content.pieces(value[0][known], value[1][known]))
         stage, at, size = launch
         read = content.parse_fields(at, size)
         damaged[stage[read.damaged]] = True
@@ -165,19 +168,16 @@ class GpuStages:
         argument = content.parse_fields(at, size)
         owner = stage[of]
         damaged[owner[argument.damaged]] = True
-        key = self._sequences.codes("argument", generation[owner], argument.numbers(1), self._keys).astype(
-            np.int64
-        )
-        named, at, size = argument.parts(2)
-        key[named] = text_codes(self._keys, content.pieces(at, size))
+        codes = self._interned.field_codes("argument", generation[owner], content, argument, (1, 2), self._keys)
+        key = codes.astype(np.int64)
         signed = argument.numbers(3)
-        yield from self._integers(key, owner, np.where(signed == ABSENT, argument.numbers(4), signed))
+        yield from self._integer_cells(key, owner, np.where(signed == ABSENT, argument.numbers(4), signed))
 
-    def _texts(self, key: Int64, stage: Int64, raw: list[bytes]) -> Iterator[ArgumentCells]:
+    def _text_cells(self, key: Int64, stage: Int64, raw: list[bytes]) -> Iterator[ArgumentCells]:
         """Yield text values; those that are integers become integers."""
         integers = {each: int(each) for each in set(raw) if each.isdigit() and len(each) < 19}
         number = np.array([integers.get(each, int(ABSENT)) for each in raw], np.int64)
-        yield from self._integers(key, stage, number)
+        yield from self._integer_cells(key, stage, number)
         names = self._keys.table()
         rest = np.flatnonzero(number == ABSENT)
         rest = rest[last_value_positions(key[rest], stage[rest])]
@@ -185,7 +185,8 @@ class GpuStages:
             mine = rest[key[rest] == code]
             yield ArgumentCells(names[code], "text", stage[mine], [decode_text(raw[at]) for at in mine.tolist()])
 
-    def _integers(self, key: Int64, stage: Int64, number: Int64) -> Iterator[ArgumentCells]:
+    def _integer_cells(self, key: Int64, stage: Int64, number: Int64) -> Iterator[ArgumentCells]:
+        """Yield integer values, under the keys that PyTorch's JSON has."""
         names = self._keys.table()
         known = np.flatnonzero((number != ABSENT) & (key != NO_CODE))
         known = known[last_value_positions(key[known], stage[known])]

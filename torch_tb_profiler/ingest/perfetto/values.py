@@ -16,12 +16,17 @@ import numpy as np
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.kineto.codes import Codes
 from torch_tb_profiler.ingest.kineto.columns import EventColumns
-from torch_tb_profiler.ingest.perfetto.protobuf import MessageBuffer, MessageFields, UInt64, decode_text
-from torch_tb_profiler.ingest.perfetto.sequences import InternedTexts
+from torch_tb_profiler.ingest.perfetto.interned import InternedTexts
+from torch_tb_profiler.ingest.perfetto.protobuf import MessageBuffer, UInt64, decode_text
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, ArgKind, Bool, Int64
 
+_KEY = 1, 10
+"""Fields of a DebugAnnotation: the number of its key, or the key."""
+
 _BOOL, _UINT, _INT, _DOUBLE, _STRING, _POINTER, _INTERNED, _OBJECT, _LIST = 2, 3, 4, 5, 6, 7, 17, 11, 12
-_VALUES = np.array([_BOOL, _UINT, _INT, _DOUBLE, _STRING, _POINTER, _INTERNED, _OBJECT, _LIST])
+_VALUE_FIELDS = np.array([_BOOL, _UINT, _INT, _DOUBLE, _STRING, _POINTER, _INTERNED, _OBJECT, _LIST])
+"""Fields of a DebugAnnotation that hold its value."""
+
 _MAX_CACHED_VALUES = 1 << 16
 """Most decoded lists and objects that are cached; shapes repeat."""
 
@@ -44,7 +49,7 @@ class ArgumentCells:
 class AnnotationReader:
     """Reads annotations; `keys` are shared by all batches of a file."""
 
-    sequences: InternedTexts
+    interned: InternedTexts
     keys: Codes = field(default_factory=Codes)
     _cached: dict[tuple[int, bytes], bytes | None] = field(default_factory=dict)
 
@@ -58,8 +63,10 @@ class AnnotationReader:
         events, at, size = parts
         read = content.parse_fields(at, size)
         damaged[events[read.damaged]] = True
-        key = self._keys(content, read, generation[events])
-        chosen = np.isin(read.number, _VALUES)
+        key = self.interned.field_codes("annotation", generation[events], content, read, _KEY, self.keys).astype(
+            np.int64
+        )
+        chosen = np.isin(read.number, _VALUE_FIELDS)
         which = np.full(read.count, -1)
         which[read.message[chosen]] = np.flatnonzero(chosen)
         known = np.flatnonzero((which >= 0) & (key != NO_CODE))
@@ -72,14 +79,16 @@ class AnnotationReader:
             name, value = names[int(key[group[0]])], read.value[which[group]]
             if group_kind in (_OBJECT, _LIST):
                 messages = content.pieces(at[group], size[group])
-                yield ArgumentCells(name, "json", rows, self._nested(messages, generation[rows], rows, damaged))
+                yield ArgumentCells(
+                    name, "json", rows, self._nested_values(messages, generation[rows], rows, damaged)
+                )
             elif group_kind == _STRING:
                 texts = content.pieces(read.at[which[group]], value.view(np.int64))
                 yield ArgumentCells(name, "text", rows, [decode_text(each) for each in texts])
             else:
-                yield from self._plain(name, group_kind, rows, value, generation[rows])
+                yield from self._simple_values(name, group_kind, rows, value, generation[rows])
 
-    def _plain(
+    def _simple_values(
         self, name: str, kind: int, rows: Int64, value: UInt64, generation: Int64
     ) -> Iterator[ArgumentCells]:
         if kind == _DOUBLE:
@@ -88,7 +97,7 @@ class AnnotationReader:
             yield ArgumentCells(name, "json", rows, [b"true" if each else b"false" for each in value.tolist()])
         elif kind == _INTERNED:
             pairs = zip(generation.tolist(), value.tolist(), strict=True)
-            texts = [self.sequences.name("value", *pair) for pair in pairs]
+            texts = [self.interned.name("value", *pair) for pair in pairs]
             present = [at for at, each in enumerate(texts) if each is not None]
             yield ArgumentCells(name, "text", rows[present], [texts[at] for at in present])
         else:
@@ -97,32 +106,20 @@ class AnnotationReader:
             if not small.all():
                 yield ArgumentCells(name, "json", rows[~small], [b"%d" % each for each in value[~small].tolist()])
 
-    def _keys(self, content: MessageBuffer, read: MessageFields, generation: Int64) -> Int64:
-        """Return int64[k]: the code of the key of every annotation."""
-        code = self.sequences.codes("annotation", generation, read.numbers(1), self.keys).astype(np.int64)
-        named, at, size = read.parts(10)
-        code[named] = text_codes(self.keys, content.pieces(at, size))
-        return code
-
-    def _nested(self, messages: list[bytes], generation: Int64, rows: Int64, damaged: Bool) -> list[bytes]:
+    def _nested_values(self, messages: list[bytes], generation: Int64, rows: Int64, damaged: Bool) -> list[bytes]:
+        """Return lists and objects as JSON, and mark events whose values are damaged."""
         values: list[bytes] = []
         for key, row in zip(zip(generation.tolist(), messages, strict=True), rows.tolist(), strict=True):
             if key not in self._cached:
                 if len(self._cached) >= _MAX_CACHED_VALUES:
                     self._cached.clear()
                 try:
-                    self._cached[key] = msgspec.json.encode(self.sequences.annotation(key[1], key[0])[1])
+                    self._cached[key] = msgspec.json.encode(self.interned.annotation(key[1], key[0])[1])
                 except (TraceError, RecursionError):
                     self._cached[key] = None
             damaged[row] |= self._cached[key] is None
             values.append(self._cached[key] or b"null")
         return values
-
-
-def text_codes(table: Codes, raw: list[bytes]) -> Int64:
-    """Return int64[k]: codes of texts in `table`."""
-    of = {each: table[decode_text(each)] for each in set(raw)}
-    return np.array([of[each] for each in raw], np.int64)
 
 
 def add_cells(columns: EventColumns, cells: ArgumentCells, row_of: Int64) -> None:

@@ -1,4 +1,4 @@
-"""Blocks of events to columns by the native reader, on several threads where some were lent.
+"""Decode blocks of events with the native reader, on several threads where some were lent.
 
 A block that the native reader isn't sure of is decoded by `BlockDecoder`. Each thread has a reader of its own, and
 what the readers hold is taken over in the order of the file.
@@ -23,7 +23,7 @@ from torch_tb_profiler.ingest.kineto.native.reader import NativeReader
 from torch_tb_profiler.ingest.runtime import borrowed_threads
 
 _MIN_TAKE_ROWS = 1 << 16
-"""Rows taken over at once, so that numpy's call overhead is small."""
+"""Fewest rows taken over at once, so that numpy's call overhead is small."""
 
 _MAX_TOKEN_BYTES = 1 << 24
 """Most bytes of texts in a reader; a file with a new text in each event would be held twice otherwise."""
@@ -31,8 +31,14 @@ _MAX_TOKEN_BYTES = 1 << 24
 READER_COUNT = 3
 """Readers that work ahead: two read while the result of the third is taken over."""
 
+BLOCKS_PER_JOB = 16
+"""Blocks of one job: enough that handing it over costs little, few enough that its columns stay small."""
+
 DAMAGE_ERRORS = (msgspec.DecodeError, json.JSONDecodeError, UnicodeDecodeError, RecursionError)
 """Errors that `BlockDecoder` raises for a block that is not JSON."""
+
+TakeOverBlocks = Callable[[NativeReader, Sequence[DetachedBlock]], int]
+"""Takes over what a reader read of a job; returns how many of its blocks could be read."""
 
 
 class NativeDecoder(BlockDecoder):
@@ -43,7 +49,7 @@ class NativeDecoder(BlockDecoder):
         self._library = library
         self._reader = NativeReader(columns, library)
 
-    def read_ahead(self, note: Callable[[int], None]) -> ReadAhead | None:
+    def create_read_ahead(self, note: Callable[[int], None]) -> ReadAhead | None:
         """Return a reader that uses the threads lent to this one, or None if there are none."""
         threads = borrowed_threads()
         if threads is None:
@@ -66,7 +72,7 @@ class NativeDecoder(BlockDecoder):
         if not reader.read_blocks:
             self.finish()
             return super().add(block)
-        self._number(reader)
+        self._assign_codes(reader)
         if reader.rows >= _MIN_TAKE_ROWS:
             reader.take()
         return 0
@@ -84,7 +90,8 @@ class NativeDecoder(BlockDecoder):
         if self.uses_decimals:
             reader.use_decimals()
 
-    def _number(self, reader: NativeReader) -> None:
+    def _assign_codes(self, reader: NativeReader) -> None:
+        """Assign codes to the texts that the reader met in its last blocks."""
         reader.learn()
         if reader.sizes[-1].decimals:
             self.use_decimals()
@@ -108,7 +115,7 @@ class NativeDecoder(BlockDecoder):
         while True:
             if reader.read_blocks:
                 done += reader.read_blocks
-                self._number(reader)
+                self._assign_codes(reader)
                 reader.take()
                 note(0)
             if done == len(blocks):
@@ -123,25 +130,18 @@ class NativeDecoder(BlockDecoder):
             reader.read([each.block for each in blocks[done:]])
 
 
-BLOCKS_PER_JOB = 16
-"""Blocks of one job: enough that handing it over costs little, few enough that its columns stay small."""
-
-TakeOverBlocks = Callable[[NativeReader, Sequence[DetachedBlock]], int]
-"""Takes over what a reader read of a job; returns how many of its blocks could be read."""
-
-
 class ThreadedReadAhead:
     """A `ReadAhead` on several threads; the thread that cuts blocks takes over what the others read."""
 
     def __init__(
         self,
         readers: Sequence[NativeReader],
-        borrowed_threads: Executor,
+        threads: Executor,
         prepare: Callable[[NativeReader], None],
         take: TakeOverBlocks,
     ):
         self._free = list(readers)
-        self._helpers = borrowed_threads
+        self._threads = threads
         self._prepare, self._take_over = prepare, take
         self._gathered: list[DetachedBlock] = []
         self._running: deque[tuple[NativeReader, list[DetachedBlock], Future[None]]] = deque()
@@ -170,7 +170,7 @@ class ThreadedReadAhead:
         job, self._gathered = self._gathered, []
         reader = self._free.pop()
         self._prepare(reader)
-        self._running.append((reader, job, self._helpers.submit(reader.read, [each.block for each in job])))
+        self._running.append((reader, job, self._threads.submit(reader.read, [each.block for each in job])))
 
     def _take(self) -> None:
         reader, job, done = self._running.popleft()

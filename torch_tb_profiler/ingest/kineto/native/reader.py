@@ -29,7 +29,7 @@ _KINDS: tuple[tuple[ArgKind, Any], ...] = (
     ("text", np.int32),
     ("json", np.int32),
 )
-_WHOLE, _TEXT = 0, 1
+_INTEGER_ID, _TEXT_ID = 0, 1
 
 _JSON_TEXTS = msgspec.json.Decoder(list[str])
 
@@ -49,7 +49,7 @@ class _CodeMap:
 class NativeReader:
     """Reads blocks on any thread (`read`), then adds them to `columns` on their thread (`learn`, `take`).
 
-    read_blocks  how many of the last given blocks it has read
+    read_blocks  how many of the last blocks it has read
     sizes        the reader's counters after each of those blocks
     """
 
@@ -63,13 +63,13 @@ class NativeReader:
         self.sizes: Sequence[ReaderSizes] = []
         self.read_blocks = 0
         self.rows = 0
-        self._begin()
+        self._reset_codes()
 
-    def _begin(self) -> None:
+    def _reset_codes(self) -> None:
         self._strings = (_CodeMap(), _CodeMap())
         self._threads, self._flow_ids = _CodeMap(), _CodeMap()
         self._thread_ids: list[str] = []
-        self._of_key: dict[tuple[int, int, int], _CodeMap] = {}
+        self._key_codes: dict[tuple[int, int, int], _CodeMap] = {}
         self._keys: list[tuple[int, int, str]] = []
         self._known_keys = [0, 0]
 
@@ -102,7 +102,7 @@ class NativeReader:
                     if new is None:
                         new = texts[table] = self._texts(table, numbers.known)
                     part = count - numbers.known
-                    numbers.add(self._columns.strings.of(new[:part]))
+                    numbers.add(self._columns.strings.encode(new[:part]))
                     texts[table] = new[part:]
             if sizes.own > self._known_keys[0] or sizes.inner > self._known_keys[1]:
                 self._learn_keys(sizes)
@@ -135,7 +135,7 @@ class NativeReader:
         )
         columns = self._columns
         self._learn_threads()
-        self._flow_ids.add(columns.text_ids.of(self._texts(_FLOW_IDS, self._flow_ids.known)))
+        self._flow_ids.add(columns.text_ids.encode(self._texts(_FLOW_IDS, self._flow_ids.known)))
         texts = (flow >= FIRST_TEXT_ID) & (flow < FIRST_TEXT_ID + self._flow_ids.known)
         if texts.any():
             flow[texts] = self._flow_ids.codes[flow[texts] - FIRST_TEXT_ID] + np.int64(FIRST_TEXT_ID)
@@ -164,7 +164,7 @@ class NativeReader:
         """Take over what is left and reset the reader, text codes included."""
         self.take()
         self._library.reader_forget(self._reader)
-        self._begin()
+        self._reset_codes()
 
     def _take_cells(self, first: int, inner: int, at: int, kind: int, key: str) -> None:
         rows, values = ctypes.c_void_p(), ctypes.c_void_p()
@@ -175,8 +175,8 @@ class NativeReader:
         cells = _copy(values.value or 0, count, dtype)
         table = self._columns.table(key, name)
         if table is not None:
-            numbers = self._of_key.setdefault((inner, at, kind), _CodeMap())
-            numbers.add(table.of_json(self._json("reader_key_tokens", inner, at, kind, numbers.known)))
+            numbers = self._key_codes.setdefault((inner, at, kind), _CodeMap())
+            numbers.add(table.encode_json(self._json("reader_key_tokens", inner, at, kind, numbers.known)))
             cells = numbers.codes[cells]
         self._columns.add_coded(key, name, _copy(rows.value or 0, count, np.int32) + np.int32(first), cells)
 
@@ -189,10 +189,10 @@ class NativeReader:
         self._library.reader_threads(self._reader, known, fields.ctypes.data)
         self._thread_ids += self._texts(_THREAD_IDS, len(self._thread_ids))
         pairs = [(self._id(*row[:2]), self._id(*row[2:])) for row in fields.tolist()]
-        self._threads.add(self._columns.threads.of(pairs))
+        self._threads.add(self._columns.threads.encode(pairs))
 
     def _id(self, kind: int, value: int) -> int | str | None:
-        return value if kind == _WHOLE else self._thread_ids[value] if kind == _TEXT else None
+        return value if kind == _INTEGER_ID else self._thread_ids[value] if kind == _TEXT_ID else None
 
     def _texts(self, table: int, known: int) -> list[str]:
         return _JSON_TEXTS.decode(self._json("reader_tokens", table, known))

@@ -40,7 +40,7 @@ _KINDS = {
 }
 """Field of InternedData -> kind of text."""
 
-_ID_LIMIT = 1 << 40
+_NUMBER_LIMIT = 1 << 40
 """Exclusive upper bound of numbers; sequences count them from 1."""
 
 
@@ -55,21 +55,19 @@ class InternedTexts:
 
     def enter(self, content: MessageBuffer, packets: MessageFields, at: Int64, size: Int64) -> Int64:
         """Store the texts that packets intern; return int64[k]: the generation of each packet."""
-        self._forget()
+        self._forget_ended()
         sequence = np.maximum(packets.numbers(SEQUENCE), 0)
         distinct, of = np.unique(sequence, return_inverse=True)
         of = of.ravel()
         for each in distinct.tolist():
             if each not in self._current:
-                self._begin(each)
+                self._begin_generation(each)
         generation = np.array([self._current[each] for each in distinct.tolist()], np.int64)[of]
-        interned = np.zeros(packets.count, np.bool_)
-        interned[packets.parts(_INTERNED)[0]] = True
         # Packets after a reset of their sequence belong to the generation that starts there.
-        turns = np.flatnonzero(clears_state(packets))
-        new = np.array([self._begin(each) for each in sequence[turns].tolist()], np.int64)
-        generation = forward_fill(of, turns, new, generation)
-        for packet in np.flatnonzero(interned & ~packets.damaged).tolist():
+        resets = np.flatnonzero(clears_state(packets))
+        new = np.array([self._begin_generation(each) for each in sequence[resets].tolist()], np.int64)
+        generation = forward_fill(of, resets, new, generation)
+        for packet in np.flatnonzero(packets.has_part(_INTERNED) & ~packets.damaged).tolist():
             begin = int(at[packet])
             try:
                 self._learn(int(generation[packet]), content.content[begin : begin + int(size[packet])])
@@ -77,20 +75,23 @@ class InternedTexts:
                 packets.damaged[packet] = True
         return generation
 
-    def _begin(self, sequence: int) -> int:
+    def _begin_generation(self, sequence: int) -> int:
+        """Start a new generation of this sequence and return its number."""
         if sequence in self._current:
             self._ended.append(self._current[sequence])
         self._generations += 1
         self._current[sequence] = self._generations
         return self._generations
 
-    def _forget(self) -> None:
+    def _forget_ended(self) -> None:
+        """Free the texts of generations that ended in an earlier batch."""
         for generation in self._ended:
             for kind in _KINDS.values():
                 self._texts.pop((generation, kind), None)
         self._ended.clear()
 
     def _learn(self, generation: int, packet: bytes) -> None:
+        """Store the texts that a packet interns."""
         for number, interned in parse_fields(packet):
             if number == _INTERNED and isinstance(interned, bytes):
                 for field, entry in parse_fields(interned):
@@ -105,6 +106,7 @@ class InternedTexts:
                             self._texts[generation, _KINDS[field]].setdefault(id, name)
 
     def raw(self, kind: str, generation: int, number: int) -> bytes | None:
+        """Return the bytes of this number, or None."""
         return self._texts.get((generation, kind), {}).get(number)
 
     def name(self, kind: str, generation: int, number: int | bytes | None) -> str | None:
@@ -114,11 +116,30 @@ class InternedTexts:
 
     def codes(self, kind: str, generation: Int64, number: Int64, table: Codes) -> Int32:
         """Return int32[k]: codes of texts in `table`, NO_CODE where a number is ABSENT or was never interned."""
-        known = (number > 0) & (number < _ID_LIMIT)
-        keys, of = np.unique(np.where(known, generation * _ID_LIMIT + number, 0), return_inverse=True)
-        names = [self.name(kind, *divmod(key, _ID_LIMIT)) if key else None for key in keys.tolist()]
+        known = (number > 0) & (number < _NUMBER_LIMIT)
+        keys, of = np.unique(np.where(known, generation * _NUMBER_LIMIT + number, 0), return_inverse=True)
+        names = [self.name(kind, *divmod(key, _NUMBER_LIMIT)) if key else None for key in keys.tolist()]
         codes: Int32 = np.array([NO_CODE if name is None else table[name] for name in names], np.int32)[of.ravel()]
         return codes
+
+    def field_codes(
+        self,
+        kind: str,
+        generation: Int64,
+        content: MessageBuffer,
+        read: MessageFields,
+        fields: tuple[int, int],
+        table: Codes,
+    ) -> Int32:
+        """Return int32[k]: codes in `table` of texts that messages name by number or spell out.
+
+        fields  of the number and of the spelled text
+        """
+        by_number, spelled = fields
+        code = self.codes(kind, generation, read.numbers(by_number), table)
+        message, at, size = read.parts(spelled)
+        code[message] = text_codes(table, content.pieces(at, size))
+        return code
 
     def annotation(self, message: bytes, generation: int, depth: int = 0) -> tuple[str | None, Any]:
         """Return (name, value) of a DebugAnnotation: a number, text, bool, list or object.
@@ -159,19 +180,25 @@ class InternedTexts:
 def clears_state(packets: MessageFields) -> Bool:
     """Return bool[k]: whether a packet resets the state of its sequence."""
     flags = packets.numbers(_FLAGS)
-    lost: Bool = ((flags != ABSENT) & (flags & _CLEARED == _CLEARED)) | (packets.numbers(_STATE_CLEARED) > 0)
-    return lost
+    cleared: Bool = ((flags != ABSENT) & (flags & _CLEARED == _CLEARED)) | (packets.numbers(_STATE_CLEARED) > 0)
+    return cleared
 
 
-def forward_fill(sequence: Int64, turns: Int64, new: Int64, before: Int64) -> Int64:
-    """Return int64[k]: `new` of the last packet in `turns` up to each packet in its sequence, else `before`."""
-    if len(turns) == 0:
+def forward_fill(sequence: Int64, changes: Int64, new: Int64, before: Int64) -> Int64:
+    """Return int64[k]: `new` of the last packet in `changes` up to each packet in its sequence, else `before`."""
+    if len(changes) == 0:
         return before
-    turn_at = np.full(len(sequence), -1)
-    turn_at[turns] = np.arange(len(turns))
+    change_of = np.full(len(sequence), -1)
+    change_of[changes] = np.arange(len(changes))
     order = np.argsort(sequence, kind="stable")
-    last = np.maximum.accumulate(np.where(turn_at[order] >= 0, np.arange(len(order)), -1))
+    last = np.maximum.accumulate(np.where(change_of[order] >= 0, np.arange(len(order)), -1))
     same = (last >= 0) & (sequence[order[last]] == sequence[order])
     latest: Int64 = before.copy()
-    latest[order[same]] = new[turn_at[order[last[same]]]]
+    latest[order[same]] = new[change_of[order[last[same]]]]
     return latest
+
+
+def text_codes(table: Codes, raw: list[bytes]) -> Int64:
+    """Return int64[k]: codes of texts in `table`."""
+    codes = {text: table[decode_text(text)] for text in set(raw)}
+    return np.array([codes[text] for text in raw], np.int64)
