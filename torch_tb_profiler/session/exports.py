@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from torch_tb_profiler.analyses.timeline import ExcerptRange
 from torch_tb_profiler.base.errors import TooLargeError, UsageError
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.session.files import RequestedFiles
@@ -16,6 +15,7 @@ from torch_tb_profiler.session.state import FileState
 from torch_tb_profiler.session.targets import RequestedNames, Targets
 
 if TYPE_CHECKING:
+    from torch_tb_profiler.analyses.timeline import ExcerptRange
     from torch_tb_profiler.ingest import Progress, Report
 
 logger = logging.getLogger(__name__)
@@ -61,6 +61,7 @@ class Exports:
         self, names: RequestedNames, params: Mapping[str, str], wait: bool, timeout: float | None
     ) -> tuple[FileState, Excerpt | None]:
         """See `Session.excerpt`."""
+        from torch_tb_profiler.analyses.timeline import ExcerptRange
         from torch_tb_profiler.analyses.timeline.excerpt import write_excerpt
         from torch_tb_profiler.view import parse_params
 

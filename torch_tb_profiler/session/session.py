@@ -210,8 +210,8 @@ class Session:
     ) -> tuple[FileState, Excerpt | None]:
         """Return a part of a trace as a trace file; None while the file is loading or if it failed.
 
-        `params` are the fields of `base.cut.ExcerptRange` as text. With `wait`, a part is also cut out of a file
-        that is too large to be loaded, in passes over the file, which takes minutes.
+        `params` are the fields of `analyses.timeline.ExcerptRange` as text. With `wait`, a part is also cut out of
+        a file that is too large to be loaded, in passes over the file, which takes minutes.
 
         Raises NotFoundError for unknown names, UsageError for invalid parameters.
         """

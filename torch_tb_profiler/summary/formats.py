@@ -132,8 +132,8 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
     if summary.advice:
         yield from ("", "## What to change first", "")
         for each in summary.advice:
-            gain = f"{each.gain or 'payoff not estimated'}, {_escape(each.worker)}"
-            yield f"1. **{_escape(each.title)}** ({gain}): {_escape(each.text)}"
+            payoff = f"{each.gain}, {_escape(each.worker)}"
+            yield f"1. **{_escape(each.title)}** ({payoff}): {_escape(each.text)}"
     yield from ("", "## Health", "")
     health = summary.health
     if not health.notes:

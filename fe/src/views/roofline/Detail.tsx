@@ -1,4 +1,4 @@
-// All that is known of one row: its work, its time, its roof, and the way to its first call.
+// All that is known of one row: its work, its time, its roofline, and the way to its first call.
 import type { DevicePeaks, RooflineRow } from '../../api/types';
 import { formatBytes, formatDuration, formatNumber, formatRatio, plural } from '../../base/format';
 import { RowDetail } from '../../widgets/table/RowDetail';
@@ -15,19 +15,19 @@ export function Detail({ row, peaks, onClose }: Props) {
   const facts: [string, string | null][] = [
     ['Input shapes', row.input_shape],
     ['FLOPs', row.flops === null ? null : `${formatNumber(row.flops / 1e9)} GFLOP`],
-    ['Hardware counters', row.measured ? 'tell FLOPs or bytes of some of its calls' : null],
+    ['Hardware counters', row.measured ? 'FLOPs or bytes of some of its calls were counted' : null],
     [
       'Memory traffic',
       row.bytes === null ? null : formatBytes(row.bytes) + (row.estimated ? ', estimated' : ''),
     ],
     ['Intensity', row.intensity === null ? null : `${formatNumber(row.intensity)} FLOP/byte`],
     ['Arithmetic', row.type === null ? null : `${row.type}, ${row.unit}`],
-    ['At its roof', row.roof_ns === null ? null : formatDuration(row.roof_ns)],
+    ['Time at roofline', row.roof_ns === null ? null : formatDuration(row.roof_ns)],
     ['Share of roofline', row.efficiency === null ? null : formatRatio(row.efficiency)],
-    ['The roof is that of', row.roof_ns === null ? null : sources(peaks)],
-    ['Saved at the roof', row.saved_ns === null ? null : `at most ${formatDuration(row.saved_ns)}`],
+    ['Peaks from', row.roof_ns === null ? null : sources(peaks)],
+    ['Saving at roofline', row.saved_ns === null ? null : `up to ${formatDuration(row.saved_ns)}`],
     ['Bound by', row.bound],
-    ['Not known', row.reason],
+    ['Unknown', row.reason],
   ];
   return (
     <RowDetail
