@@ -91,7 +91,7 @@ def test_memory_that_is_not_there_is_an_error_of_python(monkeypatch: pytest.Monk
 class _Full:
     """The library on a machine whose memory is full once the reader is made."""
 
-    def __init__(self, loaded: native.Library) -> None:
+    def __init__(self, loaded: native.NativeLibrary) -> None:
         self._loaded = loaded
 
     def __getattr__(self, name: str) -> object:

@@ -5,6 +5,6 @@ This package imports only what tells whether it was built; readers import the re
 
 from __future__ import annotations
 
-from torch_tb_profiler.ingest.kineto.native.library import Library, describe_state, load_library
+from torch_tb_profiler.ingest.kineto.native.library import NativeLibrary, describe_state, load_library
 
-__all__ = ["Library", "load_library", "describe_state"]
+__all__ = ["NativeLibrary", "load_library", "describe_state"]

@@ -18,7 +18,7 @@ import msgspec
 from torch_tb_profiler.ingest.kineto.columns import EventColumns
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.ingest.kineto.document import DamagedBlockError, DetachedBlock, ReadAhead
-from torch_tb_profiler.ingest.kineto.native.library import Library
+from torch_tb_profiler.ingest.kineto.native.library import NativeLibrary
 from torch_tb_profiler.ingest.kineto.native.reader import NativeReader
 from torch_tb_profiler.ingest.runtime import borrowed_threads
 
@@ -44,7 +44,7 @@ TakeOverBlocks = Callable[[NativeReader, Sequence[DetachedBlock]], int]
 class NativeDecoder(BlockDecoder):
     """A BlockDecoder that reads blocks in C where the result is certain to be the same."""
 
-    def __init__(self, columns: EventColumns, library: Library) -> None:
+    def __init__(self, columns: EventColumns, library: NativeLibrary) -> None:
         super().__init__(columns)
         self._library = library
         self._reader = NativeReader(columns, library)

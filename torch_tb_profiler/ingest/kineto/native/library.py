@@ -32,7 +32,7 @@ _ABSENT = "not part of this installation"
 _SWITCH = "TORCH_PROFILER_NATIVE"
 _LOG = logging.getLogger(__name__)
 
-Library = Any
+NativeLibrary = Any
 """A loaded library; ctypes gives its functions no types."""
 
 
@@ -94,7 +94,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 """Function name -> result type and parameter types, as in native/reader.c."""
 
 
-def load_library() -> Library | None:
+def load_library() -> NativeLibrary | None:
     """Return the library, or None if it is missing or not enabled in this process."""
     return _load() if os.environ.get(_SWITCH, "0") != "0" else None
 
@@ -108,7 +108,7 @@ def describe_state() -> str:
 
 
 @cache
-def _load() -> Library | None:
+def _load() -> NativeLibrary | None:
     library = _open()
     if isinstance(library, str):
         if library is not _ABSENT:
@@ -118,7 +118,7 @@ def _load() -> Library | None:
     return library
 
 
-def _open() -> Library | str:
+def _open() -> NativeLibrary | str:
     """Return the library, or in words why it is unavailable."""
     path = Path(__file__).with_name(LIBRARY_NAME)
     if not path.is_file():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.ingest.kineto.native.library import Library, load_library
+from torch_tb_profiler.ingest.kineto.native.library import NativeLibrary, load_library
 from torch_tb_profiler.model.calls.nesting import CompiledFunctions
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64
 
@@ -25,7 +25,7 @@ def compiled_functions() -> CompiledFunctions | None:
 
 
 class _Functions:
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: NativeLibrary) -> None:
         self._library = library
 
     def nest(self, begin: Int64, finish: Int64) -> tuple[Int64, Int64, Bool]:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
-from torch_tb_profiler.ingest.kineto.native.library import BlockPlace, Library, ReaderSizes
+from torch_tb_profiler.ingest.kineto.native.library import BlockPlace, NativeLibrary, ReaderSizes
 from torch_tb_profiler.model.trace import FIRST_TEXT_ID, NO_CODE, ArgKind, Int32
 
 _NO_MEMORY = 2
@@ -53,7 +53,7 @@ class NativeReader:
     sizes        the reader's counters after each of those blocks
     """
 
-    def __init__(self, columns: EventColumns, library: Library) -> None:
+    def __init__(self, columns: EventColumns, library: NativeLibrary) -> None:
         self._columns = columns
         self._library = library
         self._reader = library.reader_new(int.from_bytes(os.urandom(8), "little"))
