@@ -21,7 +21,10 @@ def test_the_page_says_what_limits_the_step_and_what_its_model_leaves_out(
 ) -> None:
     _, frame = open_page(width=width, theme=theme, **PATH)
     expect(frame.locator("h1")).to_contain_text(re.compile(r"host-bound: \d"))
-    expect(frame.get_by_text("contention for SMs and memory")).to_be_visible()
+    limits = frame.get_by_text("contention for SMs and memory")
+    expect(limits).to_be_hidden()
+    frame.get_by_text("How we know").press("Enter")
+    expect(limits).to_be_visible()
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 

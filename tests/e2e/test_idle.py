@@ -25,6 +25,10 @@ def test_the_page_says_what_the_device_waits_for(open_page: Open, width: int, th
     for title in ("Launches", "Queue length", "Bandwidth", "Sequences"):
         expect(frame.get_by_role("heading", name=title, exact=True)).to_be_visible()
     expect(frame.locator("[data-part=flame]")).to_be_visible()
+    limits = frame.get_by_text("The recorded launches and syncs")
+    expect(limits).to_be_hidden()
+    frame.get_by_text("How we know").click()
+    expect(limits).to_be_visible()
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 

@@ -33,7 +33,7 @@ function texts(): string[] {
   );
   while (walker.nextNode()) {
     const { parentElement: parent, textContent } = walker.currentNode;
-    if (parent?.tagName.toLowerCase() !== 'title' && !parent?.closest('[data-part=whole-name]')) {
+    if (parent?.tagName.toLowerCase() !== 'title' && !parent?.closest('[data-part=full-name]')) {
       found.push(textContent!);
     }
   }

@@ -39,13 +39,13 @@ WRITTEN = """
   };
 """
 
-# What is read or said on the page, but for names that appear on hover and where a whole name stands as such.
+# What is read or said on the page, but for names that appear on hover and where the full name is shown as such.
 READ = """() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const texts = [...document.querySelectorAll('[aria-label]')].map(each => each.getAttribute('aria-label'));
   while (walker.nextNode()) {
     const parent = walker.currentNode.parentElement;
-    if (parent.closest('title, script, style, [data-part=whole-name]')) continue;
+    if (parent.closest('title, script, style, [data-part=full-name]')) continue;
     texts.push(walker.currentNode.textContent);
   }
   return [...texts, ...window.written];

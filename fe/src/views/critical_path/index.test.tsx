@@ -15,7 +15,11 @@ it('says what limits the step, and what each target would save', () => {
   const row = table.getByRole('row', { name: /Data loading/ });
   expect(row.textContent).toContain('330 µs');
   expect(row.textContent).toContain('165 µs');
-  expect(screen.getByText(/assumes that nobody needs the value/)).toBeTruthy();
+  const limits = screen.getByText(/assumes that nobody needs the value/).closest('details')!;
+  expect(limits.open).toBe(false);
+  expect(limits.querySelector('summary')!.textContent).toMatch(
+    /^How we know · [\d.]+% of device work explained$/,
+  );
 });
 
 it('opens what a category counts, from its name and from the bar', () => {

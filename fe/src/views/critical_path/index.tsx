@@ -1,9 +1,10 @@
 import { useMemo } from 'react';
 import type { CriticalPathPayload, Selectors, TargetRow } from '../../api/types';
-import { formatDuration, formatRatio, plural } from '../../base/format';
+import { formatDuration, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Answer } from '../../widgets/Answer';
+import { HowWeKnow, explainedShare } from '../../widgets/HowWeKnow';
 import { Select } from '../../widgets/inputs/Select';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
@@ -73,17 +74,19 @@ export default function CriticalPathView({
           placeholder={`Filter ${plural(payload.targets.length, 'target')}`}
           noun="target"
           empty="Nothing that could be made faster was found."
-          foot={tableFoot(payload)}
+          foot={`${average ? 'per step; ' : ''}targets overlap, so times don't add up`}
         />
       </div>
-      <p>
-        <Sentence text={payload.limits} />
-      </p>
-      {Object.entries(payload.reasons).map(([field, reason]) => (
-        <p key={field}>
-          <Sentence text={reason} />
+      <HowWeKnow confidence={explainedShare(payload.explained)}>
+        <p>
+          <Sentence text={payload.limits} />
         </p>
-      ))}
+        {Object.entries(payload.reasons).map(([field, reason]) => (
+          <p key={field}>
+            <Sentence text={reason} />
+          </p>
+        ))}
+      </HowWeKnow>
     </div>
   );
 }
@@ -93,11 +96,6 @@ function chosenOf({ targets }: CriticalPathPayload, picked: string | undefined):
   const row = targets.find(({ target }) => target === picked);
   const title = picked?.slice(picked.indexOf(':') + 1);
   return row ?? (picked && title ? { target: picked, title, step_ns: null } : targets[0]);
-}
-
-function tableFoot({ explained: share, steps }: CriticalPathPayload): string {
-  const targets = `${steps.length > 1 ? 'per step; ' : ''}targets overlap, so times don't add up`;
-  return typeof share !== 'number' ? targets : `${targets} · ${formatRatio(share)} of device work explained`;
 }
 
 function columnsOf(payload: CriticalPathPayload): Column<TargetRow>[] {

@@ -65,7 +65,7 @@ interface Props {
 export default function DiffView({ payload, crumb, run, worker, span, base }: Props) {
   const { selection, select } = useSelection();
   const { params } = selection;
-  const put = (change: Record<string, string>) =>
+  const setParams = (change: Record<string, string>) =>
     select({
       params: Object.fromEntries(
         Object.entries({ ...params, ...change }).filter(([, value]) => value !== ''),
@@ -102,7 +102,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
             : operatorRows(level?.operators ?? [], metric),
     [table, payload, level, metric, time],
   );
-  const open = (part: string) => put({ part });
+  const open = (part: string) => setParams({ part });
   const onOpen = (row: Row) => {
     // A row that only the base has opens there.
     const where = row.status === 'removed' && base ? base : {};
@@ -124,7 +124,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
   const below = useRef<HTMLDivElement>(null);
   /** A bar opens the rows that make it up. */
   const onBar = (name: string) => {
-    put({ sort: '', q: '', time: '', ...barTableParams(name, hasDevice) });
+    setParams({ sort: '', q: '', time: '', ...barTableParams(name, hasDevice) });
     below.current?.scrollIntoView({ block: 'nearest' });
   };
   const against = base ? [base.run, base.worker, `span ${base.span}`].join(' · ') : '';
@@ -136,20 +136,20 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
         name="Table"
         value={table}
         options={hasDevice ? TABLES : TABLES.slice(0, 2)}
-        onPick={next => put({ table: next === 'operators' ? '' : next, sort: '', q: '' })}
+        onPick={next => setParams({ table: next === 'operators' ? '' : next, sort: '', q: '' })}
       />
       {table === 'operators' && (
         <Choice
           name="Time of the operators"
           value={metric}
           options={hasDevice ? METRICS : METRICS.slice(0, 2)}
-          onPick={next => put({ metric: next === 'host_self' ? '' : next })}
+          onPick={next => setParams({ metric: next === 'host_self' ? '' : next })}
         />
       )}
       <Checkbox
         label="Only significant changes"
         checked={only}
-        onChange={checked => put({ only: checked ? '1' : '' })}
+        onChange={checked => setParams({ only: checked ? '1' : '' })}
       />
     </>
   );
@@ -170,9 +170,9 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           base={base}
           candidate={selectors}
           further={{ base_also: params.base_also ?? '', also: params.also ?? '' }}
-          onFurther={change => put({ ...change, part: '' })}
+          onFurther={change => setParams({ ...change, part: '' })}
           onBase={next =>
-            put({
+            setParams({
               base_run: next.run ?? '',
               base_worker: next.worker ?? '',
               base_span: next.span ?? '',
@@ -187,7 +187,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
             })
           }
           minEffect={params.min_effect ?? String(payload.min_effect)}
-          onMinEffect={min_effect => put({ min_effect })}
+          onMinEffect={min_effect => setParams({ min_effect })}
         />
       )}
       {payload.notes.length > 0 && (
@@ -214,7 +214,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
                   name="Parts of the step"
                   value={waterfall.by}
                   options={payload.waterfalls.map(each => [each.by, BY[each.by]] as const)}
-                  onPick={by => put({ by })}
+                  onPick={by => setParams({ by })}
                 />
                 <SavePicture name={`difference_by_${waterfall.by}${fileSuffix}`} />
               </>
@@ -260,7 +260,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
                 name="Time of the parts"
                 value={time}
                 options={TIMES}
-                onPick={next => put({ time: next === 'host' ? '' : next })}
+                onPick={next => setParams({ time: next === 'host' ? '' : next })}
               />
             )}
             {level && level.parts.length > 0 && (

@@ -38,10 +38,10 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
   const [picked, setPicked] = useState<string>();
   const [all, setAll] = useState(false);
   const listed = all ? payload.stragglers.length : MAX_ROWS;
-  const { stragglers, meanwhile } = payload;
+  const { stragglers, meanwhile: activity } = payload;
   const most = Math.max(...stragglers.map(row => row.cost_ns), payload.verdict.cost_ns ?? 0, 1);
   const per = payload.steps.length > 1 ? ' per step' : '';
-  const shown = meanwhile.find(row => row.worker === picked) ?? meanwhile[0];
+  const shown = activity.find(row => row.worker === picked) ?? activity[0];
   return (
     <div className={css.grid}>
       <Panel

@@ -21,7 +21,7 @@ export default function DistributedView({ payload, run }: { payload: Distributed
   const { selection, select } = useSelection();
   const { params, span } = selection;
   const selectors = useMemo(() => ({ run: selection.run, span }), [selection.run, span]);
-  const put = useCallback(
+  const setParams = useCallback(
     (change: Record<string, string>) =>
       select({
         params: Object.fromEntries(
@@ -34,7 +34,7 @@ export default function DistributedView({ payload, run }: { payload: Distributed
   const onStep = (worker: string, step: string) => select({ view: 'overview', worker, params: { step } });
   const onName = (worker: string, find: string, frames: boolean) =>
     select({ view: 'trace', worker, params: { find, ...(frames && { python: 'true' }) } });
-  const onLate = (late: string, step = '') => put({ ...LATE_TABLE, late, step, collective: '' });
+  const onLate = (late: string, step = '') => setParams({ ...LATE_TABLE, late, step, collective: '' });
   const onMerged = (workers: string[], more: Record<string, string> = {}) =>
     select({ view: 'trace', params: { ...more, ranks: writeRanks(workers) } });
   const crumb = [run, plural(payload.rank_count, 'worker'), backends(payload)].filter(Boolean).join(' · ');
@@ -49,7 +49,7 @@ export default function DistributedView({ payload, run }: { payload: Distributed
           payload={payload}
           selectors={selectors}
           params={params}
-          put={put}
+          setParams={setParams}
           onWorker={onWorker}
           onLate={onLate}
         />
@@ -60,7 +60,13 @@ export default function DistributedView({ payload, run }: { payload: Distributed
         </>
       )}
       <Stragglers payload={payload} onWorker={onWorker} onLate={onLate} onName={onName} />
-      <JobTables payload={payload} selectors={selectors} put={put} onWorker={onWorker} onMerged={onMerged} />
+      <JobTables
+        payload={payload}
+        selectors={selectors}
+        setParams={setParams}
+        onWorker={onWorker}
+        onMerged={onMerged}
+      />
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import type { QueuesPayload } from '../../api/types';
-import { formatCount, formatNumber, formatRatio } from '../../base/format';
+import { formatCount, formatNumber, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Choice } from '../../widgets/inputs/Choice';
@@ -44,7 +44,7 @@ export function Queue() {
       {payload && row && (
         <>
           <p className={css.finding}>
-            Up to {formatCount(row.longest)} launches
+            Up to {plural(row.longest, 'launch', 'launches')}
             {row.mean !== null && `, ${formatNumber(row.mean)} on average`}
             {row.duration_ns > 0 && `; empty ${formatRatio(row.empty_ns / row.duration_ns)} of the time`}.
           </p>

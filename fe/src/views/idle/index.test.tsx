@@ -2,7 +2,7 @@ import { fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/idle.json';
 import type { IdlePayload } from '../../api/types';
-import { drawView, serveGoldens } from '../../testing/view';
+import { drawView, serveGoldens, textOf } from '../../testing/view';
 import { communicationParts } from './StepBar';
 import { causeRows, flameRoot, onTimeline } from './select';
 import View from '.';
@@ -20,6 +20,16 @@ it('names the main cause of idle time and shows every cause of an average step',
   const row = table.getAllByRole('row', { name: /Data loading/ })[0]!;
   expect(row.textContent).toContain('caught up');
   expect(await screen.findByRole('table', { name: 'Launch calls' })).toBeTruthy();
+});
+
+it('puts what limits the numbers behind a disclosure that is closed at first', () => {
+  drawView(View, golden.idle);
+  const limits = document.querySelector<HTMLDetailsElement>('[data-part=how-we-know]')!;
+  expect(limits.open).toBe(false);
+  expect(limits.querySelector('summary')!.textContent).toMatch(
+    /^How we know · [\d.]+% of device work explained$/,
+  );
+  expect(limits.querySelector('p')!.textContent).toBe(textOf(golden.idle.limits));
 });
 
 it('splits exposed communication by awaited rank once the other ranks are read', async () => {

@@ -4,6 +4,7 @@ import { deviceName, formatDuration } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Answer } from '../../widgets/Answer';
+import { HowWeKnow, explainedShare } from '../../widgets/HowWeKnow';
 import { Panel } from '../../widgets/Panel';
 import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Sentence } from '../../widgets/Sentence';
@@ -62,9 +63,13 @@ export default function IdleView({
         <Bandwidth />
         <Sequences />
       </div>
-      <p className="dim">
-        <Sentence text={payload.limits} />
-      </p>
+      {payload.limits.length > 0 && (
+        <HowWeKnow confidence={explainedShare(payload.explained)}>
+          <p>
+            <Sentence text={payload.limits} />
+          </p>
+        </HowWeKnow>
+      )}
     </>
   );
 }

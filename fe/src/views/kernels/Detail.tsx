@@ -80,7 +80,7 @@ export function Detail({ row, onClose }: Props) {
         )}
       </div>
       <h3>Full name</h3>
-      <p className={`mono ${rowDetailCss.shape}`} data-part="whole-name">
+      <p className={`mono ${rowDetailCss.shape}`} data-part="full-name">
         {row.name}
       </p>
     </RowDetail>

@@ -46,7 +46,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   );
   const keyOf = useMemo(() => (row: KernelRow) => rowKey(row, byLaunch), [byLaunch]);
   const listed = useMemo(() => onCores(payload.rows, params.cores), [payload, params.cores]);
-  const { put, pick, chosen, close, table: rows } = useSelectableRows(listed, keyOf);
+  const { setParams, pick, chosen, close, table: rows } = useSelectableRows(listed, keyOf);
   const shares = useMemo(
     () => payload.rows.map(row => ({ key: keyOf(row), title: row.short_name, value: row.total_ns })),
     [payload, keyOf],
@@ -94,7 +94,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
             top={top}
             color={familyColor}
             format={formatDuration}
-            onPick={family => put({ family: params.family === family ? '' : family, select: '' })}
+            onPick={family => setParams({ family: params.family === family ? '' : family, select: '' })}
             selectedKey={params.family}
           />
           <Donut
@@ -109,7 +109,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
             color="var(--c-cpu_exec)"
             format={formatDuration}
             onPick={key =>
-              put({
+              setParams({
                 cores: params.cores === key ? '' : key,
                 group_by: payload.group_by === 'family' ? '' : payload.group_by,
                 select: '',
@@ -151,14 +151,14 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                 label="Rows"
                 value={GROUPS.find(([by]) => by === payload.group_by)?.[0] ?? 'name'}
                 options={GROUPS}
-                onChange={group_by => put({ group_by, select: '' })}
+                onChange={group_by => setParams({ group_by, select: '' })}
               />
               {payload.families.length > 1 && (
                 <Select
                   label="Family"
                   value={params.family ?? ''}
                   options={[['', 'all'], ...payload.families.map(({ family }) => [family, family] as const)]}
-                  onChange={family => put({ family, select: '' })}
+                  onChange={family => setParams({ family, select: '' })}
                 />
               )}
               {payload.steps.length > 1 && (
@@ -166,7 +166,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                   label="Step"
                   value={params.step ?? ''}
                   options={[['', 'all'], ...payload.steps.map(step => [step, step] as const)]}
-                  onChange={step => put({ step })}
+                  onChange={step => setParams({ step })}
                 />
               )}
               {devices.length > 1 && (
@@ -177,7 +177,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                     ['', 'all'],
                     ...devices.map(id => [String(id), deviceName(payload.device_type, id)] as const),
                   ]}
-                  onChange={device => put({ device, stream: '' })}
+                  onChange={device => setParams({ device, stream: '' })}
                 />
               )}
               {streams.length > 1 && (
@@ -188,14 +188,14 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                     ['', 'all'],
                     ...streams.map(({ stream }) => [String(stream), String(stream)] as const),
                   ]}
-                  onChange={stream => put({ stream })}
+                  onChange={stream => setParams({ stream })}
                 />
               )}
               {filtered.length > 0 && (
                 <Button
                   look="text"
                   onClick={() =>
-                    put({ step: '', device: '', stream: '', operator: '', family: '', cores: '' })
+                    setParams({ step: '', device: '', stream: '', operator: '', family: '', cores: '' })
                   }
                 >
                   Clear {params.operator ? 'the operator and other filters' : 'filters'}
@@ -208,7 +208,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
               label="Pies"
               value={params.top ?? '5'}
               options={TOPS}
-              onChange={next => put({ top: next })}
+              onChange={next => setParams({ top: next })}
             />
           }
           empty={filtered.length > 0 ? 'No kernel matches these filters.' : 'No kernels were recorded.'}

@@ -73,22 +73,22 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange }: Props)
   };
   const onPointerMove = (event: PointerEvent) => {
     const px = placeOf(event);
-    const held = drag.current;
-    if (held && (held.moved || Math.abs(px - held.x) > DRAG)) {
-      held.moved = true;
+    const start = drag.current;
+    if (start && (start.moved || Math.abs(px - start.x) > DRAG)) {
+      start.moved = true;
       setPointed(null);
-      setDraft(ordered(timeAt(held.x), timeAt(px)));
-    } else if (!held) {
+      setDraft(ordered(timeAt(start.x), timeAt(px)));
+    } else if (!start) {
       setPointed(px >= LEFT && px <= width - RIGHT ? timeAt(px) : null);
     }
   };
   const onPointerUp = (event: PointerEvent) => {
-    const held = drag.current;
+    const start = drag.current;
     drag.current = null;
     setDraft(null);
-    if (held?.moved) {
-      onRange(ordered(timeAt(held.x), timeAt(placeOf(event))));
-    } else if (held) {
+    if (start?.moved) {
+      onRange(ordered(timeAt(start.x), timeAt(placeOf(event))));
+    } else if (start) {
       onAt(timeAt(placeOf(event)));
     }
   };

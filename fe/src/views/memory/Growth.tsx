@@ -73,7 +73,9 @@ export function Growth({ growth, reason, stacks, onEvent, before }: Props) {
               ))}
             </ol>
           ) : (
-            <p className="dim">{stacks ? <Sentence text={stacks} /> : 'No Python frame was recorded around it.'}</p>
+            <p className="dim">
+              {stacks ? <Sentence text={stacks} /> : 'No Python frame was recorded around it.'}
+            </p>
           )}
         </aside>
       )}

@@ -94,9 +94,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
                 <Button
                   look="bare"
                   className={css.row}
-                  title={
-                    group === 'operator' ? 'Show its blocks' : 'Show its largest block on the timeline'
-                  }
+                  title={group === 'operator' ? 'Show its blocks' : 'Show its largest block on the timeline'}
                   onClick={() =>
                     group === 'operator' && row.name !== null
                       ? onPick(row.name)

@@ -35,14 +35,14 @@ export function Tables({ payload, device, growth, selectors, state, onEvent }: P
   const { selection, select } = useSelection();
   const { params } = selection;
   const { table, range, window } = state;
-  const held = useMemo(() => rangeOf(params.range), [params.range]);
+  const chosenRange = useMemo(() => rangeOf(params.range), [params.range]);
   const operators = useView<MemoryOperators>(
     'memory/operators',
     selectors,
     { device: device.name, ...limits(range) },
     table === 'operators',
   );
-  const put = (next: Record<string, string>) =>
+  const setParams = (next: Record<string, string>) =>
     select({
       params: Object.fromEntries(Object.entries({ ...params, ...next }).filter(([, value]) => value !== '')),
     });
@@ -57,14 +57,14 @@ export function Tables({ payload, device, growth, selectors, state, onEvent }: P
         name="Table"
         value={table}
         options={tables}
-        onPick={picked => put({ table: picked === 'blocks' ? '' : picked, sort: '', q: '' })}
+        onPick={picked => setParams({ table: picked === 'blocks' ? '' : picked, sort: '', q: '' })}
       />
       {table === 'blocks' && payload.has_addresses && (
         <Select
           label="State"
           value={params.state ?? ''}
           options={STATES}
-          onChange={next => put({ state: next })}
+          onChange={next => setParams({ state: next })}
         />
       )}
       {range && (
@@ -86,14 +86,14 @@ export function Tables({ payload, device, growth, selectors, state, onEvent }: P
         <Blocks
           selectors={selectors}
           device={device.name}
-          range={held}
-          span={held ?? window ?? { begin: device.begin_ns, end: device.end_ns }}
+          range={chosenRange}
+          span={chosenRange ?? window ?? { begin: device.begin_ns, end: device.end_ns }}
           hasModules={payload.has_modules}
           sort={params.sort ?? '-size'}
           search={params.q ?? ''}
           state={params.state ?? ''}
-          onSort={sort => put({ sort })}
-          onSearch={q => put({ q })}
+          onSort={sort => setParams({ sort })}
+          onSearch={q => setParams({ q })}
           onEvent={onEvent}
           before={before}
         />

@@ -40,7 +40,7 @@ export function TraceMemory({ payload, crumb, files }: Props) {
   const device = payload.devices.find(each => each.name === state.device) ?? payload.devices[0];
   const name = device?.name ?? '';
   const change = (next: Partial<MemoryState>) => select({ params: writeState(params, next) });
-  const put = (next: Record<string, string>) =>
+  const setParams = (next: Record<string, string>) =>
     select({
       params: Object.fromEntries(Object.entries({ ...params, ...next }).filter(([, value]) => value !== '')),
     });
@@ -121,7 +121,9 @@ export function TraceMemory({ payload, crumb, files }: Props) {
                 <Devices
                   names={payload.devices.map(each => each.name)}
                   value={name}
-                  onPick={next => select({ params: { ...keep(params, ['table', 'group']), device: next } })}
+                  onPick={next =>
+                    select({ params: { ...pickParams(params, ['table', 'group']), device: next } })
+                  }
                 />
               )}
               {range && (
@@ -178,7 +180,7 @@ export function TraceMemory({ payload, crumb, files }: Props) {
             groups={groups}
             onGroup={group => change({ group })}
             onPeak={() => change({ at: null })}
-            onPick={operator => put({ q: operator, table: '', sort: '' })}
+            onPick={operator => setParams({ q: operator, table: '', sort: '' })}
             onEvent={onEvent}
           />
         ) : (
@@ -200,7 +202,8 @@ export function TraceMemory({ payload, crumb, files }: Props) {
 const ready = <P,>({ data }: ReturnType<typeof useView<P>>): P | undefined =>
   data?.state === 'ready' ? data.payload : undefined;
 
-const keep = (params: Record<string, string>, names: string[]): Record<string, string> =>
+/** Returns the parameters with these names. */
+const pickParams = (params: Record<string, string>, names: string[]): Record<string, string> =>
   Object.fromEntries(Object.entries(params).filter(([name]) => names.includes(name)));
 
 function Devices({

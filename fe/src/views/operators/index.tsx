@@ -46,7 +46,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   const table = useTableState({ id: device ? 'device_self_ns' : 'host_self_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
   const pies = useMemo(() => piesOf(payload), [payload]);
-  const { put, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, rowKey);
+  const { setParams, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, rowKey);
   const top = Number(params.top ?? '5');
   const filtered = ['step', 'thread', 'phase', 'kernel', 'family'].filter(name => params[name]);
   return (
@@ -85,14 +85,14 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
                 label="Rows"
                 value={payload.group_by}
                 options={GROUPS}
-                onChange={group_by => put({ group_by, select: '' })}
+                onChange={group_by => setParams({ group_by, select: '' })}
               />
               {payload.steps.length > 1 && (
                 <Select
                   label="Step"
                   value={params.step ?? ''}
                   options={withAll(payload.steps)}
-                  onChange={step => put({ step })}
+                  onChange={step => setParams({ step })}
                 />
               )}
               {payload.threads.length > 1 && (
@@ -100,27 +100,27 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
                   label="Thread"
                   value={params.thread ?? ''}
                   options={withAll(payload.threads)}
-                  onChange={thread => put({ thread })}
+                  onChange={thread => setParams({ thread })}
                 />
               )}
               <Select
                 label="Phase"
                 value={params.phase ?? ''}
                 options={withAll(payload.phases)}
-                onChange={phase => put({ phase })}
+                onChange={phase => setParams({ phase })}
               />
               {payload.families.length > 1 && (
                 <Select
                   label="Family"
                   value={params.family ?? ''}
                   options={withAll(payload.families)}
-                  onChange={family => put({ family })}
+                  onChange={family => setParams({ family })}
                 />
               )}
               {filtered.length > 0 && (
                 <Button
                   look="text"
-                  onClick={() => put({ step: '', thread: '', phase: '', kernel: '', family: '' })}
+                  onClick={() => setParams({ step: '', thread: '', phase: '', kernel: '', family: '' })}
                 >
                   Clear {params.kernel ? 'the kernel and other filters' : 'filters'}
                 </Button>
@@ -132,7 +132,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
               label="Pies"
               value={params.top ?? '5'}
               options={TOPS}
-              onChange={next => put({ top: next })}
+              onChange={next => setParams({ top: next })}
             />
           }
           empty={

@@ -19,16 +19,14 @@ const GAP = 16;
 
 interface Props {
   items: Recommendation[];
-  /** Where the estimated savings come from. */
-  gains: readonly Phrase[];
   /** Why there is no advice, if there is none. */
   none: readonly Phrase[];
+  /** Why the savings could not be estimated. */
+  error: string | undefined;
   /** What is still being computed and may add cards or reorder them; their width is reserved. */
   coming: 'replay' | 'ranks' | null;
 }
 
-/** Letters reserved for the sentence below the cards. */
-const GAINS = 140;
 /** Letters reserved for a card that may be added. */
 const CARD = 800;
 
@@ -40,7 +38,7 @@ const WORKING = {
 const ADDED_CARDS = { replay: CARDS, ranks: 1 };
 
 /** What to do first, largest saving first. */
-export function Advice({ items, gains, none, coming }: Props) {
+export function Advice({ items, none, error, coming }: Props) {
   const [list, setList] = useState<HTMLElement | null>(null);
   const columns = useColumns(list);
   if (items.length === 0 && (coming === null || (coming === 'replay' && none.length > 0))) {
@@ -91,17 +89,7 @@ export function Advice({ items, gains, none, coming }: Props) {
           ))}
         </ul>
       )}
-      {(coming || gains.length > 0) && (
-        <p className={css.gains}>
-          {coming ? (
-            <>
-              {WORKING[coming]} <ReservedWidth letters={GAINS} />
-            </>
-          ) : (
-            <Sentence text={gains} />
-          )}
-        </p>
-      )}
+      {(coming ?? error) && <p className={css.status}>{coming ? WORKING[coming] : error}</p>}
     </section>
   );
 }

@@ -5,6 +5,7 @@ import { useView, useWorkers } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
+import { HowWeKnow } from '../../widgets/HowWeKnow';
 import { Panel } from '../../widgets/Panel';
 import { ReservedWidth } from '../../widgets/Pending';
 import { Sentence } from '../../widgets/Sentence';
@@ -56,10 +57,17 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
   const advice = (
     <Advice
       items={payload.recommendations}
-      gains={failed ?? payload.gains}
       none={payload.no_advice}
+      error={full.error?.message}
       coming={coming ? 'replay' : comparing && workers > 1 ? 'ranks' : null}
     />
+  );
+  const howWeKnow = payload.gains.length > 0 && (
+    <HowWeKnow>
+      <p>
+        <Sentence text={payload.gains} />
+      </p>
+    </HowWeKnow>
   );
   if (!now) {
     return (
@@ -68,6 +76,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           <Sentence text={payload.headline} />
         </Answer>
         {advice}
+        {howWeKnow}
       </>
     );
   }
@@ -153,6 +162,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           )}
         </div>
       </div>
+      {howWeKnow}
     </>
   );
 }

@@ -220,7 +220,7 @@ function Dot({
 }) {
   const speed = row.flops_per_s === null ? '' : `${formatNumber(row.flops_per_s / 1e12)} TFLOP/s, `;
   const moved = row.bytes_per_s === null ? '' : `${formatNumber(row.bytes_per_s / 1e9)} GB/s, `;
-  const roof = row.efficiency === null ? '' : `${formatRatio(row.efficiency)} of the roof, `;
+  const roof = row.efficiency === null ? '' : `${formatRatio(row.efficiency)} of the roofline, `;
   const text = `${row.short_name}: ${formatDuration(row.device_ns)}, ${speed}${moved}${roof}bound: ${row.bound}`;
   return (
     <circle

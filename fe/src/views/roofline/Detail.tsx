@@ -22,10 +22,10 @@ export function Detail({ row, peaks, onClose }: Props) {
     ],
     ['Intensity', row.intensity === null ? null : `${formatNumber(row.intensity)} FLOP/byte`],
     ['Arithmetic', row.type === null ? null : `${row.type}, ${row.unit}`],
-    ['Time at roofline', row.roof_ns === null ? null : formatDuration(row.roof_ns)],
+    ['Time at the roofline', row.roof_ns === null ? null : formatDuration(row.roof_ns)],
     ['Share of roofline', row.efficiency === null ? null : formatRatio(row.efficiency)],
     ['Peaks from', row.roof_ns === null ? null : sources(peaks)],
-    ['Saving at roofline', row.saved_ns === null ? null : `up to ${formatDuration(row.saved_ns)}`],
+    ['Saving at the roofline', row.saved_ns === null ? null : `up to ${formatDuration(row.saved_ns)}`],
     ['Bound by', row.bound],
     ['Unknown', row.reason],
   ];

@@ -46,7 +46,7 @@ export function columnsOf(payload: RooflinePayload): Column<RooflineRow>[] {
     },
     {
       id: 'saved_ns',
-      title: 'Saving at roofline',
+      title: 'Saving at the roofline',
       kind: 'duration',
       term: 'roofline_saving',
       value: row => row.saved_ns,

@@ -23,7 +23,9 @@ it('says how much is modeled, and of each unknown row why', () => {
   const row = within(screen.getByRole('grid', { name: 'roofline rows' })).getByRole('row', {
     name: /custom/,
   });
-  expect(within(row).getAllByTitle('this operator has no formula for FLOPs and bytes').length).toBeGreaterThan(3);
+  expect(
+    within(row).getAllByTitle('this operator has no formula for FLOPs and bytes').length,
+  ).toBeGreaterThan(3);
 });
 
 it('says how many tokens go through the model where the trace tells', () => {

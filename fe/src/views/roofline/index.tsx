@@ -39,10 +39,10 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
   const { params } = selection;
   const table = useTableState({ id: 'device_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
-  const { put, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, rowKey);
+  const { setParams, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, rowKey);
   const device = payload.devices[0];
   const given = params.peaks ?? '';
-  const give = useKeptPeaks(device, given, peaks => put({ peaks }));
+  const give = useKeptPeaks(device, given, peaks => setParams({ peaks }));
   const filtered = ['step', 'device'].some(name => params[name]);
   const { counters } = payload;
   if (counters && payload.device_ns === 0 && !filtered) {
@@ -100,18 +100,18 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
                 label="Rows"
                 value={payload.group_by as (typeof GROUPS)[number][0]}
                 options={GROUPS}
-                onChange={group_by => put({ group_by, select: '' })}
+                onChange={group_by => setParams({ group_by, select: '' })}
               />
               {payload.steps.length > 1 && (
                 <Select
                   label="Step"
                   value={params.step ?? ''}
                   options={[['', 'all'], ...payload.steps.map(step => [step, step] as const)]}
-                  onChange={step => put({ step })}
+                  onChange={step => setParams({ step })}
                 />
               )}
               {filtered && (
-                <Button look="text" onClick={() => put({ step: '', device: '' })}>
+                <Button look="text" onClick={() => setParams({ step: '', device: '' })}>
                   Clear filters
                 </Button>
               )}
@@ -169,5 +169,5 @@ function foot(payload: RooflinePayload): string {
   const left = payload.others
     ? `${plural(payload.others.rows, 'row')} with ${formatDuration(payload.others.device_ns)} left out · `
     : '';
-  return `${left}at most ${formatDuration(saved)} saved if every row reached its roof`;
+  return `${left}at most ${formatDuration(saved)} saved if every row reached its roofline`;
 }

@@ -13,23 +13,23 @@ export function useSelectableRows<R extends Row>(rows: R[], keyOf: (row: R) => s
   const { params } = selection;
   const keys = useMemo(() => new Map(rows.map(row => [keyOf(row), row])), [rows, keyOf]);
   /** Change parameters in the address; an empty value removes one. */
-  const put = (change: Record<string, string>) => {
+  const setParams = (change: Record<string, string>) => {
     const next = Object.entries({ ...params, ...change }).filter(([, value]) => value !== '');
     select({ params: Object.fromEntries(next) });
   };
-  const pick = (key: string) => put({ select: params.select === key ? '' : key });
+  const pick = (key: string) => setParams({ select: params.select === key ? '' : key });
   return {
-    put,
+    setParams,
     /** Select a row by its key; deselect it if it is selected. */
     pick,
     chosen: params.select === undefined ? undefined : keys.get(params.select),
-    close: () => put({ select: '' }),
+    close: () => setParams({ select: '' }),
     /** Props of the table. */
     table: {
       rows,
       rowKey: keyOf,
       selected: params.select,
-      onSelect: (row: R | undefined) => put({ select: row ? keyOf(row) : '' }),
+      onSelect: (row: R | undefined) => setParams({ select: row ? keyOf(row) : '' }),
       onOpen: (row: R) => select({ view: 'trace', params: { event: String(row.event) } }),
     },
   };

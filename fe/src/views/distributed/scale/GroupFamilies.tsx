@@ -3,7 +3,7 @@ import type { GroupFamily } from '../../../api/types';
 import { formatCount, formatDuration } from '../../../base/format';
 import { Button } from '../../../widgets/inputs/Button';
 import { Panel } from '../../../widgets/Panel';
-import { TransferBar } from '../tables/parts';
+import { TransferBar } from '../tables/JobTable';
 import css from './scale.module.css';
 
 interface Props {

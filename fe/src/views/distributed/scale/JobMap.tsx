@@ -38,12 +38,12 @@ interface Props {
   /** The worker to mark: the search result, or the straggler. */
   marked: string | undefined;
   /** Change parameters of the page; an empty value removes one. */
-  put: (change: Record<string, string>) => void;
+  setParams: (change: Record<string, string>) => void;
   params: Record<string, string>;
   onLate: (worker: string, step: string) => void;
 }
 
-export function JobMap({ payload, selectors, params, marked, put, onLate }: Props) {
+export function JobMap({ payload, selectors, params, marked, setParams, onLate }: Props) {
   const show = SHOWN.find(([name]) => name === params.show)?.[0] ?? 'late';
   const by = params.by ?? 'rank';
   const log = params.scale === 'log';
@@ -59,7 +59,7 @@ export function JobMap({ payload, selectors, params, marked, put, onLate }: Prop
   const onPick = (row: number, at: number) => {
     const column = map!.columns[at]!;
     if (column.last > column.first) {
-      put({ begin: String(column.first), end: String(column.last + 1) });
+      setParams({ begin: String(column.first), end: String(column.last + 1) });
     } else if (column.worst_worker !== null) {
       const step = map!.rows[row]!;
       onLate(column.worst_worker, payload.steps.includes(step) ? step : '');
@@ -76,7 +76,7 @@ export function JobMap({ payload, selectors, params, marked, put, onLate }: Prop
       }
       actions={
         (params.begin || params.end) && (
-          <Button look="quiet" onClick={() => put({ begin: '', end: '' })}>
+          <Button look="quiet" onClick={() => setParams({ begin: '', end: '' })}>
             Show all {formatCount(map?.count ?? 0)}
           </Button>
         )
@@ -88,24 +88,24 @@ export function JobMap({ payload, selectors, params, marked, put, onLate }: Prop
             name="Columns"
             value={by}
             options={map.choices.map(each => [each, each[0]!.toUpperCase() + each.slice(1)] as const)}
-            onPick={next => put({ by: next === 'rank' ? '' : next, begin: '', end: '' })}
+            onPick={next => setParams({ by: next === 'rank' ? '' : next, begin: '', end: '' })}
           />
         )}
         <Choice
           name="Show"
           value={show}
           options={SHOWN}
-          onPick={next => put({ show: next === 'late' ? '' : next })}
+          onPick={next => setParams({ show: next === 'late' ? '' : next })}
         />
         <Choice
           name="Scale"
           value={log ? 'log' : 'linear'}
           options={SCALES}
-          onPick={next => put({ scale: next === 'linear' ? '' : next })}
+          onPick={next => setParams({ scale: next === 'linear' ? '' : next })}
         />
         <SearchBox
           search={{ text: params.rank ?? '', regex: false }}
-          onSearch={next => put({ rank: next.text })}
+          onSearch={next => setParams({ rank: next.text })}
           placeholder="Find a rank, worker, or host"
           hotkey={false}
           plain
@@ -126,7 +126,10 @@ export function JobMap({ payload, selectors, params, marked, put, onLate }: Prop
             highlightedColumn={map.marked ?? undefined}
             onPick={onPick}
             onBrush={(first, last) =>
-              put({ begin: String(map.columns[first]!.first), end: String(map.columns[last]!.last + 1) })
+              setParams({
+                begin: String(map.columns[first]!.first),
+                end: String(map.columns[last]!.last + 1),
+              })
             }
             log={log}
             rulers

@@ -2,22 +2,21 @@
 import type { DistributedPayload, JobRanks, Selectors } from '../../../api/types';
 import { useSelection } from '../../../state/selection';
 import { useView } from '../../../state/queries';
-import { Found } from './Found';
 import { GroupFamilies } from './GroupFamilies';
 import { JobMap } from './JobMap';
-import { Spreads } from './Spreads';
+import { FoundRank, RankSpreads } from './RankSpreads';
 import css from './scale.module.css';
 
 interface Props {
   payload: DistributedPayload;
   selectors: Selectors;
   params: Record<string, string>;
-  put: (change: Record<string, string>) => void;
+  setParams: (change: Record<string, string>) => void;
   onWorker: (worker: string) => void;
   onLate: (worker: string, step: string) => void;
 }
 
-export function Scale({ payload, selectors, params, put, onWorker, onLate }: Props) {
+export function Scale({ payload, selectors, params, setParams, onWorker, onLate }: Props) {
   const { select } = useSelection();
   const search = params.rank ?? '';
   // Without a search, show the rank that the headline names.
@@ -32,19 +31,19 @@ export function Scale({ payload, selectors, params, put, onWorker, onLate }: Pro
         selectors={selectors}
         params={params}
         marked={search ? found?.worker : (payload.verdict.worker ?? undefined)}
-        put={put}
+        setParams={setParams}
         onLate={onLate}
       />
       <div className={css.grid}>
-        <Spreads spreads={payload.spreads} found={found} onFind={worker => put({ rank: worker })} />
+        <RankSpreads spreads={payload.spreads} found={found} onFind={worker => setParams({ rank: worker })} />
         {wanted && (
-          <Found
+          <FoundRank
             search={wanted}
             answer={answer}
             spreads={payload.spreads}
             onWorker={onWorker}
             onTimeline={rank => select({ view: 'trace', worker: rank.worker, params: {} })}
-            onAll={() => put({ table: 'ranks', q: wanted, sort: '' })}
+            onAll={() => setParams({ table: 'ranks', q: wanted, sort: '' })}
           />
         )}
       </div>
@@ -52,7 +51,7 @@ export function Scale({ payload, selectors, params, put, onWorker, onLate }: Pro
         <GroupFamilies
           families={payload.group_families}
           onGroup={group =>
-            put({ table: 'collectives', group: String(group), sort: '-waiting', collective: '' })
+            setParams({ table: 'collectives', group: String(group), sort: '-waiting', collective: '' })
           }
         />
       )}

@@ -5,8 +5,7 @@ import { formatDuration } from '../../../base/format';
 import { Meter } from '../../../widgets/charts/Meter';
 import type { Column } from '../../../widgets/table/columns';
 import { rankName, rowNoun } from '../select';
-import { JobTable, type TableProps } from './JobTable';
-import { rankColumn } from './parts';
+import { JobTable, rankColumn, type TableProps } from './JobTable';
 
 const UNSORTED: ReadonlySet<string> = new Set(['sort', 'share_bar']);
 

@@ -6,8 +6,7 @@ import { Button } from '../../../widgets/inputs/Button';
 import type { Column } from '../../../widgets/table/columns';
 import { ROWS_PER_PAGE, PagedTable } from '../../../widgets/table/PagedTable';
 import { rankName } from '../select';
-import type { TableProps } from './JobTable';
-import { bandwidthColumn } from './parts';
+import { bandwidthColumn, type TableProps } from './JobTable';
 
 interface Props extends TableProps {
   sort: string;

@@ -7,11 +7,9 @@ import { Choice } from '../../../widgets/inputs/Choice';
 import { Select } from '../../../widgets/inputs/Select';
 import { InstanceDetail } from '../Instance';
 import { isLarge, rankName, rowNoun } from '../select';
-import { ByGroup } from './ByGroup';
-import { ByWorker } from './ByWorker';
+import { GroupCollectives, RankCollectives } from './Collectives';
 import { Families } from './Families';
 import { Instances } from './Instances';
-import { JobRanks } from './JobRanks';
 import { Ranks } from './Ranks';
 import css from '../index.module.css';
 import splitCss from '../../../widgets/table/Split.module.css';
@@ -31,13 +29,13 @@ interface Props {
   payload: DistributedPayload;
   selectors: Selectors;
   /** Change parameters of the page; an empty value removes one. */
-  put: (change: Record<string, string>) => void;
+  setParams: (change: Record<string, string>) => void;
   onWorker: (worker: string) => void;
   onMerged: (workers: string[], params: Record<string, string>) => void;
 }
 
 /** One of five tables; next to the collectives, the selected one. */
-export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props) {
+export function JobTables({ payload, selectors, setParams, onWorker, onMerged }: Props) {
   const { selection, select } = useSelection();
   const { params } = selection;
   const options = tables(rowNoun(payload));
@@ -45,7 +43,7 @@ export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props
   const picked =
     table === 'collectives' && /^\d+$/.test(params.collective ?? '') ? Number(params.collective) : null;
   const filter = Object.fromEntries(FILTERS.filter(name => params[name]).map(name => [name, params[name]!]));
-  const onPick = useCallback((id: number) => put({ collective: String(id) }), [put]);
+  const onPick = useCallback((id: number) => setParams({ collective: String(id) }), [setParams]);
   const before = (
     <>
       <Choice
@@ -53,7 +51,7 @@ export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props
         value={table}
         options={options}
         onPick={next =>
-          put({
+          setParams({
             ...Object.fromEntries(FILTERS.map(name => [name, ''])),
             table: next === 'worker' ? '' : next,
             sort: '',
@@ -62,7 +60,7 @@ export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props
           })
         }
       />
-      {table === 'collectives' && <Filters payload={payload} params={params} put={put} />}
+      {table === 'collectives' && <Filters payload={payload} params={params} setParams={setParams} />}
     </>
   );
   const shared = { payload, selectors, before };
@@ -71,23 +69,18 @@ export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props
       className={`${splitCss.split} ${css.tables} ${picked === null ? '' : `${splitCss.withDetail} ${css.withDetail}`}`}
       data-part="job-tables"
     >
-      {table === 'worker' && <ByWorker {...shared} />}
-      {table === 'group' && <ByGroup {...shared} />}
+      {table === 'worker' && <RankCollectives {...shared} />}
+      {table === 'group' && <GroupCollectives {...shared} />}
       {table === 'families' && <Families {...shared} />}
-      {table === 'ranks' &&
-        (isLarge(payload) ? (
-          <JobRanks {...shared} onWorker={onWorker} />
-        ) : (
-          <Ranks {...shared} onWorker={onWorker} />
-        ))}
+      {table === 'ranks' && <Ranks {...shared} onWorker={onWorker} />}
       {table === 'collectives' && (
         <Instances
           {...shared}
           sort={params.sort ?? 'start'}
           search={params.q ?? ''}
           filter={filter}
-          onSort={sort => put({ sort })}
-          onSearch={q => put({ q })}
+          onSort={sort => setParams({ sort })}
+          onSearch={q => setParams({ q })}
           onPick={onPick}
         />
       )}
@@ -96,7 +89,7 @@ export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props
           key={picked}
           selectors={selectors}
           id={picked}
-          onClose={() => put({ collective: '' })}
+          onClose={() => setParams({ collective: '' })}
           onMerged={onMerged}
           onEvent={(worker, span, event) =>
             select({ view: 'trace', worker, span, params: { event: String(event) } })
@@ -107,10 +100,10 @@ export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props
   );
 }
 
-type FiltersProps = Pick<Props, 'payload' | 'put'> & { params: Record<string, string> };
+type FiltersProps = Pick<Props, 'payload' | 'setParams'> & { params: Record<string, string> };
 
 /** Which collectives the table shows. */
-function Filters({ payload, params, put }: FiltersProps) {
+function Filters({ payload, params, setParams }: FiltersProps) {
   const late = payload.ranks.find(row => row.worker === params.late);
   return (
     <>
@@ -119,24 +112,24 @@ function Filters({ payload, params, put }: FiltersProps) {
           label="Group"
           value={params.group ?? ''}
           options={[['', 'all'], ...payload.groups.map(group => [String(group.id), group.label] as const)]}
-          onChange={group => put({ group })}
+          onChange={group => setParams({ group })}
         />
       )}
       <Select
         label="Step"
         value={params.step ?? ''}
         options={[['', 'all'], ...payload.steps.map(step => [step, step] as const)]}
-        onChange={step => put({ step })}
+        onChange={step => setParams({ step })}
       />
       {isLarge(payload) && params.group && (
-        <Chip onClear={() => put({ group: '' })}>group {params.group}</Chip>
+        <Chip onClear={() => setParams({ group: '' })}>group {params.group}</Chip>
       )}
       {params.late && (
-        <Chip onClear={() => put({ late: '' })}>
+        <Chip onClear={() => setParams({ late: '' })}>
           arrived last: {rankName(late?.rank ?? null, params.late)}
         </Chip>
       )}
-      {params.mismatched && <Chip onClear={() => put({ mismatched: '' })}>mismatched</Chip>}
+      {params.mismatched && <Chip onClear={() => setParams({ mismatched: '' })}>mismatched</Chip>}
     </>
   );
 }

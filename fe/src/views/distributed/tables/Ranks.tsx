@@ -1,15 +1,17 @@
+// The ranks of a job: where they ran, and how their clocks were aligned.
 import { useMemo } from 'react';
-import type { DistributedPayload } from '../../../api/types';
+import type { DistributedPayload, JobRank } from '../../../api/types';
 import { formatDuration } from '../../../base/format';
 import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable } from '../../../widgets/table/DataTable';
-import { rowNoun } from '../select';
-import type { TableProps } from './JobTable';
+import { isLarge, rowNoun } from '../select';
+import { JobTable, rankColumn, type TableProps } from './JobTable';
 
 type RankRow = DistributedPayload['ranks'][number];
 
-export const METHOD: Record<string, string> = {
+/** How a clock was aligned, in words. */
+const CLOCK_METHODS: Record<string, string> = {
   reference: 'reference',
   base_time: 'time of day',
   clock_sync: 'barrier of the trainer',
@@ -17,8 +19,15 @@ export const METHOD: Record<string, string> = {
   none: 'not comparable',
 };
 
-/** The ranks: where they ran, and how their clocks were aligned. */
-export function Ranks({ payload, before, onWorker }: TableProps & { onWorker: (worker: string) => void }) {
+type RanksProps = TableProps & { onWorker: (worker: string) => void };
+
+/** One row per rank; those of a large job come page by page from the server. */
+export function Ranks(props: RanksProps) {
+  return isLarge(props.payload) ? <LargeJobRanks {...props} /> : <SmallJobRanks {...props} />;
+}
+
+/** The ranks of a job that fits on a page: where they ran, and how their clocks were aligned. */
+function SmallJobRanks({ payload, before, onWorker }: RanksProps) {
   const table = useTableState();
   const places = useMemo(
     () =>
@@ -67,7 +76,7 @@ export function Ranks({ payload, before, onWorker }: TableProps & { onWorker: (w
         kind: 'text',
         width: 140,
         term: 'job_clock',
-        value: row => row.clock && (METHOD[row.clock.method] ?? row.clock.method),
+        value: row => row.clock && (CLOCK_METHODS[row.clock.method] ?? row.clock.method),
       },
       { id: 'residual', title: 'Clock error', kind: 'duration', value: row => row.clock?.residual_ns },
       {
@@ -99,6 +108,95 @@ export function Ranks({ payload, before, onWorker }: TableProps & { onWorker: (w
       placeholder={`Filter ${rowNoun(payload)}s`}
       before={before}
       noun={rowNoun(payload)}
+      foot={
+        payload.start_skew_ns !== null &&
+        `recordings start within ${formatDuration(payload.start_skew_ns)} of each other`
+      }
+    />
+  );
+}
+
+/** Columns of times per average step. */
+const TIMES = [
+  ['duration_ns', 'Step'],
+  ['computation_ns', 'Computation'],
+  ['exposed_ns', 'Exposed'],
+  ['other_ns', 'Neither'],
+  ['waiting_ns', 'Waits'],
+  ['cost_ns', 'Costs'],
+] as const;
+
+/** Columns that the server does not sort by. */
+const UNSORTED: ReadonlySet<string> = new Set(['devices', 'places', 'method']);
+
+/** The ranks of a large job, a row each: where they ran, their average step, what they cost, their clocks. */
+function LargeJobRanks({ onWorker, ...table }: RanksProps) {
+  const { payload } = table;
+  const columns = useMemo<Column<JobRank>[]>(
+    () => [
+      ...(rowNoun(payload) === 'rank' ? [rankColumn<JobRank>(payload)] : []),
+      { id: 'worker', title: 'Worker', kind: 'text', value: row => row.worker },
+      { id: 'host', title: 'Host', kind: 'text', width: 120, value: row => row.host },
+      {
+        id: 'places',
+        title: 'Position in groups',
+        kind: 'text',
+        width: 160,
+        value: row => row.places.map(each => `${each.family} ${each.place}`).join(', ') || null,
+      },
+      ...TIMES.map(([id, title]): Column<JobRank> => ({
+        id,
+        title,
+        kind: 'duration',
+        value: row => row[id],
+      })),
+      { id: 'last', title: 'Arrives last', kind: 'count', value: row => row.last },
+      {
+        id: 'state',
+        title: 'State',
+        kind: 'text',
+        width: 130,
+        value: row => row.state,
+        render: row => (
+          <span className={`clip ${row.state === 'failed' ? 'status error' : ''}`} title={row.reason ?? ''}>
+            {row.reason ?? (row.state === 'ready' ? 'compared' : row.state)}
+          </span>
+        ),
+      },
+      { id: 'devices', title: 'Devices', kind: 'text', width: 140, value: row => row.devices.join(', ') },
+      { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
+      {
+        id: 'method',
+        title: 'Clock',
+        kind: 'text',
+        width: 140,
+        term: 'job_clock',
+        value: row => row.method && (CLOCK_METHODS[row.method] ?? row.method),
+      },
+      { id: 'residual_ns', title: 'Clock error', kind: 'duration', value: row => row.residual_ns },
+      {
+        id: 'recording_start_ns',
+        title: 'Recording starts',
+        kind: 'duration',
+        width: 104,
+        value: row => row.recording_start_ns,
+      },
+    ],
+    [payload],
+  );
+  return (
+    <JobTable
+      {...table}
+      part="distributed/ranks"
+      name="ranks"
+      rows={[]}
+      columns={columns}
+      rowKey={row => row.worker}
+      unsorted={UNSORTED}
+      onOpen={row => onWorker(row.worker)}
+      placeholder={rowNoun(payload) === 'rank' ? 'Rank, worker, or host' : 'Worker or host'}
+      noun={rowNoun(payload)}
+      empty="No rank, worker, or host matches."
       foot={
         payload.start_skew_ns !== null &&
         `recordings start within ${formatDuration(payload.start_skew_ns)} of each other`

@@ -1,4 +1,4 @@
-// A CUDA memory snapshot: what the allocator of a device held when it was taken, and its history.
+// A CUDA memory snapshot: what the allocator of a device had allocated when it was taken, and its history.
 import { scaleLinear } from 'd3-scale';
 import { useMemo, useState } from 'react';
 import type { MemoryFileInfo, MemorySnapshot, Selectors } from '../../../api/types';
@@ -41,8 +41,8 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
     ...(device && { device }),
   });
   const snapshot = data?.state === 'ready' ? data.payload : undefined;
-  const held = snapshot?.devices.find(each => each.id === snapshot.device);
-  if (!snapshot || !held) {
+  const shownDevice = snapshot?.devices.find(each => each.id === snapshot.device);
+  if (!snapshot || !shownDevice) {
     return <FileState file={file} crumb={crumb} files={files} error={error} />;
   }
   const top = snapshot.stacks[0];
@@ -66,7 +66,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
       <div className={pageCss.top}>
         <Panel
           title="Recorded history"
-          note={`${formatCount(held.entries)} ${held.entries === 1 ? 'entry' : 'entries'}; peak ${formatBytes(snapshot.peak_allocated_bytes)}`}
+          note={`${formatCount(shownDevice.entries)} ${shownDevice.entries === 1 ? 'entry' : 'entries'}; peak ${formatBytes(snapshot.peak_allocated_bytes)}`}
           actions={
             !snapshot.reasons.entry && (
               <SavePicture name={`history_of_${file.name}_device_${snapshot.device}`} />
@@ -94,7 +94,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
           <header className={panelCss.head}>
             <h2>In use by stack</h2>
             <span className={panelCss.note}>
-              {formatBytes(held.allocated_bytes)}, {plural(snapshot.total_stacks, 'stack')}
+              {formatBytes(shownDevice.allocated_bytes)}, {plural(snapshot.total_stacks, 'stack')}
             </span>
           </header>
           {!known && snapshot.reasons.stacks && (
@@ -113,10 +113,12 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
                     </span>
                     <span className="num dim">{formatCount(stack.blocks)}</span>
                     <span className={liveCss.bar}>
-                      <i style={{ width: `${(stack.bytes / (held.allocated_bytes || 1)) * 100}%` }} />
+                      <i style={{ width: `${(stack.bytes / (shownDevice.allocated_bytes || 1)) * 100}%` }} />
                     </span>
                     <span className="num">{formatBytes(stack.bytes)}</span>
-                    <span className="num dim">{formatRatio(stack.bytes / (held.allocated_bytes || 1))}</span>
+                    <span className="num dim">
+                      {formatRatio(stack.bytes / (shownDevice.allocated_bytes || 1))}
+                    </span>
                   </summary>
                   <Frames frames={stack.frames} />
                 </details>
