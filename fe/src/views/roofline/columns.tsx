@@ -51,7 +51,7 @@ export function columnsOf(payload: RooflinePayload): Column<RooflineRow>[] {
       term: 'roofline_saving',
       value: row => row.saved_ns,
       reason: unknown,
-      width: 148,
+      width: 172,
     },
     { id: 'flops', title: 'FLOPs', kind: 'count', value: row => row.flops, width: 150, hidden: true },
     { id: 'bytes', title: 'Bytes', kind: 'bytes', value: row => row.bytes, hidden: true },
