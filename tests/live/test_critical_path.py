@@ -90,6 +90,6 @@ def test_a_trace_of_the_host_alone_says_nothing_of_a_device(recorded: Path, name
     assert answer["explained"] is None
     assert "no device work is recorded" in words(answer["reasons"]["explained"])
     said = "".join(phrase["text"] for phrase in (*answer["headline"], *answer["explanation"]))
-    assert "Only the host is recorded" in said
+    assert "Only the host was recorded" in said
     assert not any(word in said for word in ("The host bounds", "kernel", "GPU"))
     assert {category["group"] for category in answer["path"]["categories"]} == {"host"}
