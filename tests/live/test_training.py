@@ -86,5 +86,8 @@ def test_a_large_trace_is_not_read_in_the_loop(
     monkeypatch.setattr("torch_tb_profiler.training.trace_ready.SUMMARY_BYTES", 10)
     train(handler := ttp.handler(tmp_path, "trainer"))
     lines = capsys.readouterr().err.splitlines()
-    assert lines[1] == f"It is too large to summarize during training; run: torch-tb-profiler summary {handler.files[0]}"
+    assert (
+        lines[1]
+        == f"It is too large to summarize during training; run: torch-tb-profiler summary {handler.files[0]}"
+    )
     assert handler.files[0].name.startswith("trainer.")
