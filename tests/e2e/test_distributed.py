@@ -68,7 +68,7 @@ def test_a_broken_rank_is_listed_and_the_rest_is_shown(open_page: Open) -> None:
     _, frame = open_page(table="ranks", **JOB)
     expect(frame.locator("[data-part=job-problems]")).to_contain_text("rank6")
     expect(frame.locator(TABLE).filter(has_text="rank6")).to_contain_text("the file is empty")
-    expect(frame.locator(TABLE).filter(has_text="rank0")).to_contain_text("sets the clock")
+    expect(frame.locator(TABLE).filter(has_text="rank0")).to_contain_text("reference")
 
 
 @pytest.mark.prefix
@@ -212,7 +212,7 @@ def test_a_rank_of_a_large_job_is_found_and_leads_on(open_page: Open) -> None:
     expect(frame.get_by_role("heading", name="rank 77", exact=True)).to_be_visible()
     expect(page).to_have_url(in_address("rank"))
     frame.get_by_label("Find a rank, worker, or host").fill("nobody")
-    expect(frame.locator("body")).to_contain_text("No rank, worker, or host is called nobody.")
+    expect(frame.locator("body")).to_contain_text("No rank, worker, or host matches “nobody”.")
     frame.get_by_label("Find a rank, worker, or host").fill("rank")
     frame.get_by_role("button", name="160 ranks match").click()
     expect(frame.locator("[data-part=job-tables] [data-part=table-foot]")).to_contain_text("160 ranks")
@@ -239,7 +239,7 @@ def test_a_drag_across_the_map_shows_these_ranks_alone(open_page: Open) -> None:
     expect(names).not_to_contain_text("140")
     frame.get_by_role("radio", name="Log").check()
     expect(page).to_have_url(re.compile(r"pytorch_profiler\.scale=log"))
-    expect(frame.locator("body")).to_contain_text("logarithmic")
+    expect(frame.locator("body")).to_contain_text("log scale")
     frame.get_by_role("button", name="Show all 160").click()
     expect(names).to_contain_text("140")
     expect(page).not_to_have_url(in_address("begin"))

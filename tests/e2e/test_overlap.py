@@ -43,6 +43,6 @@ def test_another_folder_is_compared(open_page: Open) -> None:
 
 def test_a_tab_without_an_answer_leads_to_those_that_have_one(open_page: Open) -> None:
     _, frame = open_page(view="overview", run="s_rocm")
-    expect(frame.locator("h1")).to_contain_text("AORTA recorded busy times of streams per iteration")
+    expect(frame.locator("h1")).to_contain_text("AORTA recorded only busy times of streams per iteration")
     frame.get_by_role("button", name="Open Overlap").click()
     expect(frame.locator("h1")).to_contain_text("Exposed communication takes")

@@ -176,7 +176,7 @@ def test_nothing_here_yet(new_page: NewPage, tmp_path_factory: pytest.TempPathFa
         (folder / "w.pt.trace.json").write_bytes(
             b'{"traceEvents": [{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]}'
         )
-        expect(page.locator("h1")).to_contain_text("host operators")
+        expect(page.locator("h1")).to_contain_text("Operators on the host")
 
 
 def test_the_tab_works_below_a_path_that_only_a_proxy_knows(new_page: NewPage, server: str) -> None:

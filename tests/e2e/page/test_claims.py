@@ -116,12 +116,12 @@ def test_of_several_calls_the_one_with_the_most_device_time_opens(open_page: Ope
 def test_a_device_behind_its_host_is_no_slow_step(open_page: Open) -> None:
     page, frame = open_page(run="w_lagging")
     answer = frame.locator("[data-part=answer]")
-    expect(answer).to_contain_text("2 steps of about 1.00 ms, all alike.")
+    expect(answer).to_contain_text("2 steps of about 1.00 ms.")
     expect(answer).to_contain_text(
-        "Step 5 before them takes 1.60 ms, as the device runs behind the host from then on."
+        "Step 5 before them takes 1.60 ms, because the device falls behind the host in it."
     )
     expect(answer).not_to_contain_text("varies most")
-    marked = re.compile("^Step 5, 1.60 ms, with the time that the device runs behind the host")
+    marked = re.compile("^Step 5, 1.60 ms, with the time by which the device falls behind the host")
     expect(frame.get_by_role("button", name=marked)).to_be_visible()
     # The host begins its step 6 while the device is still at work for step 5.
     frame.get_by_role("button", name="Trace", exact=True).click()
@@ -150,7 +150,7 @@ def test_before_most_ranks_are_read_no_verdict_is_final(open_page: Open) -> None
     address = re.compile(r"view/distributed(\?|$)")
     page.route(address, of_four_ranks)
     frame.get_by_role("button", name="Distributed", exact=True).click()
-    expect(frame.locator("h1")).to_contain_text("Of the 4 ranks read so far, none stands out.")
+    expect(frame.locator("h1")).to_contain_text("Of the 4 ranks read so far, none is a straggler.")
     page.unroute(address)
     expect(frame.locator("h1")).to_contain_text("Rank 4 is a straggler")
 

@@ -56,8 +56,8 @@ def test_the_trainer_has_a_lane_above_its_thread(open_page: Open, width: int, th
 def test_clocks_that_only_a_meeting_compares_say_so(open_page: Open, width: int, theme: str) -> None:
     _, frame = open_page(width=width, theme=theme, view="distributed", run="v_composer", table="ranks")
     rows = frame.locator("[data-part=job-tables] [role=row]")
-    expect(rows.filter(has_text="sets the clock")).to_have_count(1)
-    met = rows.filter(has_text="meeting of all ranks")
+    expect(rows.filter(has_text="reference")).to_have_count(1)
+    met = rows.filter(has_text="barrier of the trainer")
     expect(met).to_have_count(1)
     expect(met).to_contain_text("−5.00 s")
     expect(met.locator("[role=gridcell]").nth(1)).to_have_text("1")  # a rank is no measurement: not 1.00

@@ -24,7 +24,7 @@ def test_a_newcomer_sees_the_cause_without_a_click(open_page: Open) -> None:
 @pytest.mark.parametrize(("view", "run"), [("overview", "w_busy"), ("trace", "a_training")])
 def test_from_the_kernel_of_the_headline_to_its_slice_is_one_click(open_page: Open, view: str, run: str) -> None:
     _, frame = open_page(view=view, run=run)
-    frame.locator("h1").get_by_role("button", name="sgemm").click()
+    frame.locator("[data-part=answer]").get_by_role("button", name="sgemm").click()
     expect(frame.locator("[data-part=event-details] h2")).to_have_text("sgemm")
     expect(frame.locator("[data-part=spoken]")).to_contain_text("stream 7")
     expect(frame.locator("[data-part=track-label]", has_text="stream 7")).to_be_in_viewport()
@@ -46,12 +46,15 @@ def test_of_160_ranks_the_late_one_and_its_cause_are_seen_without_a_click(open_p
 
 def test_a_leak_is_seen_on_the_overview(open_page: Open) -> None:
     page, frame = open_page(run="n_memory")
-    expect(frame.locator("[data-part=answer]")).to_contain_text("Memory may leak by 1.00 MiB per step")
+    expect(frame.locator("[data-part=answer]")).to_contain_text("Memory may leak: it grows by 1.00 MiB per step")
     frame.locator("[data-part=why]").get_by_role("button", name="1.00 MiB").click()
     expect(page).to_have_url(re.compile("view=memory"))
 
 
 def test_what_two_recordings_differ_by_is_one_click_away(open_page: Open) -> None:
+    # A base is proposed among the runs that somebody has opened.
+    _, opened = open_page(run="a_training")
+    expect(opened.locator("h1")).to_contain_text("GPU 0 is idle")
     _, frame = open_page(run="p_faster")
     frame.get_by_role("button", name="Diff", exact=True).click()
     answer = frame.locator("[data-part=answer]")

@@ -28,7 +28,7 @@ export function Launches() {
                   <th className="num">Calls</th>
                   <th className="num">Items</th>
                   <th className="num">Median call</th>
-                  <th className="num">Total in calls</th>
+                  <th className="num">Total</th>
                   <th className="num">Median delay</th>
                   <th className="num">Short work</th>
                   <th className="num">Slow</th>
