@@ -58,19 +58,19 @@ def test_a_computed_column_is_not_computed(tmp_path: Path) -> None:
     assert "no_name" in kinds(trace)
 
 
-def test_an_error_of_sqlite_that_quotes_no_utf8_is_an_error_of_the_file() -> None:
+def test_a_sqlite_error_with_invalid_utf8_is_an_error_of_the_file() -> None:
     """Python's module fails to decode it."""
     content = database(RUN)
     damaged = content.replace(b"CREATE VIEW", b"CREATE \xd6IEW", 1)
     assert damaged != content
-    with pytest.raises(TraceError, match="this database cannot be read: its schema is damaged"):
+    with pytest.raises(TraceError, match="the database cannot be read: its schema is damaged"):
         read_bytes(damaged)
 
 
-def test_no_piece_of_any_table_is_read_without_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those, too, that are read before the first piece of calls: each record has a row in the table of events."""
+def test_every_chunk_of_every_table_reports_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables that are read before the first calls report it, too; each record has a row in the table of events."""
     rows, run, seen = 30, training(50), list[Progress]()
-    monkeypatch.setattr(sqlite, "ROWS", rows)
+    monkeypatch.setattr(sqlite, "CHUNK_ROWS", rows)
     content, events = database(run), len(run.calls) + len(run.dispatches) + len(run.copies)
     read_trace(io.BytesIO(content), size=len(content), report=seen.append)
     arranging = [each.events for each in seen if each.stage == "arranging"]
@@ -81,7 +81,7 @@ def test_no_piece_of_any_table_is_read_without_progress(monkeypatch: pytest.Monk
 
 def test_more_rows_than_a_file_can_hold_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     content = database(RUN)
-    monkeypatch.setattr(sqlite, "_LEAST_ROW_BYTES", len(content) // 5)
+    monkeypatch.setattr(sqlite, "_MIN_ROW_BYTES", len(content) // 5)
     assert "database_damaged" in kinds(read_bytes(content))
 
 
@@ -147,7 +147,7 @@ def test_a_document_that_ends_with_empty_lists_is_whole_and_one_without_its_last
 
 @pytest.mark.parametrize("filler", [b'"' + b"a" * 100, b"[" * 100, b"{" * 100, b" " * 100])
 def test_a_record_without_an_end_ends_the_file(filler: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split, "LONGEST_TEXT", 1 << 20)
+    monkeypatch.setattr(split, "MAX_TEXT_BYTES", 1 << 20)
     content = rocprof_json(RUN)
     at = content.index(b'"hip_api"')
     endless = content[:at] + b'"hip_api": [{' + filler[:1] + filler[1:] * (4 << 20 >> 6)
@@ -155,7 +155,7 @@ def test_a_record_without_an_end_ends_the_file(filler: bytes, monkeypatch: pytes
 
 
 def test_a_description_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split, "LONGEST_DESCRIPTION", 1 << 20)
+    monkeypatch.setattr(split, "MAX_DESCRIPTION_BYTES", 1 << 20)
     with pytest.raises(TraceError, match="does not end"):
         read_bytes(b'{"rocprofiler-sdk-tool": [{"a": [' + b"1, " * (1 << 20))
 

@@ -48,11 +48,11 @@ def kinds(trace: Trace) -> dict[str, int]:
     return {note.kind: note.count for note in trace.health}
 
 
-def counting(flush: Callable[[Any], None], told: list[int]) -> Callable[[Any], None]:
-    """Notes how many rows are held when they are put into columns."""
+def counting(flush: Callable[[Any], None], row_counts: list[int]) -> Callable[[Any], None]:
+    """Record how many rows are in memory whenever they are put into columns."""
 
     def flushed(tables: Any) -> None:
-        told.append(len(tables._rows))
+        row_counts.append(len(tables._rows))
         flush(tables)
 
     return flushed
@@ -60,7 +60,7 @@ def counting(flush: Callable[[Any], None], told: list[int]) -> Callable[[Any], N
 
 @pytest.mark.parametrize("rows", [2, 1 << 16])
 def test_what_is_drawn_is_what_is_parsed(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "ROWS", rows)
+    monkeypatch.setattr(reader, "CHUNK_ROWS", rows)
     trace = joined(TABLES)
     assert without_bytes(slices(trace)) == without_bytes(expected(RUN))
     assert (trace.producer, trace.clock, kinds(trace)) == ("rocprofv3", "boot", {})
@@ -173,7 +173,7 @@ def test_a_copy_is_of_the_gpu_that_it_goes_to_else_of_the_one_that_it_comes_from
     assert found == {(name, place) for _, place, name in rows.values()}
 
 
-def test_what_is_no_row_is_noted_and_left_out() -> None:
+def test_a_line_that_is_not_a_row_is_noted_and_skipped() -> None:
     whole = TABLES["kernel_trace"]
     rows = whole.splitlines()
     damaged = "\r\n".join(
@@ -184,7 +184,7 @@ def test_what_is_no_row_is_noted_and_left_out() -> None:
     assert kinds(trace) == {"line_unreadable": 2}
 
 
-def test_numbers_that_are_none_are_unknown() -> None:
+def test_a_number_beyond_63_bits_counts_as_missing() -> None:
     head, row, *_ = TABLES["kernel_trace"].splitlines()
     endless = row.replace(str(BOOT + RUN.dispatches[0].start), "9" * 30)
     trace = read_bytes("\n".join([head, row, endless]).encode())
@@ -193,20 +193,22 @@ def test_numbers_that_are_none_are_unknown() -> None:
     assert ask(trace, "kernels")["rows"][0]["total_ns"] == RUN.dispatches[0].end - RUN.dispatches[0].start
 
 
-def test_rows_are_held_by_bytes_and_a_header_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[int] = []
-    monkeypatch.setattr(reader, "HELD_BYTES", 300)
-    monkeypatch.setattr(reader._Tables, "_flush", counting(reader._Tables._flush, told))
+def test_the_bytes_of_rows_in_memory_and_the_columns_of_a_header_are_limited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    row_counts: list[int] = []
+    monkeypatch.setattr(reader, "CHUNK_BYTES", 300)
+    monkeypatch.setattr(reader._TableReader, "_flush", counting(reader._TableReader._flush, row_counts))
     text = TABLES["kernel_trace"]
     assert slices(read_bytes(text.encode()))
-    assert 0 < max(told) < len(RUN.dispatches)
+    assert 0 < max(row_counts) < len(RUN.dispatches)
     wide = [f',"c{number}"' for number in range(300)]
     head, *rows = text.splitlines()
     with pytest.raises(TraceError):
         read_bytes("\n".join([head + "".join(wide), *(row + ",0" * len(wide) for row in rows)]).encode())
 
 
-def test_agents_alone_and_a_header_alone_hold_nothing_to_show() -> None:
+def test_agents_alone_or_a_header_alone_are_an_error() -> None:
     for text in (TABLES["agent_info"], TABLES["kernel_trace"].partition("\n")[0], TABLES["hip_api_trace"][:70]):
         with pytest.raises(TraceError):
             read_bytes(text.encode())
@@ -228,7 +230,7 @@ def test_files_are_read_as_one_packed_or_cut_off(packed: tuple[str, ...]) -> Non
     assert slices(read_trace(io.BufferedReader(stream))) == slices(joined(TABLES))
 
 
-def test_a_damaged_packed_file_is_said() -> None:
+def test_a_damaged_compressed_file_is_an_error() -> None:
     damaged = gzip.compress(TABLES["kernel_trace"].encode())[:-30]
     with pytest.raises(TraceError, match="damaged"):
         read_trace(io.BufferedReader(JoinedFiles([lambda: io.BytesIO(damaged)])))

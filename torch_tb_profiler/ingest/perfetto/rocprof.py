@@ -32,8 +32,8 @@ from torch_tb_profiler.ingest.perfetto.packets import (
 )
 from torch_tb_profiler.ingest.perfetto.protobuf import decode_text, parse_fields, to_signed
 from torch_tb_profiler.ingest.perfetto.values import AnnotationReader, ArgumentCells, integer_values
-from torch_tb_profiler.ingest.rocprof.finish import finish
-from torch_tb_profiler.ingest.rocprof.records import Agent, Agents, Recording, Work
+from torch_tb_profiler.ingest.rocprof.agents import Agent, Agents
+from torch_tb_profiler.ingest.rocprof.records import DeviceWork, RecordingBuilder, build_trace
 from torch_tb_profiler.ingest.runtime import Report, ReportStep
 from torch_tb_profiler.ingest.slices import CodedTexts
 from torch_tb_profiler.model.health import HealthLog
@@ -61,7 +61,7 @@ class _RocprofReader:
 
     def __init__(self) -> None:
         self.interned = InternedTexts()
-        self._recording = Recording()
+        self._recording = RecordingBuilder()
         self.columns = self._recording.columns
         self._values = AnnotationReader(self.interned)
         self._process: int | None = None
@@ -73,7 +73,7 @@ class _RocprofReader:
         step()
         if self._left_out_samples:
             health.add("counters_not_read", "warning", _SAMPLES_LEFT_OUT, count=self._left_out_samples)
-        return finish(self._recording, health, {}, step, base_ns)
+        return build_trace(self._recording, health, {}, step, base_ns)
 
     def add(self, packets: Packets) -> int:
         damaged = 0
@@ -127,7 +127,7 @@ class _RocprofReader:
 
     def _add_calls(self, category: str, slices: _RecordValues) -> None:
         count = len(slices)
-        self._recording.calls(
+        self._recording.add_calls(
             CodedTexts([_CALL_DOMAINS[category]], np.zeros(count, np.int64)),
             slices.name,
             slices.name if category == "marker_api" else CodedTexts([None], np.zeros(count, np.int64)),
@@ -139,7 +139,7 @@ class _RocprofReader:
         )
 
     def _add_dispatches(self, slices: _RecordValues) -> None:
-        self._recording.dispatches(
+        self._recording.add_dispatches(
             slices.work(slices.name.map(lambda name: name.removesuffix(_CLONE) or None)),
             slices.agents("agent"),
             None,
@@ -157,8 +157,8 @@ class _RocprofReader:
             slices.name.of
         ]
         gpus = np.unique(target[inbound & (target != ABSENT)]).tolist()
-        self._recording.know(Agents(Agent(id, id, gpu=True) for id in gpus))
-        self._recording.copies(slices.work(slices.name), source, target, slices.numbers("copy_bytes"))
+        self._recording.set_agents(Agents(Agent(id, id, gpu=True) for id in gpus))
+        self._recording.add_copies(slices.work(slices.name), source, target, slices.numbers("copy_bytes"))
 
 
 class _RecordValues:
@@ -189,9 +189,9 @@ class _RecordValues:
                 agent[each.events] = [numbers[label] for label in each.values]
         return agent[self._chosen]
 
-    def work(self, names: CodedTexts) -> Work:
+    def work(self, names: CodedTexts) -> DeviceWork:
         keys = ("begin_ns", "end_ns", "corr_id", "stream_ID", "queue")
-        return Work(names, *(self.numbers(key) for key in keys))
+        return DeviceWork(names, *(self.numbers(key) for key in keys))
 
 
 def _agent_number(label: str) -> int:

@@ -15,7 +15,7 @@ __all__ = ["FORMATS"]
 
 
 def _read_rocpd(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
-    # Nobody but who has such a file pays for sqlite3.
+    # Imported here so that only such a file costs the import of sqlite3.
     from torch_tb_profiler.ingest.rocprof.rocpd import read_rocpd
 
     return read_rocpd(stream, size=size, report=report, limit=limit)

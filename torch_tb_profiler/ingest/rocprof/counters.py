@@ -1,4 +1,6 @@
-"""Tables of counters that rocprofv3 writes: `<pid>_counter_collection.csv`, a line per dispatch and counter.
+"""Hardware counters of rocprofv3: sums by dispatch, and its tables `<pid>_counter_collection.csv`.
+
+A table has a line per dispatch and counter:
 
 "Correlation_Id","Dispatch_Id","Agent_Id",...,"Kernel_Name",...,"Counter_Name","Counter_Value",...
 1,1,4,...,"void add<float>(float*, int)",...,"SQ_WAVES",16384.000000,...
@@ -7,56 +9,96 @@
 from __future__ import annotations
 
 import csv
+from array import array
 from math import isfinite
 from typing import BinaryIO
 
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.rocprof.counted import Counted
 from torch_tb_profiler.ingest.runtime import Report, without_gc
 from torch_tb_profiler.ingest.source import Source, read_lines
 from torch_tb_profiler.model.counters.dispatches import DispatchCounters
 from torch_tb_profiler.model.health import HealthLog
+from torch_tb_profiler.model.trace import Float64, Int64
 
 _COLUMNS = ("Dispatch_Id", "Kernel_Name", "Counter_Name", "Counter_Value")
 
+MAX_COUNTERS = 512
+"""Limit of distinct counters in a file; the tool itself collects a few dozen at once."""
+
+
+class CounterSums:
+    """The sum of each counter's values per id, that of a dispatch or of its event.
+
+    The tool may write one value for each part of a device; the counter's value is their sum.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, tuple[array[int], array[float]]] = {}
+        self._sums: dict[str, tuple[Int64, Float64]] = {}
+
+    def add(self, name: str, id: int, value: float) -> None:
+        """Add a value; counters beyond MAX_COUNTERS are left out."""
+        if name in self._values or len(self._values) < MAX_COUNTERS:
+            ids, values = self._values.setdefault(name, (array("q"), array("d")))
+            ids.append(id)
+            values.append(value)
+            self._sums.pop(name, None)
+
+    def values(self, ids: Int64) -> dict[str, Float64]:
+        """Return the sums of each counter for these ids (float64[k]), NaN where it has no value."""
+        columns = {}
+        for name in self._values:
+            distinct, sums = self._sorted_sums(name)
+            index = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
+            columns[name] = sums[np.where(distinct[index] == ids, index, len(distinct))]
+        return columns
+
+    def _sorted_sums(self, name: str) -> tuple[Int64, Float64]:
+        """Return sorted ids (int64[d]) and their sums followed by NaN (float64[d + 1]); cache both."""
+        if name not in self._sums:
+            ids, values = self._values[name]
+            distinct, where = np.unique(np.array(ids, np.int64), return_inverse=True)
+            self._sums[name] = distinct, np.append(np.bincount(where.ravel(), np.array(values)), np.nan)
+        return self._sums[name]
+
 
 def looks_like_counters(head: bytes) -> bool:
-    """True for the first bytes (unpacked) of such a table."""
-    return _header(head.partition(b"\n")[0]) is not None
+    """Return whether a file with these unpacked first bytes is such a table."""
+    return _parse_header(head.partition(b"\n")[0]) is not None
 
 
 def read_counters(stream: BinaryIO, *, size: int, report: Report, limit: int) -> DispatchCounters:
-    """Dispatches in order of their process and number; lines that are none are left out.
+    """Return the dispatches in order of their process and number; unreadable lines are left out.
 
-    Raises TraceError if there is none, TooLargeError if the file holds more than `limit`.
+    Raise TraceError if there is none, TooLargeError if the file holds more than `limit`.
     """
-    health, table = HealthLog(), _Table()
+    health, table = HealthLog(), _DispatchTable()
     source = Source(stream, size, report, health, limit)
     header: list[str] | None = None
     with without_gc():
         for _, line in read_lines(source, health):
             if header is None:
-                header = _header(line)
+                header = _parse_header(line)
                 if header is None:
-                    raise TraceError("the file is no table of counters of rocprofv3")
+                    raise TraceError("the file is not a counter table of rocprofv3")
             else:
                 table.add(header, line)
         return table.dispatches()
 
 
-class _Table:
-    """Grows by one line after the other."""
+class _DispatchTable:
+    """Collects dispatches and their counters line by line."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[int, int], int] = {}
+        self._rows: dict[tuple[int, int], int] = {}
         self._kernels: list[str] = []
-        self._counted = Counted()
+        self._counters = CounterSums()
 
     def add(self, header: list[str], line: bytes) -> None:
-        """Append the value of a line."""
-        cells = cells_of(line)
+        """Add the value of a line."""
+        cells = split_cells(line)
         if len(cells) != len(header):
             return
         row = dict(zip(header, cells, strict=True))
@@ -67,28 +109,28 @@ class _Table:
             return
         if not isfinite(value):
             return
-        place = self._places.setdefault(key, len(self._kernels))
-        if place == len(self._kernels):
+        index = self._rows.setdefault(key, len(self._kernels))
+        if index == len(self._kernels):
             self._kernels.append(row["Kernel_Name"])
-        self._counted.add(row["Counter_Name"], place, value)
+        self._counters.add(row["Counter_Name"], index, value)
 
     def dispatches(self) -> DispatchCounters:
-        """Raises TraceError if there is none."""
-        if not self._places:
-            raise TraceError("the table of counters holds no dispatch")
-        order = [place for _, place in sorted(self._places.items())]
-        counters = self._counted.of(np.array(order, np.int64))
-        return DispatchCounters([self._kernels[place] for place in order], counters)
+        """Return all dispatches; raise TraceError if there are none."""
+        if not self._rows:
+            raise TraceError("the counter table has no dispatches")
+        order = [index for _, index in sorted(self._rows.items())]
+        counters = self._counters.values(np.array(order, np.int64))
+        return DispatchCounters([self._kernels[index] for index in order], counters)
 
 
-def _header(line: bytes) -> list[str] | None:
-    """The columns that a first line names; None if it names no counters."""
-    cells = [cell.strip() for cell in cells_of(line)]
+def _parse_header(line: bytes) -> list[str] | None:
+    """Return the columns of a header, or None if it isn't one of counters."""
+    cells = [cell.strip() for cell in split_cells(line)]
     return cells if set(_COLUMNS) <= set(cells) else None
 
 
-def cells_of(line: bytes) -> list[str]:
-    """None of a line that is no table's."""
+def split_cells(line: bytes) -> list[str]:
+    """Return the cells of a line of CSV, or nothing if it isn't CSV."""
     try:
         return next(csv.reader([line.decode("utf-8-sig", "replace").rstrip("\r\n")]), [])
     except csv.Error:

@@ -1,8 +1,8 @@
-"""What rocprofv3 records, in whatever file, as the events that PyTorch's profiler would have written of it.
+"""Records of rocprofv3, in any of its formats, as the events that PyTorch's profiler would have written.
 
-    dispatch           kernel on the stream of its GPU; a grid counts work items, here blocks as everywhere
-    counter            argument of the kernel that it was counted for
-    memory copy        Memcpy HtoD, on the GPU it goes to or comes from
+    dispatch           kernel on the stream of its GPU; the grid, in work items, becomes blocks
+    counter            argument of the kernel that it was measured for
+    memory copy        Memcpy HtoD, on the GPU that it goes to or comes from
     HIP, HSA call      runtime and driver call, joined with the work it launched by the correlation id
     roctx range        annotation; `step 7` is a step
     RCCL call          the call of a collective on the host
@@ -13,21 +13,25 @@ Times are ns since the machine booted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from torch_tb_profiler.base.markers import STEP_PREFIX
+from torch_tb_profiler.ingest.kineto.assemble import assemble
 from torch_tb_profiler.ingest.kineto.codes import distinct_rows
 from torch_tb_profiler.ingest.kineto.columns import EventColumns
+from torch_tb_profiler.ingest.rocprof.agents import Agents
+from torch_tb_profiler.ingest.runtime import ReportStep
 from torch_tb_profiler.ingest.slices import CodedTexts, Texts, add_name_event, add_slices, code_texts
 from torch_tb_profiler.model.counters.dispatches import COUNTER_PREFIX
-from torch_tb_profiler.model.trace import ABSENT, Float64, Int64
+from torch_tb_profiler.model.health import HealthLog
+from torch_tb_profiler.model.trace import ABSENT, ROCPROF, Float64, Int64, Trace
 
 PROCESS_SHIFT = 2**40
-"""Correlation ids count from 1 in each process: those of the n-th further one are moved by n times this."""
+"""Correlation ids count from 1 in each process; those of process n (from 0) are shifted by n times this."""
 
 _STEP = re.compile(r"step\s+(\d{1,18})", re.IGNORECASE)
 
@@ -47,60 +51,7 @@ _CATEGORIES = (
 
 
 @dataclass(frozen=True)
-class Agent:
-    """A processor that the file describes.
-
-    id     as its records name it
-    index  among all agents of the machine, as the tool's own pictures number them: "AGENT [4]"
-    """
-
-    id: int
-    index: int
-    gpu: bool
-    name: str | None = None
-    memory_bytes: int | None = None
-    compute_units: int | None = None
-    wave_size: int | None = None
-
-    def properties(self) -> dict[str, Any]:
-        """As `deviceProperties` lists a device."""
-        properties = {
-            "name": self.name,
-            "totalGlobalMem": self.memory_bytes,
-            "numSms": self.compute_units,
-            "warpSize": self.wave_size,
-        }
-        return {"id": self.index, **{key: value for key, value in properties.items() if value}}
-
-
-class Agents:
-    """The agents of one process; records name them by id."""
-
-    def __init__(self, agents: Iterable[Agent]) -> None:
-        self._by_id = {agent.id: agent for agent in agents}
-
-    def index(self, ids: Int64) -> Int64:
-        """int64[k]: indices of the agents with these ids; an id that is not described stays itself."""
-        return self._map(ids, lambda agent, id: agent.index if agent else id)
-
-    def is_gpu(self, ids: Int64) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """bool[k]"""
-        return self._map(ids, lambda agent, _: int(agent is not None and agent.gpu)).astype(np.bool_)
-
-    def gpus(self) -> list[dict[str, Any]]:
-        """The GPUs, as `deviceProperties` lists devices."""
-        gpus = sorted((agent for agent in self._by_id.values() if agent.gpu), key=lambda agent: agent.index)
-        return [agent.properties() for agent in gpus]
-
-    def _map(self, ids: Int64, value: Any) -> Int64:
-        distinct, where = np.unique(ids, return_inverse=True)
-        values = [value(self._by_id.get(id), id) for id in distinct.tolist()]
-        mapped: Int64 = np.array(values, np.int64)[where.ravel()]
-        return mapped
-
-
-@dataclass(frozen=True)
-class Work:
+class DeviceWork:
     """k dispatches or copies of one process; int64[k], ABSENT where not recorded."""
 
     names: Texts
@@ -112,45 +63,48 @@ class Work:
 
     @property
     def lane(self) -> Int64:
-        """The stream; before ROCm 7 the tool recorded queues only."""
+        """The stream, or the queue in recordings from before ROCm 7."""
         return np.where(self.stream == ABSENT, self.queue, self.stream)
 
 
-class Recording:
+class RecordingBuilder:
     """Collects the records of a file, process by process."""
 
     def __init__(self) -> None:
         self.columns = EventColumns()
         self.devices: dict[int, dict[str, Any]] = {}
-        self._processes = -1
+        self._process_index = -1
         self._agents = Agents(())
-        self._named: set[tuple[str, Any, Any]] = set()
+        self._named_lanes: set[tuple[str, Any, Any]] = set()
 
     def begin_process(self, pid: int | None, command: str | None, agents: Agents) -> None:
-        """What follows is of this process."""
-        self._processes += 1
+        """Start a process; the records that follow are its own."""
+        self._process_index += 1
         self._agents = agents
-        for properties in agents.gpus():
+        for properties in agents.gpu_properties():
             self.devices.setdefault(properties["id"], properties)
         if pid is not None and command:
-            self._name("process_name", pid, None, command)
+            self._add_name("process_name", pid, None, command)
 
-    def know(self, agents: Agents) -> None:
-        """The agents of the records that follow, where the file describes none."""
+    def set_agents(self, agents: Agents) -> None:
+        """Set the agents of the records that follow, if the file describes none."""
         self._agents = agents
 
-    def dispatches(
+    def add_dispatches(
         self,
-        work: Work,
+        work: DeviceWork,
         agent: Int64,
         grid: Sequence[Int64] | None,
         block: Sequence[Int64] | None,
         counters: Mapping[str, Float64] | None = None,
         **more: Int64,
     ) -> None:
-        """Kernels; `grid` in work items and `block` along x, y, z; `more` numbers by the name of the argument.
+        """Add kernels.
 
-        counters  name -> float64[k], NaN where a kernel lacks it
+        grid      work items along x, y, z
+        block     work items of a block along x, y, z
+        counters  float64[k] by name, NaN where a kernel has no value
+        more      further numbers by the name of the argument
         """
         shape: dict[str, Any] = {}
         if grid is not None and block is not None:
@@ -158,26 +112,26 @@ class Recording:
                 np.where((items > 0) & (size > 0), -(-items // np.maximum(size, 1)), ABSENT)
                 for items, size in zip(grid, block, strict=True)
             ]
-            shape = {"grid": ("json", _triples(blocks)), "block": ("json", _triples(block))}
-        self._device_work(
+            shape = {"grid": ("json", _coded_triples(blocks)), "block": ("json", _coded_triples(block))}
+        self._add_device_work(
             "kernel",
             work,
-            self._agents.index(agent),
+            self._agents.indices(agent),
             {
                 **shape,
-                **_numbers(more),
+                **_integer_args(more),
                 **{COUNTER_PREFIX + name: ("float", values) for name, values in (counters or {}).items()},
             },
         )
 
-    def copies(self, work: Work, source: Int64, target: Int64, size: Int64) -> None:
-        """Copies between agents; one lies on the GPU that it goes to, else on the one that it comes from."""
-        device = self._agents.index(np.where(self._agents.is_gpu(target), target, source))
+    def add_copies(self, work: DeviceWork, source: Int64, target: Int64, size: Int64) -> None:
+        """Add copies between agents; each lies on the GPU that it goes to, or else the one that it comes from."""
+        device = self._agents.indices(np.where(self._agents.are_gpus(target), target, source))
         names = code_texts(work.names).map(lambda name: _COPIES.get(name, name))
-        moved = Work(names, work.start, work.end, work.correlation, work.stream, work.queue)
-        self._device_work("gpu_memcpy", moved, device, _numbers({"bytes": size}))
+        moved = DeviceWork(names, work.start, work.end, work.correlation, work.stream, work.queue)
+        self._add_device_work("gpu_memcpy", moved, device, _integer_args({"bytes": size}))
 
-    def calls(
+    def add_calls(
         self,
         domains: Texts,
         names: Texts,
@@ -188,27 +142,33 @@ class Recording:
         end: Int64,
         correlation: Int64,
     ) -> None:
-        """Calls of the host; `domains` ("HIP_RUNTIME_API") say of what, `messages` what a marker says."""
+        """Add calls on the host.
+
+        domains   APIs: "HIP_RUNTIME_API"
+        messages  texts of markers
+        """
         domain, name, message = code_texts(domains), code_texts(names), code_texts(messages)
-        worded = np.array([text is not None for text in message.texts], np.bool_)[message.of]
-        distinct, of = distinct_rows(domain.of, name.of, np.where(worded, message.of, -1))
-        steps = [_step_name(name.texts[n] if m < 0 else message.texts[m], domain.texts[d]) for d, n, m in distinct]
+        has_message = np.array([text is not None for text in message.texts], np.bool_)[message.of]
+        distinct, of = distinct_rows(domain.of, name.of, np.where(has_message, message.of, -1))
+        call_names = [
+            _call_name(name.texts[n] if m < 0 else message.texts[m], domain.texts[d]) for d, n, m in distinct
+        ]
         add_slices(
             self.columns,
             domain.map(_category),
-            CodedTexts(steps, of),
+            CodedTexts(call_names, of),
             pids,
             tids,
             start,
             end,
-            {"correlation": ("int", self._own(correlation)), "message": ("text", message)},
+            {"correlation": ("int", self._unique_ids(correlation)), "message": ("text", message)},
         )
 
-    def _device_work(self, category: str, work: Work, device: Int64, args: Mapping[str, Any]) -> None:
-        for place in distinct_rows(device, work.lane)[0]:
-            pid, tid = (None if id == ABSENT else id for id in place)
-            self._name("process_name", pid, None, f"GPU {pid}")
-            self._name(
+    def _add_device_work(self, category: str, work: DeviceWork, device: Int64, args: Mapping[str, Any]) -> None:
+        for lane in distinct_rows(device, work.lane)[0]:
+            pid, tid = (None if id == ABSENT else id for id in lane)
+            self._add_name("process_name", pid, None, f"GPU {pid}")
+            self._add_name(
                 "thread_name", pid, tid, f"stream {tid}" if (work.stream != ABSENT).all() else f"queue {tid}"
             )
         add_slices(
@@ -222,18 +182,18 @@ class Recording:
             {
                 "device": ("int", device),
                 "stream": ("int", work.lane),
-                "correlation": ("int", self._own(work.correlation)),
+                "correlation": ("int", self._unique_ids(work.correlation)),
                 **args,
             },
         )
 
-    def _own(self, correlation: Int64) -> Int64:
-        # 0: the tool does not know it.
-        return np.where(correlation > 0, correlation + max(self._processes, 0) * PROCESS_SHIFT, ABSENT)
+    def _unique_ids(self, correlation: Int64) -> Int64:
+        # The tool writes 0 for an unknown id.
+        return np.where(correlation > 0, correlation + max(self._process_index, 0) * PROCESS_SHIFT, ABSENT)
 
-    def _name(self, what: str, pid: Any, tid: Any, name: str) -> None:
-        if (what, pid, tid) not in self._named:
-            self._named.add((what, pid, tid))
+    def _add_name(self, what: str, pid: Any, tid: Any, name: str) -> None:
+        if (what, pid, tid) not in self._named_lanes:
+            self._named_lanes.add((what, pid, tid))
             add_name_event(self.columns, what, pid, tid, name)
 
 
@@ -241,18 +201,49 @@ def _category(domain: str) -> str:
     return next((category for prefix, category in _CATEGORIES if domain.startswith(prefix)), domain.lower())
 
 
-def _step_name(text: str | None, domain: str | None) -> str | None:
-    """The name of a call; `step 7` of a marker as PyTorch marks steps."""
+def _call_name(text: str | None, domain: str | None) -> str | None:
+    """Return the name of a call; a marker `step 7` is named as PyTorch marks steps."""
     if text is None or not (domain or "").startswith("MARKER_") or not (match := _STEP.fullmatch(text.strip())):
         return text
     return f"{STEP_PREFIX}{int(match[1])}"
 
 
-def _triples(along: Sequence[Int64]) -> CodedTexts:
-    """As JSON; kernels are launched again and again with the same sizes."""
+def _coded_triples(along: Sequence[Int64]) -> CodedTexts:
+    """Return sizes along x, y, z as JSON, coded because kernels are launched many times with the same sizes."""
     distinct, of = distinct_rows(*along)
     return CodedTexts([None if ABSENT in size else b"[%d,%d,%d]" % size for size in distinct], of)
 
 
-def _numbers(named: Mapping[str, Int64]) -> dict[str, tuple[Any, Int64]]:
-    return {key.replace("_", " ") if key != "bytes" else key: ("int", values) for key, values in named.items()}
+def _integer_args(values_by_name: Mapping[str, Int64]) -> dict[str, tuple[Any, Int64]]:
+    return {
+        key.replace("_", " ") if key != "bytes" else key: ("int", values) for key, values in values_by_name.items()
+    }
+
+
+def build_trace(
+    recording: RecordingBuilder,
+    health: HealthLog,
+    environment: Mapping[str, Any],
+    step: ReportStep,
+    base_ns: int | None = None,
+) -> Trace:
+    """Return the trace of all collected records; raise TraceError if there are none.
+
+    environment  variables of the process: launchers (torchrun, accelerate, DeepSpeed) put its rank into RANK
+    base_ns      epoch time when the machine booted, or None if the file doesn't have it
+    """
+    metadata: dict[str, Any] = {
+        "rocprofiler": ROCPROF,
+        "deviceProperties": [recording.devices[index] for index in sorted(recording.devices)],
+    }
+    rank, world_size = _parse_number(environment.get("RANK")), _parse_number(environment.get("WORLD_SIZE"))
+    if rank is not None:
+        metadata["distributedInfo"] = {"backend": None, "rank": rank, "world_size": world_size}
+    if base_ns is not None:
+        metadata["baseTimeNanoseconds"] = base_ns
+    trace = assemble(recording.columns, metadata, health, step)
+    return replace(trace, producer=ROCPROF, clock="boot" if base_ns is None else "epoch")
+
+
+def _parse_number(text: object) -> int | None:
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -1,4 +1,4 @@
-"""The parts of rocprofv3's JSON that are read, field by field. Times are ns since the machine booted."""
+"""The fields that are read of rocprofv3's JSON. Times are ns since the machine booted."""
 
 from __future__ import annotations
 
@@ -8,37 +8,39 @@ import msgspec
 
 
 class Handle(msgspec.Struct, frozen=True):
-    """How records name an agent, a queue or a stream."""
+    """The id of an agent, queue, or stream in records."""
 
     handle: int | None = None
 
 
 class Correlation(msgspec.Struct, frozen=True):
-    """`internal` is shared by a call and the work that it launched."""
+    """The correlation ids of a record; a call and the work that it launched share `internal`."""
 
     internal: int | None = None
 
 
 class Size(msgspec.Struct, frozen=True):
+    """A size along three axes."""
+
     x: int | None = None
     y: int | None = None
     z: int | None = None
 
 
-_NONE = Handle()
-_UNJOINED = Correlation()
+_NO_HANDLE = Handle()
+_NO_CORRELATION = Correlation()
 _NO_SIZE = Size()
 
 
 class Record(msgspec.Struct):
-    """What records of every kind hold; kind and operation index `Strings.buffer_records`."""
+    """The fields of records of every kind; `kind` and `operation` index `Strings.buffer_records`."""
 
     start_timestamp: int | None = None
     end_timestamp: int | None = None
     kind: int = -1
     operation: int = -1
     thread_id: int | None = None
-    correlation_id: Correlation = _UNJOINED
+    correlation_id: Correlation = _NO_CORRELATION
 
 
 class Call(Record):
@@ -48,17 +50,17 @@ class Call(Record):
 class Copy(Record):
     """A copy between two agents."""
 
-    src_agent_id: Handle = _NONE
-    dst_agent_id: Handle = _NONE
+    src_agent_id: Handle = _NO_HANDLE
+    dst_agent_id: Handle = _NO_HANDLE
     bytes: int | None = None
     stream_id: Handle | None = None
 
 
 class DispatchInfo(msgspec.Struct, frozen=True):
-    """A launch; `grid_size` counts work items."""
+    """A kernel launch; `grid_size` counts work items."""
 
-    agent_id: Handle = _NONE
-    queue_id: Handle = _NONE
+    agent_id: Handle = _NO_HANDLE
+    queue_id: Handle = _NO_HANDLE
     kernel_id: int = -1
     dispatch_id: int | None = None
     private_segment_size: int | None = None
@@ -68,37 +70,37 @@ class DispatchInfo(msgspec.Struct, frozen=True):
 
 
 class Dispatch(Record):
-    """A kernel; `stream_id` since ROCm 7."""
+    """A kernel; has a `stream_id` since ROCm 7."""
 
     dispatch_info: DispatchInfo = msgspec.field(default_factory=DispatchInfo)
     stream_id: Handle | None = None
 
 
 class DispatchData(msgspec.Struct, frozen=True):
-    """A dispatch as its counters tell it."""
+    """A dispatch as its counters describe it."""
 
     start_timestamp: int | None = None
     end_timestamp: int | None = None
-    correlation_id: Correlation = _UNJOINED
+    correlation_id: Correlation = _NO_CORRELATION
     dispatch_info: DispatchInfo = msgspec.field(default_factory=DispatchInfo)
 
 
 class CounterValue(msgspec.Struct, frozen=True):
-    """Of the whole device, or of a part of it."""
+    """The value of a counter, of the entire device or of a part of it."""
 
-    counter_id: Handle = _NONE
+    counter_id: Handle = _NO_HANDLE
     value: float = float("nan")
 
 
-class Counters(msgspec.Struct):
-    """What was counted for a dispatch."""
+class CountedDispatch(msgspec.Struct):
+    """A dispatch with its counters."""
 
     thread_id: int | None = None
     dispatch_data: DispatchData = msgspec.field(default_factory=DispatchData)
     records: list[CounterValue] = []
 
     def dispatch(self) -> Dispatch:
-        """The dispatch, as it is recorded where kernels are traced, too."""
+        """Return the dispatch as a recording with traced kernels has it."""
         data = self.dispatch_data
         return Dispatch(
             start_timestamp=data.start_timestamp,
@@ -112,12 +114,12 @@ class Counters(msgspec.Struct):
 class Counter(msgspec.Struct):
     """A counter of an agent."""
 
-    id: Handle = _NONE
+    id: Handle = _NO_HANDLE
     name: str = ""
 
 
 class Symbol(msgspec.Struct):
-    """A kernel; its name formatted as the user asked, else as the compiler spelled it."""
+    """A kernel symbol, with its name as the user chose to format it or as the compiler wrote it."""
 
     kernel_id: int = -1
     formatted_kernel_name: str = ""
@@ -136,7 +138,7 @@ class Domain(msgspec.Struct):
 
 
 class Message(msgspec.Struct):
-    """What the marker with this correlation id says."""
+    """The text of the marker with this correlation id."""
 
     key: int
     value: str
@@ -153,12 +155,12 @@ class Metadata(msgspec.Struct):
 
     @property
     def command_line(self) -> str | None:
-        """`command` is a list of its words."""
+        """The command as one text; the file has a list of its words."""
         words = self.command if isinstance(self.command, list) else [self.command]
         return " ".join(word for word in words if isinstance(word, str)) or None
 
 
-class Process(msgspec.Struct):
+class ProcessDescription(msgspec.Struct):
     """The description of a process."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
@@ -167,12 +169,12 @@ class Process(msgspec.Struct):
     kernel_symbols: list[Symbol] = []
     counters: list[Counter] = []
 
-    def domain(self, kind: int) -> str | None:
-        """The name of a kind of records."""
-        known = 0 <= kind < len(self.strings.buffer_records)
-        return self.strings.buffer_records[kind].kind if known else None
+    def domain_name(self, kind: int) -> str | None:
+        """Return the name of a kind of records."""
+        is_known = 0 <= kind < len(self.strings.buffer_records)
+        return self.strings.buffer_records[kind].kind if is_known else None
 
-    def operation(self, kind: int, operation: int) -> str | None:
-        """The name of what a record of this kind did."""
-        operations = self.strings.buffer_records[kind].operations if self.domain(kind) is not None else []
+    def operation_name(self, kind: int, operation: int) -> str | None:
+        """Return the name of an operation of a kind."""
+        operations = self.strings.buffer_records[kind].operations if self.domain_name(kind) is not None else []
         return operations[operation] if 0 <= operation < len(operations) else None

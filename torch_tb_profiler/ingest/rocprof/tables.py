@@ -1,4 +1,4 @@
-"""Tables of rocprofv3 (`--output-format csv`, the default before ROCm 7), those of one recording in a row.
+"""Tables of rocprofv3 (`--output-format csv`, the default before ROCm 7), one recording's tables in sequence.
 
 "Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"
 "HIP_RUNTIME_API","hipLaunchKernel",717,717,3,1520113899684965,1520113901491622
@@ -7,8 +7,8 @@
 "Kind","Direction","Stream_Id","Source_Agent_Id","Destination_Agent_Id","Correlation_Id",...
 "Node_Id","Logical_Node_Id","Agent_Type",...
 
-Versions differ in their columns, which are found by name. What `rocpd2csv` writes of several processes has a
-`Guid` of each. Bytes of copies are not in the tables.
+Columns differ between versions and are found by name. `rocpd2csv` adds a `Guid` per process. The tables have no
+sizes of copies.
 """
 
 from __future__ import annotations
@@ -20,25 +20,24 @@ from typing import BinaryIO
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.rocprof.counters import cells_of
-from torch_tb_profiler.ingest.rocprof.finish import finish
-from torch_tb_profiler.ingest.rocprof.labels import Labels
-from torch_tb_profiler.ingest.rocprof.records import PROCESS_SHIFT, Recording, Work
-from torch_tb_profiler.ingest.rocprof.sniff import header_of
+from torch_tb_profiler.ingest.rocprof.agents import DeviceLabels
+from torch_tb_profiler.ingest.rocprof.counters import split_cells
+from torch_tb_profiler.ingest.rocprof.records import PROCESS_SHIFT, DeviceWork, RecordingBuilder, build_trace
+from torch_tb_profiler.ingest.rocprof.sniff import parse_header
 from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
 from torch_tb_profiler.ingest.slices import CodedTexts
 from torch_tb_profiler.ingest.source import Source, read_lines
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
-ROWS = 1 << 16
-"""Rows that are held as texts at a time."""
+CHUNK_ROWS = 1 << 16
+"""Limit of the rows that are in memory as texts."""
 
-HELD_BYTES = 16 << 20
-"""Of the lines of these rows, however long they are."""
+CHUNK_BYTES = 16 << 20
+"""Limit of the lines of these rows."""
 
 _AXES = ("x", "y", "z")
-_AGENT = (
+_AGENT_COLUMNS = (
     "node_id",
     "logical_node_id",
     "agent_type",
@@ -48,65 +47,65 @@ _AGENT = (
     "product_name",
     "model_name",
 )
-_MARKERS = "MARKER_CORE"
-_COPIES = "MEMORY_COPY_"
+_MARKER_PREFIX = "MARKER_CORE"
+_COPY_PREFIX = "MEMORY_COPY_"
 
 
 def read_tables(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
-    """Raises TraceError if there is no row of work or calls, TooLargeError if there is more than `limit`."""
-    health, recording = HealthLog(), Recording()
+    """Read tables; raise TraceError if they have no row of work or calls, TooLargeError if they exceed `limit`."""
+    health, recording = HealthLog(), RecordingBuilder()
     source = Source(stream, size, report, health, limit)
-    tables = _Tables(recording, health)
+    tables = _TableReader(recording, health)
     with without_gc():
         for offset, line in read_lines(source, health):
             tables.add(line, offset)
             source.events = recording.columns.length
         tables.finish()
-        arranging = partial(report, Progress("arranging", size, size, recording.columns.length))
-        arranging()
-        return finish(recording, health, {}, arranging)
+        report_arranging = partial(report, Progress("arranging", size, size, recording.columns.length))
+        report_arranging()
+        return build_trace(recording, health, {}, report_arranging)
 
 
-class _Tables:
-    """Takes one line after the other; a header begins another table."""
+class _TableReader:
+    """Collects rows line by line; a header starts another table."""
 
-    def __init__(self, recording: Recording, health: HealthLog) -> None:
+    def __init__(self, recording: RecordingBuilder, health: HealthLog) -> None:
         self._recording, self._health = recording, health
         self._names: list[str] = []
-        self._handle: Callable[[_Piece], None] | None = None
+        self._add_rows: Callable[[_RowChunk], None] | None = None
         self._rows: list[list[str]] = []
-        self._held = 0
+        self._row_bytes = 0
         self._processes: dict[str, int] = {}
-        self._labels = Labels()
+        self._labels = DeviceLabels()
 
     def add(self, line: bytes, offset: int) -> None:
-        """Append a row; one that cannot be read is noted and left out."""
-        if names := header_of(line):
+        """Add a row; an unreadable one is noted and skipped."""
+        if names := parse_header(line):
             self._flush()
-            self._names, self._handle = names, self._handler(set(names))
+            self._names, self._add_rows = names, self._row_adder(set(names))
             return
-        cells = cells_of(line)
-        if self._handle is None or len(cells) != len(self._names):
+        cells = split_cells(line)
+        if self._add_rows is None or len(cells) != len(self._names):
             self._health.add(
-                "line_unreadable", "warning", "a line is no row of its table and is left out", offset=offset
+                "line_unreadable", "warning", "a line that is not a row of its table is skipped", offset=offset
             )
         else:
             self._rows.append(cells)
-            self._held += len(line)
-            if len(self._rows) >= ROWS or self._held >= HELD_BYTES:
+            self._row_bytes += len(line)
+            if len(self._rows) >= CHUNK_ROWS or self._row_bytes >= CHUNK_BYTES:
                 self._flush()
 
     def finish(self) -> None:
-        """All lines are added. Raises TraceError if none was a row of work or calls."""
+        """Add the remaining rows; raise TraceError if no line was a row of work or calls."""
         self._flush()
         if self._recording.columns.length == 0:
             raise TraceError(
-                "the table holds no calls, kernels or copies",
-                hint="what is traced is chosen by options of rocprofv3, such as `--hip-trace --kernel-trace`",
+                "the table has no calls, kernels, or copies",
+                hint="choose what rocprofv3 traces, for example `--hip-trace --kernel-trace`",
             )
-        self._recording.devices.update((each["id"], each) for each in self._labels.devices())
+        self._recording.devices.update((each["id"], each) for each in self._labels.device_properties())
 
-    def _handler(self, names: set[str]) -> Callable[[_Piece], None]:
+    def _row_adder(self, names: set[str]) -> Callable[[_RowChunk], None]:
         if "kernel_name" in names:
             return self._add_kernels
         if "direction" in names:
@@ -114,98 +113,100 @@ class _Tables:
         return self._add_calls if "function" in names else self._add_agents
 
     def _flush(self) -> None:
-        rows, self._rows, self._held = self._rows, [], 0
-        if rows and self._handle is not None:
-            self._handle(_Piece(dict(zip(self._names, zip(*rows, strict=True), strict=True)), len(rows)))
+        rows, self._rows, self._row_bytes = self._rows, [], 0
+        if rows and self._add_rows is not None:
+            self._add_rows(_RowChunk(dict(zip(self._names, zip(*rows, strict=True), strict=True)), len(rows)))
 
-    def _add_agents(self, piece: _Piece) -> None:
-        for row in zip(*(piece.texts(name) for name in _AGENT), strict=True):
-            self._labels.describe(dict(zip(_AGENT, row, strict=True)))
+    def _add_agents(self, chunk: _RowChunk) -> None:
+        for row in zip(*(chunk.texts(name) for name in _AGENT_COLUMNS), strict=True):
+            self._labels.add_description(dict(zip(_AGENT_COLUMNS, row, strict=True)))
 
-    def _add_kernels(self, piece: _Piece) -> None:
-        device = self._labels.numbers(piece.coded("agent_id"))
-        grid, block = ([piece.numbers(f"{what}_size_{axis}") for axis in _AXES] for what in ("grid", "workgroup"))
-        self._recording.dispatches(
-            self._work(piece, piece.coded("kernel_name")),
+    def _add_kernels(self, chunk: _RowChunk) -> None:
+        device = self._labels.numbers(chunk.coded_texts("agent_id"))
+        grid, block = ([chunk.numbers(f"{what}_size_{axis}") for axis in _AXES] for what in ("grid", "workgroup"))
+        self._recording.add_dispatches(
+            self._device_work(chunk, chunk.coded_texts("kernel_name")),
             device,
             grid,
             block,
-            dispatch_id=piece.numbers("dispatch_id"),
-            shared_memory=piece.numbers("lds_block_size", "group_segment_size"),
-            scratch_memory=piece.numbers("scratch_size", "private_segment_size"),
+            dispatch_id=chunk.numbers("dispatch_id"),
+            shared_memory=chunk.numbers("lds_block_size", "group_segment_size"),
+            scratch_memory=chunk.numbers("scratch_size", "private_segment_size"),
         )
 
-    def _add_copies(self, piece: _Piece) -> None:
-        """A copy lies on the GPU that it goes to, else on the one that it comes from: so its direction says."""
-        names = piece.coded("direction").map(lambda name: _COPIES + name.removeprefix(_COPIES))
-        inward = np.array([(name or "").endswith("_TO_DEVICE") for name in names.texts], np.bool_)[names.of]
-        outward = np.array([(name or "").startswith(f"{_COPIES}DEVICE_TO_") for name in names.texts], np.bool_)[
-            names.of
-        ]
-        target = self._labels.numbers(piece.coded("destination_agent_id"), inward)
-        source = self._labels.numbers(piece.coded("source_agent_id"), outward & ~inward)
-        device = np.where(inward, target, source)
-        unknown = np.full(piece.count, ABSENT, np.int64)
-        self._recording.copies(self._work(piece, names), device, device, unknown)
+    def _add_copies(self, chunk: _RowChunk) -> None:
+        """Add copies; the direction says whether each lies on the GPU that it goes to or that it comes from."""
+        names = chunk.coded_texts("direction").map(lambda name: _COPY_PREFIX + name.removeprefix(_COPY_PREFIX))
+        to_device = np.array([(name or "").endswith("_TO_DEVICE") for name in names.texts], np.bool_)[names.of]
+        from_device = np.array(
+            [(name or "").startswith(f"{_COPY_PREFIX}DEVICE_TO_") for name in names.texts], np.bool_
+        )[names.of]
+        target = self._labels.numbers(chunk.coded_texts("destination_agent_id"), to_device)
+        source = self._labels.numbers(chunk.coded_texts("source_agent_id"), from_device & ~to_device)
+        device = np.where(to_device, target, source)
+        unknown = np.full(chunk.count, ABSENT, np.int64)
+        self._recording.add_copies(self._device_work(chunk, names), device, device, unknown)
 
-    def _add_calls(self, piece: _Piece) -> None:
-        domains, names = piece.coded("domain"), piece.coded("function")
-        is_marker = np.array([(each or "").startswith(_MARKERS) for each in domains.texts], np.bool_)[domains.of]
+    def _add_calls(self, chunk: _RowChunk) -> None:
+        domains, names = chunk.coded_texts("domain"), chunk.coded_texts("function")
+        is_marker = np.array([(each or "").startswith(_MARKER_PREFIX) for each in domains.texts], np.bool_)[
+            domains.of
+        ]
         messages = CodedTexts([*names.texts, None], np.where(is_marker, names.of, len(names.texts)))
-        self._recording.calls(
+        self._recording.add_calls(
             domains,
             names,
             messages,
-            piece.numbers("process_id"),
-            piece.numbers("thread_id"),
-            piece.numbers("start_timestamp"),
-            piece.numbers("end_timestamp"),
-            self._correlation(piece),
+            chunk.numbers("process_id"),
+            chunk.numbers("thread_id"),
+            chunk.numbers("start_timestamp"),
+            chunk.numbers("end_timestamp"),
+            self._correlation_ids(chunk),
         )
 
-    def _work(self, piece: _Piece, names: CodedTexts) -> Work:
-        return Work(
+    def _device_work(self, chunk: _RowChunk, names: CodedTexts) -> DeviceWork:
+        return DeviceWork(
             names,
-            piece.numbers("start_timestamp"),
-            piece.numbers("end_timestamp"),
-            self._correlation(piece),
-            piece.numbers("stream_id"),
-            piece.numbers("queue_id"),
+            chunk.numbers("start_timestamp"),
+            chunk.numbers("end_timestamp"),
+            self._correlation_ids(chunk),
+            chunk.numbers("stream_id"),
+            chunk.numbers("queue_id"),
         )
 
-    def _correlation(self, piece: _Piece) -> Int64:
-        """Ids count from 1 in each process; only a `Guid` tells processes of one table apart."""
-        process = piece.coded("guid")
-        nth = np.array(
+    def _correlation_ids(self, chunk: _RowChunk) -> Int64:
+        """Return ids that are unique among the processes, which only a `Guid` distinguishes in one table."""
+        process = chunk.coded_texts("guid")
+        process_index = np.array(
             [self._processes.setdefault(each or "", len(self._processes)) for each in process.texts], np.int64
         )
-        own = piece.numbers("correlation_id")
-        return np.where(own > 0, own + nth[process.of] * PROCESS_SHIFT, ABSENT)
+        local = chunk.numbers("correlation_id")
+        return np.where(local > 0, local + process_index[process.of] * PROCESS_SHIFT, ABSENT)
 
 
-class _Piece:
-    """`count` rows: texts by column."""
+class _RowChunk:
+    """`count` rows of a table, as texts by column."""
 
     def __init__(self, columns: dict[str, Sequence[str]], count: int) -> None:
         self._columns, self.count = columns, count
 
     def texts(self, name: str) -> Sequence[str]:
-        """Empty texts of a column that this version has not."""
+        """Return the texts of a column; empty ones if this version lacks the column."""
         return self._columns.get(name) or [""] * self.count
 
     def numbers(self, *names: str) -> Int64:
-        """int64[k] of the first column that is there, ABSENT where a cell is no whole number of 63 bits."""
+        """Return the first of these columns that exists (int64[k]), ABSENT where a cell isn't a 63-bit integer."""
         column = next((self._columns[name] for name in names if name in self._columns), None)
         if column is None:
             return np.full(self.count, ABSENT, np.int64)
-        return np.array([_whole(text) for text in column], np.int64)
+        return np.array([_parse_integer(text) for text in column], np.int64)
 
-    def coded(self, name: str) -> CodedTexts:
-        """Empty texts are none."""
+    def coded_texts(self, name: str) -> CodedTexts:
+        """Return a column of texts, None for empty ones."""
         codes: dict[str, int] = {}
         of = np.array([codes.setdefault(text, len(codes)) for text in self.texts(name)], np.int64)
         return CodedTexts([text or None for text in codes], of)
 
 
-def _whole(text: str) -> int:
+def _parse_integer(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else int(ABSENT)
