@@ -38,6 +38,7 @@ FIRST = {
     "idle": "causes",
     "idle/ranks": "causes",
     "critical_path": "targets",
+    "critical_path/beside": "targets",
     "distributed": "ranks",
     "diff": "level.operators",
     "diff/part": "operators",

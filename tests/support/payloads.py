@@ -63,6 +63,7 @@ ASKED = (
     Ask("critical_path/groups", "training", {"by": "operator"}),
     Ask("critical_path/pieces", "training"),
     Ask("critical_path/ranks", "job"),
+    Ask("critical_path/beside", "job"),
     Ask("roofline", "work"),
     Ask("trace", "training"),
     Ask("trace/event", "training", _EVENT),

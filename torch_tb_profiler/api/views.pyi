@@ -384,6 +384,10 @@ class _CriticalPath:
         step: str = "",
     ) -> Result[JobPathPayload]:
         """Critical path of the job."""
+    def beside(
+        self, *, worker: str | None = None, span: str | int | None = None, what_if: str = ""
+    ) -> Result[CriticalPathPayload]:
+        """Critical path beside other ranks."""
 
 class _Modules:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ModulesPayload]:

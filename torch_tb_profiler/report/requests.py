@@ -43,6 +43,11 @@ def _idle(payload: Payload) -> Iterable[PartRequest]:
         yield PartRequest("idle/ranks", {})
 
 
+def _critical_path(payload: Payload) -> Iterable[PartRequest]:
+    if any(category["name"] == "communication" for category in payload["path"]["categories"]):
+        yield PartRequest("critical_path/beside", {})
+
+
 def _memory(payload: Payload) -> Iterable[PartRequest]:
     for device in payload["devices"][:1]:
         yield from _device_memory(device["name"])
@@ -159,7 +164,13 @@ def _top_rows(rows: list[dict[str, Any]], time: str) -> list[dict[str, Any]]:
 
 _Requests = dict[str, Callable[[Payload], Iterable[PartRequest]]]
 
-_INITIAL: _Requests = {"overview": _overview, "idle": _idle, "memory": _memory, "distributed": _large_job}
+_INITIAL: _Requests = {
+    "overview": _overview,
+    "idle": _idle,
+    "critical_path": _critical_path,
+    "memory": _memory,
+    "distributed": _large_job,
+}
 
 _ONE_CLICK: _Requests = {
     "operators": _operators,

@@ -3200,6 +3200,78 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/critical_path/beside': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Critical path beside other ranks view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          what_if?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['CriticalPathPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/modules': {
     parameters: {
       query?: never;
@@ -7165,6 +7237,9 @@ export interface components {
      *     explained  share of device work that starts within 20 us of what the schedule says; None without device work
      *     clock_shift_ns  shift of device times, so that nothing starts before its launch
      *     reasons    field -> what is unknown, and why
+     *     device_type  as in `device_kind`
+     *     communication  the communication on the path, split; None until the other ranks are read
+     *     beside     what the other ranks' traces say about it; empty until they are read (`critical_path/beside` does)
      */
     CriticalPathPayload: {
       headline: components['schemas']['Phrase'][];
@@ -7181,6 +7256,11 @@ export interface components {
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
+      device_type: string;
+      /** @default null */
+      communication: components['schemas']['CommunicationParts'] | null;
+      /** @default [] */
+      beside: components['schemas']['Phrase'][];
     };
     /**
      * PathSummary

@@ -103,6 +103,8 @@ def _events(span: RecordedSpan, correlation: int, rank: int, metadata: bool) -> 
         return [event("python_function", span.name, span.start, span.end)]
     if span.kind in ("host", "load"):
         return [event("user_annotation" if span.kind == "load" else "cpu_op", span.name, span.start, span.end)]
+    if span.kind == "sync":
+        return [event("cuda_runtime", span.name, span.start, span.end)]
     launch = event("cuda_runtime", "cudaLaunchKernel", span.launch + 1, span.launch + 2, correlation=correlation)
     if span.kind == "kernel":
         return [

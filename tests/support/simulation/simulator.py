@@ -19,6 +19,9 @@ from dataclasses import dataclass, field, replace
 from tests.support.simulation.files import RecordedJob, RecordedSpan
 
 LAUNCH_US = 5.0
+SYNC_US = 4.0
+"""From the end of the work that the host waits for to the return of the call, if it is recorded."""
+
 START_US = 1_000_000.0
 """Time of the job's first event."""
 
@@ -98,6 +101,7 @@ class Simulation:
     jitter    relative standard deviation of the durations of kernels and host work
     per_host  number of ranks on one host
     stacks    record each step as a Python frame, too
+    syncs     record the call in which the host waits for the compute stream
     """
 
     programs: Sequence[Sequence[Action]]
@@ -108,6 +112,7 @@ class Simulation:
     per_host: int = 8
     stagger_us: float = 0.0
     stacks: bool = False
+    syncs: bool = False
     _ends: dict[object, float] = field(default_factory=dict)
     _arrived: dict[object, dict[int, float]] = field(default_factory=dict)
 
@@ -179,6 +184,11 @@ class Simulation:
                         compute = max(compute, self._ends[launched] + 1)
                     pending = []
                 else:
+                    if self.syncs:
+                        spans.append(
+                            RecordedSpan("sync", "cudaStreamSynchronize", host, max(host, compute) + SYNC_US)
+                        )
+                        host = max(host, compute) + SYNC_US
                     host = max(host, compute)
             spans.append(RecordedSpan("step", f"ProfilerStep#{step + 1}", begin, host))
             if self.stacks:

@@ -191,18 +191,27 @@ class ExposedCommunication(msgspec.Struct, frozen=True):
 
 def exposed_communication(comparison: RankComparison, member: int) -> ExposedCommunication | None:
     """Return the mean of a rank's `exposed_steps`, None if it has none."""
-    exposed = exposed_steps(comparison, member)
+    return _mean_of_steps(exposed_steps(comparison, member))
+
+
+def all_communication(comparison: RankComparison, member: int) -> ExposedCommunication | None:
+    """Return the mean of all communication of a rank that was compared, overlapped with computation or not."""
+    return _mean_of_steps(exposed_steps(comparison, member, overlapped=True))
+
+
+def _mean_of_steps(exposed: ExposedSteps | None) -> ExposedCommunication | None:
     if exposed is None:
         return None
     count = len(exposed.names)
     return ExposedCommunication(int(exposed.transfer.sum()) / count, int(exposed.waiting.sum()) / count)
 
 
-def exposed_steps(comparison: RankComparison, member: int) -> ExposedSteps | None:
+def exposed_steps(comparison: RankComparison, member: int, *, overlapped: bool = False) -> ExposedSteps | None:
     """Return the exposed communication of a rank, None if no complete step has communication that was compared.
 
-    Without kernels the computation is the host's, which goes on while other threads communicate: then all
-    communication counts, as in the overview.
+    With `overlapped`, communication that is overlapped with computation counts, too. Without kernels the
+    computation is the host's, which goes on while other threads communicate: then all communication counts, as in
+    the overview.
     """
     job, split, arrivals = comparison.job, comparison.split, comparison.arrivals
     summary = comparison.sources[member].summary
@@ -215,7 +224,7 @@ def exposed_steps(comparison: RankComparison, member: int) -> ExposedSteps | Non
         return None
     step, count = step[rows], len(names)
     end, latency = job.table.end[rows], job.table.latency[rows]
-    exposed = job.table.exposed[rows] if summary.by_kernels else latency
+    exposed = job.table.exposed[rows] if summary.by_kernels and not overlapped else latency
     exposed_start = end - exposed
     transfer_start = end - np.minimum(exposed, split.transfer[rows])
     transfer = merge_by_owner(step, transfer_start, end).totals(count)

@@ -33,10 +33,13 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
-from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.view import RankView, Tab, TraceView
+from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
+from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.text import Text, reason_texts
 from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.critical_path import words
+from torch_tb_profiler.views.critical_path.beside import build_beside_ranks
 from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathParams,
     CriticalPathPayload,
@@ -68,7 +71,9 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
     return CriticalPathPayload(
         headline=truncation_sentence() if cut_off else _headline(trace, path, targets),
         explanation=() if cut_off else words.explanation(path, targets, graph.explained_share, recorded),
-        limits=words.limits(graph.clock_shift_ns),
+        limits=words.limits(
+            graph.clock_shift_ns, communicates=any(words.is_communication(row) for row in targets)
+        ),
         path=path,
         steps=_step_paths(trace),
         steps_recorded=recorded,
@@ -78,6 +83,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
         explained=graph.explained_share,
         clock_shift_ns=graph.clock_shift_ns,
         reasons=reason_texts(_reasons(trace)),
+        device_type=device_kind(trace),
     )
 
 
@@ -278,17 +284,19 @@ def unavailable(trace: Trace) -> str | None:
     return None
 
 
+_ONE_RANK = TraceView(
+    "critical_path",
+    "Critical path",
+    CriticalPathParams,
+    CriticalPathPayload,
+    build,
+    cached="on_request",
+    rows="targets",
+)
+
 TAB = Tab(
     "Where the time goes",
-    TraceView(
-        "critical_path",
-        "Critical path",
-        CriticalPathParams,
-        CriticalPathPayload,
-        build,
-        cached="on_request",
-        rows="targets",
-    ),
+    _ONE_RANK,
     unavailable,
     (
         TraceView("critical_path/what_if", "What if", TargetParams, TargetRow, build_what_if),
@@ -297,5 +305,17 @@ TAB = Tab(
             "critical_path/pieces", "Segments of the path", PathSegmentsParams, PathSegmentsPayload, build_segments
         ),
         JOB_PATH,
+        RankView(
+            "critical_path/beside",
+            "Critical path beside other ranks",
+            CriticalPathParams,
+            CriticalPathPayload,
+            build_beside_ranks,
+            _ONE_RANK,
+            RANK_SUMMARIES,
+            MAX_RANKS_READ,
+            rows="targets",
+            answers="What limits a step of one rank, with its communication split into transfer and waiting.",
+        ),
     ),
 )

@@ -9,6 +9,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.schedule.places import PlaceKind
 from torch_tb_profiler.view import Page
+from torch_tb_profiler.views._shared.job.exposed import CommunicationParts
 from torch_tb_profiler.views._shared.text import Text
 
 
@@ -108,6 +109,9 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
     explained  share of device work that starts within 20 us of what the schedule says; None without device work
     clock_shift_ns  shift of device times, so that nothing starts before its launch
     reasons    field -> what is unknown, and why
+    device_type  as in `device_kind`
+    communication  the communication on the path, split; None until the other ranks are read
+    beside     what the other ranks' traces say about it; empty until they are read (`critical_path/beside` does)
     """
 
     headline: Text
@@ -122,6 +126,9 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
     explained: float | None
     clock_shift_ns: int
     reasons: Mapping[str, Text]
+    device_type: str
+    communication: CommunicationParts | None = None
+    beside: Text = ()
 
 
 class PathSegmentsPayload(msgspec.Struct, frozen=True):

@@ -39,6 +39,7 @@ CATEGORY_TITLES = {
     "unrecorded": "Not recorded",
     "kernel": "Kernels",
     "communication": "Communication",
+    "rank_wait": "Waiting for other ranks",
     "copy": "Copies and memsets",
     "launch_latency": "Launch latency",
     "kernel_gap": "Gaps between kernels",
@@ -75,9 +76,10 @@ _BOTTLENECK_PARTS = {
     "host": "host code",
     "device": "kernels and copies",
     "communication": "communication",
+    "rank_wait": "waiting for other ranks",
     "latency": "latency (launches, wake-ups, gaps between kernels)",
 }
-"""What is on the path, by bottleneck."""
+"""What is on the path, by bottleneck; waiting for other ranks is told apart where they are compared."""
 
 _MAJORITY = 0.5
 """Share of the path from which on a step is called bound by one part."""
@@ -101,9 +103,32 @@ _LIMITS = text(
 )
 
 
-def limits(clock_shift_ns: int) -> Text:
-    """Say what no what-if models, and whether the device clock was shifted."""
-    return sentences(_LIMITS, clock_shift_sentence(clock_shift_ns))
+_ALONE_LIMIT = text(
+    "Communication includes waiting for other ranks, which a faster network doesn't shorten; {distributed} tells "
+    "them apart.",
+    distributed=Phrase("Distributed", link("distributed")),
+)
+
+COMPARED_LIMIT = text("What-ifs of communication shorten the transfer only, and what they save is at most that.")
+"""Added to the limits once the other ranks are read."""
+
+
+def limits(clock_shift_ns: int, *, communicates: bool = False) -> Text:
+    """Say what no what-if models, what communication contains, and whether the device clock was shifted."""
+    return sentences(_LIMITS, _ALONE_LIMIT if communicates else (), clock_shift_sentence(clock_shift_ns))
+
+
+def is_communication(row: TargetRow) -> bool:
+    """Return whether a target is communication, which may contain waiting for other ranks."""
+    return row.kind in ("communication", "collective")
+
+
+def times_by_part(path: PathSummary) -> dict[str, float]:
+    """Return ns of the path by the parts that the headline tells apart."""
+    times = dict.fromkeys(_BOTTLENECK_PARTS, 0.0)
+    for each in path.categories:
+        times[each.name if each.name in times else each.group] += each.time_ns
+    return times
 
 
 def target_title(kind: str, name: str, kernels: Mapping[str, str]) -> str:
@@ -124,7 +149,10 @@ def headline(
 ) -> Text:
     """Say what most of the path is, and how long the step would be if that were twice as fast.
 
-    times  ns of the path by BOTTLENECKS
+    Communication that isn't compared with other ranks may be waiting for them, so nothing is said about a faster
+    network.
+
+    times  ns of the path by BOTTLENECKS, or by `times_by_part` where the ranks are compared
     kind   of device, as in `device_kind`
     """
     base = share_base(path.steps, recorded)
@@ -132,10 +160,14 @@ def headline(
         return text("No time passes in {base}.", base=base)
     bottleneck = max(times, key=lambda part: times[part])
     share = times[bottleneck] / sum(times.values())
+    compared = "rank_wait" in times
     part = _BOTTLENECK_PARTS[bottleneck]
+    if bottleneck == "communication" and not compared:
+        part = "communication, including any waiting for other ranks"
     share_phrase = Phrase(format_ratio(share), _TIMELINE_WITH_PATH)
     if share >= _MAJORITY:
-        bound = f"{device_noun(kind) if bottleneck == 'device' else bottleneck}-bound"
+        noun = device_noun(kind) if bottleneck == "device" else bottleneck
+        bound = "bound by other ranks" if bottleneck == "rank_wait" else f"{noun}-bound"
         finding = text(
             "{base} is {bound}: {share} of its critical path is {part}.",
             base=capitalize(base),
@@ -150,10 +182,14 @@ def headline(
             share=share_phrase,
             part=part,
         )
+    if bottleneck == "communication" and not compared:
+        return finding
     half = next((row.step_ns[2] for row in targets if row.target == bottleneck and row.step_ns), None)
+    now = format_duration(path.duration_ns)
+    if bottleneck == "rank_wait":
+        return sentences(finding, _transfer_effect(path, targets))
     if half is None:
         return finding
-    now = format_duration(path.duration_ns)
     it = "them" if bottleneck == "device" else part
     if path.duration_ns - half < _MIN_CHANGE * path.duration_ns:
         effect = text(
@@ -174,6 +210,17 @@ def headline(
     return sentences(finding, effect)
 
 
+def _transfer_effect(path: PathSummary, targets: Sequence[TargetRow]) -> Text:
+    """Say what a faster network saves of a step that mostly waits for other ranks."""
+    without = next((row.step_ns[-1] for row in targets if row.target == "communication" and row.step_ns), None)
+    if without is None:
+        return ()
+    saved = path.duration_ns - without
+    if saved < _MIN_CHANGE * path.duration_ns:
+        return text("A faster network wouldn't help.")
+    return text("A faster network would save at most {saved}.", saved=format_duration(saved))
+
+
 def host_headline(path: PathSummary, targets: Sequence[TargetRow], recorded: bool) -> Text | None:
     """Say what the largest part of a step without device work is; that it is host-bound would be obvious."""
     best = _best_target(path, targets)
@@ -189,15 +236,25 @@ def host_headline(path: PathSummary, targets: Sequence[TargetRow], recorded: boo
     )
 
 
-def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: float | None, recorded: bool) -> Text:
-    """Say which named part would save most if it were gone, what faster kernels save, and how sure this is."""
+def explanation(
+    path: PathSummary,
+    targets: Sequence[TargetRow],
+    explained: float | None,
+    recorded: bool,
+    *,
+    compared: bool = False,
+) -> Text:
+    """Say which named part would save most if it were gone, what faster kernels save, and how sure this is.
+
+    compared  the other ranks are read, so that communication targets are without waiting
+    """
     if explained is None:
         return text(
             "Only the host was recorded, so this is the time of its main thread. Waits on other threads or "
             "processes aren't recorded."
         )
     parts: list[Text] = []
-    best = _best_target(path, targets)
+    best = _best_target(path, [row for row in targets if compared or not is_communication(row)])
     if best is not None and best.step_ns:
         template = (
             "Removing the waits in {subject} would cut {step} to {then}."

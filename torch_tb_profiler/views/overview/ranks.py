@@ -103,7 +103,8 @@ def _beside(
     """Say what communication (exposed, if `by_kernels`) is spent on, and whether a rank is a straggler."""
     if waiting.transfer_ns + waiting.waiting_ns + waiting.uncompared_ns <= 0:
         return verdict_headline(members, verdict)
-    return sentences(communication_sentence(waiting, overlaps=not by_kernels), verdict_headline(members, verdict))
+    what = "exposed communication" if by_kernels else "communication"
+    return sentences(communication_sentence(waiting, what=what), verdict_headline(members, verdict))
 
 
 def _straggler_advice(

@@ -12,6 +12,7 @@ const shade = (color: string, percent: number) => `color-mix(in srgb, var(${colo
 const COLORS: Record<string, string> = {
   kernel: 'var(--c-kernel)',
   communication: 'var(--c-communication)',
+  rank_wait: shade('--c-communication', 50),
   copy: 'var(--c-memcpy)',
   stream_wait: shade('--x-gap', 55),
   wake_up: shade('--x-latency', 65),

@@ -1,6 +1,7 @@
 import { useMemo } from 'react';
 import type { CriticalPathPayload, Selectors, TargetRow } from '../../api/types';
 import { formatDuration, plural } from '../../base/format';
+import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Answer } from '../../widgets/Answer';
@@ -15,10 +16,11 @@ import { PathBar } from './PathBar';
 import { GROUPINGS, PathGroups } from './PathGroups';
 import { Ranks } from './Ranks';
 import { WhatIf, type Target } from './WhatIf';
+import css from './Ranks.module.css';
 import splitCss from '../../widgets/table/Split.module.css';
 
 export default function CriticalPathView({
-  payload,
+  payload: alone,
   crumb,
   run,
   worker,
@@ -30,6 +32,7 @@ export default function CriticalPathView({
   const { selection, select } = useSelection();
   const { params } = selection;
   const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
+  const payload = useRankComparison(alone, selectors);
   const chosen = chosenOf(payload, params.select);
   const by = GROUPINGS.find(([key]) => key === params.path_by)?.[0] ?? 'category';
   const table = useTableState({ id: 'path_ns', descending: true });
@@ -55,6 +58,11 @@ export default function CriticalPathView({
         }
       >
         <PathBar path={payload.path} />
+        {payload.beside.length > 0 && (
+          <p className={css.beside} data-part="beside">
+            <Sentence text={payload.beside} />
+          </p>
+        )}
         {by !== 'category' && <PathGroups by={by} path={payload.path} selectors={selectors} />}
       </Panel>
       <Ranks selectors={selectors} />
@@ -89,6 +97,13 @@ export default function CriticalPathView({
       </HowWeKnow>
     </div>
   );
+}
+
+/** The payload with communication split into transfer and waiting, once the other ranks' traces are read. */
+function useRankComparison(alone: CriticalPathPayload, selectors: Required<Selectors>): CriticalPathPayload {
+  const communicates = alone.path.categories.some(({ name }) => name === 'communication');
+  const { data } = useView<CriticalPathPayload>('critical_path/beside', selectors, {}, communicates);
+  return data?.state === 'ready' ? data.payload : alone;
 }
 
 /** The selected target; one that is no row of the table has its curve requested. */

@@ -34,6 +34,21 @@ def communication_parts(total: float, exposed: ExposedCommunication | None) -> C
     """Split `total`, the mean ns per step of exposed communication; all of it is uncompared without `exposed`."""
     waiting = min(exposed.waiting, total) if exposed else 0.0
     transfer = min(exposed.transfer, total - waiting) if exposed else 0.0
+    return _with_rest(total, transfer, waiting)
+
+
+def path_communication_parts(total: float, communication: ExposedCommunication | None) -> CommunicationParts:
+    """Split `total`, the mean ns per step of communication on a critical path, of which transfer comes first.
+
+    communication  all of the rank's; what the path leaves out of it is waiting, so that no transfer that could be
+                   saved is left out
+    """
+    transfer = min(communication.transfer, total) if communication else 0.0
+    waiting = min(communication.waiting, total - transfer) if communication else 0.0
+    return _with_rest(total, transfer, waiting)
+
+
+def _with_rest(total: float, transfer: float, waiting: float) -> CommunicationParts:
     rest = total - waiting - transfer
     return CommunicationParts(transfer, waiting, rest if rest > _ROUNDING_NS else 0.0)
 
@@ -49,18 +64,21 @@ def unread_ranks_sentence(ranks: int, unread: int) -> Text:
     )
 
 
-def communication_sentence(parts: CommunicationParts, awaited: Text = (), *, overlaps: bool = False) -> Text:
+def communication_sentence(
+    parts: CommunicationParts, awaited: Text = (), *, what: str = "exposed communication"
+) -> Text:
     """Say how communication, which is not 0, splits into waiting and transfer.
 
-    awaited   in parentheses, which ranks it waits for
-    overlaps  the host communicates: its operators may run at the same time, so it isn't called exposed
+    awaited  in parentheses, which ranks it waits for
+    what     the communication that is split; it isn't called exposed where the host communicates, as its operators
+             may run at the same time
     """
     total = parts.transfer_ns + parts.waiting_ns + parts.uncompared_ns
     return text(
-        "Of {total} of {exposed}communication, {waiting} is spent waiting for other ranks{awaited} and {transfer} "
+        "Of {total} of {what}, {waiting} is spent waiting for other ranks{awaited} and {transfer} "
         "transferring data{rest}.",
         total=format_duration(total),
-        exposed="" if overlaps else "exposed ",
+        what=what,
         waiting=Phrase(format_duration(parts.waiting_ns) if parts.waiting_ns else "none", _EVIDENCE),
         awaited=awaited,
         transfer=format_duration(parts.transfer_ns),

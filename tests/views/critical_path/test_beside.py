@@ -1,0 +1,105 @@
+"""The critical path of a rank beside the others: waiting on it is not a network's to give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from msgspec import structs
+
+from tests.support.simulation.files import RecordedJob
+from tests.support.simulation.simulator import Action, Collective, Delay, Simulation, ddp, fsdp
+from torch_tb_profiler.view import Members
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.critical_path.beside import build_beside_ranks
+from torch_tb_profiler.views.critical_path.build import build
+from torch_tb_profiler.views.critical_path.payload import CriticalPathParams, CriticalPathPayload
+
+ALL = CriticalPathParams(what_if="communication:75")
+
+
+def answers(job: RecordedJob, rank: int, *, only: Sequence[int] | None = None) -> tuple[CriticalPathPayload, ...]:
+    """The path of a rank alone, and beside those of `only`, or of all."""
+    members = job.members(only)
+    worker = next(member.worker for member in members if member.rank == rank)
+    alone = build(job.trace(rank), ALL)
+    return alone, build_beside_ranks(alone, worker, members, ALL)
+
+
+def faster_network(simulation: Simulation, part: float) -> Simulation:
+    """The same job with transfers that take `part` of the time."""
+    programs = [
+        [replace(each, us=each.us * part) if isinstance(each, Collective) else each for each in program]
+        for program in simulation.programs
+    ]
+    return replace(simulation, programs=programs, _ends={}, _arrived={})
+
+
+def step_us(simulation: Simulation) -> float:
+    return simulation.run().end / simulation.steps
+
+
+def without(payload: CriticalPathPayload, percent: int) -> int:
+    (row,) = (row for row in payload.targets if row.target == "communication")
+    assert row.step_ns is not None
+    return row.step_ns[payload.percents.index(percent)]
+
+
+@pytest.mark.parametrize("programs", [ddp(4), ddp(4, overlap=False), fsdp(4)])
+@pytest.mark.parametrize("percent", [50, 100])
+def test_a_faster_network_saves_no_more_than_said(programs: Sequence[Sequence[Action]], percent: int) -> None:
+    simulation = Simulation(programs, delays=[Delay("host", 2, us=30_000)], syncs=True, jitter=0.01)
+    alone, beside = answers(simulation.run(), 0)
+    saved = step_us(simulation) - step_us(faster_network(simulation, 1 - percent / 100))
+    said = (beside.path.duration_ns - without(beside, percent)) / 1000
+    transfer = sum(each.us for each in programs[0] if isinstance(each, Collective))
+    assert 0 < saved - 2 <= said <= transfer * percent / 100 + 2
+    assert said < (alone.path.duration_ns - without(alone, percent)) / 1000 / 2
+    asked = beside.what_if[-1]
+    assert (asked.target, asked.percent) == ("communication", 75)
+    assert without(beside, 100) < asked.step_ns < without(beside, 50)
+
+
+def test_waiting_is_a_part_of_its_own_and_the_headline_says_so() -> None:
+    alone, beside = answers(Simulation(ddp(4), delays=[Delay("host", 2, us=30_000)], syncs=True).run(), 0)
+    times = {each.name: each.time_ns for each in beside.path.categories}
+    before = {each.name: each.time_ns for each in alone.path.categories}
+    assert times["rank_wait"] == pytest.approx(30e6, rel=0.15)
+    assert times["rank_wait"] + times["communication"] == pytest.approx(before["communication"])
+    assert sum(times.values()) == pytest.approx(beside.path.duration_ns)
+    assert plain(beside.headline) == (
+        "An average step is bound by other ranks: 82.9% of its critical path is waiting for other ranks. "
+        "A faster network would save at most 1.20 ms."
+    )
+    assert "Rank 2 is a straggler" in plain(beside.beside)
+    assert "communication accounts" not in plain(beside.explanation).lower()
+    assert beside.communication is not None and beside.communication.waiting_ns == times["rank_wait"]
+
+
+def test_a_rank_alone_says_that_waiting_may_be_in_it_and_offers_no_faster_network() -> None:
+    alone, _ = answers(Simulation(ddp(4), delays=[Delay("host", 2, us=30_000)], syncs=True).run(), 0)
+    assert plain(alone.headline).endswith("communication, including any waiting for other ranks.")
+    assert "ommunication accounts" not in plain(alone.explanation)
+    assert "waiting for other ranks, which a faster network doesn't shorten" in plain(alone.limits)
+
+
+def test_without_waiting_communication_is_the_networks() -> None:
+    """A slow network and no late rank: all of it is transfer, and twice as fast helps as in the second run."""
+    programs = [
+        [replace(each, us=20_000.0) if isinstance(each, Collective) else each for each in program]
+        for program in ddp(4, 1, overlap=False)
+    ]
+    simulation = Simulation(programs, syncs=True)
+    _, beside = answers(simulation.run(), 0)
+    assert "communication-bound" in plain(beside.headline)
+    saved = step_us(simulation) - step_us(faster_network(simulation, 0.5))
+    assert (beside.path.duration_ns - without(beside, 50)) / 1000 == pytest.approx(saved, rel=0.02)
+    assert "rank_wait" not in {each.name for each in beside.path.categories}
+
+
+def test_until_all_are_read_and_where_nobody_can_tell_the_answer_is_that_of_the_rank_alone() -> None:
+    job = Simulation(ddp(4), delays=[Delay("host", 2, us=30_000)], syncs=True).run()
+    alone, beside = answers(job, 0, only=[0])
+    assert structs.replace(beside, beside=()) == alone and "Only rank 0 was found" in plain(beside.beside)
+    assert build_beside_ranks(alone, "nobody", Members(job.members()), ALL).communication is None

@@ -1,0 +1,114 @@
+"""The critical path of a rank beside the others of its job: its communication is split into transfer and waiting.
+
+rank 0  |work|------ waits ------|== transfer ==|work|     alone, all of the collective is communication
+rank 1  |-------- work ----------|== transfer ==|work|     of which a faster network shortens the transfer only
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.steps import all_communication
+from torch_tb_profiler.view import Members
+from torch_tb_profiler.views._shared.job.exposed import (
+    MAX_RANKS_READ,
+    CommunicationParts,
+    communication_sentence,
+    path_communication_parts,
+    unread_ranks_sentence,
+)
+from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, judge_members
+from torch_tb_profiler.views._shared.job.wording import verdict_headline
+from torch_tb_profiler.views._shared.text import link, sentences
+from torch_tb_profiler.views.critical_path import words
+from torch_tb_profiler.views.critical_path.payload import (
+    CriticalPathParams,
+    CriticalPathPayload,
+    PathCategory,
+    TargetRow,
+    WhatIfResult,
+)
+
+_COMMUNICATION_KINDS = ("communication", "collective")
+"""Kinds of what-if targets that contain waiting for other ranks."""
+
+
+def build_beside_ranks(
+    alone: CriticalPathPayload, worker: str, members: Members[RankSummary], params: CriticalPathParams
+) -> CriticalPathPayload:
+    """Split the communication on a rank's path, and let its what-ifs shorten the transfer alone.
+
+    While other ranks are read, and where they can't tell who waits for whom, the answer is that of the rank alone;
+    `beside` says why.
+    """
+    unread = count_unread(members)
+    if len(members) > MAX_RANKS_READ and unread:
+        return replace(alone, beside=unread_ranks_sentence(len(members), unread))
+    on_path = next((each for each in alone.path.categories if each.name == "communication"), None)
+    if unread or on_path is None:
+        return alone
+    comparison, verdict = compare_members(members), judge_members(members).verdict
+    position = comparison.positions.get(worker)
+    if verdict.kind == "unknown" or position is None:
+        return replace(alone, beside=verdict_headline(members, verdict))
+    parts = path_communication_parts(on_path.time_ns, all_communication(comparison, position))
+    path = replace(alone.path, categories=_split_categories(alone.path.categories, parts))
+    targets = [_limit_target(alone, row, parts) for row in alone.targets]
+    return replace(
+        alone,
+        headline=words.headline(path, words.times_by_part(path), targets, alone.steps_recorded, alone.device_type),
+        explanation=words.explanation(path, targets, alone.explained, alone.steps_recorded, compared=True),
+        limits=sentences(alone.limits, words.COMPARED_LIMIT),
+        path=path,
+        targets=targets,
+        what_if=[_limit_result(alone, result, parts) for result in alone.what_if],
+        communication=parts,
+        beside=sentences(
+            communication_sentence(parts, what="communication on the path"), verdict_headline(members, verdict)
+        ),
+    )
+
+
+def _split_categories(categories: Sequence[PathCategory], parts: CommunicationParts) -> list[PathCategory]:
+    """Return the categories with communication split in two; they sum to the same."""
+    return [part for each in categories for part in _parts_of_category(each, parts)]
+
+
+def _parts_of_category(category: PathCategory, parts: CommunicationParts) -> Iterator[PathCategory]:
+    if category.name != "communication" or not parts.waiting_ns:
+        yield category
+        return
+    moved = category.time_ns - parts.waiting_ns
+    if moved > 0:
+        yield replace(category, time_ns=moved)
+    title = words.CATEGORY_TITLES["rank_wait"]
+    yield PathCategory("rank_wait", title, category.group, parts.waiting_ns, link("distributed"))
+
+
+def _limit_target(alone: CriticalPathPayload, row: TargetRow, parts: CommunicationParts) -> TargetRow:
+    """Return a target whose curve saves no more than its share of the transfer."""
+    if row.kind not in _COMMUNICATION_KINDS:
+        return row
+    now = int(alone.path.duration_ns)
+    curve = row.step_ns or [0] * len(alone.percents)
+    limited = [_limit_step(step, now, percent, parts) for step, percent in zip(curve, alone.percents, strict=True)]
+    return replace(row, step_ns=limited)
+
+
+def _limit_result(alone: CriticalPathPayload, result: WhatIfResult, parts: CommunicationParts) -> WhatIfResult:
+    if result.target.partition(":")[0] not in _COMMUNICATION_KINDS:
+        return result
+    now = int(alone.path.duration_ns)
+    return replace(result, step_ns=_limit_step(result.step_ns, now, result.percent, parts))
+
+
+def _limit_step(step: int, now: int, percent: int, parts: CommunicationParts) -> int:
+    """Return the step time, which can't be shorter than without its share of the transfer.
+
+    The step is convex in the percent, so no percent saves more than the first: its share of the transfer.
+    """
+    saved = (parts.transfer_ns + parts.uncompared_ns) * max(percent, 0) / 100
+    return max(step, int(now - saved))
