@@ -91,7 +91,7 @@ def test_a_kept_overview_imports_no_view_and_no_numpy(tmp_path: Path) -> None:
         modules.append(set(done.stderr.split()))
     assert "numpy" in modules[0] and "torch_tb_profiler.session" in modules[-1]
     heavy = {"numpy", "pyarrow", "multiprocessing", "torch_tb_profiler.model.trace", "torch_tb_profiler.view"}
-    heavy |= {"csv", "torch_tb_profiler.storage.remote", "torch_tb_profiler.ingest.nvidia_smi.table"}
+    heavy |= {"csv", "torch_tb_profiler.storage.remote", "torch_tb_profiler.ingest.gpu_metrics.nvidia_smi"}
     assert modules[-1] & heavy == set(), "an importer, say, that imports its parser before it is asked to parse"
     assert not [name for name in modules[-1] if name.startswith("torch_tb_profiler.views.")]
     assert len({*answers}) == 1, "what was kept is what was answered"

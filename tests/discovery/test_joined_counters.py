@@ -80,16 +80,17 @@ def test_counters_that_change_make_all_figures_anew(tmp_path: Path) -> None:
         assert answer(session)["rows"][0]["measured"] is False
 
 
-def test_counters_that_cannot_be_used_cost_a_note_and_not_the_trace(tmp_path: Path) -> None:
+def test_an_unusable_counter_file_costs_a_note_only(tmp_path: Path) -> None:
     root = folder(tmp_path, broken="no table", other=table(3, name="softmax"))
     with Session([Root(str(root))], Settings()) as session:
         session.scan()
         assert answer(session)["counters"] is None
-        said = notes(session)
+        messages = notes(session)
         assert any(
-            note.startswith("skipped a counter file next to the trace: the file is no table") for note in said
+            note.startswith("skipped a counter file next to the trace: the file is not a counter table")
+            for note in messages
         )
-        assert any("they are of other kernels" in note for note in said)
+        assert any("they are of other kernels" in note for note in messages)
 
 
 def test_counters_without_a_trace_are_named_with_what_to_do(tmp_path: Path) -> None:

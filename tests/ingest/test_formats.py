@@ -97,12 +97,12 @@ def test_files_beside_traces_are_known_by_their_names(name: str, kind: str | Non
     assert (beside and beside.kind) == kind
 
 
-LISTED = {"formats", "foreign.heads", "runtime", "streams"}
-"""What a listing needs of `ingest` beside the packages of importers and how they tell their files (`sniff`)."""
+LISTING_MODULES = {"formats", "foreign", "runtime", "streams"}
+"""Modules of `ingest` that a listing imports besides the packages of importers and their `sniff` modules."""
 HEAVY = {"csv", "numpy", "sqlite3"}
 
 
-def test_whatever_reads_a_file_is_imported_by_those_who_have_such_a_file() -> None:
+def test_a_listing_imports_no_parser() -> None:
     listing = "from torch_tb_profiler.ingest import formats; assert formats.trace_suffix('7_results.db') == '.db'"
     program = f"import sys; {listing}; print(*(name for name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -110,5 +110,5 @@ def test_whatever_reads_a_file_is_imported_by_those_who_have_such_a_file() -> No
     own = {name.removeprefix(f"{ingest.__name__}.") for name in modules if name.startswith(f"{ingest.__name__}.")}
     packages = {each.name for each in pkgutil.iter_modules(ingest.__path__) if each.ispkg}
     assert {"rocprof", "perfetto", "composer", "aorta", "foreign"} <= own
-    assert own - packages <= LISTED | {f"{package}.sniff" for package in packages}
+    assert own - packages <= LISTING_MODULES | {f"{package}.sniff" for package in packages}
     assert modules & HEAVY == set()

@@ -38,7 +38,7 @@ def read(content: bytes) -> None:
     from torch_tb_profiler.base.errors import TraceError
     from torch_tb_profiler.cache.arrow import read_trace_file, write_trace
     from torch_tb_profiler.ingest import ignore_progress, read_trace
-    from torch_tb_profiler.ingest.composer.beside import add_pytorch
+    from torch_tb_profiler.ingest.composer.companions import add_pytorch_files
     from torch_tb_profiler.session.jobs import analyze
 
     own, mark, pytorch = content.partition(BESIDE)
@@ -46,7 +46,7 @@ def read(content: bytes) -> None:
         trace = read_trace(io.BytesIO(own), size=len(own), limit=LIMIT)
         if mark:
             beside = [(number, partial(io.BytesIO, pytorch)) for number in (0, 1)]
-            trace = add_pytorch(trace, partial(io.BytesIO, own), beside, report=ignore_progress, limit=LIMIT)
+            trace = add_pytorch_files(trace, partial(io.BytesIO, own), beside, report=ignore_progress, limit=LIMIT)
     except TraceError:
         return
     analyze(trace)

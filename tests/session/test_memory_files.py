@@ -94,7 +94,7 @@ def test_an_unreadable_file_is_refused_with_its_name(session: Session, capsys: A
     with pytest.raises(TraceError, match="refused") as caught:
         ask(session, "snapshot", file="2")
     assert caught.value.where == "evil.pkl" and "called" not in capsys.readouterr().out
-    with pytest.raises(TraceError, match="no memory timeline"):
+    with pytest.raises(TraceError, match="not a memory timeline"):
         ask(session, "timeline", file="0")
     with pytest.raises(TraceError, match="opcode"):
         ask(session, "snapshot", file="1")

@@ -1,4 +1,4 @@
-"""Read a trace file of any known format; `formats.py` lists the importers, one folder each."""
+"""Read a trace file of any known format; `formats.py` lists the importers."""
 
 from __future__ import annotations
 

@@ -78,23 +78,21 @@ class ForeignFormat:
 Format = TraceFormat | FileFormat | ForeignFormat
 
 
-FOLDERS: tuple[str, ...] = (
+IMPORTERS: tuple[str, ...] = (
     "kineto",
     "composer",
     "aorta",
-    "nvidia_smi",
-    "amd_smi",
-    "dcgm",
+    "gpu_metrics",
     "rocprof",
     "perfetto",
     "memory",
     "foreign",
 )
-"""Folders of importers; each exports `FORMATS`. The first one reads a trace that no format recognizes."""
+"""Packages or modules that export `FORMATS`; the first one reads traces that no format recognizes."""
 
 
 def trace_formats() -> tuple[TraceFormat, ...]:
-    return tuple(fmt for fmt in _formats(FOLDERS) if isinstance(fmt, TraceFormat))
+    return tuple(fmt for fmt in _formats(IMPORTERS) if isinstance(fmt, TraceFormat))
 
 
 def recognize_trace(head: bytes) -> TraceFormat | None:
@@ -120,7 +118,7 @@ def may_be_separate_run(name: str) -> bool:
 
 def file_format_by_name(name: str) -> FileFormat | None:
     """Return the format of a file beside the traces, or None if its name has no known suffix."""
-    for fmt in _formats(FOLDERS):
+    for fmt in _formats(IMPORTERS):
         if isinstance(fmt, FileFormat) and name.lower().endswith(fmt.suffixes):
             return fmt
     return None
@@ -128,24 +126,24 @@ def file_format_by_name(name: str) -> FileFormat | None:
 
 def file_format_by_kind(kind: str) -> FileFormat:
     """Return the format of the files of this kind."""
-    return next(fmt for fmt in _formats(FOLDERS) if isinstance(fmt, FileFormat) and fmt.kind == kind)
+    return next(fmt for fmt in _formats(IMPORTERS) if isinstance(fmt, FileFormat) and fmt.kind == kind)
 
 
 def foreign_formats_by_name(name: str) -> list[ForeignFormat]:
     """Return the formats of other tools that a file of this name may have."""
     path = f"/{name.lower()}"
-    return [fmt for fmt in _formats(FOLDERS) if isinstance(fmt, ForeignFormat) and path.endswith(fmt.suffixes)]
+    return [fmt for fmt in _formats(IMPORTERS) if isinstance(fmt, ForeignFormat) and path.endswith(fmt.suffixes)]
 
 
 def foreign_format_by_head(head: bytes) -> ForeignFormat | None:
     """Return the format of another tool whose files begin with these unpacked bytes, or None."""
-    for fmt in _formats(FOLDERS):
+    for fmt in _formats(IMPORTERS):
         if isinstance(fmt, ForeignFormat) and fmt.sniff is not None and fmt.sniff(head):
             return fmt
     return None
 
 
 @cache
-def _formats(folders: tuple[str, ...]) -> tuple[Format, ...]:
+def _formats(importers: tuple[str, ...]) -> tuple[Format, ...]:
     package = __name__.rpartition(".")[0]
-    return tuple(fmt for folder in folders for fmt in import_module(f"{package}.{folder}").FORMATS)
+    return tuple(fmt for name in importers for fmt in import_module(f"{package}.{name}").FORMATS)

@@ -221,11 +221,11 @@ def _load(
     if request.rank is not None:
         trace = with_fallback_rank(trace, request.rank)
     if request.beside:
-        from torch_tb_profiler.ingest.composer.beside import add_pytorch
+        from torch_tb_profiler.ingest.composer.companions import add_pytorch_files
 
         beside = [(number, partial(location.open, other)) for number, other in request.beside]
         merged = partial(location.open, path)
-        trace = add_pytorch(
+        trace = add_pytorch_files(
             trace, merged, beside, report=report_reading, limit=request.limit, shared=request.shared
         )
     for _, other in request.beside:

@@ -1,4 +1,4 @@
-"""A folder of AORTA's artifacts: its metrics, PyTorch's traces of the same window and rocprofv3's beside them."""
+"""A folder of AORTA's artifacts: its metrics, with traces of PyTorch and rocprofv3 of the same window."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ask(session: Session, view: str, run: str, worker: str | None = None) -> Any
     return json.loads(answer.payload)
 
 
-def test_everything_in_it_opens_and_nothing_is_a_second_span(folder: Path) -> None:
+def test_each_kind_of_file_is_a_run_and_every_file_opens(folder: Path) -> None:
     with Session([Root(str(folder))], Settings(cache_bytes=0)) as session:
         catalog = session.scan()
         assert catalog.others == ()
@@ -59,7 +59,7 @@ def test_everything_in_it_opens_and_nothing_is_a_second_span(folder: Path) -> No
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_every_range_is_on_the_timeline_of_its_iteration(folder: Path, rank: int) -> None:
+def test_every_range_is_on_the_timeline(folder: Path, rank: int) -> None:
     ranges = iteration(rank)
     with Session([Root(str(folder))], Settings(cache_bytes=0)) as session:
         session.scan()

@@ -1,4 +1,4 @@
-"""Metrics of iterations become a trace: ranges where they were drawn, recordings apart, damage noted."""
+"""Iteration metrics become a trace: ranges at their times, separate recordings, notes about damage."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def test_iterations_are_laid_end_to_end_with_their_ranges() -> None:
     assert trace.arg_float("loss", found.row).tolist() == [1 / 5, 1 / 6]
 
 
-def test_a_range_that_outlasts_its_iteration_moves_the_next_one() -> None:
+def test_an_iteration_starts_after_the_last_range_of_the_previous_one() -> None:
     trace = read(content(line(0, [Busy("compute", 0, 150)], 100), line(1, [], 100)))
     assert iterations(trace).starts.tolist() == [0, 150_000]
 
 
-def test_a_global_step_that_does_not_rise_begins_a_recording() -> None:
+def test_a_global_step_that_does_not_increase_starts_a_recording() -> None:
     trace = read(content(*(line(step, iteration(step), 500) for step in (0, 1, 2, 0, 1, 1))))
     assert len(trace.recordings) == 3
     parts = split_trace(trace)
@@ -62,7 +62,7 @@ def test_one_recording_is_not_split() -> None:
     assert split_trace(trace) == {}
 
 
-def test_a_loss_that_is_no_number_leaves_its_iteration() -> None:
+def test_an_iteration_with_a_nan_loss_is_read_without_it() -> None:
     trace = read(content(line(0, iteration(0), 500, loss=float("nan")), line(1, iteration(0), 500)))
     found = iterations(trace)
     assert len(found.row) == 2
@@ -76,41 +76,41 @@ def test_a_loss_that_is_no_number_leaves_its_iteration() -> None:
     ids=["text", "no profile", "a list", "deep", "cut off"],
 )
 def test_a_damaged_line_is_noted_and_the_others_are_read(damage: bytes) -> None:
-    whole = content(line(0, iteration(0), 500), line(1, iteration(1), 500))
-    trace = read(whole + damage)
+    valid = content(line(0, iteration(0), 500), line(1, iteration(1), 500))
+    trace = read(valid + damage)
     (note,) = [note for note in trace.health if note.kind == "line_unreadable"]
-    assert (note.count, note.first_offset) == (1, len(whole))
+    assert (note.count, note.first_offset) == (1, len(valid))
     assert len(iterations(trace).row) == 2
 
 
 @pytest.mark.parametrize("time", ["NaN", "Infinity", "1e300", str(8 * 24 * 3600 * 1000)])
-def test_times_that_are_none_are_left_out(time: str) -> None:
+def test_ranges_with_invalid_times_are_skipped(time: str) -> None:
     data = content(line(0, [Busy("compute", 10, 90), Busy("aux", 0, 5)], 100))
     trace = read(data.replace(b'"end_ms": 0.09', b'"end_ms": ' + time.encode(), 1))
     assert [note.count for note in trace.health if note.kind == "bad_time"] == [1]
     assert {name: len(rows) for name, rows in stream_ranges(trace).items()} == {"aux": 1}
 
 
-def test_nothing_but_damage_is_an_error() -> None:
-    with pytest.raises(TraceError, match="no iteration"):
+def test_a_file_without_iterations_is_an_error() -> None:
+    with pytest.raises(TraceError, match="no iterations"):
         read(b'{"global_step": 0, "profile": {}}\n')
 
 
-def test_an_endless_line_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_over_the_limit_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_lines, "MAX_LINE_BYTES", 1 << 16)
-    whole = content(line(0, iteration(0), 500))
-    trace = read(whole + b"x" * (3 << 20) + b"\n" + content(line(1, [], 10)))
-    assert [note.first_offset for note in trace.health if note.kind == "line_too_long"] == [len(whole)]
+    valid = content(line(0, iteration(0), 500))
+    trace = read(valid + b"x" * (3 << 20) + b"\n" + content(line(1, [], 10)))
+    assert [note.first_offset for note in trace.health if note.kind == "line_too_long"] == [len(valid)]
     assert steps(trace).names == ("0", "1")
 
 
-def test_more_than_the_limit_is_refused() -> None:
+def test_a_file_over_the_limit_is_refused() -> None:
     data = content(*(line(step, iteration(0), 500) for step in range(30)))
     with pytest.raises(TooLargeError):
         read_trace(io.BytesIO(data), size=len(data), limit=len(data) // 2)
 
 
-def test_packed_files_are_read() -> None:
+def test_compressed_files_are_read() -> None:
     assert len(iterations(read(gzip.compress(content(line(0, [], 10))))).row) == 1
 
 
@@ -124,7 +124,7 @@ def session(tmp_path: Path) -> Session:
     return Session([Root(str(tmp_path))], Settings(cache_bytes=0))
 
 
-def test_files_are_workers_and_their_recordings_spans(session: Session) -> None:
+def test_files_are_workers_and_recordings_are_their_spans(session: Session) -> None:
     with session:
         (run,) = session.scan().runs
         assert [(each.name, each.rank) for each in run.workers] == [("rank0", 0), ("rank1", 1)]
@@ -136,7 +136,7 @@ def test_files_are_workers_and_their_recordings_spans(session: Session) -> None:
             session.view("trace", "artifacts", "rank1", "3", wait=True)
 
 
-def test_only_what_iterations_answer_is_available(session: Session) -> None:
+def test_only_views_of_iterations_are_available(session: Session) -> None:
     with session:
         (run,) = session.scan().runs
         session.wait(session.load(run.workers[0].spans[0]))

@@ -209,7 +209,7 @@ def test_a_rank_that_the_merged_file_does_not_hold_is_said(tmp_path: Path) -> No
     assert [found[rank][0] for rank in RANKS] == [[("CUDA", NAMES[rank])] for rank in RANKS]
     (note,) = [each for each in health if each["kind"] == "rank_not_merged"]
     assert (note["severity"], note["count"]) == ("info", 1)
-    assert HealthNote(**note).message.endswith(": they are workers of their own")
+    assert HealthNote(**note).message.endswith("; they are workers of their own")
     assert own["configuration"]["rank"] == 7
     assert [each["worker"] for each in job["ranks"]] == [
         *(f"node0/rank{rank}" for rank in RANKS),

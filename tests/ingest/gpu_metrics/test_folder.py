@@ -1,4 +1,4 @@
-"""Samples of every tool beside a run: each file is a run of counters of its own, never a rank of that run."""
+"""Samples of each tool beside a run: each file is a separate run of counters, never a rank of that run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.ingest.amd_smi import test_read as amd
-from tests.ingest.dcgm import test_read as dcgm
-from tests.ingest.nvidia_smi import test_read as nvidia
+from tests.ingest.gpu_metrics import test_amd_smi as amd
+from tests.ingest.gpu_metrics import test_dcgm as dcgm
+from tests.ingest.gpu_metrics import test_nvidia_smi as nvidia
 from tests.support.traces import document, event
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
@@ -18,7 +18,7 @@ from torch_tb_profiler.session import Root, Session
 
 FILES = {
     "query.csv": ([nvidia.HEADER, *nvidia.LINES], nvidia.EXPECTED),
-    "dmon.csv": (nvidia.MONITOR, nvidia.MONITORED),
+    "dmon.csv": (nvidia.MONITOR, nvidia.MONITOR_EXPECTED),
     "amd.csv": ([amd.HEADER, *amd.LINES], amd.EXPECTED),
     "gpus.prom": (dcgm.LINES, dcgm.EXPECTED),
 }
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_each_file_is_a_run_of_its_own(folder: Path) -> None:
+def test_each_file_is_a_separate_run(folder: Path) -> None:
     with Session([Root(str(folder))], Settings(cache_bytes=0)) as session:
         catalog = session.scan()
     runs = {run.name: [worker.name for worker in run.workers] for run in catalog.runs}
@@ -53,14 +53,14 @@ def test_each_file_is_a_run_of_its_own(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_its_counters_have_the_values_that_were_drawn(folder: Path, name: str) -> None:
+def test_the_timeline_has_the_counters_of_the_file(folder: Path, name: str) -> None:
     with Session([Root(str(folder))], Settings(cache_bytes=0)) as session:
         session.scan()
         answer = session.view("trace", run=f"run/{name}", wait=True, timeout=PATIENCE)
     assert answer.payload is not None
     tracks: list[dict[str, Any]] = json.loads(answer.payload)["tracks"]
-    shown = {
+    actual = {
         each["name"]: (each["samples"], each["low"], each["high"]) for each in tracks if each["kind"] == "counter"
     }
-    drawn = {series: [value for _, value in samples] for series, samples in FILES[name][1].items()}
-    assert shown == {series: (len(values), min(values), max(values)) for series, values in drawn.items()}
+    expected = {series: [value for _, value in samples] for series, samples in FILES[name][1].items()}
+    assert actual == {series: (len(values), min(values), max(values)) for series, values in expected.items()}

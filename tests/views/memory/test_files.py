@@ -132,7 +132,7 @@ def test_frames_may_be_anything() -> None:
 def test_what_is_no_snapshot_is_told_so() -> None:
     values: list[Any] = [None, 5, {"a": 1}, {"segments": {}}]
     for value in values:
-        with pytest.raises(TraceError, match="no memory snapshot"):
+        with pytest.raises(TraceError, match="not a memory snapshot"):
             shown(value)
     with pytest.raises(NotFoundError, match="GPU 9"):
         shown(snapshot(), device=9)
@@ -207,13 +207,13 @@ def test_samples_of_a_timeline_reach_its_peak(events: list[tuple[int, int, int, 
     [
         (b"", "empty"),
         (b"[]", "empty"),
-        (b"{}", "no memory timeline"),
-        (b"[[1, 2, 3]]", "no memory timeline"),
-        (b'[[1, 2, 3, "x"]]', "no memory timeline"),
-        (b"[[1, 2, 3, 4]", "no memory timeline"),
-        (b"[[1, 2, 99999999999999999999, 4]]", "no memory timeline"),
+        (b"{}", "not a memory timeline"),
+        (b"[[1, 2, 3]]", "not a memory timeline"),
+        (b'[[1, 2, 3, "x"]]', "not a memory timeline"),
+        (b"[[1, 2, 3, 4]", "not a memory timeline"),
+        (b"[[1, 2, 99999999999999999999, 4]]", "not a memory timeline"),
         (gzip.compress(b"[[1, 2, 3, 4]]", mtime=0)[:-9], "damaged"),
-        (b"\xff\xfe", "no memory timeline"),
+        (b"\xff\xfe", "not a memory timeline"),
     ],
 )
 def test_broken_timelines_are_told(content: bytes, reason: str) -> None:

@@ -130,4 +130,4 @@ def test_a_rank_that_cannot_be_read_is_left_out_with_its_reason(tmp_path: Path) 
         ("rank0", "ready", 75_000),
         ("rank1", "failed", None),
     ]
-    assert payload["ranks"][1]["reason"] == "the file holds no iteration"
+    assert payload["ranks"][1]["reason"] == "the file has no iterations"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ingest.nvidia_smi.test_read import HEADER, LINES
+from tests.ingest.gpu_metrics.test_nvidia_smi import HEADER, LINES
 from tests.ingest.rocprof.test_read import slices
 from tests.support.producers import aorta
 from tests.support.producers.composer import Batch, content, cycle

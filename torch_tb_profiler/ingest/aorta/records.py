@@ -1,4 +1,4 @@
-"""A line of metrics as a value: times in ms since the start of its iteration."""
+"""The fields that are read of an iteration's line. Times are ms since the start of the iteration."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
 
-Whole = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+ExactInteger = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+"""An integer that a JSON writer with doubles writes exactly."""
 
 
-class Range(msgspec.Struct):
-    """Work between two events of a stream; `metadata` of a collective names its `function`."""
+class StreamRange(msgspec.Struct):
+    """The work between two events of a stream; `metadata` of a collective has its `function`."""
 
     stream: str
     start_ms: float
@@ -22,51 +23,54 @@ class Range(msgspec.Struct):
     metadata: dict[str, Any] = {}
 
 
-class Marker(msgspec.Struct):
-    """A moment of a stream."""
+class StreamMarker(msgspec.Struct):
+    """A point in time on a stream."""
 
     stream: str
     time_ms: float
     tag: str = ""
 
 
-class Overlap(msgspec.Struct):
-    """What the recorder itself made of the ranges, ms; a name that is missing was 0."""
+class RecordedOverlap(msgspec.Struct):
+    """The recorder's own sums over the ranges, in ms; a missing name means 0."""
 
     per_stream_ms: dict[str, float] = {}
     overlap_ms: dict[str, float] = {}
 
 
-class Profile(msgspec.Struct):
-    """One iteration; `index` is the N of `ProfilerStep#N`."""
+class IterationProfile(msgspec.Struct):
+    """The streams of one iteration; `index` is the N of `ProfilerStep#N`."""
 
-    index: Whole
+    index: ExactInteger
     total_ms: float
-    ranges: list[Range] = []
-    markers: list[Marker] = []
-    overlap: Overlap = msgspec.field(default_factory=Overlap)
+    ranges: list[StreamRange] = []
+    markers: list[StreamMarker] = []
+    overlap: RecordedOverlap = msgspec.field(default_factory=RecordedOverlap)
 
 
-class Record(msgspec.Struct):
-    """One line."""
+class IterationRecord(msgspec.Struct):
+    """A line of the file: an iteration with its metrics and profile."""
 
-    global_step: Whole
-    profile: Profile
-    rank: Whole | None = None
-    world_size: Whole | None = None
-    epoch: Whole | None = None
-    step: Whole | None = None
+    global_step: ExactInteger
+    profile: IterationProfile
+    rank: ExactInteger | None = None
+    world_size: ExactInteger | None = None
+    epoch: ExactInteger | None = None
+    step: ExactInteger | None = None
     loss: float | None = None
     grad_norm: float | None = None
     lr: float | None = None
     rocm_smi_output: str | None = None
 
 
-_decode = msgspec.json.Decoder(Record).decode
+_decode = msgspec.json.Decoder(IterationRecord).decode
 
 
-def decode_record(line: bytes) -> Record:
-    """Raises TraceError if the line is no iteration. NaN, which Python writes for a loss, is read as it is."""
+def decode_record(line: bytes) -> IterationRecord:
+    """Return the iteration in a line; raise TraceError if it isn't one.
+
+    NaN is accepted, which isn't JSON, but Python writes it for a loss.
+    """
     try:
         return _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -74,6 +78,6 @@ def decode_record(line: bytes) -> Record:
     except RecursionError as error:
         raise TraceError("the line is nested too deeply") from error
     try:
-        return msgspec.convert(json.loads(line), Record)
+        return msgspec.convert(json.loads(line), IterationRecord)
     except (ValueError, RecursionError) as error:
-        raise TraceError(f"the line is no iteration: {error}") from error
+        raise TraceError(f"the line is not an iteration: {error}") from error

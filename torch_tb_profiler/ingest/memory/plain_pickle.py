@@ -1,7 +1,7 @@
-"""Pickles of plain values, read without the standard library's unpickler.
+"""Read pickles of plain values without the standard library's unpickler.
 
 A pickle is a program for a stack machine. This machine knows the opcodes that build lists, tuples, dicts with text
-keys, numbers, text, booleans and None; any other opcode is refused with a reason. Sizes stated in the file are
+keys, numbers, text, booleans, and None; it refuses any other opcode with a reason. Sizes stated in the file are
 checked against the bytes that are there, so memory is bounded by the size of the file.
 
 Why not `pickle.Unpickler` with a `find_class` that refuses, behind an allow-list over `pickletools.genops`? It is
@@ -51,9 +51,9 @@ _REFUSED = {
 
 
 def read_plain_pickle(stream: BinaryIO) -> Any:
-    """The value of a pickle of plain values, of protocols 0 to 5.
+    """Return the value of a pickle (protocols 0 to 5) that has plain values only.
 
-    Raises TraceError, with the offset, if it is too large, truncated, malformed, or holds more than plain values.
+    Raises TraceError with the offset if it is too large, truncated, or malformed, or has other values.
     """
     data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -61,108 +61,110 @@ def read_plain_pickle(stream: BinaryIO) -> Any:
             f"the file is larger than {MAX_BYTES // 2**20} MiB",
             hint="record less: `torch.cuda.memory._record_memory_history(max_entries=100_000)`",
         )
-    return _Machine(data).run()
+    return _StackMachine(data).run()
 
 
-class _Machine:
-    """The stack, the marks on it, the memo, and the position in the file."""
+class _StackMachine:
+    """The state while a pickle is read: the stack, its marks, the memo, and the position in the file."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.at = 0
+        self.position = 0
         self.stack: list[Any] = []
-        self.below: list[list[Any]] = []
+        self.outer_stacks: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
         self.containers = 0
 
     def run(self) -> Any:
         data, end = self.data, len(self.data)
-        while self.at < end:
-            opcode = data[self.at]
-            self.at += 1
+        while self.position < end:
+            opcode = data[self.position]
+            self.position += 1
             if opcode == _STOP:
-                return self._result()
+                return self._final_value()
             handler = _HANDLERS[opcode]
             if handler is None:
-                raise self._refusal(opcode)
+                raise self._refusal_error(opcode)
             try:
                 handler(self)
             except struct.error as error:
-                raise self.truncated() from error
+                raise self.truncated_error() from error
             except (IndexError, KeyError, ValueError) as error:
-                if self.at >= end:
-                    raise self.truncated() from error
-                raise self._malformed(f"opcode 0x{opcode:02x} finds nothing to work on") from error
-        raise self.truncated() if end else TraceError("the file is empty", hint="the snapshot was not written")
+                if self.position >= end:
+                    raise self.truncated_error() from error
+                raise self._malformed_error(f"opcode 0x{opcode:02x} has no operand") from error
+        raise (
+            self.truncated_error() if end else TraceError("the file is empty", hint="the snapshot was not written")
+        )
 
-    def _result(self) -> Any:
-        if len(self.stack) != 1 or self.below:
-            raise self._malformed("it ends in the middle of a value")
+    def _final_value(self) -> Any:
+        if len(self.stack) != 1 or self.outer_stacks:
+            raise self._malformed_error("it ends inside a value")
         return self.stack[0]
 
-    def _refusal(self, opcode: int) -> TraceError:
-        what = _REFUSED.get(chr(opcode), f"has opcode 0x{opcode:02x}, which plain values do not need")
+    def _refusal_error(self, opcode: int) -> TraceError:
+        what = _REFUSED.get(chr(opcode), f"has opcode 0x{opcode:02x}, which plain values don't need")
         return TraceError(
-            f"refused: the pickle {what}, at byte {self.at - 1}",
-            hint="a memory snapshot holds only lists, dicts, numbers and text; do not open this file elsewhere"
+            f"refused: the pickle {what}, at byte {self.position - 1}",
+            hint="a memory snapshot has only lists, dicts, numbers, and text; don't open this file elsewhere"
             if chr(opcode) in _REFUSED
             else "is this a file that `torch.cuda.memory._dump_snapshot` wrote?",
         )
 
-    def _malformed(self, reason: str) -> TraceError:
+    def _malformed_error(self, reason: str) -> TraceError:
         return TraceError(
-            f"malformed pickle: {reason}, before byte {self.at}",
+            f"malformed pickle: {reason}, before byte {self.position}",
             hint="is this a file that `torch.cuda.memory._dump_snapshot` wrote?",
         )
 
-    def truncated(self) -> TraceError:
+    def truncated_error(self) -> TraceError:
         return TraceError(
             f"the pickle is truncated at byte {len(self.data)}",
             hint="write or copy the snapshot again",
         )
 
-    # ---- pieces of the file ---------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------
 
-    def take(self, count: int) -> bytes:
-        """The next bytes; a size beyond the end of the file allocates nothing."""
-        begin, self.at = self.at, self.at + count
-        if count < 0 or self.at > len(self.data):
-            self.at = begin
-            raise self.truncated()
-        return self.data[begin : self.at]
+    def read_bytes(self, count: int) -> bytes:
+        """Return the next `count` bytes; a count beyond the end of the file allocates nothing."""
+        begin, self.position = self.position, self.position + count
+        if count < 0 or self.position > len(self.data):
+            self.position = begin
+            raise self.truncated_error()
+        return self.data[begin : self.position]
 
-    def line(self) -> bytes:
-        end = self.data.find(b"\n", self.at)
+    def read_line(self) -> bytes:
+        end = self.data.find(b"\n", self.position)
         if end < 0:
-            raise self.truncated()
-        begin, self.at = self.at, end + 1
+            raise self.truncated_error()
+        begin, self.position = self.position, end + 1
         return self.data[begin:end]
 
-    def unsigned(self, count: int) -> int:
-        return int.from_bytes(self.take(count), "little")
+    def read_unsigned(self, count: int) -> int:
+        return int.from_bytes(self.read_bytes(count), "little")
 
-    def text(self, content: bytes, encoding: str = "utf-8") -> None:
+    def push_text(self, content: bytes, encoding: str = "utf-8") -> None:
         self.stack.append(content.decode(encoding, "replace"))
 
-    def container(self, value: Any) -> None:
+    def push_container(self, value: Any) -> None:
         self.containers += 1
         if self.containers > MAX_CONTAINERS:
             raise TraceError(
-                f"the pickle holds more than {MAX_CONTAINERS:,} lists and dicts",
+                f"the pickle has more than {MAX_CONTAINERS:,} lists and dicts",
                 hint="record less: `torch.cuda.memory._record_memory_history(max_entries=100_000)`",
             )
         self.stack.append(value)
 
     # ---- numbers --------------------------------------------------------------------------------------
 
-    def long(self, width: int) -> None:
-        count = self.unsigned(width)
+    def push_long(self, width: int) -> None:
+        count = self.read_unsigned(width)
         if count > _MAX_LONG_BYTES:
-            raise self._malformed(f"a number of {count} bytes")
-        self.stack.append(int.from_bytes(self.take(count), "little", signed=True))
+            raise self._malformed_error(f"a number of {count} bytes")
+        self.stack.append(int.from_bytes(self.read_bytes(count), "little", signed=True))
 
-    def number(self, kind: type[int] | type[float]) -> None:
-        digits = self.line()
+    def push_number(self, kind: type[int] | type[float]) -> None:
+        digits = self.read_line()
         if kind is int and digits in (b"00", b"01"):
             self.stack.append(digits == b"01")  # protocol 0 writes booleans so
             return
@@ -171,43 +173,43 @@ class _Machine:
                 raise ValueError
             self.stack.append(kind(digits.removesuffix(b"L").decode("ascii")))
         except ValueError as error:
-            raise self._malformed(f"{digits[:_MAX_DIGITS]!r} is not a number") from error
+            raise self._malformed_error(f"{digits[:_MAX_DIGITS]!r} is not a number") from error
 
     # ---- containers -----------------------------------------------------------------------------------
 
-    def mark(self) -> None:
-        self.below.append(self.stack)
+    def push_mark(self) -> None:
+        self.outer_stacks.append(self.stack)
         self.stack = []
 
-    def marked(self) -> list[Any]:
-        items, self.stack = self.stack, self.below.pop()
+    def pop_to_mark(self) -> list[Any]:
+        items, self.stack = self.stack, self.outer_stacks.pop()
         return items
 
-    def tuple_of(self, count: int) -> None:
+    def push_tuple(self, count: int) -> None:
         if len(self.stack) < count:
             raise IndexError
         items = tuple(self.stack[-count:])
         del self.stack[-count:]
-        self.container(items)
+        self.push_container(items)
 
-    def extend(self, items: list[Any]) -> None:
+    def extend_list(self, items: list[Any]) -> None:
         target = self.stack[-1]
         if type(target) is not list:
-            raise self._malformed("items for what is not a list")
+            raise self._malformed_error("items without a list")
         target.extend(items)
 
-    def update(self, items: list[Any]) -> None:
+    def update_dict(self, items: list[Any]) -> None:
         target = self.stack[-1]
         if type(target) is not dict or len(items) % 2:
-            raise self._malformed("items for what is not a dict")
+            raise self._malformed_error("items without a dict")
         for i in range(0, len(items), 2):
             if type(items[i]) is not str:
-                raise self._malformed("a key that is not text")
+                raise self._malformed_error("a key that is not text")
             target[items[i]] = items[i + 1]
 
-    def dict_of(self, items: list[Any]) -> None:
-        self.container({})
-        self.update(items)
+    def push_dict(self, items: list[Any]) -> None:
+        self.push_container({})
+        self.update_dict(items)
 
     def pop_pair(self) -> list[Any]:
         value = self.stack.pop()
@@ -215,19 +217,19 @@ class _Machine:
 
     # ---- the rest -------------------------------------------------------------------------------------
 
-    def protocol(self) -> None:
-        version = self.unsigned(1)
+    def check_protocol(self) -> None:
+        version = self.read_unsigned(1)
         if version > _MAX_PROTOCOL:
             raise TraceError(
-                f"the pickle uses protocol {version}; protocols up to {_MAX_PROTOCOL} can be read",
+                f"the pickle uses protocol {version}; protocols up to {_MAX_PROTOCOL} are supported",
                 hint="write the snapshot with a protocol up to 5",
             )
 
-    def frame(self) -> None:
-        if self.unsigned(8) > len(self.data) - self.at:
-            raise self.truncated()
+    def check_frame(self) -> None:
+        if self.read_unsigned(8) > len(self.data) - self.position:
+            raise self.truncated_error()
 
-    def remember(self, index: int) -> None:
+    def store_memo(self, index: int) -> None:
         self.memo[index] = self.stack[-1]
 
 
@@ -235,84 +237,84 @@ _STOP = ord(".")
 _UINT = struct.Struct("<I")
 _INT = struct.Struct("<i")
 
-Handler = Callable[[_Machine], Any]
+_Handler = Callable[[_StackMachine], Any]
 
 
-# The most frequent opcodes of a snapshot, inlined: they take nine tenths of the time.
+# The most frequent opcodes of a snapshot, inlined because they take nine tenths of the time.
 
 
-def _get_long(m: _Machine) -> None:
-    m.stack.append(m.memo[_UINT.unpack_from(m.data, m.at)[0]])
-    m.at += 4
+def _get_long(m: _StackMachine) -> None:
+    m.stack.append(m.memo[_UINT.unpack_from(m.data, m.position)[0]])
+    m.position += 4
 
 
-def _get_byte(m: _Machine) -> None:
-    m.stack.append(m.memo[m.data[m.at]])
-    m.at += 1
+def _get_byte(m: _StackMachine) -> None:
+    m.stack.append(m.memo[m.data[m.position]])
+    m.position += 1
 
 
-def _push_int(m: _Machine) -> None:
-    m.stack.append(_INT.unpack_from(m.data, m.at)[0])
-    m.at += 4
+def _push_int(m: _StackMachine) -> None:
+    m.stack.append(_INT.unpack_from(m.data, m.position)[0])
+    m.position += 4
 
 
-def _push_byte(m: _Machine) -> None:
-    m.stack.append(m.data[m.at])
-    m.at += 1
+def _push_byte(m: _StackMachine) -> None:
+    m.stack.append(m.data[m.position])
+    m.position += 1
 
 
-def _memoize(m: _Machine) -> None:
+def _memoize(m: _StackMachine) -> None:
     m.memo[len(m.memo)] = m.stack[-1]
 
 
-def _handlers() -> list[Handler | None]:
-    table: dict[str | int, Handler] = {
-        0x80: _Machine.protocol,
-        0x95: _Machine.frame,
-        "(": _Machine.mark,
+def _build_handlers() -> list[_Handler | None]:
+    table: dict[str | int, _Handler] = {
+        0x80: _StackMachine.check_protocol,
+        0x95: _StackMachine.check_frame,
+        "(": _StackMachine.push_mark,
         "0": lambda m: m.stack.pop(),
-        "1": _Machine.marked,
+        "1": _StackMachine.pop_to_mark,
         "N": lambda m: m.stack.append(None),
         0x88: lambda m: m.stack.append(True),
         0x89: lambda m: m.stack.append(False),
-        "I": lambda m: m.number(int),
-        "L": lambda m: m.number(int),
-        "F": lambda m: m.number(float),
+        "I": lambda m: m.push_number(int),
+        "L": lambda m: m.push_number(int),
+        "F": lambda m: m.push_number(float),
         "J": _push_int,
         "K": _push_byte,
-        "M": lambda m: m.stack.append(m.unsigned(2)),
-        0x8A: lambda m: m.long(1),
-        0x8B: lambda m: m.long(4),
-        "G": lambda m: m.stack.append(struct.unpack(">d", m.take(8))[0]),
-        "V": lambda m: m.text(m.line(), "raw-unicode-escape"),
-        "X": lambda m: m.text(m.take(m.unsigned(4))),
-        0x8C: lambda m: m.text(m.take(m.unsigned(1))),
-        0x8D: lambda m: m.text(m.take(m.unsigned(8))),
-        "]": lambda m: m.container([]),
-        "}": lambda m: m.container({}),
-        ")": lambda m: m.container(()),
-        "l": lambda m: m.container(m.marked()),
-        "t": lambda m: m.container(tuple(m.marked())),
-        0x85: lambda m: m.tuple_of(1),
-        0x86: lambda m: m.tuple_of(2),
-        0x87: lambda m: m.tuple_of(3),
-        "d": lambda m: m.dict_of(m.marked()),
-        "a": lambda m: m.extend([m.stack.pop()]),
-        "e": lambda m: m.extend(m.marked()),
-        "s": lambda m: m.update(m.pop_pair()),
-        "u": lambda m: m.update(m.marked()),
-        "p": lambda m: m.remember(int(m.line()[:_MAX_DIGITS])),
-        "q": lambda m: m.remember(m.unsigned(1)),
-        "r": lambda m: m.remember(m.unsigned(4)),
+        "M": lambda m: m.stack.append(m.read_unsigned(2)),
+        0x8A: lambda m: m.push_long(1),
+        0x8B: lambda m: m.push_long(4),
+        "G": lambda m: m.stack.append(struct.unpack(">d", m.read_bytes(8))[0]),
+        "V": lambda m: m.push_text(m.read_line(), "raw-unicode-escape"),
+        "X": lambda m: m.push_text(m.read_bytes(m.read_unsigned(4))),
+        0x8C: lambda m: m.push_text(m.read_bytes(m.read_unsigned(1))),
+        0x8D: lambda m: m.push_text(m.read_bytes(m.read_unsigned(8))),
+        "]": lambda m: m.push_container([]),
+        "}": lambda m: m.push_container({}),
+        ")": lambda m: m.push_container(()),
+        "l": lambda m: m.push_container(m.pop_to_mark()),
+        "t": lambda m: m.push_container(tuple(m.pop_to_mark())),
+        0x85: lambda m: m.push_tuple(1),
+        0x86: lambda m: m.push_tuple(2),
+        0x87: lambda m: m.push_tuple(3),
+        "d": lambda m: m.push_dict(m.pop_to_mark()),
+        "a": lambda m: m.extend_list([m.stack.pop()]),
+        "e": lambda m: m.extend_list(m.pop_to_mark()),
+        "s": lambda m: m.update_dict(m.pop_pair()),
+        "u": lambda m: m.update_dict(m.pop_to_mark()),
+        "p": lambda m: m.store_memo(int(m.read_line()[:_MAX_DIGITS])),
+        "q": lambda m: m.store_memo(m.read_unsigned(1)),
+        "r": lambda m: m.store_memo(m.read_unsigned(4)),
         0x94: _memoize,
-        "g": lambda m: m.stack.append(m.memo[int(m.line()[:_MAX_DIGITS])]),
+        "g": lambda m: m.stack.append(m.memo[int(m.read_line()[:_MAX_DIGITS])]),
         "h": _get_byte,
         "j": _get_long,
     }
-    handlers: list[Handler | None] = [None] * 256
+    handlers: list[_Handler | None] = [None] * 256
     for opcode, handler in table.items():
         handlers[ord(opcode) if isinstance(opcode, str) else opcode] = handler
     return handlers
 
 
-_HANDLERS = _handlers()
+_HANDLERS = _build_handlers()

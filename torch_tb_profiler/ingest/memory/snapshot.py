@@ -1,4 +1,4 @@
-"""CUDA memory snapshots (`torch.cuda.memory._dump_snapshot`): a pickle of plain values to columns."""
+"""Read CUDA memory snapshots (`torch.cuda.memory._dump_snapshot`), pickles of plain values, into columns."""
 
 from __future__ import annotations
 
@@ -43,20 +43,22 @@ _MAX_FRAMES = 512
 
 
 def read_snapshot(stream: BinaryIO) -> RecordedSnapshot:
-    """Raises TraceError if the file is no pickle of plain values or holds no segments."""
+    """Read a snapshot; raise TraceError if the file isn't a pickle of plain values or has no segments."""
     enabled = gc.isenabled()
     gc.disable()  # millions of containers, none of which is garbage
     try:
         value = read_plain_pickle(stream)
-        return _Reader().read(value)
+        return _SnapshotReader().read(value)
     finally:
         if enabled:
             gc.enable()
 
 
-class _Reader:
-    """Rows by kind, interned stacks; what cannot be read is counted. Several references to one entry of the pickle
-    count as several entries, hence the limit."""
+class _SnapshotReader:
+    """Collects rows by kind and interned stacks; counts unreadable entries.
+
+    Several references to one entry of the pickle count as several entries, so _MAX_ENTRIES bounds the memory.
+    """
 
     def __init__(self) -> None:
         self.segments: list[tuple[int, int, int, int]] = []
@@ -64,9 +66,9 @@ class _Reader:
         self.blocks: list[tuple[int, int, int, int, int]] = []
         self.history: list[tuple[int, int, int, int, int, int]] = []
         self.stacks: dict[tuple[str, ...], int] = {(): 0}
-        # By id: the value of the pickle lives as long as the reader, so an id stays that of its object.
-        self.lists: dict[int, int] = {}
-        self.frames: dict[int, str] = {}
+        # Keys are ids of objects; the pickle's value outlives the reader, so no id is reused.
+        self.stack_codes: dict[int, int] = {}
+        self.frame_texts: dict[int, str] = {}
         self.skipped = 0
         self.entries = 0
 
@@ -74,15 +76,15 @@ class _Reader:
         segments = value.get("segments") if type(value) is dict else value
         if type(segments) is not list:
             raise TraceError(
-                "the pickle is no memory snapshot: it has no list of segments",
+                "the pickle is not a memory snapshot: it has no list of segments",
                 hint="`torch.cuda.memory._dump_snapshot` writes one",
             )
         for segment in segments:
-            self._segment(segment)
+            self._add_segment(segment)
         traces = value.get("device_traces") if type(value) is dict else None
         for device, trace in enumerate(_list(traces)):
             for entry in _list(trace):
-                self._entry(device, entry)
+                self._add_entry(device, entry)
         device, address, stream, size = _columns(self.segments, "iqqq")
         return RecordedSnapshot(
             SnapshotSegments(device, address, stream, size, tuple(self.kinds)),
@@ -92,7 +94,7 @@ class _Reader:
             self.skipped,
         )
 
-    def _count(self) -> None:
+    def _count_entry(self) -> None:
         self.entries += 1
         if self.entries > _MAX_ENTRIES:
             raise TraceError(
@@ -100,8 +102,8 @@ class _Reader:
                 hint="record less: `torch.cuda.memory._record_memory_history(max_entries=100_000)`",
             )
 
-    def _segment(self, segment: Any) -> None:
-        self._count()
+    def _add_segment(self, segment: Any) -> None:
+        self._count_entry()
         size = _int(segment, "total_size")
         if size == ABSENT:
             self.skipped += 1
@@ -111,10 +113,10 @@ class _Reader:
         kind = segment.get("segment_type")
         self.kinds.append(kind if type(kind) is str else "")
         for block in _list(segment.get("blocks")):
-            self._block(len(self.segments) - 1, block)
+            self._add_block(len(self.segments) - 1, block)
 
-    def _block(self, segment: int, block: Any) -> None:
-        self._count()
+    def _add_block(self, segment: int, block: Any) -> None:
+        self._count_entry()
         size = _int(block, "size")
         if size == ABSENT:
             self.skipped += 1
@@ -122,13 +124,13 @@ class _Reader:
         state = block.get("state")
         code = _STATES.get(state, FREE) if type(state) is str else FREE
         frames = block.get("frames")
-        if frames is None:  # the first generation keeps them in the block's own history
-            past = _list(block.get("history"))
-            frames = past[0].get("frames") if past and type(past[0]) is dict else None
-        self.blocks.append((segment, size, _int(block, "requested_size"), code, self._stack(frames)))
+        if frames is None:  # the oldest versions write them in the block's history
+            history = _list(block.get("history"))
+            frames = history[0].get("frames") if history and type(history[0]) is dict else None
+        self.blocks.append((segment, size, _int(block, "requested_size"), code, self._stack_code(frames)))
 
-    def _entry(self, device: int, entry: Any) -> None:
-        self._count()
+    def _add_entry(self, device: int, entry: Any) -> None:
+        self._count_entry()
         action = entry.get("action") if type(entry) is dict else None
         size = _int(entry, "size")
         if type(action) is not str or size == ABSENT:
@@ -136,23 +138,23 @@ class _Reader:
             return
         code = _ACTIONS.get(action, OTHER)
         free, time = _int(entry, "device_free"), _int(entry, "time_us")
-        self.history.append((device, code, size, free, time, self._stack(entry.get("frames"))))
+        self.history.append((device, code, size, free, time, self._stack_code(entry.get("frames"))))
 
-    def _stack(self, frames: Any) -> int:
-        code = self.lists.get(id(frames))
+    def _stack_code(self, frames: Any) -> int:
+        code = self.stack_codes.get(id(frames))
         if code is None:
-            spelled = tuple([self._frame(frame) for frame in _list(frames)[:_MAX_FRAMES]])
-            code = self.lists[id(frames)] = self.stacks.setdefault(spelled, len(self.stacks))
+            texts = tuple([self._frame_text(frame) for frame in _list(frames)[:_MAX_FRAMES]])
+            code = self.stack_codes[id(frames)] = self.stacks.setdefault(texts, len(self.stacks))
         return code
 
-    def _frame(self, frame: Any) -> str:
-        text = self.frames.get(id(frame))
+    def _frame_text(self, frame: Any) -> str:
+        text = self.frame_texts.get(id(frame))
         if text is None:
             fields = frame if type(frame) is dict else {}
             file, line, name = (fields.get(key) for key in ("filename", "line", "name"))
             file, name = (part if type(part) is str else "" for part in (file, name))
             text = f"{file}({line}): {name}" if type(line) is int and line > 0 else name or file or "??"
-            self.frames[id(frame)] = text
+            self.frame_texts[id(frame)] = text
         return text
 
 
@@ -161,7 +163,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _int(entry: Any, key: str, default: int = int(ABSENT)) -> int:
-    """An integer of a dict, wrapped to 64 bits as C++ would (addresses are unsigned)."""
+    """Return an integer of a dict, wrapped to 64 bits as C++ would (addresses are unsigned)."""
     value = entry.get(key) if type(entry) is dict else None
     return (value + 2**63) % 2**64 - 2**63 if type(value) is int else default
 

@@ -1,6 +1,6 @@
-"""Memory timelines as `profiler.export_memory_timeline("x.raw.json")` writes them, plain or gzip.
+"""Read memory timelines that `profiler.export_memory_timeline("x.raw.json")` writes, plain or gzip.
 
-[[time ns, action, signed bytes, category], ...]      time -1: there before the profiler began
+[[time ns, action, signed bytes, category], ...]      time -1: allocated before the profiler started
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ from torch_tb_profiler.model.memory.exports import CATEGORIES, RecordedTimeline
 
 MAX_BYTES = 512 * 2**20
 _HINT = 'the profiler writes one with `export_memory_timeline("x.raw.json.gz")`'
-_PIECE = 1 << 20
+_CHUNK_BYTES = 1 << 20
 
 
 def read_timeline(stream: BinaryIO) -> RecordedTimeline:
-    """Raises TraceError if the file is too large, damaged, or no list of such entries."""
+    """Read a timeline; raise TraceError if the file is too large, damaged, or not a list of such entries."""
     try:
-        rows = msgspec.json.decode(_unpacked(stream), type=list[tuple[int, int, int, int]])
+        rows = msgspec.json.decode(_read_unpacked(stream), type=list[tuple[int, int, int, int]])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TraceError(f"the file is no memory timeline: {error}", hint=_HINT) from error
+        raise TraceError(f"the file is not a memory timeline: {error}", hint=_HINT) from error
     try:
         table = np.array(rows, np.int64).reshape(-1, 4)
     except OverflowError as error:
-        raise TraceError("the file is no memory timeline: a number has more than 64 bits", hint=_HINT) from error
+        raise TraceError(
+            "the file is not a memory timeline: a number has more than 64 bits", hint=_HINT
+        ) from error
     if len(table) == 0:
         raise TraceError("the memory timeline is empty", hint="record with `profile_memory=True`")
     table = table[np.argsort(table[:, 0], kind="stable")]
@@ -39,15 +41,15 @@ def read_timeline(stream: BinaryIO) -> RecordedTimeline:
     return RecordedTimeline(table[:, 0], table[:, 2], category.astype(np.int8))
 
 
-def _unpacked(stream: BinaryIO) -> bytes:
+def _read_unpacked(stream: BinaryIO) -> bytes:
     health = HealthLog()
     source = Source(stream, 0, ignore_progress, health)
-    pieces: list[bytes] = []
-    buffer = bytearray(_PIECE)
+    chunks: list[bytes] = []
+    buffer = bytearray(_CHUNK_BYTES)
     while count := source.read_into(memoryview(buffer)):
-        pieces.append(bytes(buffer[:count]))
+        chunks.append(bytes(buffer[:count]))
         if source.offset > MAX_BYTES:
-            raise TraceError(f"the file holds more than {MAX_BYTES // 2**20} MiB", hint="profile fewer steps")
+            raise TraceError(f"the file has more than {MAX_BYTES // 2**20} MiB", hint="profile fewer steps")
     for note in health.notes():
-        raise TraceError(note.message, hint="copy the file again, whole")
-    return b"".join(pieces)
+        raise TraceError(note.message, hint="copy the file again")
+    return b"".join(chunks)

@@ -1,10 +1,10 @@
-"""Samples of amd-smi: counters on the clock of the day, which its seconds since the epoch tell."""
+"""Samples of amd-smi become counters; their times count from the epoch."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.ingest.nvidia_smi.test_read import counters, notes, read
+from tests.ingest.gpu_metrics.test_nvidia_smi import counters, notes, read
 from torch_tb_profiler.base.errors import TraceError
 
 HEADER = "timestamp,gpu,gfx_activity,umc_activity,socket_power,gfx_voltage,gfx_0_clk,hotspot"
@@ -27,14 +27,14 @@ EXPECTED = {
 }
 
 
-def test_each_column_of_each_gpu_is_a_counter_at_its_time_of_day() -> None:
+def test_each_column_of_each_gpu_becomes_a_counter() -> None:
     trace = read(HEADER, *LINES)
     assert counters(trace) == EXPECTED
     assert (trace.producer, trace.clock, trace.health) == ("amd-smi", "epoch", ())
     assert trace.base_ns + trace.trace_start_ns == 1_772_939_616 * 10**9
 
 
-def test_a_header_that_comes_again_begins_a_new_table() -> None:
+def test_a_repeated_header_starts_another_table() -> None:
     trace = read(HEADER, LINES[0], "timestamp,gpu,socket_power", "1772939617.5,0,340")
     assert counters(trace)["socket_power, GPU 0"] == [(0, 350.0), (1_500_000_000, 340.0)]
 
@@ -42,12 +42,12 @@ def test_a_header_that_comes_again_begins_a_new_table() -> None:
 @pytest.mark.parametrize(
     "line", ["1772939617,0", "soon,0,95,80,350,N/A,1980,72", "177293,0,95,80,350,N/A,1980,72"]
 )
-def test_a_line_that_is_no_sample_is_left_out_and_noted(line: str) -> None:
+def test_a_line_that_is_not_a_sample_is_skipped_and_noted(line: str) -> None:
     trace = read(HEADER, *LINES[:2], line, LINES[2])
     assert counters(trace) == EXPECTED
     assert notes(trace) == {"line_unreadable": 1}
 
 
 def test_a_table_without_a_number_is_an_error() -> None:
-    with pytest.raises(TraceError, match="no sample"):
+    with pytest.raises(TraceError, match="no samples"):
         read(HEADER, "1772939616,0,N/A,N/A,N/A,N/A,N/A,N/A")

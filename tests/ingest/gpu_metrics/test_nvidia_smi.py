@@ -1,4 +1,4 @@
-"""Samples of nvidia-smi: a run of counters of its own, on a clock whose zone nobody guesses."""
+"""Samples of nvidia-smi become counters; their times are local and the time zone is unknown."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ EXPECTED = {
 }
 
 
-def test_each_column_of_each_gpu_is_a_counter() -> None:
+def test_each_column_of_each_gpu_becomes_a_counter() -> None:
     trace = read(HEADER, *LINES)
     assert counters(trace) == EXPECTED
     assert (trace.producer, trace.clock, trace.base_ns, trace.trace_start_ns) == ("nvidia-smi", "local", 0, 0)
@@ -63,12 +63,12 @@ def test_each_column_of_each_gpu_is_a_counter() -> None:
     assert "2024-01-02 03:04:05.250" in note.message and "zone" in note.message
 
 
-def test_without_units_the_numbers_are_the_same() -> None:
+def test_units_in_the_cells_do_not_change_the_values() -> None:
     bare = [line.replace(" %", "").replace(" W", "") for line in LINES]
     assert counters(read(HEADER, *bare)) == EXPECTED
 
 
-def test_a_header_that_comes_again_begins_a_new_table() -> None:
+def test_a_repeated_header_starts_another_table() -> None:
     again = "timestamp, index, power.draw [W]"
     trace = read(HEADER, LINES[0], again, "2024/01/02 03:04:07.250, 0, 200.00 W")
     assert counters(trace)["power.draw [W], GPU 0"] == [(2_000_000_000, 200.0)]
@@ -83,7 +83,7 @@ def test_a_header_that_comes_again_begins_a_new_table() -> None:
         ("2031/01/02 03:04:05.250, 0, NVIDIA H100, 45 %, 312.45 W, 60, 550.54", "bad_time"),
     ],
 )
-def test_a_line_that_is_no_sample_is_left_out_and_noted(line: str, kind: str) -> None:
+def test_a_line_that_is_not_a_sample_is_skipped_and_noted(line: str, kind: str) -> None:
     trace = read(HEADER, LINES[0], line, *LINES[1:])
     assert counters(trace) == EXPECTED
     assert notes(trace)[kind] == 1
@@ -95,8 +95,8 @@ def test_a_clock_that_goes_back_is_noted() -> None:
     assert counters(trace)["temperature.gpu, GPU 0 · NVIDIA H100"] == [(0, 60.0), (LATER, 61.0)]
 
 
-def test_a_table_without_a_sample_is_an_error() -> None:
-    with pytest.raises(TraceError, match="no sample"):
+def test_a_table_without_samples_is_an_error() -> None:
+    with pytest.raises(TraceError, match="no samples"):
         read(HEADER, "2024/01/02 03:04:05.250, 0, NVIDIA H100, [N/A], [N/A], [N/A], 1")
 
 
@@ -106,7 +106,7 @@ def test_a_table_larger_than_the_limit_is_refused() -> None:
         read_trace(io.BytesIO(content), size=len(content), report=ignore_progress, limit=10_000)
 
 
-def test_a_table_beside_a_run_is_a_run_of_its_own_and_no_rank_of_it(tmp_path: Path) -> None:
+def test_a_table_beside_a_run_is_a_separate_run(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "w.1.pt.trace.json").write_bytes(document([event("gpu0 kernel gemm 10 20 stream=1")]))
@@ -123,11 +123,11 @@ def test_a_table_beside_a_run_is_a_run_of_its_own_and_no_rank_of_it(tmp_path: Pa
 
         timeline = ask("trace")
         assert {track["name"] for track in timeline["tracks"] if track["kind"] == "counter"} == set(EXPECTED)
-        said = "".join(part["text"] for part in timeline["headline"])
-        assert said == "Counters only: 10 samples in 1.01 s."
+        headline = "".join(part["text"] for part in timeline["headline"])
+        assert headline == "Counters only: 10 samples in 1.01 s."
 
 
-def test_samples_of_one_time_take_no_time() -> None:
+def test_samples_of_a_single_time_have_no_duration() -> None:
     (headline,) = ask(read(HEADER, LINES[0]), "trace")["headline"]
     assert headline["text"] == "Counters only: 3 samples, all at the same time."
 
@@ -140,7 +140,7 @@ MONITOR = [
     "",
     " 20240104   13:54:36      0    240     41      -     97   1980",
 ]
-MONITORED = {
+MONITOR_EXPECTED = {
     "pwr [W], GPU 0": [(0, 239.0), (10**9, 240.0)],
     "gtemp [C], GPU 0": [(0, 40.0), (10**9, 41.0)],
     "sm [%], GPU 0": [(0, 6.0), (10**9, 97.0)],
@@ -153,21 +153,21 @@ MONITORED = {
 
 
 @pytest.mark.parametrize("commas", [False, True])
-def test_the_monitor_with_date_and_time_is_read_in_the_units_of_its_header(commas: bool) -> None:
-    again = [*MONITOR[:-1], *MONITOR[:2], MONITOR[-1]]  # the headers come again every few lines
-    trace = read(*(", ".join(line.split()) if commas else line for line in again))
-    assert counters(trace) == MONITORED
+def test_counters_of_the_monitor_have_the_units_of_its_header(commas: bool) -> None:
+    repeated = [*MONITOR[:-1], *MONITOR[:2], MONITOR[-1]]  # the headers come again every few lines
+    trace = read(*(", ".join(line.split()) if commas else line for line in repeated))
+    assert counters(trace) == MONITOR_EXPECTED
     assert (trace.producer, trace.clock) == ("nvidia-smi", "local")
     assert notes(trace) == {"local_time": 1}
 
 
-def test_a_line_of_the_monitor_that_is_cut_off_is_noted() -> None:
+def test_a_truncated_line_of_the_monitor_is_noted() -> None:
     trace = read(*MONITOR, " 20240104   13:54:37      0    2", " someday    13:54:37      0 1 1 1 1 1")
-    assert counters(trace) == MONITORED
+    assert counters(trace) == MONITOR_EXPECTED
     assert notes(trace)["line_unreadable"] == 2
 
 
-DAMAGED = [
+DAMAGED_HEADERS = [
     MONITOR[0].replace("#Date", "#D\ufffdte"),
     MONITOR[0].replace("gpu", "gp\ufffd"),
     MONITOR[0].replace("Time", "Time,"),  # as a header of commas
@@ -177,27 +177,27 @@ DAMAGED = [
 ]
 
 
-@pytest.mark.parametrize("header", DAMAGED)
-def test_after_a_repeated_header_with_a_damaged_name_the_columns_are_those_of_the_whole_one(header: str) -> None:
+@pytest.mark.parametrize("header", DAMAGED_HEADERS)
+def test_a_repeated_header_with_a_damaged_name_does_not_change_the_columns(header: str) -> None:
     trace = read(*MONITOR[:-1], header, *MONITOR[1:2], MONITOR[-1])
-    assert counters(trace) == MONITORED
+    assert counters(trace) == MONITOR_EXPECTED
     assert set(notes(trace)) <= {"local_time", "line_unreadable"}
 
 
 @pytest.mark.parametrize("name", ["gpu", "Date", "time"])
-def test_a_later_column_called_like_one_of_the_first_says_neither_when_nor_where(name: str) -> None:
+def test_a_later_column_named_like_a_leading_one_is_a_counter(name: str) -> None:
     trace = read(MONITOR[0].replace("gtemp", name), *MONITOR[1:])
-    assert counters(trace) == {key.replace("gtemp", name): value for key, value in MONITORED.items()}
+    assert counters(trace) == {key.replace("gtemp", name): value for key, value in MONITOR_EXPECTED.items()}
 
 
-def test_date_and_time_stand_in_either_order() -> None:
-    turned = [re.sub(r"^( *#?\S+)( +)(\S+)", r"\3\2\1", line) for line in MONITOR]
-    turned = [line if "#" not in line else "#" + line.replace("#", "") for line in turned]
-    assert turned[0].split()[:3] == ["#Time", "Date", "gpu"]
-    assert counters(read(*turned)) == MONITORED
+def test_date_and_time_may_be_swapped() -> None:
+    swapped = [re.sub(r"^( *#?\S+)( +)(\S+)", r"\3\2\1", line) for line in MONITOR]
+    swapped = [line if "#" not in line else "#" + line.replace("#", "") for line in swapped]
+    assert swapped[0].split()[:3] == ["#Time", "Date", "gpu"]
+    assert counters(read(*swapped)) == MONITOR_EXPECTED
 
 
-def test_a_number_too_large_to_be_one_is_left_out() -> None:
+def test_a_number_beyond_float64_is_skipped() -> None:
     assert counters(read(*MONITOR[:-1], MONITOR[-1].replace("1980", "9" * 400)))["pclk [MHz], GPU 0"] == [
         (0, 1695.0)
     ]

@@ -1,10 +1,10 @@
-"""Metrics of DCGM with times, as Prometheus hands them on: counters per GPU and host on the clock of the day."""
+"""Metrics of DCGM with the times that Prometheus adds become counters per GPU and host."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.ingest.nvidia_smi.test_read import counters, notes, read
+from tests.ingest.gpu_metrics.test_nvidia_smi import counters, notes, read
 
 TIME_MS = 1_772_939_616_250
 LABELS = '{gpu="%d",UUID="GPU-a%d",device="nvidia%d",modelName="NVIDIA H100, \\"SXM\\"",Hostname="node7"}'
@@ -36,7 +36,7 @@ EXPECTED = {
 }
 
 
-def test_each_metric_of_each_gpu_is_a_counter_at_its_time_of_day() -> None:
+def test_each_metric_of_each_gpu_becomes_a_counter() -> None:
     trace = read(*LINES)
     assert counters(trace) == EXPECTED
     assert (trace.producer, trace.clock, trace.health) == ("DCGM", "epoch", ())
@@ -48,7 +48,7 @@ def test_each_metric_of_each_gpu_is_a_counter_at_its_time_of_day() -> None:
     ["DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 45", "DCGM_FI_DEV_GPU_UTIL 45 1772939616250", "up{} 1 1772939616250",
      'DCGM_FI_DEV_GPU_UTIL{gpu="0"} much 1772939616250'],
 )  # fmt: skip
-def test_a_line_without_its_time_or_value_is_left_out_and_noted(extra: str) -> None:
+def test_a_line_without_a_time_or_value_is_skipped_and_noted(extra: str) -> None:
     trace = read(*LINES, extra)
     assert counters(trace) == EXPECTED
     assert notes(trace) == {"line_unreadable": 1}
