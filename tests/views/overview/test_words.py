@@ -79,6 +79,10 @@ def step(name: str, complete: bool = True, **times: float) -> Step:
             {"kernel": 1 * MS, "cpu_exec": 900_000, "runtime": 600_000},
             "GPU 0 is idle for 60% of an average step, mainly while the host runs operators (900 µs of 1.50 ms).",
         ),
+        (  # the largest part of the idle time, and less than half of it
+            {"kernel": 1 * MS, "cpu_exec": 600_000, "runtime": 500_000, "other": 400_000},
+            "GPU 0 is idle for 60% of an average step, longest while the host runs operators (600 µs of 1.50 ms).",
+        ),
     ],
 )
 def test_what_the_device_does(times: dict[str, float], sentence: str) -> None:

@@ -201,8 +201,8 @@ RULE_WORDS = {
     ),
     ("slow_products", "alignment"): RuleWords(
         "Make matrix sizes multiples of 8",
-        "{count} products run in kernels for unaligned operands, the longest {subject}{place}. At peak they would "
-        "take {time} of {base} less.",
+        "{count} products run in kernels for unaligned operands, the longest {subject}{place}. At peak speed they "
+        "would save {time} of {base}.",
         f"products on Tensor Cores run in kernels that load less than 16 bytes at once, from inputs with a size "
         f"that is no multiple of these; their time beyond the roofline costs {_COST}",
         "only one tensor per step has the odd size, or padding adds more work than aligned kernels save.",
@@ -211,8 +211,8 @@ RULE_WORDS = {
     ("slow_products", "older"): RuleWords(
         "Update PyTorch's CUDA version",
         "All matrix products on Tensor Cores run in kernels made for an older GPU, the longest {subject}{place}. "
-        "Most likely PyTorch was built with a CUDA version that has none for this GPU. At peak they would take "
-        "{time} of {base} less.",
+        "Most likely PyTorch was built with a CUDA version that has none for this GPU. At peak speed they would "
+        "save {time} of {base}.",
         f"no product on Tensor Cores runs in a kernel named after the device's own generation; their time beyond "
         f"the roofline costs {_COST}",
         "PyTorch's CUDA version is made for this GPU already: then its library chose these kernels.",
@@ -220,7 +220,7 @@ RULE_WORDS = {
     ("unfused_attention", "operators"): RuleWords(
         "Use fused attention",
         "Attention runs {count} times as a product, softmax and another product, which write the scores of all "
-        "pairs of tokens to memory and read them again. A fused kernel at peak would take {time} of {base} less.",
+        "pairs of tokens to memory and read them again. A fused kernel at peak speed would save {time} of {base}.",
         f"batched products before and after a softmax of the first one's result cost {_COST} beyond the same "
         f"products without memory traffic for the scores",
         "the attention weights are needed themselves, or change in a way that no fused kernel supports.",
@@ -229,7 +229,7 @@ RULE_WORDS = {
     ("unfused_attention", "fallback"): RuleWords(
         "Give attention inputs that a fused kernel takes",
         "scaled_dot_product_attention runs {count} times as a product, softmax and another product: no fused "
-        "kernel took its inputs. A fused kernel at peak would take {time} of {base} less.",
+        "kernel took its inputs. A fused kernel at peak speed would save {time} of {base}.",
         f"scaled_dot_product_attention falls back to single operators, which cost {_COST} beyond the same "
         "products without memory traffic for the scores",
         "the head size, the mask or the dtype must stay.",
@@ -256,8 +256,8 @@ RULE_WORDS = {
     ),
     ("optimizer_loop", "kernels"): RuleWords(
         "Step all parameters at once",
-        "{subject} calls an operator for each parameter, {count} times per step. At peak these kernels would take "
-        "{time} of {base} less.",
+        "{subject} calls an operator for each parameter, {count} times per step. At peak speed these kernels would "
+        "save {time} of {base}.",
         f"an optimizer calls one operator at least 8 times per step and no kernel for lists of parameters; its "
         f"kernels' time beyond the roofline costs {_COST}",
         "it has no foreach or fused implementation, or parameters are sparse.",

@@ -156,11 +156,12 @@ def step_sentence(
         )
     verb, activity = _HOST_ACTIVITIES[cause]
     part = _part_of(times[cause], idle)
+    mostly = "mainly " if times[cause] > 0.5 * idle else "longest "
     return text(
         "{device} idle for {share}, {mainly}while the host {verb}{activity} ({part}).",
         device=_idle_subject(kind, ids),
         share=share,
-        mainly="mainly " if " of " in part else "",
+        mainly=mostly if " of " in part else "",
         verb=verb,
         activity=Phrase(activity, _EVIDENCE.get(cause, link("trace"))),
         part=part,
