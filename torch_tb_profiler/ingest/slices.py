@@ -16,31 +16,32 @@ _ABSENT = int(ABSENT)
 
 
 class CodedTexts:
-    """k texts as codes: text i is `texts[of[i]]`, None where it is missing; JSON texts are bytes."""
+    """k texts as codes: text i is `texts[index[i]]`, None where it is missing; JSON texts are bytes."""
 
-    def __init__(self, texts: Sequence[Any], of: Int64 | Int32) -> None:
-        self.texts, self.of = texts, of
+    def __init__(self, texts: Sequence[Any], index: Int64 | Int32) -> None:
+        self.texts, self.index = texts, index
 
     def __len__(self) -> int:
-        return len(self.of)
+        return len(self.index)
 
     def map(self, change: Callable[[str], str | None]) -> CodedTexts:
-        return CodedTexts([None if each is None else change(each) for each in self.texts], self.of)
+        return CodedTexts([None if each is None else change(each) for each in self.texts], self.index)
 
     def codes(self, table: Codes) -> Int32:
         """Return int32[k]: the codes of the k texts in `table`."""
-        return table.encode(self.texts)[self.of]
+        return table.encode(self.texts)[self.index]
 
 
-Texts = CodedTexts | Sequence[str | None]
+TextColumn = CodedTexts | Sequence[str | None]
 
 
-def code_texts(texts: Texts) -> CodedTexts:
+def encode_texts(texts: TextColumn) -> CodedTexts:
+    """Return the texts as codes; texts that are coded already are returned as they are."""
     if isinstance(texts, CodedTexts):
         return texts
     table = Codes()
-    of = table.encode(texts)
-    return CodedTexts([*table.table(), None], of)
+    index = table.encode(texts)
+    return CodedTexts([*table.table(), None], index)
 
 
 def add_slices(
@@ -82,15 +83,15 @@ def add_slices(
 
 def _threads(table: Codes, pids: Int64, tids: Int64) -> Int32:
     """Return int32[k]: the codes of (process, thread) pairs."""
-    distinct, of = distinct_rows(pids, tids)
-    return table.encode(tuple(None if id == ABSENT else id for id in pair) for pair in distinct)[of]
+    distinct, index = distinct_rows(pids, tids)
+    return table.encode(tuple(None if id == ABSENT else id for id in pair) for pair in distinct)[index]
 
 
 def add_argument(columns: EventColumns, first: int, key: str, kind: ArgKind, values: Any) -> None:
     """Append the values of one argument for the rows from `first` on."""
     if isinstance(values, CodedTexts):
         table = columns.table(key, kind)
-        codes = values.of if table is None else values.codes(table)
+        codes = values.index if table is None else values.codes(table)
         rows = np.flatnonzero(codes >= 0)
         columns.add_coded(key, kind, (rows + first).astype(np.int32), codes[rows])
         return

@@ -25,7 +25,7 @@ _ESTIMATE_TOLERANCE = 1.25
 """Ratio by which that estimate may exceed the limit."""
 
 
-class Source:
+class UnpackedStream:
     """The unpacked bytes of a stream (plain or gzip, recognized by its first bytes), read forward.
 
     `offset` counts unpacked bytes. A damaged or truncated gzip stream ends where it breaks: what came before is
@@ -143,7 +143,7 @@ def _too_large_error(what: str, size: int, limit: int) -> TooLargeError:
     return TooLargeError(f"{what} {size / 2**30:.1f} GiB of JSON; the limit is {limit / 2**30:.1f} GiB")
 
 
-def read_lines(source: Source, health: HealthLog) -> Iterator[tuple[int, bytes]]:
+def read_lines(source: UnpackedStream, health: HealthLog) -> Iterator[tuple[int, bytes]]:
     """Yield the offset (unpacked bytes) and the text without its line end of each non-empty line."""
     buffer, line = bytearray(_LINE_PIECE_BYTES), bytearray()
     begin, skipping = 0, False

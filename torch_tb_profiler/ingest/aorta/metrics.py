@@ -21,7 +21,7 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.markers import STEP_PREFIX
 from torch_tb_profiler.ingest.aorta.records import IterationRecord, decode_record
 from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
-from torch_tb_profiler.ingest.source import Source, read_lines
+from torch_tb_profiler.ingest.source import UnpackedStream, read_lines
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.iterations import ITERATION_LANE, MARKER_CATEGORY, RANGE_CATEGORY
 from torch_tb_profiler.model.trace import (
@@ -49,7 +49,7 @@ def read_metrics(stream: BinaryIO, *, size: int, report: Report, limit: int) -> 
     Raises TraceError if there is no iteration, TooLargeError if the file holds more than `limit` bytes.
     """
     health, columns = HealthLog(), _IterationColumns()
-    source = Source(stream, size, report, health, limit)
+    source = UnpackedStream(stream, size, report, health, limit)
     last_error = None
     with without_gc():
         for offset, line in read_lines(source, health):

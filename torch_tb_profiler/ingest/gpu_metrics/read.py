@@ -11,7 +11,7 @@ import numpy as np
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.gpu_metrics.sample import GpuSample, ReadLine, SamplingTool
 from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
-from torch_tb_profiler.ingest.source import Source, read_lines
+from torch_tb_profiler.ingest.source import UnpackedStream, read_lines
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, NO_CODE, ArgColumn, Events, Thread, Trace
 
@@ -27,7 +27,7 @@ def read_samples(
     holds more than `limit` bytes.
     """
     health, columns = HealthLog(), _SampleColumns(tool)
-    source = Source(stream, size, report, health, limit)
+    source = UnpackedStream(stream, size, report, health, limit)
     with without_gc():
         for offset, line in read_lines(source, health):
             sample = read_line(line.decode("utf-8-sig", "replace"))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 
 BLOCK_BYTES = 1 << 19
@@ -107,7 +107,11 @@ class ReadAhead(Protocol):
 
 
 def read_document(
-    source: Source, health: HealthLog, add: BlockHandler, damaged: DamageHandler, ahead: ReadAhead | None = None
+    source: UnpackedStream,
+    health: HealthLog,
+    add: BlockHandler,
+    damaged: DamageHandler,
+    ahead: ReadAhead | None = None,
 ) -> dict[str, Any]:
     """Pass the events of the document to `add` and return the metadata around them.
 
@@ -128,7 +132,7 @@ class _DocumentWindow:
     copy.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: UnpackedStream) -> None:
         self._source = source
         self._buffer = bytearray(2 * BLOCK_BYTES)
         self._end = 1

@@ -18,7 +18,7 @@ from torch_tb_profiler.ingest.kineto.native.decode import NativeDecoder
 from torch_tb_profiler.ingest.kineto.part import PartColumns, PartWindow, StartColumns
 from torch_tb_profiler.ingest.kineto.repair import EventSalvage
 from torch_tb_profiler.ingest.runtime import Progress, Report, ignore_progress, without_gc
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Trace
 
@@ -57,7 +57,7 @@ def collect_events(
 def read_metadata(stream: BinaryIO, *, report: Report = ignore_progress, limit: int = 0) -> dict[str, Any]:
     """Return the metadata of a chrome trace, skipping its events."""
     health = HealthLog()
-    source = Source(stream, 0, report, health, limit)
+    source = UnpackedStream(stream, 0, report, health, limit)
     return read_document(source, health, lambda block: True, lambda text, offset, final: None)
 
 
@@ -97,7 +97,7 @@ def _read_events(
     limit: int,
 ) -> dict[str, Any]:
     """Read all events of a file into the `columns` of `decoder`; return the metadata around them."""
-    source = Source(stream, size, report, health, limit)
+    source = UnpackedStream(stream, size, report, health, limit)
 
     def add(block: bytes | memoryview) -> bool:
         try:

@@ -12,7 +12,7 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.runtime import ignore_progress
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.memory.exports import CATEGORIES, RecordedTimeline
 
@@ -43,7 +43,7 @@ def read_timeline(stream: BinaryIO) -> RecordedTimeline:
 
 def _read_unpacked(stream: BinaryIO) -> bytes:
     health = HealthLog()
-    source = Source(stream, 0, ignore_progress, health)
+    source = UnpackedStream(stream, 0, ignore_progress, health)
     chunks: list[bytes] = []
     buffer = bytearray(_CHUNK_BYTES)
     while count := source.read_into(memoryview(buffer)):

@@ -19,7 +19,7 @@ from torch_tb_profiler.ingest.perfetto.clocks import BOOT, REAL, SNAPSHOT, Packe
 from torch_tb_profiler.ingest.perfetto.interned import InternedTexts
 from torch_tb_profiler.ingest.perfetto.protobuf import MessageBuffer, MessageFields, read_varint, to_signed
 from torch_tb_profiler.ingest.runtime import Progress, Report, ReportStep, without_gc
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Int64, Trace
 
@@ -97,7 +97,7 @@ def read_packets(reader: PacketReader, stream: BinaryIO, *, size: int, report: R
     Raises TraceError if the file has no event, TooLargeError if it holds more than `limit` bytes.
     """
     health = HealthLog()
-    source = Source(stream, size, report, health, limit)
+    source = UnpackedStream(stream, size, report, health, limit)
     base_ns: int | None = None
     clocks = PacketClocks()
     with without_gc():
@@ -128,7 +128,7 @@ def _epoch_offset(packets: Packets) -> int | None:
     return None
 
 
-def read_batches(source: Source, health: HealthLog) -> Iterator[Batch]:
+def read_batches(source: UnpackedStream, health: HealthLog) -> Iterator[Batch]:
     """Yield all packets of a trace in order; note a truncated or damaged end."""
     unpacker, rest = _PacketUnpacker(health), b""
     piece = bytearray(_PIECE_BYTES)
@@ -146,7 +146,7 @@ def read_batches(source: Source, health: HealthLog) -> Iterator[Batch]:
         )
 
 
-def _fill(source: Source, piece: bytearray) -> int:
+def _fill(source: UnpackedStream, piece: bytearray) -> int:
     """Fill `piece` from its front; return how many bytes were read, fewer only at the end."""
     done, view = 0, memoryview(piece)
     while done < len(piece) and (count := source.read_into(view[done:])):

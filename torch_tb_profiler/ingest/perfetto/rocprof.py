@@ -154,7 +154,7 @@ class _RocprofReader:
         source, target = slices.agents("src_agent"), slices.agents("dst_agent")
         # Labels don't say which agent is a GPU, but the names of copies do.
         inbound = np.array([str(name).endswith("_TO_DEVICE") for name in slices.name.texts], np.bool_)[
-            slices.name.of
+            slices.name.index
         ]
         gpus = np.unique(target[inbound & (target != ABSENT)]).tolist()
         self._recording.set_agents(Agents(Agent(id, id, gpu=True) for id in gpus))
@@ -169,7 +169,7 @@ class _RecordValues:
     ) -> None:
         self._cells, self._count = cells, count
         self._chosen = np.arange(count) if chosen is None else chosen
-        self.name = CodedTexts(name.texts, name.of[self._chosen])
+        self.name = CodedTexts(name.texts, name.index[self._chosen])
 
     def __len__(self) -> int:
         return len(self._chosen)

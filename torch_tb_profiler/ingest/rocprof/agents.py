@@ -150,11 +150,11 @@ class DeviceLabels:
         """
         matches = [_LABEL.fullmatch((text or "").strip()) for text in labels.texts]
         numbers = np.array([int(match["number"]) if match else ABSENT for match in matches], np.int64)
-        for code in np.unique(labels.of if gpu is None else labels.of[gpu]).tolist():
+        for code in np.unique(labels.index if gpu is None else labels.index[gpu]).tolist():
             if match := matches[code]:
                 self._gpus.add(int(match["number"]))
                 self._words.add((match["word"] or "").lower())
-        return numbers[labels.of]
+        return numbers[labels.index]
 
     def device_properties(self) -> list[dict[str, Any]]:
         """Return the GPUs by number as entries of `deviceProperties`, or none if the numbering is ambiguous."""

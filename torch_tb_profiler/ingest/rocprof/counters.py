@@ -17,7 +17,7 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.runtime import Report, without_gc
-from torch_tb_profiler.ingest.source import Source, read_lines
+from torch_tb_profiler.ingest.source import UnpackedStream, read_lines
 from torch_tb_profiler.model.counters.dispatches import DispatchCounters
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Float64, Int64
@@ -75,7 +75,7 @@ def read_counters(stream: BinaryIO, *, size: int, report: Report, limit: int) ->
     Raise TraceError if there is none, TooLargeError if the file holds more than `limit`.
     """
     health, table = HealthLog(), _DispatchTable()
-    source = Source(stream, size, report, health, limit)
+    source = UnpackedStream(stream, size, report, health, limit)
     header: list[str] | None = None
     with without_gc():
         for _, line in read_lines(source, health):

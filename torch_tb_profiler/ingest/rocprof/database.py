@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 
 CHUNK_ROWS = 1 << 16
@@ -96,7 +96,9 @@ class Database:
 
 
 @contextmanager
-def open_database(source: Source, health: HealthLog, report_step: Callable[[], None]) -> Iterator[Database]:
+def open_database(
+    source: UnpackedStream, health: HealthLog, report_step: Callable[[], None]
+) -> Iterator[Database]:
     """Open the database in `source`; raise TraceError if it isn't one, TooLargeError if `source` does."""
     with TemporaryDirectory(prefix="torch-tb-profiler-") as folder:
         path = Path(folder) / "copy.db"
@@ -113,7 +115,7 @@ def open_database(source: Source, health: HealthLog, report_step: Callable[[], N
             yield Database(connection, path.stat().st_size, health, report_step)
 
 
-def _copy_to_file(source: Source, path: Path, health: HealthLog) -> None:
+def _copy_to_file(source: UnpackedStream, path: Path, health: HealthLog) -> None:
     """Copy the database to `path`, with the page count that is there: SQLite would refuse a truncated file."""
     buffer = bytearray(_COPY_BYTES)
     with path.open("w+b") as target:

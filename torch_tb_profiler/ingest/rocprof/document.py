@@ -24,7 +24,7 @@ from torch_tb_profiler.ingest.rocprof.schema import (
 from torch_tb_profiler.ingest.rocprof.split import DescriptionText, DocumentSplitter, RecordBlock
 from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
 from torch_tb_profiler.ingest.slices import integers_or_absent
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Int64, Trace
 
@@ -34,7 +34,7 @@ _CALLS = ("hip_api", "hsa_api", "marker_api", "rccl_api", "rocdecode_api", "rocj
 def read_rocprof_json(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
     """Read a JSON file; raise TraceError if it has no work and no calls, TooLargeError if it exceeds `limit`."""
     health, recording = HealthLog(), RecordingBuilder()
-    source = Source(stream, size, report, health, limit)
+    source = UnpackedStream(stream, size, report, health, limit)
     reader = _RecordReader(recording, health)
     with without_gc():
         for part in DocumentSplitter(source, health).parts():

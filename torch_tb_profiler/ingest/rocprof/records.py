@@ -25,7 +25,7 @@ from torch_tb_profiler.ingest.kineto.codes import distinct_rows
 from torch_tb_profiler.ingest.kineto.columns import EventColumns
 from torch_tb_profiler.ingest.rocprof.agents import Agents
 from torch_tb_profiler.ingest.runtime import ReportStep
-from torch_tb_profiler.ingest.slices import CodedTexts, Texts, add_name_event, add_slices, code_texts
+from torch_tb_profiler.ingest.slices import CodedTexts, TextColumn, add_name_event, add_slices, encode_texts
 from torch_tb_profiler.model.counters.dispatches import COUNTER_PREFIX
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, ROCPROF, Float64, Int64, Trace
@@ -54,7 +54,7 @@ _CATEGORIES = (
 class DeviceWork:
     """k dispatches or copies of one process; int64[k], ABSENT where not recorded."""
 
-    names: Texts
+    names: TextColumn
     start: Int64
     end: Int64
     correlation: Int64
@@ -127,15 +127,15 @@ class RecordingBuilder:
     def add_copies(self, work: DeviceWork, source: Int64, target: Int64, size: Int64) -> None:
         """Add copies between agents; each lies on the GPU that it goes to, or else the one that it comes from."""
         device = self._agents.indices(np.where(self._agents.are_gpus(target), target, source))
-        names = code_texts(work.names).map(lambda name: _COPIES.get(name, name))
+        names = encode_texts(work.names).map(lambda name: _COPIES.get(name, name))
         moved = DeviceWork(names, work.start, work.end, work.correlation, work.stream, work.queue)
         self._add_device_work("gpu_memcpy", moved, device, _integer_args({"bytes": size}))
 
     def add_calls(
         self,
-        domains: Texts,
-        names: Texts,
-        messages: Texts,
+        domains: TextColumn,
+        names: TextColumn,
+        messages: TextColumn,
         pids: Int64,
         tids: Int64,
         start: Int64,
@@ -147,16 +147,16 @@ class RecordingBuilder:
         domains   APIs: "HIP_RUNTIME_API"
         messages  texts of markers
         """
-        domain, name, message = code_texts(domains), code_texts(names), code_texts(messages)
-        has_message = np.array([text is not None for text in message.texts], np.bool_)[message.of]
-        distinct, of = distinct_rows(domain.of, name.of, np.where(has_message, message.of, -1))
+        domain, name, message = encode_texts(domains), encode_texts(names), encode_texts(messages)
+        has_message = np.array([text is not None for text in message.texts], np.bool_)[message.index]
+        distinct, index = distinct_rows(domain.index, name.index, np.where(has_message, message.index, -1))
         call_names = [
             _call_name(name.texts[n] if m < 0 else message.texts[m], domain.texts[d]) for d, n, m in distinct
         ]
         add_slices(
             self.columns,
             domain.map(_category),
-            CodedTexts(call_names, of),
+            CodedTexts(call_names, index),
             pids,
             tids,
             start,
@@ -174,7 +174,7 @@ class RecordingBuilder:
         add_slices(
             self.columns,
             category,
-            code_texts(work.names),
+            encode_texts(work.names),
             device,
             work.lane,
             work.start,
@@ -210,8 +210,8 @@ def _call_name(text: str | None, domain: str | None) -> str | None:
 
 def _coded_triples(along: Sequence[Int64]) -> CodedTexts:
     """Return sizes along x, y, z as JSON, coded because kernels are launched many times with the same sizes."""
-    distinct, of = distinct_rows(*along)
-    return CodedTexts([None if ABSENT in size else b"[%d,%d,%d]" % size for size in distinct], of)
+    distinct, index = distinct_rows(*along)
+    return CodedTexts([None if ABSENT in size else b"[%d,%d,%d]" % size for size in distinct], index)
 
 
 def _integer_args(values_by_name: Mapping[str, Int64]) -> dict[str, tuple[Any, Int64]]:

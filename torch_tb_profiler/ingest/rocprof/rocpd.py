@@ -23,8 +23,8 @@ from torch_tb_profiler.ingest.rocprof.counters import CounterSums
 from torch_tb_profiler.ingest.rocprof.database import Database, open_database
 from torch_tb_profiler.ingest.rocprof.records import DeviceWork, RecordingBuilder, build_trace
 from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
-from torch_tb_profiler.ingest.slices import CodedTexts, Texts, integers_or_absent
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.slices import CodedTexts, TextColumn, integers_or_absent
+from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
@@ -36,7 +36,7 @@ def read_rocpd(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Tr
     """Read a database; raise TraceError if it has no work and no calls, TooLargeError if it exceeds `limit`."""
     health, recording = HealthLog(), RecordingBuilder()
     environment: dict[str, Any] = {}
-    source = Source(stream, size, report, health, limit)
+    source = UnpackedStream(stream, size, report, health, limit)
 
     def advance() -> None:
         # Reading the tables that are joined with later ones takes time as well, but adds no events.
@@ -169,7 +169,7 @@ class _ProcessTables:
             yield [*times, self._events.rows(event)[0], stream, queue], self._tracks.rows(track), rest
 
     @staticmethod
-    def _device_work(work: list[Int64], names: Texts, track: list[Int64]) -> DeviceWork:
+    def _device_work(work: list[Int64], names: TextColumn, track: list[Int64]) -> DeviceWork:
         start, end, correlation, stream, queue = work
         return DeviceWork(
             names, start, end, correlation, _first_present(stream, track[4]), _first_present(queue, track[3])
@@ -237,8 +237,8 @@ def _build_lookup(chunks: Iterable[Sequence[Sequence[Any]]], columns: int) -> _I
 
 def _texts_by_id(texts: Mapping[int, str], ids: Int64) -> CodedTexts:
     """Return the texts with these ids, None where an id is unknown."""
-    distinct, of = np.unique(ids, return_inverse=True)
-    return CodedTexts([texts.get(id) for id in distinct.tolist()], of.ravel())
+    distinct, index = np.unique(ids, return_inverse=True)
+    return CodedTexts([texts.get(id) for id in distinct.tolist()], index.ravel())
 
 
 def _first_present(first: Int64, second: Int64) -> Int64:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 
 MAX_TEXT_BYTES = 16 << 20
@@ -54,7 +54,7 @@ class RecordBlock:
 class DocumentSplitter:
     """Reads `source` to its end; a truncated document or a text without end is noted."""
 
-    def __init__(self, source: Source, health: HealthLog) -> None:
+    def __init__(self, source: UnpackedStream, health: HealthLog) -> None:
         self._source, self._health = source, health
         self._text = bytearray()
         self._scanned = 0

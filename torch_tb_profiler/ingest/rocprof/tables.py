@@ -26,7 +26,7 @@ from torch_tb_profiler.ingest.rocprof.records import PROCESS_SHIFT, DeviceWork, 
 from torch_tb_profiler.ingest.rocprof.sniff import parse_header
 from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
 from torch_tb_profiler.ingest.slices import CodedTexts
-from torch_tb_profiler.ingest.source import Source, read_lines
+from torch_tb_profiler.ingest.source import UnpackedStream, read_lines
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
@@ -54,7 +54,7 @@ _COPY_PREFIX = "MEMORY_COPY_"
 def read_tables(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
     """Read tables; raise TraceError if they have no row of work or calls, TooLargeError if they exceed `limit`."""
     health, recording = HealthLog(), RecordingBuilder()
-    source = Source(stream, size, report, health, limit)
+    source = UnpackedStream(stream, size, report, health, limit)
     tables = _TableReader(recording, health)
     with without_gc():
         for offset, line in read_lines(source, health):
@@ -137,10 +137,10 @@ class _TableReader:
     def _add_copies(self, chunk: _RowChunk) -> None:
         """Add copies; the direction says whether each lies on the GPU that it goes to or that it comes from."""
         names = chunk.coded_texts("direction").map(lambda name: _COPY_PREFIX + name.removeprefix(_COPY_PREFIX))
-        to_device = np.array([(name or "").endswith("_TO_DEVICE") for name in names.texts], np.bool_)[names.of]
+        to_device = np.array([(name or "").endswith("_TO_DEVICE") for name in names.texts], np.bool_)[names.index]
         from_device = np.array(
             [(name or "").startswith(f"{_COPY_PREFIX}DEVICE_TO_") for name in names.texts], np.bool_
-        )[names.of]
+        )[names.index]
         target = self._labels.numbers(chunk.coded_texts("destination_agent_id"), to_device)
         source = self._labels.numbers(chunk.coded_texts("source_agent_id"), from_device & ~to_device)
         device = np.where(to_device, target, source)
@@ -150,9 +150,9 @@ class _TableReader:
     def _add_calls(self, chunk: _RowChunk) -> None:
         domains, names = chunk.coded_texts("domain"), chunk.coded_texts("function")
         is_marker = np.array([(each or "").startswith(_MARKER_PREFIX) for each in domains.texts], np.bool_)[
-            domains.of
+            domains.index
         ]
-        messages = CodedTexts([*names.texts, None], np.where(is_marker, names.of, len(names.texts)))
+        messages = CodedTexts([*names.texts, None], np.where(is_marker, names.index, len(names.texts)))
         self._recording.add_calls(
             domains,
             names,
@@ -181,7 +181,7 @@ class _TableReader:
             [self._processes.setdefault(each or "", len(self._processes)) for each in process.texts], np.int64
         )
         local = chunk.numbers("correlation_id")
-        return np.where(local > 0, local + process_index[process.of] * PROCESS_SHIFT, ABSENT)
+        return np.where(local > 0, local + process_index[process.index] * PROCESS_SHIFT, ABSENT)
 
 
 class _RowChunk:
@@ -204,8 +204,8 @@ class _RowChunk:
     def coded_texts(self, name: str) -> CodedTexts:
         """Return a column of texts, None for empty ones."""
         codes: dict[str, int] = {}
-        of = np.array([codes.setdefault(text, len(codes)) for text in self.texts(name)], np.int64)
-        return CodedTexts([text or None for text in codes], of)
+        index = np.array([codes.setdefault(text, len(codes)) for text in self.texts(name)], np.int64)
+        return CodedTexts([text or None for text in codes], index)
 
 
 def _parse_integer(text: str) -> int:
