@@ -256,8 +256,8 @@ RULE_WORDS = {
     ),
     ("optimizer_loop", "kernels"): RuleWords(
         "Step all parameters at once",
-        "{subject} calls an operator for each parameter, {count} times per step. At peak speed these kernels would "
-        "save {time} of {base}.",
+        "{subject} calls an operator for each parameter, {count} times per step. At peak speed these kernels "
+        "would save {time} of {base}.",
         f"an optimizer calls one operator at least 8 times per step and no kernel for lists of parameters; its "
         f"kernels' time beyond the roofline costs {_COST}",
         "it has no foreach or fused implementation, or parameters are sparse.",
