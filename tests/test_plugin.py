@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import subprocess
 import sys
@@ -48,6 +49,24 @@ def test_in_a_real_tensorboard(folder: Path, tmp_path: Path, prefix: tuple[str, 
         assert answer["payload"]["average"]["duration_ns"] == 10_000
         with urllib.request.urlopen(f"{address}/{PREFIX}/index.js", timeout=PATIENCE) as response:
             assert response.headers["Content-Type"].startswith("text/javascript")
+
+
+def test_the_host_has_nothing_to_warn_about_in_what_a_browser_asks_for_again(folder: Path, tmp_path: Path) -> None:
+    """`tensorboard` fails at its end if the process warned about a response."""
+    with tensorboard("--logdir", str(folder), cache=tmp_path / "cache") as address:
+        until(lambda: ask(address, f"{PREFIX}/runs"), lambda body: not body["scanning"])
+        connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
+        for path in ("runs", "index.js", "nothing"):
+            headers: dict[str, str] = {}
+            for _ in range(2):
+                connection.request("GET", f"/{PREFIX}/{path}", headers=headers)
+                response = connection.getresponse()
+                response.read()
+                assert len(response.headers.get_all("Date", [])) == 1
+                assert response.headers["Content-Type"]
+                headers = {"If-None-Match": response.headers.get("ETag", "")}
+            assert response.status == (404 if path == "nothing" else 304)
+        connection.close()
 
 
 def test_several_named_log_folders(folder: Path, tmp_path: Path) -> None:

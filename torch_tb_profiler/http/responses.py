@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 from isal import igzip
@@ -15,6 +15,10 @@ from werkzeug.wrappers import Request, Response
 
 from torch_tb_profiler.http.bodies import ErrorBody, PendingBody
 from torch_tb_profiler.session import ErrorInfo
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+    from werkzeug.datastructures import Headers
 
 STATUS = {
     "usage": 400,
@@ -36,6 +40,20 @@ CHUNK_BYTES = 1 << 16
 """Bytes of a file that are read and sent at once."""
 
 _MEDIA_TYPES = {".gz": "application/gzip", ".json": "application/json"}
+
+
+class ValidatedResponse(Response):
+    """A response whose headers TensorBoard's security validator accepts for any status.
+
+    Werkzeug removes the content type of a 304, which the validator warns about, and adds a date, which the server
+    of TensorBoard adds again.
+    """
+
+    def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:
+        headers = super().get_wsgi_headers(environ)
+        headers["Content-Type"] = self.content_type or "application/octet-stream"
+        headers.remove("Date")
+        return headers
 
 
 def respond(body: Any, request: Request) -> Response:
@@ -64,7 +82,7 @@ def status(body: Any) -> int:
 
 def _json_response(status: int, body: Any, request: Request, headers: Mapping[str, str] | None = None) -> Response:
     content = msgspec.json.encode(body)
-    response = Response(content, status=status, content_type="application/json; charset=utf-8")
+    response = ValidatedResponse(content, status=status, content_type="application/json; charset=utf-8")
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Cache-Control"] = "no-cache"
     response.headers["Vary"] = "Accept-Encoding"
@@ -99,7 +117,7 @@ class Attachment:
         head = request.method == "HEAD"
         compress = self.size is None and request.accept_encodings.quality("gzip") > 0
         chunks = _gzip(self.chunks) if compress else self.chunks
-        response = Response(() if head else chunks, content_type=self.media_type)
+        response = ValidatedResponse(() if head else chunks, content_type=self.media_type)
         if self.stream is not None:
             response.call_on_close(self.stream.close)
         if self.size is not None:

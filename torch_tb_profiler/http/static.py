@@ -11,6 +11,7 @@ from pathlib import Path
 from werkzeug.wrappers import Request, Response
 
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.http.responses import ValidatedResponse
 
 STATIC_FOLDER = Path(__file__).resolve().parent.parent / "static"
 
@@ -50,7 +51,7 @@ class StaticFiles:
             hint = None if self._paths else "the page is not built: run `python setup.py build_fe`"
             raise NotFoundError(f"there is no page file {name!r}", hint=hint)
         content = file.read_bytes()
-        response = Response(content, content_type=_TYPES[file.suffix])
+        response = ValidatedResponse(content, content_type=_TYPES[file.suffix])
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Vary"] = "Accept-Encoding"
         response.headers["Cache-Control"] = _IMMUTABLE if name.startswith("assets/") else "no-cache"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -46,13 +47,16 @@ def started(command: Sequence[str], environment: Mapping[str, str], folder: Path
         cwd=folder,
         start_new_session=True,
     )
+    output: list[str] = []
     try:
-        yield _address(process)
+        yield _address(process, output)
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(PATIENCE)
         assert process.stderr is not None
         process.stderr.close()
+    warnings = [line + after for line, after in itertools.pairwise([*output, ""]) if "become an error" in line]
+    assert not warnings, "TensorBoard warns about responses:\n" + "".join(warnings)
 
 
 def read_json(url: str) -> Any:
@@ -60,22 +64,21 @@ def read_json(url: str) -> Any:
         return json.load(response)
 
 
-def _address(process: subprocess.Popen[str]) -> str:
+def _address(process: subprocess.Popen[str], output: list[str]) -> str:
+    """Return where TensorBoard listens; from then on a thread collects what it prints in `output`."""
     assert process.stderr is not None
-    said = []
     for line in process.stderr:
-        said.append(line)
+        output.append(line)
         if match := re.search(r"at (http://\S+)", line):
             # What it says from now on must be read, or it would block on a full pipe.
-            threading.Thread(target=_drain, args=(process,), daemon=True).start()
+            threading.Thread(target=_drain, args=(process, output), daemon=True).start()
             return match.group(1).rstrip("/")
-    raise AssertionError("TensorBoard did not start:\n" + "".join(said))
+    raise AssertionError("TensorBoard did not start:\n" + "".join(output))
 
 
-def _drain(process: subprocess.Popen[str]) -> None:
+def _drain(process: subprocess.Popen[str], output: list[str]) -> None:
     assert process.stderr is not None
     try:
-        for _ in process.stderr:
-            pass
+        output.extend(process.stderr)
     except ValueError:
         return  # closed at the end of the test
