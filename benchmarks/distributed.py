@@ -17,8 +17,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.grow import Recording, read_recording, write_grown
-from benchmarks.measure import Result, run
+from benchmarks.grow import GrowingFile, read_recording, write_grown
+from benchmarks.measure import Measurement, run
 
 HERE = Path(__file__).resolve().parent
 SAMPLE = next((HERE.parent / "samples" / "ddp").glob("rank0*.gz"))
@@ -38,7 +38,7 @@ def main() -> None:
         print(row(recording, options.folder, ranks, options.megabytes), flush=True)
 
 
-def row(recording: Recording, folder: Path, ranks: int, megabytes: float) -> str:
+def row(recording: GrowingFile, folder: Path, ranks: int, megabytes: float) -> str:
     """A line of the table."""
     place = Path(tempfile.mkdtemp(dir=folder))
     try:
@@ -60,7 +60,7 @@ def row(recording: Recording, folder: Path, ranks: int, megabytes: float) -> str
     return f"| {' | '.join(cells)} |"
 
 
-def measure(place: Path, ranks: int) -> Result:
+def measure(place: Path, ranks: int) -> Measurement:
     """Until all are compared; fails if one is not."""
     script = HERE / "contestants" / "job.py"
     result = run([sys.executable, str(script), str(place / "log"), str(place / "cache")])
@@ -69,7 +69,7 @@ def measure(place: Path, ranks: int) -> Result:
     return result
 
 
-def write_job(recording: Recording, folder: Path, ranks: int, megabytes: float) -> int:
+def write_job(recording: GrowingFile, folder: Path, ranks: int, megabytes: float) -> int:
     """A trace per rank; returns their bytes."""
     folder.mkdir(parents=True)
     for rank in range(ranks):
@@ -79,7 +79,7 @@ def write_job(recording: Recording, folder: Path, ranks: int, megabytes: float) 
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def of_rank(recording: Recording, rank: int, ranks: int) -> Recording:
+def of_rank(recording: GrowingFile, rank: int, ranks: int) -> GrowingFile:
     """The recording as a rank of a job of that size would have made it."""
     group = {"pg_name": "0", "pg_desc": "default_pg", "pg_size": ranks, "ranks": list(range(ranks))}
     info = {"backend": "gloo", "rank": rank, "world_size": ranks, "pg_count": 1, "pg_config": [group]}

@@ -25,7 +25,7 @@ _PAUSE_NS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Recording:
+class GrowingFile:
     """Text before the events, single events, the text to repeat, text behind; and how far a repetition moves.
 
     literals  pieces of the repeated text; between them stand numbers
@@ -41,7 +41,7 @@ class Recording:
     moves: dict[str, int]
 
 
-def read_recording(path: Path) -> Recording:
+def read_recording(path: Path) -> GrowingFile:
     """Take a Kineto file apart."""
     packed = path.read_bytes()
     text = (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode()
@@ -60,7 +60,7 @@ def read_recording(path: Path) -> Recording:
         at = match.end(kind)
     literals.append(body[at:])
     moves = {"time": _lasting(events), "id": _reach(numbers, "id"), "step": _reach(numbers, "step")}
-    return Recording(text[: found.end()], single, literals, numbers, text[end:], moves)
+    return GrowingFile(text[: found.end()], single, literals, numbers, text[end:], moves)
 
 
 def _split(events: str) -> list[str]:
@@ -95,7 +95,7 @@ def _reach(numbers: list[tuple[int, str]], kind: str) -> int:
     return max((value for value, of in numbers if of == kind), default=0) + 1
 
 
-def write_grown(recording: Recording, megabytes: float, out: IO[str]) -> int:
+def write_grown(recording: GrowingFile, megabytes: float, out: IO[str]) -> int:
     """Write repetitions until the file is as large as wanted; returns how many."""
     written = out.write(recording.head) + out.write("\n  " + ",\n  ".join(recording.single))
     count = 0
@@ -106,7 +106,7 @@ def write_grown(recording: Recording, megabytes: float, out: IO[str]) -> int:
     return count
 
 
-def _repetition(recording: Recording, count: int) -> str:
+def _repetition(recording: GrowingFile, count: int) -> str:
     shift = {kind: move * count for kind, move in recording.moves.items()}
     parts = [recording.literals[0]]
     for (value, kind), literal in zip(recording.numbers, recording.literals[1:], strict=True):

@@ -16,14 +16,14 @@ _BYTECODE = Path(tempfile.gettempdir()) / "torch-tb-profiler-benchmarks"
 
 
 @dataclass(frozen=True)
-class Result:
+class Measurement:
     """What a contestant printed, and the peak of its processes' memory together (MB, shared pages once)."""
 
     facts: dict[str, float]
     peak_mb: float
 
 
-def run(command: Sequence[str]) -> Result:
+def run(command: Sequence[str]) -> Measurement:
     """Run to its end; RuntimeError with what it wrote if it fails."""
     # As after an installation, modules are compiled once, whatever this environment or checkout says.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -43,7 +43,7 @@ def run(command: Sequence[str]) -> Result:
     watcher.join()
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{err}")
-    return Result(json.loads(out.splitlines()[-1]), max(peaks))
+    return Measurement(json.loads(out.splitlines()[-1]), max(peaks))
 
 
 def _tree(pid: int) -> list[int]:

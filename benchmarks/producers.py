@@ -23,7 +23,7 @@ from benchmarks.measure import run
 from tests.support.producers.pftrace import field, rocprof_pftrace, varint
 from tests.support.producers.pytorch_pftrace import pytorch_pftrace
 from tests.support.producers.rocpd import UUID, write_rocpd
-from tests.support.producers.rocprof import BOOT, Run, training
+from tests.support.producers.rocprof import BOOT, RocprofRun, training
 from torch_tb_profiler.ingest.perfetto.protobuf import BYTES, VARINT, iterate_fields, parse_fields
 
 _READ = """
@@ -107,7 +107,7 @@ def database(path: Path, size: int) -> None:
                 ask(f"INSERT INTO {table} ({names}) SELECT {values} FROM {table} WHERE id <= {last}")
 
 
-def _one_step(run: Run) -> Run:
+def _one_step(run: RocprofRun) -> RocprofRun:
     """All that the run records as a single step."""
     markers = [call for call in run.calls if call.message is not None and call.message.startswith("step ")]
     step = replace(markers[0], end=markers[-1].end)

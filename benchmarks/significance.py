@@ -21,7 +21,7 @@ from torch_tb_profiler.model.trace import Float64
 RHO, BETWEEN = 0.7, 5.0
 
 
-class Machine(msgspec.Struct, frozen=True):
+class StepNoise(msgspec.Struct, frozen=True):
     """How steps are: scatter within and between recordings in percent, autocorrelation, first step."""
 
     noise: float = 1.0
@@ -42,7 +42,7 @@ class Machine(msgspec.Struct, frozen=True):
         return values
 
 
-def found(machine: Machine, change: float, draws: int, steps: int, recordings: int = 1) -> float:
+def found(machine: StepNoise, change: float, draws: int, steps: int, recordings: int = 1) -> float:
     """Share of draws in which a candidate `change` times as long is called slower or faster."""
     rng = np.random.default_rng(steps)
     base, candidate = (machine.record(rng, draws, steps, recordings) for _ in range(2))
@@ -66,7 +66,7 @@ def main() -> None:
     draws = parser.parse_args().draws
     print("| steps | nothing changed | first step 1.6x | +5% | +20%, first step 1.6x | 5% scatter: +5% | +20% |")
     print("|--:|--:|--:|--:|--:|--:|--:|")
-    plain, slow_first, rough = Machine(), Machine(first=1.6), Machine(noise=5.0)
+    plain, slow_first, rough = StepNoise(), StepNoise(first=1.6), StepNoise(noise=5.0)
     for steps in (3, 5, 8, 12, 30):
         shares = [
             found(machine, change, draws, steps)
@@ -82,12 +82,12 @@ def main() -> None:
         print(f"| {steps} | {' | '.join(f'{share:.1%}' for share in shares)} |")
     print("\n| steps | nothing changed, autocorrelation 0.7 | +20% |\n|--:|--:|--:|")
     for steps in (5, 10, 20, 50):
-        machine = Machine(noise=5.0, rho=RHO)
+        machine = StepNoise(noise=5.0, rho=RHO)
         shares = [found(machine, change, draws, steps) for change in (1.0, 1.2)]
         print(f"| {steps} | {' | '.join(f'{share:.1%}' for share in shares)} |")
     print("\n| recordings of ten steps | nothing changed, recordings differ by 5% | +20% |\n|--:|--:|--:|")
     for recordings in (1, 2, 3, 5):
-        shares = [found(Machine(between=BETWEEN), change, draws, 10, recordings) for change in (1.0, 1.2)]
+        shares = [found(StepNoise(between=BETWEEN), change, draws, 10, recordings) for change in (1.0, 1.2)]
         print(f"| {recordings} | {' | '.join(f'{share:.1%}' for share in shares)} |")
 
 

@@ -24,7 +24,7 @@ GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = ("analysis", "view", "importer", "storage")
 
 
-class Block(NamedTuple):
+class FencedBlock(NamedTuple):
     """A fenced block; `path` from its first line, "" if that names none."""
 
     language: str
@@ -38,12 +38,12 @@ def section(title: str) -> str:
     return re.split(r"^##+ ", text, flags=re.MULTILINE)[0]
 
 
-def blocks(title: str) -> list[Block]:
+def blocks(title: str) -> list[FencedBlock]:
     fenced = re.findall(r"^```(\w+)\n(?:# ([\w./]+)\n)?(.*?)^```$", section(title), re.MULTILINE | re.DOTALL)
-    return [Block(*block) for block in fenced]
+    return [FencedBlock(*block) for block in fenced]
 
 
-def apply(block: Block, root: Path) -> None:
+def apply(block: FencedBlock, root: Path) -> None:
     """Write the file of a block, or add the lines of a diff where its other lines stand."""
     file = root / block.path
     if block.language != "diff":

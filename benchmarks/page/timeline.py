@@ -129,7 +129,7 @@ def measure(browser: Browser, folder: Path, cache: Path, size: dict[str, int], w
         frame.locator(LINK).hover()  # as a hand does, a moment before it clicks
         page.wait_for_timeout(HAND_MS)
         first_paint = frame.locator(LINK).evaluate(FIRST_PAINT)
-        memory = Memory(browser, page)
+        memory = HeapPeaks(browser, page)
         memory.collect()
         answered: list[Request] = []
         page.on("requestfinished", lambda request: answered.append(request))
@@ -145,7 +145,7 @@ def cost(request: Request) -> tuple[float, float]:
     return timing["responseEnd"] - timing["requestStart"], request.sizes()["responseBodySize"]
 
 
-def drive(page: Page, frame: Frame, memory: Memory) -> None:
+def drive(page: Page, frame: Frame, memory: HeapPeaks) -> None:
     """In from the whole to single slices and out again, panning on the way, by keys and by wheel."""
     stage = frame.locator("[data-part=stage]")
     box = stage.bounding_box()
@@ -178,7 +178,7 @@ def drive(page: Page, frame: Frame, memory: Memory) -> None:
         page.wait_for_timeout(400)
 
 
-class Memory:
+class HeapPeaks:
     """The most that the page's heap and its process held, MB."""
 
     def __init__(self, browser: Browser, page: Page) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.traces import document
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.discovery import Run
+from torch_tb_profiler.discovery import ListedRun
 from torch_tb_profiler.discovery.names import parse_file_name, stamp_label, stamp_order
 from torch_tb_profiler.session import Root, Session
 
@@ -32,7 +32,7 @@ def found(path: Path) -> dict[str, dict[str, list[str]]]:
         return {run.name: shape(run) for run in session.scan().runs}
 
 
-def shape(run: Run) -> dict[str, list[str]]:
+def shape(run: ListedRun) -> dict[str, list[str]]:
     return {worker.name: [os.path.basename(s.file.path) for s in worker.spans] for worker in run.workers}
 
 

@@ -40,7 +40,7 @@ ASK_MS = 3000
 """How long a frame is asked for its text: one that hangs says nothing."""
 
 
-class Watched:
+class WatchedPage:
     """A page with its requests from the first one on."""
 
     def __init__(self, page: Page) -> None:
@@ -82,12 +82,12 @@ def _text(frame: Frame) -> str:
     return " | ".join(text.split("\n"))[:TEXT] or "(no text)"
 
 
-def told(pages: Iterable[Watched]) -> str:
+def told(pages: Iterable[WatchedPage]) -> str:
     """What all pages that are still open said."""
     return "\n\n".join(watched.said() for watched in pages if not watched.page.is_closed())
 
 
-PAGES = pytest.StashKey[list[Watched]]()
+PAGES = pytest.StashKey[list[WatchedPage]]()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -188,7 +188,7 @@ def new_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[NewPa
         contexts.append(context)
         context.set_default_timeout(MILLISECONDS)
         page = context.new_page()
-        watched.append(Watched(page))
+        watched.append(WatchedPage(page))
         return page
 
     yield new_page

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import FrameLocator, expect
 
-from tests.e2e.conftest import Watched, told
+from tests.e2e.conftest import WatchedPage, told
 from tests.support.page import SCRIPT, NewPage, Open
 from tests.support.servers.proxy import proxy
 from tests.support.servers.tensorboard import tensorboard
@@ -197,7 +197,7 @@ def test_the_tab_works_below_a_path_that_only_a_proxy_knows(new_page: NewPage, s
 
 def test_texts_of_frames_requests_without_an_end_and_errors_are_told(new_page: NewPage) -> None:
     page = new_page()
-    watched = Watched(page)
+    watched = WatchedPage(page)
     page.route("http://here.test/", lambda route: route.fulfill(content_type="text/html", body="<p>Reading</p>"))
     page.route("http://here.test/ended", lambda route: route.fulfill(body="done"))
     page.route("http://here.test/refused", lambda route: route.abort())

@@ -33,7 +33,7 @@ def kinds(trace: Trace) -> set[str]:
     return {note.kind for note in trace.health}
 
 
-class Watched(io.BytesIO):
+class CountingStream(io.BytesIO):
     """Counts what is read of it."""
 
     read_bytes = 0
@@ -46,7 +46,7 @@ class Watched(io.BytesIO):
 
 def test_a_plain_file_beyond_the_limit_is_refused_before_it_is_read() -> None:
     content = b'{"traceEvents":[' + EVENT + b"," * MIB + b"]}"
-    stream = Watched(content)
+    stream = CountingStream(content)
     with pytest.raises(TooLargeError, match="it holds 0.0 GiB of JSON"):
         read_trace(stream, size=len(content), limit=MIB)
     assert stream.read_bytes < 1000
@@ -59,7 +59,7 @@ def test_a_packed_file_beyond_the_limit_is_told_by_its_ratio(monkeypatch: pytest
     packed = gzip.compress(
         b'{"traceEvents":[' + b",".join([EVENT[:-1] + b',"i":%d}' % i for i in range(400_000)]) + b"]}", 1
     )
-    stream = Watched(packed)
+    stream = CountingStream(packed)
     with pytest.raises(TooLargeError, match="it unpacks to about"):
         read_trace(stream, size=len(packed), limit=8 * MIB)
     assert stream.read_bytes < len(packed) // 4
@@ -87,7 +87,7 @@ def test_a_gzip_bomb_stops_at_the_limit_in_little_memory() -> None:
     packed = gzip.compress(b'{"traceEvents":[' + EVENT + b"," + bytes(64 * MIB), 9)
     bomb = packed + gzip.compress(bytes(64 * MIB), 9) * 15
     assert len(bomb) < 2 * MIB
-    stream = Watched(bomb)
+    stream = CountingStream(bomb)
     with pytest.raises(TooLargeError):
         read_trace(stream, size=len(bomb), limit=256 * MIB)
     assert stream.read_bytes < len(bomb) // 2

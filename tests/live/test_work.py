@@ -69,7 +69,7 @@ def innermost_flops(trace: Trace) -> float:
     return total
 
 
-class Block(torch.nn.Module):  # type: ignore[name-defined]
+class TransformerLayer(torch.nn.Module):  # type: ignore[name-defined]
     """A layer of a transformer."""
 
     def __init__(self, size: int, heads: int, causal: bool) -> None:
@@ -117,7 +117,7 @@ def test_a_convolutional_network(tmp_path: Path) -> None:
 def test_a_transformer(tmp_path: Path, causal: bool) -> None:
     """Equal, but that the counter takes causal attention for full."""
     batch, tokens, size, heads, layers = 2, 24, 32, 4, 2
-    model = torch.nn.Sequential(*(Block(size, heads, causal) for _ in range(layers)))
+    model = torch.nn.Sequential(*(TransformerLayer(size, heads, causal) for _ in range(layers)))
 
     def train() -> None:
         model(torch.randn(batch, tokens, size)).square().mean().backward()

@@ -27,7 +27,7 @@ _KERNELS = {"allreduce": "AllReduce", "_allgather_base": "AllGather", "_reduce_s
 
 
 @dataclass(frozen=True)
-class Op:
+class JobOp:
     """A collective, or a message (`send` from the first rank to the second).
 
     compute_us  before it; of a message only the sender computes
@@ -60,7 +60,7 @@ class Job:
     """
 
     ranks: int
-    program: Sequence[Op]
+    program: Sequence[JobOp]
     steps: int = 3
     straggler: int | None = None
     slow_us: float = 5000.0
@@ -100,7 +100,7 @@ class Job:
 
     def _run(self) -> list[list[dict[str, Any]]]:
         dice = random.Random(1)
-        writers = [_Writer(rank, self) for rank in range(self.ranks)]
+        writers = [_RankWriter(rank, self) for rank in range(self.ranks)]
         now = [1_000_000.0 + self.joins_late_us.get(rank, 0.0) for rank in range(self.ranks)]
         sequence: dict[tuple[str, tuple[int, ...]], int] = {}
         for step in range(1, self.steps + 1):
@@ -135,7 +135,7 @@ class Job:
         return [writer.recorded() for writer in writers]
 
 
-class _Writer:
+class _RankWriter:
     """The events of one rank; times in µs of the job, written on the rank's own clock."""
 
     def __init__(self, rank: int, job: Job) -> None:
@@ -186,7 +186,7 @@ class _Writer:
         self.add("cuda_runtime", "cudaLaunchKernel", start + 1, 2, correlation=self._ids)
         self.add("kernel", kernel, start + 2, took - 3, stream=7, correlation=self._ids)
 
-    def operation(self, op: Op, arrival: float, end: float, number: int, changed: dict[str, Any]) -> None:
+    def operation(self, op: JobOp, arrival: float, end: float, number: int, changed: dict[str, Any]) -> None:
         self._ids += 1
         name, facts = op.name, {}
         if name == "send" and self._rank == op.ranks[1]:
@@ -223,35 +223,37 @@ class _Writer:
 
 
 @cache
-def ddp(ranks: int, buckets: int = 3) -> tuple[Op, ...]:
+def ddp(ranks: int, buckets: int = 3) -> tuple[JobOp, ...]:
     """Gradients reduced in buckets, by all."""
     everyone = tuple(range(ranks))
-    return tuple(Op("allreduce", everyone, "0", elements=100_000 * (i + 1)) for i in range(buckets))
+    return tuple(JobOp("allreduce", everyone, "0", elements=100_000 * (i + 1)) for i in range(buckets))
 
 
 @cache
-def fsdp(ranks: int) -> tuple[Op, ...]:
+def fsdp(ranks: int) -> tuple[JobOp, ...]:
     """Parameters gathered twice, gradients scattered."""
     everyone = tuple(range(ranks))
     return tuple(
-        Op(name, everyone, "0") for name in ("_allgather_base", "_allgather_base", "_reduce_scatter_base")
+        JobOp(name, everyone, "0") for name in ("_allgather_base", "_allgather_base", "_reduce_scatter_base")
     )
 
 
 @cache
-def pipeline(ranks: int, batches: int = 4) -> tuple[Op, ...]:
+def pipeline(ranks: int, batches: int = 4) -> tuple[JobOp, ...]:
     """Each rank is a stage and hands every micro-batch on to the next."""
     return tuple(
-        Op("send", (stage, stage + 1), "0", compute_us=300) for _ in range(batches) for stage in range(ranks - 1)
+        JobOp("send", (stage, stage + 1), "0", compute_us=300)
+        for _ in range(batches)
+        for stage in range(ranks - 1)
     )
 
 
 @cache
-def ring_of_pairs(ranks: int) -> tuple[Op, ...]:
+def ring_of_pairs(ranks: int) -> tuple[JobOp, ...]:
     """Every rank is in two groups of one and the same name: with its left and with its right neighbor."""
     pairs = [(first, (first + 1) % ranks) for first in range(ranks)]
     return tuple(
-        Op("allreduce", tuple(sorted(pair)), "pair")
+        JobOp("allreduce", tuple(sorted(pair)), "pair")
         for parity in (0, 1)
         for pair in pairs
         if pair[0] % 2 == parity
@@ -259,13 +261,13 @@ def ring_of_pairs(ranks: int) -> tuple[Op, ...]:
 
 
 @cache
-def tensor_and_data_parallel(ranks: int, width: int) -> tuple[Op, ...]:
+def tensor_and_data_parallel(ranks: int, width: int) -> tuple[JobOp, ...]:
     """Groups of `width` neighbors reduce activations, then every `width`-th rank reduces gradients."""
     neighbors = [tuple(range(first, first + width)) for first in range(0, ranks, width)]
     across = [tuple(range(first, ranks, width)) for first in range(width)]
     return tuple(
-        [Op("allreduce", each, "tp", compute_us=200) for _ in range(3) for each in neighbors]
-        + [Op("allreduce", each, "dp", compute_us=200) for each in across]
+        [JobOp("allreduce", each, "tp", compute_us=200) for _ in range(3) for each in neighbors]
+        + [JobOp("allreduce", each, "dp", compute_us=200) for each in across]
     )
 
 

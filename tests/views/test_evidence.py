@@ -44,7 +44,7 @@ def session(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield session
 
 
-class Recording:
+class FirstWorker:
     """The first worker of a run, asked as the page asks."""
 
     def __init__(self, session: Session, run: str, worker: str) -> None:
@@ -83,7 +83,7 @@ def _tree(rows: Rows) -> Iterator[dict[str, Any]]:
         yield from _tree(row["children"])
 
 
-def counted(recording: Recording, words: str, tab: str, state: Mapping[str, str]) -> str | None:
+def counted(recording: FirstWorker, words: str, tab: str, state: Mapping[str, str]) -> str | None:
     """What the words are held against, None for nothing. AssertionError if it is something else."""
     if tab == "trace" and "event" in state:
         event = recording.ask("trace/event", event=state["event"])
@@ -129,7 +129,7 @@ def test_every_link_of_the_samples_opens_what_it_speaks_of(session: Session) -> 
     held: Counter[str | None] = Counter()
     wrong = []
     for run in session.catalog.runs:
-        recording = Recording(session, run.name, run.workers[0].name)
+        recording = FirstWorker(session, run.name, run.workers[0].name)
         for view, words, link in recording.links():
             tab, _, query = link.partition("?")
             state = dict(parse_qsl(query))

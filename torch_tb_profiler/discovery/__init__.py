@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from torch_tb_profiler.discovery.arrange import arrange_runs, distinct_names, other_files
-from torch_tb_profiler.discovery.catalog import Catalog, ListedFile, MemoryFile, OtherFiles, Run, Span, Worker
+from torch_tb_profiler.discovery.catalog import (
+    Catalog,
+    ListedFile,
+    ListedRun,
+    MemoryFile,
+    OtherFiles,
+    Span,
+    Worker,
+)
 from torch_tb_profiler.discovery.companions import with_counters, with_tables
 from torch_tb_profiler.discovery.sniffer import Sniffer
 
@@ -12,7 +20,7 @@ __all__ = [
     "ListedFile",
     "MemoryFile",
     "OtherFiles",
-    "Run",
+    "ListedRun",
     "Sniffer",
     "Span",
     "Worker",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from torch_tb_profiler.base.format import natural_sort_key
-from torch_tb_profiler.discovery.catalog import ListedFile, MemoryFile, OtherFiles, Run, Span, Worker
+from torch_tb_profiler.discovery.catalog import ListedFile, ListedRun, MemoryFile, OtherFiles, Span, Worker
 from torch_tb_profiler.discovery.companions import pytorch_companions
 from torch_tb_profiler.discovery.copies import find_copies, find_less_detailed_formats
 from torch_tb_profiler.discovery.names import (
@@ -47,7 +47,7 @@ def arrange_runs(
     single: bool = False,
     is_trace: Callable[[ListedFile], bool],
     is_separate_run: Callable[[ListedFile], bool],
-) -> list[Run]:
+) -> list[ListedRun]:
     """Return the runs of the files of one location, sorted by name.
 
     root_name   name of the run of files that lie in the location itself
@@ -93,13 +93,13 @@ def arrange_runs(
         if trace.file.path not in less_detailed:
             workers[prefix + trace.run][trace.worker].append(trace)
     return [
-        Run(name, _workers(workers[name]), tuple(sorted(memory[name], key=lambda file: file.file.path)))
+        ListedRun(name, _workers(workers[name]), tuple(sorted(memory[name], key=lambda file: file.file.path)))
         for name in sorted(workers)
     ]
 
 
 def other_files(
-    files: Iterable[ListedFile], runs: Iterable[Run], foreign: Callable[[ListedFile], ForeignFormat | None]
+    files: Iterable[ListedFile], runs: Iterable[ListedRun], foreign: Callable[[ListedFile], ForeignFormat | None]
 ) -> list[OtherFiles]:
     """Return the files outside of all runs that another tool wrote, by kind."""
     used = {each.id.uri for run in runs for file in run.files() for each in (file, *file.counters)}
@@ -112,7 +112,7 @@ def other_files(
     return sorted(kinds_of, key=lambda others: others.kind)
 
 
-def distinct_names(listings: Sequence[tuple[str, Sequence[Run]]]) -> tuple[list[Run], list[str]]:
+def distinct_names(listings: Sequence[tuple[str, Sequence[ListedRun]]]) -> tuple[list[ListedRun], list[str]]:
     """Return all runs of several log folders under distinct names, and messages about the renamed ones.
 
     A name that several folders have is preceded by as many of its log folder's parent folders as make it distinct:

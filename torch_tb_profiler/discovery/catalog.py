@@ -10,7 +10,7 @@ from typing import BinaryIO
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.ingest.formats import FileKind
-from torch_tb_profiler.storage import Entry, FileId, Location
+from torch_tb_profiler.storage import FileEntry, FileId, Location
 
 
 def combined_identity(own: str, companion: str) -> str:
@@ -48,7 +48,7 @@ class ListedFile:
     tables: tuple[ListedFile, ...] = ()
 
     @classmethod
-    def of(cls, location: Location, entry: Entry) -> ListedFile:
+    def of(cls, location: Location, entry: FileEntry) -> ListedFile:
         return cls(location, entry.path, entry.size, FileId(location.uri(entry.path), entry.identity))
 
     def with_rank(self, rank: int | None) -> ListedFile:
@@ -117,7 +117,7 @@ class MemoryFile:
 
 
 @dataclass(frozen=True)
-class Run:
+class ListedRun:
     """A folder of traces, and the memory files in it."""
 
     name: str
@@ -145,10 +145,10 @@ class OtherFiles:
 class Catalog:
     """All runs, sorted by name; `problems` say what couldn't be listed and which runs were renamed."""
 
-    runs: tuple[Run, ...] = ()
+    runs: tuple[ListedRun, ...] = ()
     problems: tuple[str, ...] = ()
     others: tuple[OtherFiles, ...] = ()
-    _by_name: dict[str, Run] = field(default_factory=dict, compare=False, repr=False)
+    _by_name: dict[str, ListedRun] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         self._by_name.update((run.name, run) for run in self.runs)
@@ -159,7 +159,7 @@ class Catalog:
         count = sum(len(each.files) for each in self.others)
         return f"{plural(count, 'file')} of other tools" if count else None
 
-    def run(self, name: str | None) -> Run:
+    def run(self, name: str | None) -> ListedRun:
         """Return a run by name, or the first if None; NotFoundError lists the runs."""
         if name is None and self.runs:
             return self.runs[0]

@@ -12,8 +12,8 @@ from torch_tb_profiler.base.errors import NotFoundError, ProfilerError
 from torch_tb_profiler.discovery import (
     Catalog,
     ListedFile,
+    ListedRun,
     OtherFiles,
-    Run,
     Sniffer,
     arrange_runs,
     distinct_names,
@@ -22,7 +22,7 @@ from torch_tb_profiler.discovery import (
     with_tables,
 )
 from torch_tb_profiler.session.state import ErrorInfo
-from torch_tb_profiler.storage import Entry, FileId, Location, open_location
+from torch_tb_profiler.storage import FileEntry, FileId, Location, open_location
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class LogFolders:
 
     def scan(self) -> Catalog:
         """List the folders now; if one can't be listed, set `error` and keep the runs that are known."""
-        listings: list[tuple[str, list[Run]]] = []
+        listings: list[tuple[str, list[ListedRun]]] = []
         problems: list[str] = []
         others: list[OtherFiles] = []
         ids: dict[str, FileId] = {}
@@ -145,7 +145,7 @@ class LogFolders:
         with self._changed:
             self._changed.wait_for(lambda: not any(map(self.is_growing, files)), timeout)
 
-    def _runs(self, location: Location, name: str, files: Sequence[ListedFile]) -> list[Run]:
+    def _runs(self, location: Location, name: str, files: Sequence[ListedFile]) -> list[ListedRun]:
         return arrange_runs(
             files,
             root_name=location.name,
@@ -159,7 +159,7 @@ class LogFolders:
         """Return True if a file belongs to another tool by its name or its first bytes."""
         return self._sniffer.foreign(file) is not None
 
-    def _is_new(self, file: ListedFile, entry: Entry) -> bool:
+    def _is_new(self, file: ListedFile, entry: FileEntry) -> bool:
         """Return True if this content was not in the last listing and was written just now."""
         if self._ids.get(file.id.uri) == file.id or entry.mtime is None:
             return False

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.discovery import Catalog, Run, Span, Worker
+from torch_tb_profiler.discovery import Catalog, ListedRun, Span, Worker
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.session.answers import Answer, Answers, ViewRequest, unavailable_reasons
 from torch_tb_profiler.session.exports import Download, Excerpt, Exports
@@ -102,7 +102,7 @@ class Session:
         """List the folders now; if one can't be listed, set `error` and keep the runs that are known."""
         return self._log.scan()
 
-    def workers(self, run: Run) -> tuple[Worker, ...]:
+    def workers(self, run: ListedRun) -> tuple[Worker, ...]:
         """Return the workers of a run; a file that turned out to hold several ranks is one worker per rank."""
         return self._targets.workers(run)
 

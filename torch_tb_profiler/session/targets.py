@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from torch_tb_profiler.discovery import ListedFile, Run, Span, Worker
+from torch_tb_profiler.discovery import ListedFile, ListedRun, Span, Worker
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
 from torch_tb_profiler.discovery.companions import companion_rank, is_merged, unmerged_workers
 from torch_tb_profiler.ingest.formats import may_hold_recordings
@@ -37,7 +37,7 @@ class TargetNames(NamedTuple):
 class Target:
     """One trace: a span of a worker of a run; `part` is its number in a file that holds several."""
 
-    run: Run
+    run: ListedRun
     worker: Worker
     span: Span
     part: int | None = None
@@ -63,15 +63,15 @@ class Targets:
         self._log = log
         self._files = files
 
-    def run(self, name: str | None) -> Run:
+    def run(self, name: str | None) -> ListedRun:
         """Return a run by name, or the first if None; NotFoundError lists the runs."""
         return self._log.catalog.run(name)
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[ListedRun, ...]:
         return self._log.catalog.runs
 
-    def workers(self, run: Run) -> tuple[Worker, ...]:
+    def workers(self, run: ListedRun) -> tuple[Worker, ...]:
         """Return the workers of a run; a file that turned out to hold several ranks is one worker per rank.
 
         A rank that has only PyTorch's file, next to merged files that don't hold the rank, comes last.
@@ -79,7 +79,7 @@ class Targets:
         listed = [each for worker in run.workers for each in self._split_by_rank(worker)]
         return (*listed, *self._unmerged_ranks(run))
 
-    def _unmerged_ranks(self, run: Run) -> list[Worker]:
+    def _unmerged_ranks(self, run: ListedRun) -> list[Worker]:
         """Return the ranks that no merged file holds, once all merged files of the run are read or failed."""
         merged_ranks: dict[ListedFile, frozenset[int]] = {}
         for file in filter(is_merged, run.files()):
@@ -107,7 +107,7 @@ class Targets:
         span = self._unread_recording(worker, names.span) or find_span(worker, names.span)
         return Target(run, worker, span, span.part)
 
-    def spans(self, run: Run, name: str) -> list[Span]:
+    def spans(self, run: ListedRun, name: str) -> list[Span]:
         """Return the spans of a name: one per worker that has it, or may have it once its file is read."""
         spans = [self.span(worker, name) for worker in self.workers(run)]
         return [span for span in spans if span is not None]
@@ -147,7 +147,7 @@ class Targets:
                 return again
             target = again  # the file was replaced while it was read
 
-    def _unread_rank(self, run: Run, workers: Sequence[Worker], name: str | None) -> Worker | None:
+    def _unread_rank(self, run: ListedRun, workers: Sequence[Worker], name: str | None) -> Worker | None:
         """Return the worker `worker/rank3` while the file of `worker` has not been read; None for other names."""
         plain, _, rank = (name or "").rpartition("/")
         worker = next((each for each in run.workers if each.name == plain), None)

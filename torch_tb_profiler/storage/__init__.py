@@ -6,10 +6,10 @@ This is the only package that imports fsspec.
 from __future__ import annotations
 
 from torch_tb_profiler.storage.local import LocalLocation, local_path
-from torch_tb_profiler.storage.location import Entry, FileId, Location, Scan
+from torch_tb_profiler.storage.location import FileEntry, FileId, Location, Scan
 from torch_tb_profiler.storage.store import RemoteStore
 
-__all__ = ["Entry", "FileId", "Location", "RemoteStore", "Scan", "local_path", "open_location"]
+__all__ = ["FileEntry", "FileId", "Location", "RemoteStore", "Scan", "local_path", "open_location"]
 
 
 def open_location(url: str) -> Location:

@@ -7,7 +7,7 @@ import re
 from typing import BinaryIO
 
 from torch_tb_profiler.base.errors import StorageError
-from torch_tb_profiler.storage.location import Entry, Scan
+from torch_tb_profiler.storage.location import FileEntry, Scan
 
 SKIPPED_FOLDERS = frozenset(("__pycache__", ".git", ".ipynb_checkpoints", ".venv", "node_modules"))
 """Folders that never hold traces and may hold many files."""
@@ -67,7 +67,7 @@ class LocalLocation:
             except OSError as error:
                 scan.problems.append(f"{prefix}{entry.name}: {error.strerror}")
 
-    def entry(self, path: str) -> Entry:
+    def entry(self, path: str) -> FileEntry:
         try:
             return _entry(path, os.stat(self.uri(path)))
         except OSError as error:
@@ -83,6 +83,6 @@ class LocalLocation:
         return os.path.join(self._folder, *path.split("/"))
 
 
-def _entry(path: str, stat: os.stat_result) -> Entry:
+def _entry(path: str, stat: os.stat_result) -> FileEntry:
     identity = f"{stat.st_size}-{stat.st_mtime_ns}-{stat.st_ino}"
-    return Entry(path, stat.st_size, identity, stat.st_mtime)
+    return FileEntry(path, stat.st_size, identity, stat.st_mtime)

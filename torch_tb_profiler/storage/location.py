@@ -18,7 +18,7 @@ class FileId(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """One listed file.
 
     path      relative to the location, with "/" separators
@@ -37,7 +37,7 @@ class Entry:
 class Scan:
     """The result of listing a location: the files found, and messages about what couldn't be listed."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[FileEntry] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -57,7 +57,7 @@ class Location(Protocol):
         """List all files below; raise StorageError if the location itself cannot be listed."""
         ...
 
-    def entry(self, path: str) -> Entry:
+    def entry(self, path: str) -> FileEntry:
         """Return a listed file as it is now; raise StorageError if it is gone."""
         ...
 

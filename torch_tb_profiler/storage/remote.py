@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.storage.drivers import connect, without_secrets
-from torch_tb_profiler.storage.location import Entry, Scan
+from torch_tb_profiler.storage.location import FileEntry, Scan
 from torch_tb_profiler.storage.ranges import RangeReader
 
 LISTING_SECONDS = 60.0
@@ -52,7 +52,7 @@ class RemoteLocation:
         ]
         return Scan(entries)
 
-    def entry(self, path: str) -> Entry:
+    def entry(self, path: str) -> FileEntry:
         filesystem, _ = self._connect()
         try:
             return _entry(path, filesystem.info(self._full_path(path)))
@@ -117,9 +117,9 @@ def _failure_text(what: str, error: BaseException) -> str:
     return f"{what} ({type(error).__name__})"
 
 
-def _entry(path: str, info: dict[str, Any]) -> Entry:
+def _entry(path: str, info: dict[str, Any]) -> FileEntry:
     size = int(info.get("size") or 0)
     changed = info.get("mtime") or info.get("LastModified") or info.get("last_modified") or info.get("created")
     stamp = changed.timestamp() if isinstance(changed, datetime) else changed
     version = info.get("ETag") or info.get("etag") or info.get("md5Hash") or stamp
-    return Entry(path, size, f"{size}-{version}", float(stamp) if isinstance(stamp, (int, float)) else None)
+    return FileEntry(path, size, f"{size}-{version}", float(stamp) if isinstance(stamp, (int, float)) else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from tests.support.jobs import Job, Op
+from tests.support.jobs import Job, JobOp
 from torch_tb_profiler.analyses.distributed.job import RankSource, build_job
 from torch_tb_profiler.analyses.distributed.matching import MATCH_METHODS, Matching, match_collectives
 from torch_tb_profiler.analyses.distributed.operations import pack_operations
@@ -23,7 +23,7 @@ def match_job(job: Job) -> Matching:
 def test_messages_to_several_receivers_count_by_receiver() -> None:
     """In a group of all three ranks, the second message of the sender is the first for its receiver."""
     one_group = dict.fromkeys(((0, 0), (1, 0), (0, 1), (2, 1)), ("Process Group Ranks", "[0, 1, 2]"))
-    program = (Op("send", (0, 1), "0"), Op("send", (0, 2), "0"))
+    program = (JobOp("send", (0, 1), "0"), JobOp("send", (0, 2), "0"))
     matching = match_job(Job(3, program, steps=2, sequence=False, wrong=one_group))
     assert matching.sizes.tolist() == [2, 2, 2, 2]
     assert matching.compared.all() and matching.complete.all()
@@ -31,13 +31,13 @@ def test_messages_to_several_receivers_count_by_receiver() -> None:
 
 
 def test_messages_in_different_groups_between_the_same_ranks_are_not_matched() -> None:
-    program = (Op("send", (0, 1), "a"), Op("send", (0, 1), "b"), Op("send", (0, 1), "a"))
+    program = (JobOp("send", (0, 1), "a"), JobOp("send", (0, 1), "b"), JobOp("send", (0, 1), "a"))
     matching = match_job(Job(2, program, steps=1, sequence=False))
     assert matching.sizes.tolist() == [2, 2, 2]
 
 
 def test_an_operation_that_only_one_rank_recorded_is_not_compared() -> None:
-    matching = match_job(Job(2, (Op("allreduce", (0, 1), "0"),) * 2, steps=3, lost=frozenset({(1, 0)})))
+    matching = match_job(Job(2, (JobOp("allreduce", (0, 1), "0"),) * 2, steps=3, lost=frozenset({(1, 0)})))
     assert sorted(matching.sizes.tolist()) == [1, 2, 2, 2, 2, 2]
     assert (~matching.compared).sum() == 1
     (mismatch,) = matching.mismatches
@@ -46,7 +46,7 @@ def test_an_operation_that_only_one_rank_recorded_is_not_compared() -> None:
 
 def test_sequence_numbers_recorded_out_of_order_are_not_missing() -> None:
     """With two streams, the operation with the later number may start first."""
-    program = (Op("allreduce", (0, 1), "0"),) * 3
+    program = (JobOp("allreduce", (0, 1), "0"),) * 3
     sources = [
         RankSource(member.worker, member.rank, None, member.result, member.details)
         for member in Job(2, program, steps=1).members()

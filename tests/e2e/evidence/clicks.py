@@ -7,7 +7,7 @@ from typing import TypedDict
 from playwright.sync_api import Page
 
 
-class Target(TypedDict):
+class ClickTarget(TypedDict):
     """Something that looks as if it could be clicked.
 
     kind  what it is and where, the same for all of a list
@@ -93,13 +93,13 @@ _CLICK = """([at, patience]) => new Promise(resolve => {
 })"""
 
 
-def targets(page: Page) -> list[Target]:
+def targets(page: Page) -> list[ClickTarget]:
     """In the order of the page; they hold until it is drawn anew."""
-    found: list[Target] = page.evaluate(_FIND)
+    found: list[ClickTarget] = page.evaluate(_FIND)
     return found
 
 
-def click(page: Page, target: Target, patience: float) -> str | None:
+def click(page: Page, target: ClickTarget, patience: float) -> str | None:
     """What a click changed: address, page, request, file or link; None if nothing within `patience` seconds."""
     what: str | None = page.evaluate(_CLICK, [target["at"], 1000 * patience])
     return what

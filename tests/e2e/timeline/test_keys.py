@@ -25,7 +25,7 @@ MANY = {"view": "overview", "run": "o_job"}
 FRAMED = {"view": "trace", "run": "x_framed"}
 
 
-class Entry(NamedTuple):
+class ShortcutCase(NamedTuple):
     """A line of the sheet, a state of the page to try it in, and the trial."""
 
     key: str
@@ -83,48 +83,50 @@ def closes(page: Page) -> None:
 
 SHEET = {
     "Everywhere": [
-        Entry("r", "Choose a run", OVERVIEW, chooses_a_run),
-        Entry("w", "Choose a worker; on the timeline, zoom in", MANY, chooses_a_worker),
-        Entry("h", "Trace health", OVERVIEW, shows_health),
-        Entry("t", "Theme: auto, light, dark", OVERVIEW, changes_theme),
-        Entry("← →", "Previous / next step in the chart", OVERVIEW, walks_the_steps),
-        Entry("Enter", "Show only the focused step, or the average again", OVERVIEW, shows_a_step_alone),
-        Entry("Esc", "Close", OVERVIEW, closes),
-        Entry("?", "Keyboard shortcuts", OVERVIEW, closes),
+        ShortcutCase("r", "Choose a run", OVERVIEW, chooses_a_run),
+        ShortcutCase("w", "Choose a worker; on the timeline, zoom in", MANY, chooses_a_worker),
+        ShortcutCase("h", "Trace health", OVERVIEW, shows_health),
+        ShortcutCase("t", "Theme: auto, light, dark", OVERVIEW, changes_theme),
+        ShortcutCase("← →", "Previous / next step in the chart", OVERVIEW, walks_the_steps),
+        ShortcutCase("Enter", "Show only the focused step, or the average again", OVERVIEW, shows_a_step_alone),
+        ShortcutCase("Esc", "Close", OVERVIEW, closes),
+        ShortcutCase("?", "Keyboard shortcuts", OVERVIEW, closes),
     ],
     "Timeline": [
-        Entry("W / S", "Zoom in / out", ZOOMED, trials.zooms),
-        Entry("A / D", "Move earlier / later", ZOOMED, trials.pans),
-        Entry(
+        ShortcutCase("W / S", "Zoom in / out", ZOOMED, trials.zooms),
+        ShortcutCase("A / D", "Move earlier / later", ZOOMED, trials.pans),
+        ShortcutCase(
             "F, double click",
             "Zoom to the selection; without one, show everything",
             CHOSEN,
             trials.zooms_to_the_selection,
         ),
-        Entry("Backspace", "Back to the previous time window", ZOOMED, trials.goes_back),
-        Entry("M", "Mark the selected slice, or clear the marks", CHOSEN, trials.marks),
-        Entry("P", "Unfold / fold Python frames", FRAMED, trials.folds_python),
-        Entry("Enter", "With the tracks focused, select a visible slice", TRACE, trials.selects_on_the_drawing),
-        Entry(
+        ShortcutCase("Backspace", "Back to the previous time window", ZOOMED, trials.goes_back),
+        ShortcutCase("M", "Mark the selected slice, or clear the marks", CHOSEN, trials.marks),
+        ShortcutCase("P", "Unfold / fold Python frames", FRAMED, trials.folds_python),
+        ShortcutCase(
+            "Enter", "With the tracks focused, select a visible slice", TRACE, trials.selects_on_the_drawing
+        ),
+        ShortcutCase(
             "← →",
             "Previous / next slice on the track; without one, move earlier / later",
             NEAR,
             trials.walks_along,
         ),
-        Entry(
+        ShortcutCase(
             "↑ ↓", "Enclosing / nested slice; without one, the track above / below", CHOSEN, trials.walks_across
         ),
-        Entry("E", "Sum up the visible time window", ZOOMED, trials.adds_up),
-        Entry("C", "Highlight the critical path, or nothing", TRACE, trials.lights_the_path),
-        Entry(
+        ShortcutCase("E", "Sum up the visible time window", ZOOMED, trials.adds_up),
+        ShortcutCase("C", "Highlight the critical path, or nothing", TRACE, trials.lights_the_path),
+        ShortcutCase(
             "[ ]", "Back / forward along the highlighted path; without one, along the flow", CHOSEN, trials.follows
         ),
-        Entry("/", "Find; Enter and Shift+Enter go to the next and previous match", TRACE, trials.finds),
-        Entry("Esc", "Clear the selection", CHOSEN, trials.clears),
-        Entry("drag", "Select a time range", ZOOMED, trials.drags),
-        Entry("wheel", "Scroll the tracks", CHOSEN, trials.scrolls),
-        Entry("Ctrl + wheel, ⌘ + wheel, pinch", "Zoom at the pointer", ZOOMED, trials.zooms_at_the_pointer),
-        Entry("Shift + drag, Shift + wheel", "Pan", ZOOMED, trials.shifts),
+        ShortcutCase("/", "Find; Enter and Shift+Enter go to the next and previous match", TRACE, trials.finds),
+        ShortcutCase("Esc", "Clear the selection", CHOSEN, trials.clears),
+        ShortcutCase("drag", "Select a time range", ZOOMED, trials.drags),
+        ShortcutCase("wheel", "Scroll the tracks", CHOSEN, trials.scrolls),
+        ShortcutCase("Ctrl + wheel, ⌘ + wheel, pinch", "Zoom at the pointer", ZOOMED, trials.zooms_at_the_pointer),
+        ShortcutCase("Shift + drag, Shift + wheel", "Pan", ZOOMED, trials.shifts),
     ],
 }
 
@@ -142,7 +144,7 @@ def test_the_sheet_lists_what_is_tried_here(new_page: NewPage, server: str) -> N
 
 
 @pytest.mark.parametrize("entry", [*SHEET["Everywhere"], *SHEET["Timeline"]], ids=lambda entry: entry.says)
-def test_a_key_does_what_the_sheet_says(new_page: NewPage, server: str, entry: Entry) -> None:
+def test_a_key_does_what_the_sheet_says(new_page: NewPage, server: str, entry: ShortcutCase) -> None:
     page = new_page()
     start(page, server)
     go(page, entry.state)

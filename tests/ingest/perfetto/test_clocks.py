@@ -13,7 +13,7 @@ from tests.ingest.rocprof.test_counters import content
 from tests.ingest.rocprof.test_read import slices
 from tests.ingest.test_mutations import BYTES, mangled, survives
 from tests.support.producers.pftrace import Clock, counter_tracks, field, rocprof_pftrace
-from tests.support.producers.rocprof import BOOT, Copy, Run, training
+from tests.support.producers.rocprof import BOOT, RocprofCopy, RocprofRun, training
 from tests.support.traces import read_bytes
 from tests.support.views import ask
 from torch_tb_profiler.analyses.timeline.counters import all_series
@@ -25,7 +25,7 @@ from torch_tb_profiler.model.trace import Trace
 COPIES, WAVES, FETCHED = "COPY BYTES to Agent [1] (GPU)", "Agent [1] PMC SQ_WAVES", "Agent [1] PMC FETCH_SIZE"
 
 
-def counted() -> Run:
+def counted() -> RocprofRun:
     """Copies that overlap, one of them back to the host; each kernel has a counter of its own."""
     run = training(3)
     run.dispatches = [
@@ -34,8 +34,8 @@ def counted() -> Run:
     ]
     first = run.copies[0]
     run.copies += [
-        Copy(True, first.start + 50_000, first.end + 50_000, first.correlation, 1, size=3 << 20),
-        Copy(False, first.start + 500_000, first.end + 500_000, first.correlation, 1, size=5 << 20),
+        RocprofCopy(True, first.start + 50_000, first.end + 50_000, first.correlation, 1, size=3 << 20),
+        RocprofCopy(False, first.start + 500_000, first.end + 500_000, first.correlation, 1, size=5 << 20),
     ]
     return run
 
@@ -109,7 +109,7 @@ def test_counters_are_those_of_the_other_formats(format_: str) -> None:
 
 
 def test_counters_before_the_first_record_move_no_step() -> None:
-    run = Run(copies=[Copy(True, 10_000, 20_000, 1, 0)], dispatches=RUN.dispatches[:1])
+    run = RocprofRun(copies=[RocprofCopy(True, 10_000, 20_000, 1, 0)], dispatches=RUN.dispatches[:1])
     with_counters = read_bytes(rocprof_pftrace(run))
     without = read_bytes(content(uncounted(run), "json"))
     mine, theirs = ask(with_counters, "overview"), ask(without, "overview")
@@ -120,8 +120,8 @@ def test_counters_before_the_first_record_move_no_step() -> None:
         assert mine[key] == theirs[key]
 
 
-def uncounted(run: Run) -> Run:
-    return Run(copies=run.copies, dispatches=[replace(each, counters={}) for each in run.dispatches])
+def uncounted(run: RocprofRun) -> RocprofRun:
+    return RocprofRun(copies=run.copies, dispatches=[replace(each, counters={}) for each in run.dispatches])
 
 
 def sample(time: bytes, value: int = 7, track: int = 99, sequence: int = 7) -> bytes:

@@ -14,7 +14,7 @@ import pytest
 from tests.support.producers.rocpd import write_rocpd
 from tests.support.producers.rocprof import (
     KERNELS,
-    Run,
+    RocprofRun,
     counters_csv,
     document,
     rocprof_json,
@@ -29,7 +29,7 @@ from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 
 
-def counted(steps: int = 2) -> Run:
+def counted(steps: int = 2) -> RocprofRun:
     """The first kernel of a step has both counters, the second one of them; values tell the dispatch."""
     run = training(steps)
     run.dispatches = [
@@ -39,7 +39,7 @@ def counted(steps: int = 2) -> Run:
     return run
 
 
-def content(run: Run, format_: str) -> bytes:
+def content(run: RocprofRun, format_: str) -> bytes:
     if format_ == "json":
         return rocprof_json(run)
     with TemporaryDirectory() as folder:

@@ -23,7 +23,7 @@ from tests.support.producers.rocprof import (
     GPU_INDEX,
     KERNELS,
     PID,
-    Run,
+    RocprofRun,
     chrome,
     document,
     rocprof_json,
@@ -45,7 +45,7 @@ RUN = training(3)
 FORMATS = ("json", "rocpd 3", "rocpd 4", "rocpd 4.1.0")
 
 
-def database(run: Run, version: str = "3") -> bytes:
+def database(run: RocprofRun, version: str = "3") -> bytes:
     with TemporaryDirectory() as folder:
         return write_rocpd(Path(folder) / "x.db", run, version).read_bytes()
 
@@ -78,7 +78,7 @@ def slices(trace: Trace) -> Counter[tuple[Any, ...]]:
     )
 
 
-def expected(run: Run) -> Counter[tuple[Any, ...]]:
+def expected(run: RocprofRun) -> Counter[tuple[Any, ...]]:
     """The slices of what was drawn, from the drawing."""
     found: Counter[tuple[Any, ...]] = Counter()
     for call in run.calls:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.ingest.rocprof.test_tables import comparable
 from tests.support.producers.rocpd import write_rocpd
-from tests.support.producers.rocprof import KERNELS, Run, counters_csv, rocprof_json, training
+from tests.support.producers.rocprof import KERNELS, RocprofRun, counters_csv, rocprof_json, training
 from tests.support.producers.rocprof_tables import tables
 from tests.support.traces import read_bytes
 from tests.support.views import ask
@@ -23,7 +23,7 @@ RUN = training(3)
 TABLES = tables(RUN)
 
 
-def written(folder: Path, run: Run = RUN, prefix: str = "4242_", packed: bool = False) -> Path:
+def written(folder: Path, run: RocprofRun = RUN, prefix: str = "4242_", packed: bool = False) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in tables(run).items():
         path = folder / f"{prefix}{name}.csv"

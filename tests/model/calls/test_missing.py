@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.producers.pftrace import rocprof_pftrace
 from tests.support.producers.rocpd import write_rocpd
-from tests.support.producers.rocprof import Run, rocprof_json, training
+from tests.support.producers.rocprof import RocprofRun, rocprof_json, training
 from tests.support.traces import draw, read_bytes
 from tests.support.views import ask, words
 from torch_tb_profiler.analyses.diff.comparison import compare
@@ -27,7 +27,7 @@ MARKERS = [call for call in RUN.calls if call.message is not None]
 KERNELS = "`rocprofv3 --kernel-trace` records them"
 COPIES = "`rocprofv3 --memory-copy-trace` records them"
 
-BLIND: dict[str, tuple[Run, str]] = {
+BLIND: dict[str, tuple[RocprofRun, str]] = {
     "calls and copies": (
         replace(RUN, dispatches=[]),
         f"kernels were launched but not recorded; {KERNELS}",
@@ -37,18 +37,18 @@ BLIND: dict[str, tuple[Run, str]] = {
         f"no kernels were recorded, nor calls that would show whether any ran; {KERNELS}",
     ),
     "copies": (
-        Run(copies=RUN.copies),
+        RocprofRun(copies=RUN.copies),
         f"no kernels were recorded, nor calls that would show whether any ran; {KERNELS}",
     ),
 }
 """What was recorded, and what is said of it."""
 
 
-def _database(run: Run, folder: Path) -> bytes:
+def _database(run: RocprofRun, folder: Path) -> bytes:
     return write_rocpd(folder / "1_results.db", run).read_bytes()
 
 
-FORMATS: dict[str, Callable[[Run, Path], bytes]] = {
+FORMATS: dict[str, Callable[[RocprofRun, Path], bytes]] = {
     "JSON": lambda run, folder: rocprof_json(run),
     "rocpd": _database,
     ".pftrace": lambda run, folder: rocprof_pftrace(run),
@@ -112,7 +112,7 @@ def test_without_copies_the_idle_time_is_an_upper_bound(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("calls", [[], MARKERS])
 def test_with_kernels_alone_copies_are_unknown(calls: list[object]) -> None:
-    trace = read_bytes(rocprof_json(Run(calls=[*calls], dispatches=RUN.dispatches)))  # type: ignore[list-item]
+    trace = read_bytes(rocprof_json(RocprofRun(calls=[*calls], dispatches=RUN.dispatches)))  # type: ignore[list-item]
     why = f"no copies were recorded, nor calls that would show whether any were made; {COPIES}"
     assert words(ask(trace, "overview")["reasons"]["memcpy"]) == why
 
@@ -132,7 +132,7 @@ def test_work_that_no_call_asked_for_is_not_missing() -> None:
     whole = read_bytes(rocprof_json(RUN))
     assert (missing_kernels_reason(whole), missing_copies_reason(whole)) == (None, None)
     copying = [call for call in RUN.calls if call.name != "hipLaunchKernel"]
-    assert missing_kernels_reason(read_bytes(rocprof_json(Run(calls=copying, copies=RUN.copies)))) is None
+    assert missing_kernels_reason(read_bytes(rocprof_json(RocprofRun(calls=copying, copies=RUN.copies)))) is None
     launching = [call for call in RUN.calls if "Memcpy" not in call.name]
     none_copied = read_bytes(rocprof_json(replace(RUN, calls=launching, copies=[])))
     assert missing_copies_reason(none_copied) is None

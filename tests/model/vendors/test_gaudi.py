@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.producers import gaudi
-from tests.support.producers.gaudi import EDMA, MME, NIC, STEP, TPC, Node
+from tests.support.producers.gaudi import EDMA, MME, NIC, STEP, TPC, EngineNode
 from tests.support.traces import draw, read, read_bytes
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
@@ -165,18 +165,18 @@ def test_a_process_of_another_name_is_not_a_card() -> None:
 @pytest.mark.parametrize(
     ("second", "calls"),
     [
-        (Node(TPC, 1, "add", 105, 10), 1),
-        (Node(TPC, 1, "add", 110, 10), 2),  # begins where the other ends
-        (Node(TPC, 0, "add", 105, 10), 2),  # on the same engine
-        (Node(TPC, 1, "add", 105, 10, recipe=2), 2),
-        (Node(TPC, 1, "add", 105, 10, node="another"), 2),
-        (Node(TPC, 1, "mul", 105, 10), 2),
-        (Node(MME, 1, "add", 105, 10), 2),
+        (EngineNode(TPC, 1, "add", 105, 10), 1),
+        (EngineNode(TPC, 1, "add", 110, 10), 2),  # begins where the other ends
+        (EngineNode(TPC, 0, "add", 105, 10), 2),  # on the same engine
+        (EngineNode(TPC, 1, "add", 105, 10, recipe=2), 2),
+        (EngineNode(TPC, 1, "add", 105, 10, node="another"), 2),
+        (EngineNode(TPC, 1, "mul", 105, 10), 2),
+        (EngineNode(MME, 1, "add", 105, 10), 2),
     ],
 )
-def test_which_kernels_are_one_execution(second: Node, calls: int) -> None:
+def test_which_kernels_are_one_execution(second: EngineNode, calls: int) -> None:
     view: Any = find_view("kernels")
-    first = Node(TPC, 0, "add", 100, 10)
+    first = EngineNode(TPC, 0, "add", 100, 10)
     trace = read_bytes(gaudi.content(nodes=(first, second)))
     assert view.build(trace, view.params()).calls == calls
 
@@ -197,7 +197,7 @@ def test_the_folder_of_a_run_names_its_configuration(tmp_path: Path) -> None:
     assert {each.kind for each in others} == {"configuration of the Gaudi profiler", "Gaudi hardware trace"}
 
 
-def engines(nodes: tuple[Node, ...] = STEP, drop: str = "") -> Any:
+def engines(nodes: tuple[EngineNode, ...] = STEP, drop: str = "") -> Any:
     events = [each for each in gaudi.events(plugin=True, nodes=nodes) if not drop or drop not in each["name"]]
     view: Any = find_view("kernels")
     return view.build(read(events), view.params()).engines
@@ -229,7 +229,7 @@ def test_each_class_of_engines_has_its_share_of_the_step() -> None:
 )
 def test_what_the_engines_wait_for(again: int, drop: str, bound: str | None, said: str) -> None:
     """They work to 55 µs of a step of 300 and again from some time on; graphs are built from 55 to 95."""
-    found = engines((Node(MME, 0, "gemm", 0, 55), Node(MME, 0, "gemm", again, 300 - again)), drop)
+    found = engines((EngineNode(MME, 0, "gemm", 0, 55), EngineNode(MME, 0, "gemm", again, 300 - again)), drop)
     assert found.bound == bound
     assert said in plain(found.headline)
 

@@ -198,7 +198,7 @@ NAMES = [
 ]  # fmt: skip
 
 
-class Opened(NamedTuple):
+class OpenedProducer(NamedTuple):
     producer: Producer
     session: Session
 
@@ -241,10 +241,10 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     path.write_bytes(producer.content)
     with Session([Root(str(path.parent.parent))], Settings(cache_bytes=0)) as session:
         session.scan()
-        yield Opened(producer, session)
+        yield OpenedProducer(producer, session)
 
 
-def test_overview(opened: Opened) -> None:
+def test_overview(opened: OpenedProducer) -> None:
     overview = opened.view("overview")
     assert {device["kind"] for device in overview["devices"]} == {opened.producer.device}
     categories = Counter[str]()
@@ -258,7 +258,7 @@ def test_overview(opened: Opened) -> None:
     assert categories["communication"] == 250 * len(talk - copies - kernels)
 
 
-def test_operators(opened: Opened) -> None:
+def test_operators(opened: OpenedProducer) -> None:
     table = opened.view("operators")
     drawn = [each for each in opened.slices if each["cat"] == "cpu_op"]
     launched = {each["args"].get("correlation"): each for each in opened.slices if "runtime" in each["cat"]}
@@ -279,7 +279,7 @@ def test_operators(opened: Opened) -> None:
     } == expected
 
 
-def test_kernels(opened: Opened) -> None:
+def test_kernels(opened: OpenedProducer) -> None:
     table = opened.view("kernels")
     calls, times = Counter[str](), Counter[str]()
     for each in opened.slices:
@@ -297,13 +297,13 @@ def test_kernels(opened: Opened) -> None:
     )
 
 
-def test_every_drawn_slice_is_on_the_timeline(opened: Opened) -> None:
+def test_every_drawn_slice_is_on_the_timeline(opened: OpenedProducer) -> None:
     timeline = opened.view("trace")
     begins = sum(each["ph"] == "B" and not each["name"].startswith("callback/") for each in opened.producer.events)
     assert sum(track["slices"] for track in timeline["tracks"]) == len(opened.slices) + begins
 
 
-def test_memory(opened: Opened) -> None:
+def test_memory(opened: OpenedProducer) -> None:
     if opened.producer.memory is None:
         assert opened.unavailable()["memory"].startswith("no memory events were recorded")
     else:
@@ -311,13 +311,13 @@ def test_memory(opened: Opened) -> None:
         assert (device["name"], device["peak_allocated"]["bytes"]) == opened.producer.memory
 
 
-def test_counters_of_the_file(opened: Opened) -> None:
+def test_counters_of_the_file(opened: OpenedProducer) -> None:
     tracks = [each for each in opened.view("trace")["tracks"] if each["kind"] == "counter" and not each["role"]]
     drawn = {name: (len(values), min(values), max(values)) for name, values in opened.producer.counters.items()}
     assert {each["name"]: (each["samples"], each["low"], each["high"]) for each in tracks} == drawn
 
 
-def test_communication(opened: Opened) -> None:
+def test_communication(opened: OpenedProducer) -> None:
     talk = [each for each in opened.slices if opened.producer.role(each) == "communication"]
     if talk:
         row = next(r for r in opened.view("distributed")["collectives"] if r["worker"] == opened.producer.worker)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.producers import aorta, ascend, composer, gaudi
 from tests.support.producers.pftrace import rocprof_pftrace
-from tests.support.producers.rocprof import Run, rocprof_json, training
+from tests.support.producers.rocprof import RocprofRun, rocprof_json, training
 from tests.support.traces import draw, read_bytes
 from tests.support.views import ask
 from torch_tb_profiler.model.trace import AORTA, COMPOSER, PYTORCH, ROCPROF, Trace
@@ -48,7 +48,7 @@ def _gaudi(*, plugin: bool) -> Callable[[], Trace]:
 
 
 def _host_of_rocprof() -> Trace:
-    return read_bytes(rocprof_json(Run(calls=training(1).calls[1:3])))
+    return read_bytes(rocprof_json(RocprofRun(calls=training(1).calls[1:3])))
 
 
 def _ascend() -> Trace:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.producers.pftrace import rocprof_pftrace
 from tests.support.producers.rocpd import write_rocpd
-from tests.support.producers.rocprof import GPU_INDEX, PID, Run, chrome, rocprof_json, training
+from tests.support.producers.rocprof import GPU_INDEX, PID, RocprofRun, chrome, rocprof_json, training
 from tests.support.traces import read_bytes
 from tests.support.views import ask
 from tests.support.waiting import PATIENCE
@@ -24,7 +24,7 @@ LATE = 50_000
 """Time by which the collective of rank 1 begins later and is shorter; it ends with that of rank 0, ns."""
 
 
-def rank_run(rank: int) -> Run:
+def rank_run(rank: int) -> RocprofRun:
     run = training(2)
     run.environment = {"RANK": str(rank), "WORLD_SIZE": "2"}
     run.dispatches = [
@@ -34,7 +34,7 @@ def rank_run(rank: int) -> Run:
     return run
 
 
-class Opened(NamedTuple):
+class OpenedRun(NamedTuple):
     format: str
     session: Session
 
@@ -45,7 +45,7 @@ class Opened(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=FORMATS)
-def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenedRun]:
     root = tmp_path_factory.mktemp("log")
     (root / "host").mkdir()
     for rank in RANKS:
@@ -56,10 +56,10 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             path.write_bytes(rocprof_json(run) if request.param == "json" else rocprof_pftrace(run))
     with Session([Root(str(root))], Settings(cache_bytes=0)) as session:
         session.scan()
-        yield Opened(request.param, session)
+        yield OpenedRun(request.param, session)
 
 
-def test_every_drawn_slice_is_on_the_timeline(opened: Opened) -> None:
+def test_every_drawn_slice_is_on_the_timeline(opened: OpenedRun) -> None:
     for rank in RANKS:
         run, timeline = rank_run(rank), opened.view("trace", str(7 + rank))
         on_card = Counter([each.stream for each in run.dispatches] + [each.stream for each in run.copies])
@@ -75,7 +75,7 @@ def test_every_drawn_slice_is_on_the_timeline(opened: Opened) -> None:
         assert {group["device"] for group in timeline["groups"]} == {None, GPU_INDEX}
 
 
-def test_the_timeline_equals_that_of_the_same_run_written_by_pytorch(opened: Opened) -> None:
+def test_the_timeline_equals_that_of_the_same_run_written_by_pytorch(opened: OpenedRun) -> None:
     mine, other = opened.view("trace"), ask(read_bytes(chrome(rank_run(0))), "trace")
     # Packets lack the names of devices, PyTorch those of programs. The reason for the missing time of day differs,
     # and Perfetto opens only PyTorch's files.
@@ -95,7 +95,7 @@ def test_the_timeline_equals_that_of_the_same_run_written_by_pytorch(opened: Ope
     assert places[0] == places[1]
 
 
-def test_two_processes_are_one_job(opened: Opened) -> None:
+def test_two_processes_are_one_job(opened: OpenedRun) -> None:
     found = opened.view("distributed")
     known = opened.format == "db"  # the environment of the process says the rank; no other format holds it
     assert [(each["worker"], each["rank"], each["compared"], each["calls"]) for each in found["ranks"]] == [
@@ -116,7 +116,7 @@ def test_two_processes_are_one_job(opened: Opened) -> None:
     assert "rank 8" not in spoken.lower()
 
 
-def test_memory_of_the_driver_is_not_rank_run(opened: Opened) -> None:
+def test_memory_of_the_driver_is_not_rank_run(opened: OpenedRun) -> None:
     opened.view("trace")
     reasons = opened.session.unavailable(opened.session.find(None, "7", None))
     assert reasons is not None and "(rocprofv3 records calls of the driver" in reasons["memory"]

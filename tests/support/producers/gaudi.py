@@ -23,7 +23,7 @@ NAMES = {MME: "MME", TPC: "TPC", EDMA: "EDMA", NIC: "NIC", ARC: "ARC_FARM"}
 _LEGACY = {"kernel": "Kernel", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset", "hpu_op": "Runtime"}
 
 
-class Node(NamedTuple):
+class EngineNode(NamedTuple):
     """Work of one engine, µs."""
 
     type: int
@@ -42,20 +42,20 @@ class Node(NamedTuple):
 
 
 STEP = (
-    Node(MME, 0, "gemm", 100, 50),
-    Node(MME, 1, "gemm", 101, 50),
-    Node(TPC, 0, "add_fwd_bf16", 160, 20),
-    Node(TPC, 1, "add_fwd_bf16", 162, 20),
-    Node(TPC, 2, "add_fwd_bf16", 161, 25),
-    Node(TPC, 0, "add_fwd_bf16", 186, 20),  # the same node again, before the slowest engine is done
-    Node(TPC, 1, "add_fwd_bf16", 187, 20),
-    Node(TPC, 2, "add_fwd_bf16", 188, 20),
-    Node(TPC, 3, "add_fwd_bf16", 190, 5, recipe=2),  # another graph's
-    Node(EDMA, 0, "memcpy_h2d", 80, 10),
-    Node(EDMA, 1, "StridedCopy", 85, 10),
-    Node(NIC, 3, "Send", 210, 40),
-    Node(NIC, 4, "Recv", 215, 40),
-    Node(ARC, 0, "dispatch", 90, 3),
+    EngineNode(MME, 0, "gemm", 100, 50),
+    EngineNode(MME, 1, "gemm", 101, 50),
+    EngineNode(TPC, 0, "add_fwd_bf16", 160, 20),
+    EngineNode(TPC, 1, "add_fwd_bf16", 162, 20),
+    EngineNode(TPC, 2, "add_fwd_bf16", 161, 25),
+    EngineNode(TPC, 0, "add_fwd_bf16", 186, 20),  # the same node again, before the slowest engine is done
+    EngineNode(TPC, 1, "add_fwd_bf16", 187, 20),
+    EngineNode(TPC, 2, "add_fwd_bf16", 188, 20),
+    EngineNode(TPC, 3, "add_fwd_bf16", 190, 5, recipe=2),  # another graph's
+    EngineNode(EDMA, 0, "memcpy_h2d", 80, 10),
+    EngineNode(EDMA, 1, "StridedCopy", 85, 10),
+    EngineNode(NIC, 3, "Send", 210, 40),
+    EngineNode(NIC, 4, "Recv", 215, 40),
+    EngineNode(ARC, 0, "dispatch", 90, 3),
 )
 
 GRAPHS = (("SyncTensorsGraphInternal", 55, 40), ("LaunchSyncTensorsGraph", 65, 25))
@@ -89,7 +89,7 @@ def _metadata() -> list[dict[str, Any]]:
     ]
 
 
-def events(*, plugin: bool, nodes: Sequence[Node] = STEP) -> list[dict[str, Any]]:
+def events(*, plugin: bool, nodes: Sequence[EngineNode] = STEP) -> list[dict[str, Any]]:
     """One step: PyTorch's part and the card's."""
 
     def slice_(category: str, name: str, pid: int, tid: int, ts: float, dur: float, **args: Any) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def several(drawn: Sequence[dict[str, Any]], steps: int) -> list[dict[str, Any]]
     return [*drawn, *again]
 
 
-def content(*, plugin: bool = False, nodes: Sequence[Node] = STEP, steps: int = 1) -> bytes:
+def content(*, plugin: bool = False, nodes: Sequence[EngineNode] = STEP, steps: int = 1) -> bytes:
     """The bytes of a file; the legacy one begins with the keys that are first in the alphabet."""
     properties = {"name": "HL-225", "totalGlobalMem": 96 << 30}
     trace = {

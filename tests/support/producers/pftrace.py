@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
-from tests.support.producers.rocprof import BOOT, CPU_INDEX, GPU_INDEX, KERNELS, PID, Run
+from tests.support.producers.rocprof import BOOT, CPU_INDEX, GPU_INDEX, KERNELS, PID, RocprofRun
 
 CATEGORIES = {
     "HIP_RUNTIME_API": "hip_api",
@@ -51,7 +51,7 @@ class _Names:
         return self._ids[kind, name]
 
 
-def _records(run: Run) -> Iterator[tuple[str, str, int, int, int, dict[str, int | str]]]:
+def _records(run: RocprofRun) -> Iterator[tuple[str, str, int, int, int, dict[str, int | str]]]:
     """(category, name, track, begin, end, annotations)"""
     for call in run.calls:
         said = {"tid": call.tid, "kind": 2, "operation": 1, "corr_id": call.correlation}
@@ -98,7 +98,7 @@ class Clock:
         return field(8, steps)
 
 
-def counter_tracks(run: Run) -> dict[str, list[tuple[int, int]]]:
+def counter_tracks(run: RocprofRun) -> dict[str, list[tuple[int, int]]]:
     """Name -> (time, value) of its samples: bytes under way to an agent, counters of the dispatch that runs."""
     tracks: dict[str, dict[int, int]] = {}
     for to_device, agent in ((True, f"Agent [{GPU_INDEX}] (GPU)"), (False, f"Agent [{CPU_INDEX}] (CPU)")):
@@ -123,7 +123,7 @@ def counter_tracks(run: Run) -> dict[str, list[tuple[int, int]]]:
     return {name: sorted(track.items()) for name, track in tracks.items()}
 
 
-def _packets(run: Run, clock: Clock) -> Iterator[bytes]:
+def _packets(run: RocprofRun, clock: Clock) -> Iterator[bytes]:
     yield field(8, 0) + field(10, _SEQUENCE) + field(6, clock.snapshot()) + field(59, field(58, 64)) + field(13, 1)
     yield field(60, field(1, 1) + field(4, field(1, PID) + field(2, PID))) + field(10, _SEQUENCE)
     for stream in (0, 1):
@@ -154,7 +154,7 @@ def _packets(run: Run, clock: Clock) -> Iterator[bytes]:
             yield clock.at(time) + field(10, _SEQUENCE) + field(13, 2) + event
 
 
-def rocprof_pftrace(run: Run, *, packed: bool = False, clock: Clock | None = None) -> bytes:
+def rocprof_pftrace(run: RocprofRun, *, packed: bool = False, clock: Clock | None = None) -> bytes:
     """`packed`: all but the first packets deflated, as the tracing service may write them."""
     written = [field(1, packet) for packet in _packets(run, clock or Clock())]
     if not packed:

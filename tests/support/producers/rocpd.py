@@ -20,10 +20,10 @@ from tests.support.producers.rocprof import (
     KERNELS,
     MANGLED,
     PID,
-    Call,
-    Copy,
-    Dispatch,
-    Run,
+    RocprofCall,
+    RocprofCopy,
+    RocprofDispatch,
+    RocprofRun,
     agents,
     counter_names,
 )
@@ -69,7 +69,7 @@ _POINTERS = {
 }
 
 
-class _Writer:
+class _DatabaseWriter:
     def __init__(self, connection: sqlite3.Connection, version: str, uuid: str) -> None:
         self._connection, self._version, self._uuid = connection, version, uuid
         self._strings: dict[str, int] = {}
@@ -109,7 +109,9 @@ class _Writer:
                     parent_stack_id=correlation, correlation_id=0, extdata=extra)  # fmt: skip
         return self._events
 
-    def work(self, table: str, span: Call | Dispatch | Copy, place: dict[str, int], **cells: Any) -> None:
+    def work(
+        self, table: str, span: RocprofCall | RocprofDispatch | RocprofCopy, place: dict[str, int], **cells: Any
+    ) -> None:
         """A row with its times and place, in it or apart."""
         if self._version == "3":
             self.insert(table, nid=NODE, pid=PID, **place, start=BOOT + span.start, end=BOOT + span.end, **cells)
@@ -129,7 +131,7 @@ class _Writer:
         ids = {"track_id": self._tracks[key], "start_id": self._times, "end_id": self._times - 1}
         self.insert(table, **ids, **cells)
 
-    def describe(self, run: Run) -> None:
+    def describe(self, run: RocprofRun) -> None:
         self.insert("metadata", tag="schema_version", value=self._version)
         self.insert("info_node", id=NODE, hash=1, machine_id="f00", hostname="host")
         self.insert("info_process", id=PID, nid=NODE, pid=PID, command="python train.py",
@@ -154,10 +156,10 @@ class _Writer:
 KINDS = list(DOMAINS)
 
 
-def write_rocpd(path: Path, run: Run, version: str = "3", uuid: str = UUID) -> Path:
+def write_rocpd(path: Path, run: RocprofRun, version: str = "3", uuid: str = UUID) -> Path:
     """Returns `path`; a second call with another `uuid` adds a process."""
     with closing(sqlite3.connect(path)) as connection, connection:
-        writer = _Writer(connection, version, uuid)
+        writer = _DatabaseWriter(connection, version, uuid)
         writer.describe(run)
         for call in run.calls:
             event = writer.event(call.domain, call.correlation, call.message)

@@ -57,7 +57,7 @@ CATEGORIES = {
 
 
 @dataclass(frozen=True)
-class Call:
+class RocprofCall:
     """A call on the host; `message` of a marker."""
 
     domain: str
@@ -70,7 +70,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Dispatch:
+class RocprofDispatch:
     """A kernel by its number in KERNELS; `grid` in work items."""
 
     kernel: int
@@ -85,7 +85,7 @@ class Dispatch:
 
 
 @dataclass(frozen=True)
-class Copy:
+class RocprofCopy:
     """From or to the GPU."""
 
     to_device: bool
@@ -106,36 +106,38 @@ class Copy:
 
 
 @dataclass
-class Run:
+class RocprofRun:
     """What happened; offsets in ns from BOOT."""
 
-    calls: list[Call] = field(default_factory=list)
-    dispatches: list[Dispatch] = field(default_factory=list)
-    copies: list[Copy] = field(default_factory=list)
+    calls: list[RocprofCall] = field(default_factory=list)
+    dispatches: list[RocprofDispatch] = field(default_factory=list)
+    copies: list[RocprofCopy] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=lambda: {"RANK": "3", "WORLD_SIZE": "8"})
 
 
-def training(steps: int = 3) -> Run:
+def training(steps: int = 3) -> RocprofRun:
     """Steps of a copy, a gemm, an all-reduce on a second stream that half overlaps it, and a wait."""
-    run, at, correlation = Run(), 0, 1
+    run, at, correlation = RocprofRun(), 0, 1
     for step in range(steps):
         ids = range(correlation, correlation + 8)
         correlation += 8
         hip = "HIP_RUNTIME_API"
         run.calls += [
-            Call("MARKER_CORE_RANGE_API", "roctxThreadRangeA", at, at + 900_017, ids[0], f"step {step}"),
-            Call(hip, "hipMemcpyAsync", at + 1_000, at + 21_003, ids[1]),
-            Call("HSA_CORE_API", "hsa_signal_store_screlease", at + 2_000, at + 2_007, ids[2]),
-            Call(hip, "hipLaunchKernel", at + 30_000, at + 36_000, ids[3]),
-            Call("RCCL_API", "ncclAllReduce", at + 40_000, at + 60_001, ids[4]),
-            Call(hip, "hipLaunchKernel", at + 45_000, at + 51_000, ids[5]),
-            Call(hip, "hipDeviceSynchronize", at + 70_000, at + 800_011, ids[6]),
-            Call("MARKER_CORE_RANGE_API", "roctxThreadRangeA", at + 25_000, at + 66_000, ids[7], "forward"),
+            RocprofCall("MARKER_CORE_RANGE_API", "roctxThreadRangeA", at, at + 900_017, ids[0], f"step {step}"),
+            RocprofCall(hip, "hipMemcpyAsync", at + 1_000, at + 21_003, ids[1]),
+            RocprofCall("HSA_CORE_API", "hsa_signal_store_screlease", at + 2_000, at + 2_007, ids[2]),
+            RocprofCall(hip, "hipLaunchKernel", at + 30_000, at + 36_000, ids[3]),
+            RocprofCall("RCCL_API", "ncclAllReduce", at + 40_000, at + 60_001, ids[4]),
+            RocprofCall(hip, "hipLaunchKernel", at + 45_000, at + 51_000, ids[5]),
+            RocprofCall(hip, "hipDeviceSynchronize", at + 70_000, at + 800_011, ids[6]),
+            RocprofCall("MARKER_CORE_RANGE_API", "roctxThreadRangeA", at + 25_000, at + 66_000, ids[7], "forward"),
         ]
-        run.copies.append(Copy(True, at + 10_001, at + 110_004, ids[1], 0))
+        run.copies.append(RocprofCopy(True, at + 10_001, at + 110_004, ids[1], 0))
         run.dispatches += [
-            Dispatch(0, at + 120_000, at + 420_011 + step, ids[3], 0),
-            Dispatch(1, at + 270_005, at + 700_013, ids[5], 1, grid=(8 * 512, 1, 1), block=(512, 1, 1), queue=2),
+            RocprofDispatch(0, at + 120_000, at + 420_011 + step, ids[3], 0),
+            RocprofDispatch(
+                1, at + 270_005, at + 700_013, ids[5], 1, grid=(8 * 512, 1, 1), block=(512, 1, 1), queue=2
+            ),
         ]
         at += 1_000_000 + 7 * step
     return run
@@ -156,7 +158,7 @@ def agents() -> list[dict[str, Any]]:
 HANDLES = {CPU: 11, GPU: 12}
 
 
-def document(run: Run, *, streams: bool = True, **more: Any) -> dict[str, Any]:
+def document(run: RocprofRun, *, streams: bool = True, **more: Any) -> dict[str, Any]:
     """One process; `streams=False` as before ROCm 7, `more` further keys of it."""
     # All lists are written, in this order; those at the end are empty as a rule.
     buffers: dict[str, list[Any]] = {
@@ -222,12 +224,12 @@ def document(run: Run, *, streams: bool = True, **more: Any) -> dict[str, Any]:
     return {"rocprofiler-sdk-tool": [process]}
 
 
-def counter_names(run: Run) -> list[str]:
+def counter_names(run: RocprofRun) -> list[str]:
     """Of all counters of the dispatches."""
     return sorted({name for each in run.dispatches for name in each.counters})
 
 
-def _counted(run: Run) -> Iterator[dict[str, Any]]:
+def _counted(run: RocprofRun) -> Iterator[dict[str, Any]]:
     """A value for each of two parts of the device."""
     handles = {name: 7000 + at for at, name in enumerate(counter_names(run))}
     for number, each in enumerate(run.dispatches, 1):
@@ -248,7 +250,7 @@ def _counted(run: Run) -> Iterator[dict[str, Any]]:
             yield {"thread_id": MAIN, "arch_vgpr_count": 32, "dispatch_data": data, "records": values}
 
 
-def counters_csv(run: Run, *names: str, pid: int = PID) -> str:
+def counters_csv(run: RocprofRun, *names: str, pid: int = PID) -> str:
     """The table of these counters, else of all: a line per counter and dispatch."""
     columns = [
         *("Correlation_Id", "Dispatch_Id", "Agent_Id", "Queue_Id", "Process_Id", "Thread_Id", "Grid_Size"),
@@ -277,16 +279,23 @@ def _record(domain: str, operation: str, start: int, end: int, correlation: int)
     }
 
 
-def rocprof_json(run: Run, **options: Any) -> bytes:
+def rocprof_json(run: RocprofRun, **options: Any) -> bytes:
     """As the tool indents it: by one blank."""
     return json.dumps(document(run, **options), indent=1).encode()
 
 
-def chrome(run: Run) -> bytes:
+def chrome(run: RocprofRun) -> bytes:
     """The events that PyTorch's profiler would have written of the same run."""
     events: list[dict[str, Any]] = []
 
-    def add(category: str, name: str, pid: int, tid: int, span: Call | Dispatch | Copy, **args: Any) -> None:
+    def add(
+        category: str,
+        name: str,
+        pid: int,
+        tid: int,
+        span: RocprofCall | RocprofDispatch | RocprofCopy,
+        **args: Any,
+    ) -> None:
         joined = {"correlation": span.correlation, **args}
         start, duration = BOOT + span.start, span.end - span.start
         ts, dur = f"{start // 1000}.{start % 1000:03}", f"{duration // 1000}.{duration % 1000:03}"

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from tests.support.producers.rocprof import BOOT, CPU_INDEX, GPU_INDEX, KERNELS, LISTS, MAIN, PID, Run, agents
+from tests.support.producers.rocprof import (
+    BOOT,
+    CPU_INDEX,
+    GPU_INDEX,
+    KERNELS,
+    LISTS,
+    MAIN,
+    PID,
+    RocprofRun,
+    agents,
+)
 
 
-def tables(run: Run, *, streams: bool = True, label: str = "Agent {}", index: int = GPU_INDEX) -> dict[str, str]:
+def tables(
+    run: RocprofRun, *, streams: bool = True, label: str = "Agent {}", index: int = GPU_INDEX
+) -> dict[str, str]:
     """Name behind the process id -> table; `streams=False` as before ROCm 7.
 
     label, index  how a device is called, and which number its GPU has

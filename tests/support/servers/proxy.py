@@ -17,7 +17,7 @@ def proxy(address: str, prefix: str) -> Iterator[tuple[str, list[str]]]:
     """Yields (address of the proxy with its prefix, the paths outside of it that were asked for)."""
     outside: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class ProxyHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if not self.path.startswith(f"{prefix}/"):
                 outside.append(self.path)
@@ -46,7 +46,7 @@ def proxy(address: str, prefix: str) -> Iterator[tuple[str, list[str]]]:
         def log_message(self, *_: object) -> None:
             """Nobody reads it."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ProxyHandler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -27,7 +27,7 @@ START_US = 1_000_000.0
 
 
 @dataclass(frozen=True)
-class Kernel:
+class SimulatedKernel:
     """A kernel on the compute stream."""
 
     name: str
@@ -68,7 +68,7 @@ class Sync:
     """Makes the host wait for the compute stream."""
 
 
-Action = Kernel | Host | Collective | Wait | Sync
+Action = SimulatedKernel | Host | Collective | Wait | Sync
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Simulation:
                         spans.append(RecordedSpan("frame", action.frame, action_start, host))
                         action_start = host - 2 / 3 * (host - action_start)
                     spans.append(RecordedSpan("load" if action.load else "host", action.name, action_start, host))
-                elif isinstance(action, Kernel):
+                elif isinstance(action, SimulatedKernel):
                     start = max(host + 2, compute)
                     compute = start + action.us * variation * self._duration_factor(rank, step, action.name)
                     spans.append(RecordedSpan("kernel", action.name, start, compute, launch=host))
@@ -207,7 +207,7 @@ class Simulation:
                         Host("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", delay.us, True)
                     )
                 elif delay.kind == "work":
-                    extra.append(Kernel("extra_expert", delay.us))
+                    extra.append(SimulatedKernel("extra_expert", delay.us))
         return extra
 
     def _duration_factor(self, rank: int, step: int, kernel: str) -> float:
@@ -230,12 +230,17 @@ def ddp(ranks: int, buckets: int = 3, overlap: bool = True) -> list[list[Action]
     """Return programs that reduce gradients in buckets during the backward pass."""
     everyone = tuple(range(ranks))
     program: list[Action] = [Host("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 100, True)]
-    program += [Host("forward", 50), Kernel("gemm", 1500), Kernel("attention", 1000), Kernel("layer_norm", 500)]
+    program += [
+        Host("forward", 50),
+        SimulatedKernel("gemm", 1500),
+        SimulatedKernel("attention", 1000),
+        SimulatedKernel("layer_norm", 500),
+    ]
     for bucket in range(buckets):
-        program += [Kernel("gemm_backward", 1200), Kernel("attention_backward", 800)]
+        program += [SimulatedKernel("gemm_backward", 1200), SimulatedKernel("attention_backward", 800)]
         program.append(Collective("allreduce", everyone, "0", 400, 1_000_000 + bucket))
         program += [] if overlap else [Wait()]
-    return [[*program, Wait(), Kernel("adam", 500), Sync()] for _ in everyone]
+    return [[*program, Wait(), SimulatedKernel("adam", 500), Sync()] for _ in everyone]
 
 
 def fsdp(ranks: int, layers: int = 3) -> list[list[Action]]:
@@ -246,10 +251,10 @@ def fsdp(ranks: int, layers: int = 3) -> list[list[Action]]:
     for direction in ("forward", "backward"):
         for layer in range(layers):
             program += [Wait(), *([gather] if layer + 1 < layers or direction == "forward" else [])]
-            program += [Kernel(f"gemm_{direction}", 1200), Kernel(f"attention_{direction}", 700)]
+            program += [SimulatedKernel(f"gemm_{direction}", 1200), SimulatedKernel(f"attention_{direction}", 700)]
             if direction == "backward":
                 program.append(Collective("_reduce_scatter_base", everyone, "0", 300))
-    return [[*program, Wait(), Kernel("adam", 300), Sync()] for _ in everyone]
+    return [[*program, Wait(), SimulatedKernel("adam", 300), Sync()] for _ in everyone]
 
 
 def tensor_and_data_parallel(ranks: int, width: int, buckets: int = 2) -> list[list[Action]]:
@@ -260,10 +265,10 @@ def tensor_and_data_parallel(ranks: int, width: int, buckets: int = 2) -> list[l
         across = tuple(range(rank % width, ranks, width))
         program: list[Action] = [Host("forward", 50)]
         for layer in range(2 + buckets):
-            program += [Kernel("gemm", 900), Kernel("attention", 600)]
+            program += [SimulatedKernel("gemm", 900), SimulatedKernel("attention", 600)]
             program += [Collective("allreduce", neighbors, "tp", 80, 50_000), Wait()] if layer < 2 else []
             program += [Collective("allreduce", across, "dp", 300, 1_000_000)] if layer >= 2 else []
-        programs.append([*program, Wait(), Kernel("adam", 300), Sync()])
+        programs.append([*program, Wait(), SimulatedKernel("adam", 300), Sync()])
     return programs
 
 
@@ -275,13 +280,13 @@ def pipeline(stages: int, batches: int = 4) -> list[list[Action]]:
         program: list[Action] = [Host("forward", 50)]
         for _ in range(batches):
             program += [Collective("send", before, "pp", 50, 10_000), Wait()] if stage else []
-            program += [Kernel("gemm", 500), Kernel("attention", 300)]
+            program += [SimulatedKernel("gemm", 500), SimulatedKernel("attention", 300)]
             program += [Collective("send", after, "pp", 50, 10_000)] if stage + 1 < stages else []
         for _ in range(batches):
             back = (stage + 1, stage)
             program += [Collective("send", back, "pp", 50, 10_000), Wait()] if stage + 1 < stages else []
-            program += [Kernel("gemm_backward", 1000), Kernel("attention_backward", 600)]
+            program += [SimulatedKernel("gemm_backward", 1000), SimulatedKernel("attention_backward", 600)]
             program += [Collective("send", (stage, stage - 1), "pp", 50, 10_000)] if stage else []
         program += [Wait(), Collective("allreduce", tuple(range(stages)), "0", 50, 1), Wait()]
-        programs.append([*program, Kernel("adam", 200), Sync()])
+        programs.append([*program, SimulatedKernel("adam", 200), Sync()])
     return programs

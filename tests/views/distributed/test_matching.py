@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.job_views import kinds, view
-from tests.support.jobs import Job, Op, ddp, pipeline, ring_of_pairs, tensor_and_data_parallel
+from tests.support.jobs import Job, JobOp, ddp, pipeline, ring_of_pairs, tensor_and_data_parallel
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.collectives import CollectivesParams, build_collectives
 
@@ -54,8 +54,8 @@ def test_groups_that_are_not_recorded_correct_no_clock() -> None:
 
 def test_what_several_groups_did_is_joined_by_name_and_size_where_counts_differ() -> None:
     """Ranks 0 and 1 also reduce among themselves; which group an operation is in is not recorded."""
-    pair = Op("allreduce", (0, 1), "pair", elements=77)
-    program = (*ddp(4), pair, Op("_allgather_base", (0, 1, 2, 3), "0"))
+    pair = JobOp("allreduce", (0, 1), "pair", elements=77)
+    program = (*ddp(4), pair, JobOp("_allgather_base", (0, 1, 2, 3), "0"))
     members = Job(4, program, metadata=False).members()
     rows = build_collectives(members, CollectivesParams(step="2")).rows
     assert [(row.name, row.ranks) for row in rows] == [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.job_views import sentences, view
-from tests.support.jobs import CULPRIT, Job, Op, ddp, fsdp, pipeline, tensor_and_data_parallel
+from tests.support.jobs import CULPRIT, Job, JobOp, ddp, fsdp, pipeline, tensor_and_data_parallel
 from torch_tb_profiler.views._shared.text import plain
 
 
@@ -21,7 +21,7 @@ from torch_tb_profiler.views._shared.text import plain
     ],
     ids=["ddp2", "ddp8", "ddp64", "fsdp8", "pipeline4", "tp4dp4"],
 )
-def test_the_planted_straggler_is_named(ranks: int, program: tuple[Op, ...]) -> None:
+def test_the_planted_straggler_is_named(ranks: int, program: tuple[JobOp, ...]) -> None:
     culprit = ranks // 2
     payload = view(Job(ranks, program, straggler=culprit))
     assert (payload.verdict.kind, payload.verdict.rank) == ("straggler", culprit)
@@ -85,7 +85,7 @@ def test_a_slow_device_is_distinguished_from_a_slow_host() -> None:
 
 
 @pytest.mark.parametrize("program", [ddp(8), fsdp(8)], ids=["ddp", "fsdp"])
-def test_no_delay_is_attributed_to_ranks_that_are_alike(program: tuple[Op, ...]) -> None:
+def test_no_delay_is_attributed_to_ranks_that_are_alike(program: tuple[JobOp, ...]) -> None:
     payload = view(Job(8, program))
     assert payload.verdict.kind == "balanced"
     assert payload.verdict.rank is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.job_views import sentences, view
-from tests.support.jobs import CULPRIT, Job, Op, ddp
+from tests.support.jobs import CULPRIT, Job, JobOp, ddp
 from tests.support.simulation.simulator import Delay, Simulation
 from tests.support.simulation.simulator import ddp as simulated_ddp
 from torch_tb_profiler.view import NoParams
@@ -31,8 +31,8 @@ def test_stragglers_are_at_most_a_quarter_of_the_ranks_or_one(ranks: int, late: 
         op
         for rank in range(late)
         for op in (
-            Op("allreduce", (rank,), f"rank {rank} alone", compute_us=5000),
-            Op("allreduce", everyone, "0"),
+            JobOp("allreduce", (rank,), f"rank {rank} alone", compute_us=5000),
+            JobOp("allreduce", everyone, "0"),
         )
     ]
     payload = view(Job(ranks, program, jitter_us=0.0))
@@ -99,9 +99,9 @@ def test_a_delay_of_many_ranks_is_said_to_be_of_no_few() -> None:
 def test_a_fifth_of_the_difference_is_a_cause(share: float, cause: str) -> None:
     """Rank 2 is 10 ms late: a share of it in one operator, the rest in a collective of its own."""
     alone = [
-        Op("allreduce", (rank,), f"rank {rank} alone", 10, 10_000 * (1 - share) if rank == 2 else 20)
+        JobOp("allreduce", (rank,), f"rank {rank} alone", 10, 10_000 * (1 - share) if rank == 2 else 20)
         for rank in range(4)
     ]
-    program = [*alone, Op("allreduce", (0, 1, 2, 3), "0")]
+    program = [*alone, JobOp("allreduce", (0, 1, 2, 3), "0")]
     payload = view(Job(4, program, straggler=2, slow_us=10_000 * share, jitter_us=0.0))
     assert f"Before it arrives, {cause};" in sentences(payload)

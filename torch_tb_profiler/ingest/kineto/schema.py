@@ -199,7 +199,7 @@ def _fields(keys: Iterable[tuple[str, ArgumentKey]]) -> list[tuple[str, Any, Any
 def _column_cells(
     keys: list[tuple[str, ArgumentKey]], rows: Int32, columns: Iterable[Sequence[Any]]
 ) -> Iterator[ColumnCells]:
-    present = _Present(rows)
+    present = _PresentCells(rows)
     for (name, key), values in zip(keys, columns, strict=False):
         where = rows
         if not key.always:
@@ -213,7 +213,7 @@ def _column_cells(
             yield name, key.kind, where, _convert(key.kind, values)
 
 
-class _Present:
+class _PresentCells:
     """Removes the absent cells of columns; keys that occur together share the search."""
 
     def __init__(self, rows: Int32) -> None:

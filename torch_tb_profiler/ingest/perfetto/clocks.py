@@ -33,7 +33,7 @@ _MAX_TIME_NS = 1 << 62
 
 
 @dataclass
-class _Clock:
+class _BootClock:
     """A clock and its relation to the time since boot.
 
     offset  ns to add to get the time since boot, None if unknown
@@ -47,26 +47,26 @@ class _Clock:
     since: int = 0
 
 
-_UNKNOWN_CLOCK = _Clock(None)
+_UNKNOWN_CLOCK = _BootClock(None)
 
 
 @dataclass(frozen=True)
-class _State:
+class _SequenceClocks:
     """The clocks that a sequence has defined so far."""
 
     default: int = BOOT
-    clocks: dict[int, _Clock] = field(default_factory=dict)
+    clocks: dict[int, _BootClock] = field(default_factory=dict)
 
 
-_INITIAL_STATE = _State()
+_INITIAL_STATE = _SequenceClocks()
 
 
 class PacketClocks:
     """Converts the times of packets; keeps its state over the batches of a file."""
 
     def __init__(self) -> None:
-        self._states: dict[int, _State] = {}
-        self._shared = {BOOT: _Clock(0)}
+        self._states: dict[int, _SequenceClocks] = {}
+        self._shared = {BOOT: _BootClock(0)}
 
     def times(self, content: MessageBuffer, packets: MessageFields, at: Int64, size: Int64) -> Int64:
         """Return int64[k]: ns since boot, ABSENT where no time is given or its clock has no relation to the boot.
@@ -103,11 +103,11 @@ class PacketClocks:
         )
         return times
 
-    def _clock(self, clocks: dict[int, _Clock], id: int) -> _Clock:
+    def _clock(self, clocks: dict[int, _BootClock], id: int) -> _BootClock:
         """Return a clock of a sequence with these `clocks`, or a shared one."""
         return (clocks if _is_sequence_clock(id) else self._shared).get(id, _UNKNOWN_CLOCK)
 
-    def _apply_packet(self, sequence: int, packet: bytes, cleared: bool) -> _State:
+    def _apply_packet(self, sequence: int, packet: bytes, cleared: bool) -> _SequenceClocks:
         """Return the state of a sequence from this packet on; a `cleared` one keeps only its clocks."""
         known = self._states.get(sequence, _INITIAL_STATE)
         default, clocks = BOOT if cleared else known.default, known.clocks
@@ -120,10 +120,10 @@ class PacketClocks:
                 older = [(id, clock) for id, clock in clocks.items() if id not in readings]
                 clocks = dict([*readings.items(), *older][:MAX_CLOCKS])
         if sequence in self._states or len(self._states) < MAX_SEQUENCES:
-            self._states[sequence] = _State(default, clocks)
-        return _State(default, clocks)
+            self._states[sequence] = _SequenceClocks(default, clocks)
+        return _SequenceClocks(default, clocks)
 
-    def _apply_snapshot(self, content: bytes) -> dict[int, _Clock]:
+    def _apply_snapshot(self, content: bytes) -> dict[int, _BootClock]:
         """Return the clocks of the snapshot's sequence and store the shared ones."""
         readings = parse_snapshot(content)
         booted = None
@@ -131,10 +131,10 @@ class PacketClocks:
             offset = self._clock({}, id).offset
             if offset is not None and (booted is None or id == BOOT):
                 booted = time + offset
-        own: dict[int, _Clock] = {}
+        own: dict[int, _BootClock] = {}
         for id, (unit, incremental, time) in readings.items():
             related = booted is not None and max(time, booted) < _MAX_TIME_NS and 0 < unit < _MAX_TIME_NS
-            clock = _Clock(booted - time if related and booted is not None else None, unit, incremental, time)
+            clock = _BootClock(booted - time if related and booted is not None else None, unit, incremental, time)
             if _is_sequence_clock(id):
                 own[id] = clock
             elif id != BOOT and (id in self._shared or len(self._shared) < MAX_SEQUENCES):
@@ -160,7 +160,7 @@ def _is_sequence_clock(id: int) -> bool:
     return 64 <= id < 128
 
 
-def _resolve_times(clocks: list[_Clock], which: Int64, raw: Int64) -> Int64:
+def _resolve_times(clocks: list[_BootClock], which: Int64, raw: Int64) -> Int64:
     """Return int64[k]: the readings `raw` of `clocks[which]`, in ns since boot."""
     distinct = list({id(clock): clock for clock in clocks}.values())
     place = {id(clock): number for number, clock in enumerate(distinct)}

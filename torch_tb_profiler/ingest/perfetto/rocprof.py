@@ -33,7 +33,7 @@ from torch_tb_profiler.ingest.perfetto.packets import (
 from torch_tb_profiler.ingest.perfetto.protobuf import decode_text, parse_fields, to_signed
 from torch_tb_profiler.ingest.perfetto.values import AnnotationReader, ArgumentCells, integer_values
 from torch_tb_profiler.ingest.rocprof.agents import Agent, Agents
-from torch_tb_profiler.ingest.rocprof.records import DeviceWork, RecordingBuilder, build_trace
+from torch_tb_profiler.ingest.rocprof.records import RecordingBuilder, WorkRecords, build_trace
 from torch_tb_profiler.ingest.runtime import Report, ReportStep
 from torch_tb_profiler.ingest.slices import CodedTexts
 from torch_tb_profiler.model.health import HealthLog
@@ -189,9 +189,9 @@ class _RecordValues:
                 agent[each.events] = [numbers[label] for label in each.values]
         return agent[self._chosen]
 
-    def work(self, names: CodedTexts) -> DeviceWork:
+    def work(self, names: CodedTexts) -> WorkRecords:
         keys = ("begin_ns", "end_ns", "corr_id", "stream_ID", "queue")
-        return DeviceWork(names, *(self.numbers(key) for key in keys))
+        return WorkRecords(names, *(self.numbers(key) for key in keys))
 
 
 def _agent_number(label: str) -> int:

@@ -12,14 +12,14 @@ import msgspec
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.rocprof.agents import Agents, parse_agent
 from torch_tb_profiler.ingest.rocprof.counters import CounterSums
-from torch_tb_profiler.ingest.rocprof.records import DeviceWork, RecordingBuilder, build_trace
+from torch_tb_profiler.ingest.rocprof.records import RecordingBuilder, WorkRecords, build_trace
 from torch_tb_profiler.ingest.rocprof.schema import (
-    Call,
-    Copy,
-    CountedDispatch,
-    Dispatch,
+    CallRecord,
+    CopyRecord,
+    CountedDispatchRecord,
+    DispatchRecord,
     ProcessDescription,
-    Record,
+    RocprofRecord,
 )
 from torch_tb_profiler.ingest.rocprof.split import DescriptionText, DocumentSplitter, RecordBlock
 from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
@@ -59,13 +59,13 @@ class _RecordReader:
         self._messages: dict[int, str] = {}
         self._counter_names: dict[int | None, str] = {}
         self._counter_sums = CounterSums()
-        self._counted_dispatches: list[Dispatch] = []
+        self._counted_dispatches: list[DispatchRecord] = []
         readers: dict[str, tuple[type[Any], Callable[[Sequence[Any]], None]]] = {
-            "counter_collection": (CountedDispatch, self._add_counters),
-            "kernel_dispatch": (Dispatch, self._add_dispatches),
-            "memory_copy": (Copy, self._add_copies),
+            "counter_collection": (CountedDispatchRecord, self._add_counters),
+            "kernel_dispatch": (DispatchRecord, self._add_dispatches),
+            "memory_copy": (CopyRecord, self._add_copies),
         }
-        readers.update(dict.fromkeys(_CALLS, (Call, self._add_calls)))
+        readers.update(dict.fromkeys(_CALLS, (CallRecord, self._add_calls)))
         self._readers = readers
 
     def describe(self, description: DescriptionText) -> None:
@@ -117,7 +117,7 @@ class _RecordReader:
     def _note_skipped(self, what: str) -> None:
         self._health.add("skipped_event", "error", f"{what} that cannot be read were skipped")
 
-    def _add_counters(self, records: Sequence[CountedDispatch]) -> None:
+    def _add_counters(self, records: Sequence[CountedDispatchRecord]) -> None:
         """Add counters; they come before the dispatches in the file."""
         for record in records:
             dispatch = record.dispatch_data.dispatch_info.dispatch_id
@@ -129,7 +129,7 @@ class _RecordReader:
                     self._counter_sums.add(name, dispatch, each.value)
             self._counted_dispatches.append(record.dispatch())
 
-    def _add_dispatches(self, records: Sequence[Dispatch]) -> None:
+    def _add_dispatches(self, records: Sequence[DispatchRecord]) -> None:
         self._counted_dispatches = []
         dispatches = [each.dispatch_info for each in records]
         ids = integers_or_absent([each.dispatch_id for each in dispatches])
@@ -148,7 +148,7 @@ class _RecordReader:
             scratch_memory=integers_or_absent([each.private_segment_size for each in dispatches]),
         )
 
-    def _add_copies(self, records: Sequence[Copy]) -> None:
+    def _add_copies(self, records: Sequence[CopyRecord]) -> None:
         self._recording.add_copies(
             self._device_work(records, [self._operation_name(each) for each in records], [None] * len(records)),
             integers_or_absent([each.src_agent_id.handle for each in records]),
@@ -156,7 +156,7 @@ class _RecordReader:
             integers_or_absent([each.bytes for each in records]),
         )
 
-    def _add_calls(self, records: Sequence[Call]) -> None:
+    def _add_calls(self, records: Sequence[CallRecord]) -> None:
         domains = [self._process.domain_name(each.kind) for each in records]
         correlation = [each.correlation_id.internal for each in records]
         self._recording.add_calls(
@@ -175,8 +175,8 @@ class _RecordReader:
 
     def _device_work(
         self, records: Sequence[Any], names: Sequence[str | None], queues: Sequence[Any]
-    ) -> DeviceWork:
-        return DeviceWork(
+    ) -> WorkRecords:
+        return WorkRecords(
             names,
             _starts(records),
             _ends(records),
@@ -185,13 +185,13 @@ class _RecordReader:
             integers_or_absent(queues),
         )
 
-    def _operation_name(self, record: Record) -> str | None:
+    def _operation_name(self, record: RocprofRecord) -> str | None:
         return self._process.operation_name(record.kind, record.operation)
 
 
-def _starts(records: Sequence[Record]) -> Int64:
+def _starts(records: Sequence[RocprofRecord]) -> Int64:
     return integers_or_absent([each.start_timestamp for each in records])
 
 
-def _ends(records: Sequence[Record]) -> Int64:
+def _ends(records: Sequence[RocprofRecord]) -> Int64:
     return integers_or_absent([each.end_timestamp for each in records])

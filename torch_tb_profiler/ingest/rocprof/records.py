@@ -51,7 +51,7 @@ _CATEGORIES = (
 
 
 @dataclass(frozen=True)
-class DeviceWork:
+class WorkRecords:
     """k dispatches or copies of one process; int64[k], ABSENT where not recorded."""
 
     names: TextColumn
@@ -92,7 +92,7 @@ class RecordingBuilder:
 
     def add_dispatches(
         self,
-        work: DeviceWork,
+        work: WorkRecords,
         agent: Int64,
         grid: Sequence[Int64] | None,
         block: Sequence[Int64] | None,
@@ -124,11 +124,11 @@ class RecordingBuilder:
             },
         )
 
-    def add_copies(self, work: DeviceWork, source: Int64, target: Int64, size: Int64) -> None:
+    def add_copies(self, work: WorkRecords, source: Int64, target: Int64, size: Int64) -> None:
         """Add copies between agents; each lies on the GPU that it goes to, or else the one that it comes from."""
         device = self._agents.indices(np.where(self._agents.are_gpus(target), target, source))
         names = encode_texts(work.names).map(lambda name: _COPIES.get(name, name))
-        moved = DeviceWork(names, work.start, work.end, work.correlation, work.stream, work.queue)
+        moved = WorkRecords(names, work.start, work.end, work.correlation, work.stream, work.queue)
         self._add_device_work("gpu_memcpy", moved, device, _integer_args({"bytes": size}))
 
     def add_calls(
@@ -164,7 +164,7 @@ class RecordingBuilder:
             {"correlation": ("int", self._unique_ids(correlation)), "message": ("text", message)},
         )
 
-    def _add_device_work(self, category: str, work: DeviceWork, device: Int64, args: Mapping[str, Any]) -> None:
+    def _add_device_work(self, category: str, work: WorkRecords, device: Int64, args: Mapping[str, Any]) -> None:
         for lane in distinct_rows(device, work.lane)[0]:
             pid, tid = (None if id == ABSENT else id for id in lane)
             self._add_name("process_name", pid, None, f"GPU {pid}")

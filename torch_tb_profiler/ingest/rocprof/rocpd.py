@@ -21,7 +21,7 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.rocprof.agents import Agents, parse_agent
 from torch_tb_profiler.ingest.rocprof.counters import CounterSums
 from torch_tb_profiler.ingest.rocprof.database import Database, open_database
-from torch_tb_profiler.ingest.rocprof.records import DeviceWork, RecordingBuilder, build_trace
+from torch_tb_profiler.ingest.rocprof.records import RecordingBuilder, WorkRecords, build_trace
 from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
 from torch_tb_profiler.ingest.slices import CodedTexts, TextColumn, integers_or_absent
 from torch_tb_profiler.ingest.source import UnpackedStream
@@ -169,9 +169,9 @@ class _ProcessTables:
             yield [*times, self._events.rows(event)[0], stream, queue], self._tracks.rows(track), rest
 
     @staticmethod
-    def _device_work(work: list[Int64], names: TextColumn, track: list[Int64]) -> DeviceWork:
+    def _device_work(work: list[Int64], names: TextColumn, track: list[Int64]) -> WorkRecords:
         start, end, correlation, stream, queue = work
-        return DeviceWork(
+        return WorkRecords(
             names, start, end, correlation, _first_present(stream, track[4]), _first_present(queue, track[3])
         )
 

@@ -19,7 +19,7 @@ class Correlation(msgspec.Struct, frozen=True):
     internal: int | None = None
 
 
-class Size(msgspec.Struct, frozen=True):
+class AxisSizes(msgspec.Struct, frozen=True):
     """A size along three axes."""
 
     x: int | None = None
@@ -29,10 +29,10 @@ class Size(msgspec.Struct, frozen=True):
 
 _NO_HANDLE = Handle()
 _NO_CORRELATION = Correlation()
-_NO_SIZE = Size()
+_NO_SIZE = AxisSizes()
 
 
-class Record(msgspec.Struct):
+class RocprofRecord(msgspec.Struct):
     """The fields of records of every kind; `kind` and `operation` index `Strings.buffer_records`."""
 
     start_timestamp: int | None = None
@@ -43,11 +43,11 @@ class Record(msgspec.Struct):
     correlation_id: Correlation = _NO_CORRELATION
 
 
-class Call(Record):
+class CallRecord(RocprofRecord):
     """A call on the host."""
 
 
-class Copy(Record):
+class CopyRecord(RocprofRecord):
     """A copy between two agents."""
 
     src_agent_id: Handle = _NO_HANDLE
@@ -65,11 +65,11 @@ class DispatchInfo(msgspec.Struct, frozen=True):
     dispatch_id: int | None = None
     private_segment_size: int | None = None
     group_segment_size: int | None = None
-    workgroup_size: Size = _NO_SIZE
-    grid_size: Size = _NO_SIZE
+    workgroup_size: AxisSizes = _NO_SIZE
+    grid_size: AxisSizes = _NO_SIZE
 
 
-class Dispatch(Record):
+class DispatchRecord(RocprofRecord):
     """A kernel; has a `stream_id` since ROCm 7."""
 
     dispatch_info: DispatchInfo = msgspec.field(default_factory=DispatchInfo)
@@ -92,17 +92,17 @@ class CounterValue(msgspec.Struct, frozen=True):
     value: float = float("nan")
 
 
-class CountedDispatch(msgspec.Struct):
+class CountedDispatchRecord(msgspec.Struct):
     """A dispatch with its counters."""
 
     thread_id: int | None = None
     dispatch_data: DispatchData = msgspec.field(default_factory=DispatchData)
     records: list[CounterValue] = []
 
-    def dispatch(self) -> Dispatch:
+    def dispatch(self) -> DispatchRecord:
         """Return the dispatch as a recording with traced kernels has it."""
         data = self.dispatch_data
-        return Dispatch(
+        return DispatchRecord(
             start_timestamp=data.start_timestamp,
             end_timestamp=data.end_timestamp,
             thread_id=self.thread_id,
@@ -111,14 +111,14 @@ class CountedDispatch(msgspec.Struct):
         )
 
 
-class Counter(msgspec.Struct):
+class CounterDescription(msgspec.Struct):
     """A counter of an agent."""
 
     id: Handle = _NO_HANDLE
     name: str = ""
 
 
-class Symbol(msgspec.Struct):
+class KernelSymbol(msgspec.Struct):
     """A kernel symbol, with its name as the user chose to format it or as the compiler wrote it."""
 
     kernel_id: int = -1
@@ -130,26 +130,26 @@ class Symbol(msgspec.Struct):
         return self.formatted_kernel_name or self.kernel_name.removesuffix(".kd")
 
 
-class Domain(msgspec.Struct):
+class RecordDomain(msgspec.Struct):
     """A kind of records ("HIP_RUNTIME_API") and the names of its operations."""
 
     kind: str = ""
     operations: list[str] = []
 
 
-class Message(msgspec.Struct):
+class MarkerMessage(msgspec.Struct):
     """The text of the marker with this correlation id."""
 
     key: int
     value: str
 
 
-class Strings(msgspec.Struct):
-    buffer_records: list[Domain] = []
-    marker_api: list[Message] = []
+class NameTables(msgspec.Struct):
+    buffer_records: list[RecordDomain] = []
+    marker_api: list[MarkerMessage] = []
 
 
-class Metadata(msgspec.Struct):
+class ProcessMetadata(msgspec.Struct):
     pid: int | None = None
     command: Any = None
 
@@ -163,11 +163,11 @@ class Metadata(msgspec.Struct):
 class ProcessDescription(msgspec.Struct):
     """The description of a process."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: ProcessMetadata = msgspec.field(default_factory=ProcessMetadata)
     agents: list[dict[str, Any]] = []
-    strings: Strings = msgspec.field(default_factory=Strings)
-    kernel_symbols: list[Symbol] = []
-    counters: list[Counter] = []
+    strings: NameTables = msgspec.field(default_factory=NameTables)
+    kernel_symbols: list[KernelSymbol] = []
+    counters: list[CounterDescription] = []
 
     def domain_name(self, kind: int) -> str | None:
         """Return the name of a kind of records."""

@@ -22,7 +22,7 @@ import numpy as np
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.rocprof.agents import DeviceLabels
 from torch_tb_profiler.ingest.rocprof.counters import split_cells
-from torch_tb_profiler.ingest.rocprof.records import PROCESS_SHIFT, DeviceWork, RecordingBuilder, build_trace
+from torch_tb_profiler.ingest.rocprof.records import PROCESS_SHIFT, RecordingBuilder, WorkRecords, build_trace
 from torch_tb_profiler.ingest.rocprof.sniff import parse_header
 from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
 from torch_tb_profiler.ingest.slices import CodedTexts
@@ -164,8 +164,8 @@ class _TableReader:
             self._correlation_ids(chunk),
         )
 
-    def _device_work(self, chunk: _RowChunk, names: CodedTexts) -> DeviceWork:
-        return DeviceWork(
+    def _device_work(self, chunk: _RowChunk, names: CodedTexts) -> WorkRecords:
+        return WorkRecords(
             names,
             chunk.numbers("start_timestamp"),
             chunk.numbers("end_timestamp"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.discovery import Run
+from torch_tb_profiler.discovery import ListedRun
 from torch_tb_profiler.session.cache.entries import FileSummary
 from torch_tb_profiler.session.state import FileState
 from torch_tb_profiler.session.targets import RequestedNames, Target, TargetNames
@@ -44,7 +44,7 @@ class Answer:
     base: TargetNames | None = None
 
 
-def unavailable_reasons(summary: FileSummary, run: Run) -> Mapping[str, str]:
+def unavailable_reasons(summary: FileSummary, run: ListedRun) -> Mapping[str, str]:
     """Return view slug -> why a trace has nothing to show there.
 
     If the run has memory files, the tab that opens them is always available.

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError, TraceError
-from torch_tb_profiler.discovery import MemoryFile, Run
+from torch_tb_profiler.discovery import ListedRun, MemoryFile
 from torch_tb_profiler.ingest.formats import file_format_by_kind
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest, check_available
 from torch_tb_profiler.session.answers.pair import PairAnswers
@@ -140,7 +140,7 @@ class FileAnswers:
             return content
 
 
-def memory_file(run: Run, number: int) -> MemoryFile:
+def memory_file(run: ListedRun, number: int) -> MemoryFile:
     """Return a memory file of a run by its number in the listing; NotFoundError if there is none."""
     if not 0 <= number < len(run.memory_files):
         raise NotFoundError(

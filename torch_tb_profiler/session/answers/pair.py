@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError, UndecidedError, UsageError
-from torch_tb_profiler.discovery import Run
+from torch_tb_profiler.discovery import ListedRun
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest, check_available
 from torch_tb_profiler.session.cache.entries import encode_json
 from torch_tb_profiler.session.cache.similarity import NameSketch, name_similarity
@@ -125,7 +125,7 @@ def default_base(files: RequestedFiles, targets: Targets, candidate: Target) -> 
 
 
 def _most_similar(
-    files: RequestedFiles, targets: Targets, candidate: Target, others: Sequence[Run]
+    files: RequestedFiles, targets: Targets, candidate: Target, others: Sequence[ListedRun]
 ) -> RequestedNames | None:
     """Return the counterpart of the candidate in the most similar of the other runs (see `default_base`)."""
     candidate_summary = files.cached_summary(candidate.file.id)
@@ -151,7 +151,7 @@ def _most_similar(
     raise UndecidedError(f"{compared} has similar operators: choose the run to compare with", hint="pass base_run")
 
 
-def _counterpart(targets: Targets, candidate: Target, run: Run) -> RequestedNames:
+def _counterpart(targets: Targets, candidate: Target, run: ListedRun) -> RequestedNames:
     """Return the same worker and span of another run, or its first ones if it doesn't have them."""
     workers = {worker.name: worker for worker in targets.workers(run)}
     worker = workers.get(candidate.worker.name)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.discovery import Run, Span, Worker
+from torch_tb_profiler.discovery import ListedRun, Span, Worker
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest
 from torch_tb_profiler.session.cache.entries import encode_json
 from torch_tb_profiler.session.cache.packed import unpack
@@ -110,7 +110,7 @@ class RunAnswers:
         payload = encode_json(view.build(alone, worker, members, params))
         return replace(answer, worker=worker, state=state, payload=payload)
 
-    def _spans(self, run: Run, name: str) -> list[Span]:
+    def _spans(self, run: ListedRun, name: str) -> list[Span]:
         """Return the spans of a name; NotFoundError lists the spans of the run."""
         spans = self._targets.spans(run, name)
         if not spans:
@@ -128,7 +128,7 @@ class RunAnswers:
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             self._files.wait(span.file.id, left)
 
-    def _worker_files(self, run: Run, name: str, request: bool) -> list[_WorkerFile]:
+    def _worker_files(self, run: ListedRun, name: str, request: bool) -> list[_WorkerFile]:
         """Return the file of a span for every worker; request the files if `request`."""
         files = []
         for worker in self._targets.workers(run):

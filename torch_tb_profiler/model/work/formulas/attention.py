@@ -13,7 +13,7 @@ from typing import NamedTuple
 from torch_tb_profiler.model.work.call import Cost, OperatorCall, UnknownCostError
 
 
-class _Arguments(NamedTuple):
+class _AttentionArguments(NamedTuple):
     """Positions of the arguments of an operator.
 
     query        of q; k and v follow
@@ -29,25 +29,25 @@ class _Arguments(NamedTuple):
 
 
 _FORWARD = {
-    "aten::scaled_dot_product_attention": _Arguments(0, 5),
-    "aten::_scaled_dot_product_flash_attention": _Arguments(0, 4),
-    "aten::_scaled_dot_product_flash_attention_for_cpu": _Arguments(0, 4),
-    "aten::_scaled_dot_product_efficient_attention": _Arguments(0, 6),
-    "aten::_scaled_dot_product_cudnn_attention": _Arguments(0, 6),
-    "aten::_scaled_dot_product_fused_attention_overrideable": _Arguments(0, 5),
-    "aten::_cudnn_attention_forward": _Arguments(0, 10, 4),
-    "aten::_flash_attention_forward": _Arguments(0, 8, 3, heads_first=False),
-    "aten::_efficient_attention_forward": _Arguments(0, 9, 4, heads_first=False),
-    "flash_attn::_flash_attn_forward": _Arguments(0, 5, heads_first=False),
+    "aten::scaled_dot_product_attention": _AttentionArguments(0, 5),
+    "aten::_scaled_dot_product_flash_attention": _AttentionArguments(0, 4),
+    "aten::_scaled_dot_product_flash_attention_for_cpu": _AttentionArguments(0, 4),
+    "aten::_scaled_dot_product_efficient_attention": _AttentionArguments(0, 6),
+    "aten::_scaled_dot_product_cudnn_attention": _AttentionArguments(0, 6),
+    "aten::_scaled_dot_product_fused_attention_overrideable": _AttentionArguments(0, 5),
+    "aten::_cudnn_attention_forward": _AttentionArguments(0, 10, 4),
+    "aten::_flash_attention_forward": _AttentionArguments(0, 8, 3, heads_first=False),
+    "aten::_efficient_attention_forward": _AttentionArguments(0, 9, 4, heads_first=False),
+    "flash_attn::_flash_attn_forward": _AttentionArguments(0, 5, heads_first=False),
 }
 _BACKWARD = {
-    "aten::_scaled_dot_product_flash_attention_backward": _Arguments(1, 11, 6),
-    "aten::_scaled_dot_product_flash_attention_for_cpu_backward": _Arguments(1, 7),
-    "aten::_scaled_dot_product_efficient_attention_backward": _Arguments(1, 11),
-    "aten::_scaled_dot_product_cudnn_attention_backward": _Arguments(1, 14, 9),
-    "aten::_flash_attention_backward": _Arguments(1, 11, 6, heads_first=False),
-    "aten::_efficient_attention_backward": _Arguments(1, 14, 6, heads_first=False),
-    "flash_attn::_flash_attn_backward": _Arguments(1, 11, heads_first=False),
+    "aten::_scaled_dot_product_flash_attention_backward": _AttentionArguments(1, 11, 6),
+    "aten::_scaled_dot_product_flash_attention_for_cpu_backward": _AttentionArguments(1, 7),
+    "aten::_scaled_dot_product_efficient_attention_backward": _AttentionArguments(1, 11),
+    "aten::_scaled_dot_product_cudnn_attention_backward": _AttentionArguments(1, 14, 9),
+    "aten::_flash_attention_backward": _AttentionArguments(1, 11, 6, heads_first=False),
+    "aten::_efficient_attention_backward": _AttentionArguments(1, 14, 6, heads_first=False),
+    "flash_attn::_flash_attn_backward": _AttentionArguments(1, 11, heads_first=False),
 }
 
 
@@ -88,7 +88,7 @@ def backward(call: OperatorCall) -> Cost:
     )
 
 
-def _attention_shape(call: OperatorCall, arguments: _Arguments) -> _AttentionShape:
+def _attention_shape(call: OperatorCall, arguments: _AttentionArguments) -> _AttentionShape:
     q, k, v = (call.tensor(arguments.query + i) for i in range(3))
     lengths = call.optional_tensor(arguments.lengths) if arguments.lengths is not None else None
     if lengths is not None and lengths.count:

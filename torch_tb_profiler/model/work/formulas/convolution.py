@@ -14,7 +14,7 @@ from typing import NamedTuple
 from torch_tb_profiler.model.work.call import Cost, OperatorCall, Tensor, UnknownCostError
 
 
-class _Arguments(NamedTuple):
+class _ConvolutionArguments(NamedTuple):
     """Positions of the arguments of an operator, None where it has none; `transposed` may be the value itself."""
 
     bias: int | None
@@ -27,28 +27,28 @@ class _Arguments(NamedTuple):
 
 
 _ARGUMENTS = {
-    "aten::convolution": _Arguments(2, 3, 4, 5, 6, 7, 8),
-    "aten::_convolution": _Arguments(2, 3, 4, 5, 6, 7, 8),
-    "aten::convolution_overrideable": _Arguments(2, 3, 4, 5, 6, 7, 8),
-    "aten::conv1d": _Arguments(2, 3, 4, 5),
-    "aten::conv2d": _Arguments(2, 3, 4, 5),
-    "aten::conv3d": _Arguments(2, 3, 4, 5),
-    "aten::conv_transpose1d": _Arguments(2, 3, 4, 7, True, 5, 6),
-    "aten::conv_transpose2d": _Arguments(2, 3, 4, 7, True, 5, 6),
-    "aten::conv_transpose3d": _Arguments(2, 3, 4, 7, True, 5, 6),
-    "aten::cudnn_convolution": _Arguments(None, 3, 2, 4),
-    "aten::cudnn_convolution_relu": _Arguments(2, 3, 4, 5),
-    "aten::cudnn_convolution_transpose": _Arguments(None, 4, 2, 5, True, 3, 6),
-    "aten::miopen_convolution": _Arguments(2, 4, 3, 5),
-    "aten::miopen_convolution_relu": _Arguments(2, 3, 4, 5),
-    "aten::miopen_depthwise_convolution": _Arguments(2, 4, 3, 5),
-    "aten::miopen_convolution_transpose": _Arguments(2, 5, 3, 6, True, 4, 7),
-    "aten::mkldnn_convolution": _Arguments(2, 4, 3, 5),
-    "aten::thnn_conv2d": _Arguments(3, 4, 5, None),
-    "aten::_slow_conv2d_forward": _Arguments(3, 4, 5, None),
-    "aten::slow_conv3d_forward": _Arguments(3, 4, 5, None),
-    "aten::_conv_depthwise2d": _Arguments(3, 4, 5, 6),
-    "aten::conv_depthwise3d": _Arguments(3, 4, 5, 6),
+    "aten::convolution": _ConvolutionArguments(2, 3, 4, 5, 6, 7, 8),
+    "aten::_convolution": _ConvolutionArguments(2, 3, 4, 5, 6, 7, 8),
+    "aten::convolution_overrideable": _ConvolutionArguments(2, 3, 4, 5, 6, 7, 8),
+    "aten::conv1d": _ConvolutionArguments(2, 3, 4, 5),
+    "aten::conv2d": _ConvolutionArguments(2, 3, 4, 5),
+    "aten::conv3d": _ConvolutionArguments(2, 3, 4, 5),
+    "aten::conv_transpose1d": _ConvolutionArguments(2, 3, 4, 7, True, 5, 6),
+    "aten::conv_transpose2d": _ConvolutionArguments(2, 3, 4, 7, True, 5, 6),
+    "aten::conv_transpose3d": _ConvolutionArguments(2, 3, 4, 7, True, 5, 6),
+    "aten::cudnn_convolution": _ConvolutionArguments(None, 3, 2, 4),
+    "aten::cudnn_convolution_relu": _ConvolutionArguments(2, 3, 4, 5),
+    "aten::cudnn_convolution_transpose": _ConvolutionArguments(None, 4, 2, 5, True, 3, 6),
+    "aten::miopen_convolution": _ConvolutionArguments(2, 4, 3, 5),
+    "aten::miopen_convolution_relu": _ConvolutionArguments(2, 3, 4, 5),
+    "aten::miopen_depthwise_convolution": _ConvolutionArguments(2, 4, 3, 5),
+    "aten::miopen_convolution_transpose": _ConvolutionArguments(2, 5, 3, 6, True, 4, 7),
+    "aten::mkldnn_convolution": _ConvolutionArguments(2, 4, 3, 5),
+    "aten::thnn_conv2d": _ConvolutionArguments(3, 4, 5, None),
+    "aten::_slow_conv2d_forward": _ConvolutionArguments(3, 4, 5, None),
+    "aten::slow_conv3d_forward": _ConvolutionArguments(3, 4, 5, None),
+    "aten::_conv_depthwise2d": _ConvolutionArguments(3, 4, 5, 6),
+    "aten::conv_depthwise3d": _ConvolutionArguments(3, 4, 5, 6),
 }
 """By operator; cuDNN and MIOpen put the padding before the stride."""
 
@@ -103,7 +103,7 @@ def _product_flops(w: Tensor, applications: int) -> float:
 
 
 def _out_shape(
-    call: OperatorCall, arguments: _Arguments, x: Tensor, w: Tensor, transposed: bool
+    call: OperatorCall, arguments: _ConvolutionArguments, x: Tensor, w: Tensor, transposed: bool
 ) -> tuple[int, ...]:
     """Return (batch, channels, *spatial) by the arithmetic of torch.nn.Conv2d and ConvTranspose2d."""
     dims = len(w.shape) - 2
