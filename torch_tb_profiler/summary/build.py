@@ -90,6 +90,7 @@ def summarize(source: SummarySource) -> Summary:
         span=source.span,
         workers=len(source.workers),
         read=len(read),
+        ranks=job.expected_count if job is not None else None,
         headline=_headline(job, decisive),
         bound=plain(decisive.spent),
         bound_worker=bound_worker,
@@ -101,7 +102,7 @@ def summarize(source: SummarySource) -> Summary:
         communication=_communication(job, overviews),
         memory=_memory(memory),
         advice=_advice(advised),
-        health=_health(overviews, unreadable),
+        health=_health(advised, unreadable),
         reasons={},
     )
     return _with_reasons(summary, answers.reasons, decisive)

@@ -106,10 +106,11 @@ def _truncate(text: str, max_length: int) -> str:
 
 def _markdown_lines(summary: Summary) -> Iterator[str]:
     workers = plural(summary.workers, "worker")
+    missing = summary.ranks is not None and summary.ranks > summary.workers
     yield f"# {_escape(summary.run)}"
     yield ""
-    if summary.read < summary.workers:
-        workers = f"{summary.read} of {workers}"
+    if missing or summary.read < summary.workers:
+        workers = f"{summary.read} of {plural(summary.ranks or 0, 'rank') if missing else workers}"
     yield f"{workers}, span {_escape(summary.span)}."
     bound = summary.bound if summary.workers == 1 else f"{summary.bound_worker}: {summary.bound}"
     sentences = (

@@ -114,6 +114,7 @@ class Summary(msgspec.Struct, frozen=True):
     """The summary of a run at one span.
 
     workers, read  number of workers, and how many could be read
+    ranks     number of ranks of the job as far as its files tell; null if there is no communication
     headline       who or what to look at first
     bound          what limits the step of `bound_worker`: the straggler, or else the slowest worker
     advice         largest gain first
@@ -125,6 +126,7 @@ class Summary(msgspec.Struct, frozen=True):
     span: str
     workers: int
     read: int
+    ranks: int | None
     headline: list[str]
     bound: str
     bound_worker: str

@@ -5926,11 +5926,14 @@ export interface components {
      *     transfer_ns    data moves
      *     waiting_ns     the rank waits for other ranks, at least
      *     uncompared_ns  the rest: collectives that no other rank recorded alike
+     *     bounded        ranks aren't compared, and waiting for them counts as transfer, which is at most this
      */
     CommunicationParts: {
       transfer_ns: number;
       waiting_ns: number;
       uncompared_ns: number;
+      /** @default false */
+      bounded: boolean;
     };
     /**
      * OperatorsPayload
@@ -7717,6 +7720,7 @@ export interface components {
      *     origin_ns      the zero of the job's clock as ns since the epoch, null if no file records the time of day
      *     start_skew_ns  from the first to the last rank to start recording; null without two ranks on one clock
      *     rank_count     workers of the run; read_count: of these, the ones that are read or can't be
+     *     compared_count, expected_count  ranks that are compared, and that the job has as far as its files tell
      *     steps          names, in order of first appearance, at most a thousand
      *     spreads        how much the ranks differ; group_families: process groups by purpose
      *     families       kernel families of each rank, most device time first
@@ -7731,6 +7735,8 @@ export interface components {
       problems: components['schemas']['Problem'][];
       rank_count: number;
       read_count: number;
+      compared_count: number;
+      expected_count: number;
       steps: string[];
       spreads: components['schemas']['RankSpreadRow'][];
       group_families: components['schemas']['GroupFamily'][];

@@ -107,7 +107,7 @@ def test_a_rank_alone_is_named() -> None:
         plain(payload.headline) == "Only rank 1 was found. Add the other ranks' traces to see who waits for whom."
     )
     assert links(payload.headline) == {"rank 1": "trace?worker=host0_1001"}
-    assert payload.explanation == ()
+    assert plain(payload.explanation) == "1 of 4 ranks was compared; the traces of ranks 0, 2, 3 are missing."
 
 
 def test_while_ranks_are_read_nothing_is_claimed() -> None:

@@ -109,8 +109,9 @@ def test_in_a_balanced_job_nobody_is_late_and_the_step_is_spent_as_the_file_says
 def test_a_file_without_the_others_says_what_it_says_alone_and_why() -> None:
     job = Simulation(ddp(8), delays=[LATE], jitter=0.02).run()
     own, payload = both(job, 0, only=[0])
-    assert payload == replace(own, beside=payload.beside)
+    assert payload == replace(own, beside=payload.beside, health=payload.health)
     assert plain(payload.beside).startswith("Only rank 0 was found")
+    assert payload.health[-1].message == "1 of 8 ranks was compared; the traces of ranks 1-7 are missing"
 
 
 def test_while_other_ranks_are_read_a_file_says_what_it_says_alone() -> None:

@@ -39,6 +39,10 @@ than this ratio of the host's largest excess."""
 _MIN_HELD_UP_SHARE = 0.5
 """A rank is held up by another if, without it, it would arrive earlier by at least this share of its lateness."""
 
+MIN_ABSENT_WAIT_RATIO = 2.0
+"""A collective with a missing rank waits for it if it takes at least this many times as long as the fastest one
+that moves as much; less is what transfers vary by."""
+
 _SHARED_LINK_COST_RATIO = 0.95
 """Ranks with slow links share the blame if their costs are at least this ratio of the largest."""
 
@@ -64,7 +68,8 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     sets        sets of ranks: those of each host, and those that work longest beyond the typical time
     imbalance   ns per step that all differences between the ranks cost
     slow_links  ranks whose collectives transfer more slowly than the same ones of other ranks
-    absent      what ranks without a trace cost
+    absent      what ranks without a trace cost at least
+    absent_limit  ns per step that they cost at most: all time that all present ranks are in collectives with them
     held_up_by  int64[ranks]: the rank that makes it late, itself if none does
     """
 
@@ -73,6 +78,7 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     imbalance: float
     slow_links: tuple[Suspect, ...]
     absent: Suspect
+    absent_limit: float
     held_up_by: Int64
     work: WorkWindows
 
@@ -89,7 +95,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     excess, absent = _transfer_excess(job, matching, split), _waiting_for_absent_ranks(job, matching, split)
     slow = _slow_link_ranks(job, matching, split, excess)
     groups = [(rank,) for rank in replayed] + [members for members, _ in sets] + [tuple(range(ranks))]
-    typical = np.zeros((ranks, len(groups) + len(slow) + 1), np.bool_)
+    typical = np.zeros((ranks, len(groups) + len(slow) + 2), np.bool_)
     for column, members in enumerate(groups):
         typical[list(members), column] = True
     saving = np.zeros((len(matching), typical.shape[1]), np.int64)
@@ -97,7 +103,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         touched = np.zeros(len(matching), np.bool_)
         touched[matching.instance[job.table.member == rank]] = True
         saving[:, column] = np.where(touched, excess, 0)
-    saving[:, -1] = absent
+    saving[:, -2], saving[:, -1] = absent, _absent_limit(matching, split)
     result = replay_job(job, matching, split, work, ReplayScenarios(typical, saving))
     steps = max(median([max(len(source.summary.steps), 1) for source in job.sources]), 1) if ranks else 1
     earlier = result.earlier / steps
@@ -118,7 +124,8 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
                 for column, rank in enumerate(slow, len(groups))
             ]
         ),
-        absent=Suspect((), _cost_to_others(earlier[:, -1], ()), "absent"),
+        absent=Suspect((), _cost_to_others(earlier[:, -2], ()), "absent"),
+        absent_limit=_cost_to_others(earlier[:, -1], ()),
         held_up_by=_held_up_by(job, split, matching, result, replayed),
         work=work,
     )
@@ -247,6 +254,16 @@ def _waiting_for_absent_ranks(job: DistributedJob, matching: Matching, split: Wa
         shortest = np.minimum.accumulate(split.transfer[same])
         # The last collective of equal size has the minimum over all of them.
         last = np.searchsorted(-sizes, -sizes, "right") - 1
-        waits[matching.instance[same]] = split.transfer[same] - shortest[last]
+        waits[matching.instance[same]] = np.where(
+            split.transfer[same] >= MIN_ABSENT_WAIT_RATIO * shortest[last],
+            split.transfer[same] - shortest[last],
+            0,
+        )
     waits[matching.complete] = 0
     return waits
+
+
+def _absent_limit(matching: Matching, split: WaitingSplit) -> Int64:
+    """Return int64[c], the ns that all present ranks waited at most for ranks whose traces are missing."""
+    examples = _example_rows(matching, split)
+    return np.where((examples >= 0) & ~matching.complete, split.transfer[examples], 0)

@@ -10,7 +10,7 @@ Rank 5 has place 1 in its group of `tp` and place 2 in its group of `dp`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -83,6 +83,36 @@ def expected_ranks(comparison: RankComparison) -> set[int]:
     if len(worlds) == 1:
         expected |= set(range(min(next(iter(worlds)) or 0, MAX_RANKS)))
     return expected
+
+
+class RankCoverage(msgspec.Struct, frozen=True):
+    """How many of a job's ranks are compared.
+
+    compared, expected  number of ranks; fewer are compared if traces are missing or can't be compared
+    missing  the ranks that aren't, ascending; shorter than the difference if their numbers are unknown
+    """
+
+    compared: int
+    expected: int
+    missing: tuple[int, ...]
+
+    @property
+    def complete(self) -> bool:
+        return self.compared >= self.expected
+
+
+def rank_coverage(comparison: RankComparison, known: Iterable[int], unknown: int) -> RankCoverage:
+    """Return how many ranks of a job are compared.
+
+    known    ranks that are in the job for sure, such as those of files that can't be read
+    unknown  number of files without a known rank that aren't compared
+    """
+    present = {source.rank for source in comparison.sources}
+    expected, count = expected_ranks(comparison) | set(known), len(comparison.sources)
+    if None in present:
+        return RankCoverage(count, max(count + unknown, len(expected)), ())
+    missing = tuple(sorted(expected - present))
+    return RankCoverage(count, count + max(len(missing), unknown), missing)
 
 
 # ---- parallel dimensions --------------------------------------------------------------------------------

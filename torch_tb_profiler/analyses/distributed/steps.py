@@ -174,19 +174,23 @@ class ExposedSteps(msgspec.Struct, frozen=True):
     waiting      int64[s]  time in which an operation waits for other ranks, and none moves data
     waiting_for  index of another rank -> int64[s], not all 0: the part of `waiting` in operations at which that
                  rank is known to arrive last; the rest can't be attributed to a rank
+    bounded      a rank of some operation wasn't compared, and waiting for it counts as transfer: `transfer` is at
+                 most, `waiting` at least that
     """
 
     names: tuple[str, ...]
     transfer: Int64
     waiting: Int64
     waiting_for: Mapping[int, Int64]
+    bounded: bool
 
 
 class ExposedCommunication(msgspec.Struct, frozen=True):
-    """Mean ns of exposed communication per complete step of a rank."""
+    """Mean ns of exposed communication per complete step of a rank; `bounded` as in ExposedSteps."""
 
     transfer: float
     waiting: float
+    bounded: bool = False
 
 
 def exposed_communication(comparison: RankComparison, member: int) -> ExposedCommunication | None:
@@ -203,7 +207,8 @@ def _mean_of_steps(exposed: ExposedSteps | None) -> ExposedCommunication | None:
     if exposed is None:
         return None
     count = len(exposed.names)
-    return ExposedCommunication(int(exposed.transfer.sum()) / count, int(exposed.waiting.sum()) / count)
+    transfer, waiting = int(exposed.transfer.sum()) / count, int(exposed.waiting.sum()) / count
+    return ExposedCommunication(transfer, waiting, exposed.bounded)
 
 
 def exposed_steps(comparison: RankComparison, member: int, *, overlapped: bool = False) -> ExposedSteps | None:
@@ -246,7 +251,7 @@ def exposed_steps(comparison: RankComparison, member: int, *, overlapped: bool =
         if (reached > assigned).any():
             waiting_for[late] = reached - assigned
         assigned = reached
-    return ExposedSteps(names, transfer, waiting, waiting_for)
+    return ExposedSteps(names, transfer, waiting, waiting_for, bool((~split.complete[rows]).any()))
 
 
 # ---- spread over the ranks ------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.causes import StragglerCause, find_cause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, Suspect
-from torch_tb_profiler.analyses.distributed.groups import expected_ranks
+from torch_tb_profiler.analyses.distributed.groups import RankCoverage
 from torch_tb_profiler.analyses.distributed.matching import ranks_without_times
 from torch_tb_profiler.analyses.distributed.significance import is_significant
 from torch_tb_profiler.analyses.distributed.steps import step_columns
@@ -57,7 +57,8 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     kind     straggler: `ranks` keep the others waiting, most cost first; uncertain: `possible` may, which would
              matter; balanced: no rank stands out; unknown
     reason   why it is unknown: no rank, a single one, no collective matched, the late rank is absent, too few of
-             the job's ranks are present, or it is not recorded who communicates with whom
+             the job's ranks are present, it is not recorded who communicates with whom, or ranks that are missing
+             may be late
     suspect  who costs how much, together; `members` is empty for absent ranks
     costliest  the rank with the most cost, None if none has any
     possible   the ranks that would be named if their lateness did not vary so much that it may be chance
@@ -65,10 +66,12 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
              of it; None if that is not worth naming
     communication  of the other ranks, None if unknown
     cause    why the first of `ranks` is late, None if unknown
+    missing_cost  ns per step that ranks that aren't compared cost at most; None if that is not worth naming, or
+                  all are compared
     """
 
     kind: Literal["straggler", "uncertain", "balanced", "unknown"]
-    reason: Literal["empty", "alone", "unmatched", "absent", "few", "groups"] | None = None
+    reason: Literal["empty", "alone", "unmatched", "absent", "few", "groups", "missing"] | None = None
     suspect: Suspect | None = None
     ranks: tuple[Straggler, ...] = ()
     costliest: Straggler | None = None
@@ -76,6 +79,12 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     imbalance: float | None = None
     communication: CommunicationShare | None = None
     cause: StragglerCause | None = None
+    missing_cost: float | None = None
+
+    @property
+    def splits_waiting(self) -> bool:
+        """Whether waiting and transfer can be told apart, or bounded where ranks are missing."""
+        return self.kind != "unknown" or self.reason in ("absent", "missing")
 
 
 def judge_ranks(
@@ -84,6 +93,7 @@ def judge_ranks(
     rows: Sequence[Straggler],
     totals: Sequence[WorkerTotal],
     activities: Sequence[StragglerActivity],
+    coverage: RankCoverage,
 ) -> StragglerVerdict:
     """Decide which ranks keep the others waiting; `rows` are all ranks, most cost first."""
     if not comparison.sources:
@@ -94,17 +104,21 @@ def judge_ranks(
         return StragglerVerdict("unknown", "unmatched")
     suspect = _find_suspect(comparison, costs)
     costliest = rows[0] if rows and rows[0].cost > 0 else None
+    min_cost = _min_notable_cost(comparison)
+    hidden = not coverage.complete and costs.absent_limit >= min_cost
+    missing_cost = costs.absent_limit if hidden else None
     if suspect is not None and suspect.reason == "absent":
-        return StragglerVerdict("unknown", "absent", suspect, costliest=costliest)
-    if len(comparison.sources) < MIN_PRESENT_SHARE * len(expected_ranks(comparison)):
+        return StragglerVerdict("unknown", "absent", suspect, costliest=costliest, missing_cost=missing_cost)
+    if coverage.compared < MIN_PRESENT_SHARE * coverage.expected:
         return StragglerVerdict("unknown", "few", suspect, costliest=costliest)
     if suspect is None and _are_groups_unknown(comparison):
         return StragglerVerdict("unknown", "groups", costliest=costliest)
     named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
-    min_cost = _min_notable_cost(comparison)
     possible = None if suspect else _longest_working(costs, min_cost)
     uncertain = possible is not None and possible.cost >= UNCERTAIN_COST_SHARE * _mean_step_duration(comparison)
     balanced = suspect is None and possible is None
+    if not (suspect or uncertain) and hidden:
+        return StragglerVerdict("unknown", "missing", costliest=costliest, missing_cost=missing_cost)
     return StragglerVerdict(
         kind="straggler" if suspect else "uncertain" if uncertain else "balanced",
         suspect=suspect,
@@ -114,6 +128,7 @@ def judge_ranks(
         imbalance=costs.imbalance if balanced and costs.imbalance >= min_cost else None,
         communication=_communication_share(comparison, totals, named),
         cause=find_cause(comparison, suspect, named[0].member, activities) if suspect else None,
+        missing_cost=missing_cost,
     )
 
 

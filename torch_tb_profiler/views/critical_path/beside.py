@@ -21,7 +21,7 @@ from torch_tb_profiler.views._shared.job.exposed import (
     unread_ranks_sentence,
 )
 from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, judge_members
-from torch_tb_profiler.views._shared.job.wording import verdict_headline
+from torch_tb_profiler.views._shared.job.wording import coverage_sentence, verdict_headline
 from torch_tb_profiler.views._shared.text import link, sentences
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.payload import (
@@ -52,22 +52,25 @@ def build_beside_ranks(
         return alone
     comparison, verdict = compare_members(members), judge_members(members).verdict
     position = comparison.positions.get(worker)
-    if verdict.kind == "unknown" or position is None:
-        return replace(alone, beside=verdict_headline(members, verdict))
+    if not verdict.splits_waiting or position is None:
+        return replace(alone, beside=sentences(verdict_headline(members, verdict), coverage_sentence(members)))
     parts = path_communication_parts(on_path.time_ns, all_communication(comparison, position))
     path = replace(alone.path, categories=_split_categories(alone.path.categories, parts))
     targets = [_limit_target(alone, row, parts) for row in alone.targets]
+    times, compared = words.times_by_part(path), not parts.bounded
     return replace(
         alone,
-        headline=words.headline(path, words.times_by_part(path), targets, alone.steps_recorded, alone.device_type),
-        explanation=words.explanation(path, targets, alone.explained, alone.steps_recorded, compared=True),
+        headline=words.headline(path, times, targets, alone.steps_recorded, alone.device_type, compared=compared),
+        explanation=words.explanation(path, targets, alone.explained, alone.steps_recorded, compared=compared),
         limits=sentences(alone.limits, words.COMPARED_LIMIT),
         path=path,
         targets=targets,
         what_if=[_limit_result(alone, result, parts) for result in alone.what_if],
         communication=parts,
         beside=sentences(
-            communication_sentence(parts, what="communication on the path"), verdict_headline(members, verdict)
+            communication_sentence(parts, what="communication on the path"),
+            verdict_headline(members, verdict),
+            coverage_sentence(members),
         ),
     )
 

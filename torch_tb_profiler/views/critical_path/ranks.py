@@ -21,8 +21,8 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import NO_CODE
 from torch_tb_profiler.view import Member, Members, Reduction, RunView
 from torch_tb_profiler.views._shared.job.members import RANK_DETAILS, compare_members, count_unread, judge_members
-from torch_tb_profiler.views._shared.job.wording import verdict_headline
-from torch_tb_profiler.views._shared.text import link, reason_texts
+from torch_tb_profiler.views._shared.job.wording import coverage_sentence, verdict_headline
+from torch_tb_profiler.views._shared.text import link, reason_texts, sentences
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.payload import (
     JobPathParams,
@@ -47,7 +47,7 @@ def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
     duration = sum(segment.end - segment.begin for segment in path.segments) / max(path.steps, 1)
     return JobPathPayload(
         headline=() if count_unread(summaries) else words.job_headline(ranks, duration),
-        explanation=verdict_headline(summaries, verdict),
+        explanation=sentences(verdict_headline(summaries, verdict), coverage_sentence(summaries)),
         duration_ns=duration,
         steps=path.steps,
         ranks=ranks,

@@ -145,7 +145,13 @@ def category_link(category: str) -> str | None:
 
 
 def headline(
-    path: PathSummary, times: Mapping[str, float], targets: Sequence[TargetRow], recorded: bool, kind: str
+    path: PathSummary,
+    times: Mapping[str, float],
+    targets: Sequence[TargetRow],
+    recorded: bool,
+    kind: str,
+    *,
+    compared: bool = False,
 ) -> Text:
     """Say what most of the path is, and how long the step would be if that were twice as fast.
 
@@ -154,13 +160,13 @@ def headline(
 
     times  ns of the path by BOTTLENECKS, or by `times_by_part` where the ranks are compared
     kind   of device, as in `device_kind`
+    compared  all ranks are compared, so that communication contains no waiting
     """
     base = share_base(path.steps, recorded)
     if path.duration_ns <= 0:
         return text("No time passes in {base}.", base=base)
     bottleneck = max(times, key=lambda part: times[part])
     share = times[bottleneck] / sum(times.values())
-    compared = "rank_wait" in times
     part = _BOTTLENECK_PARTS[bottleneck]
     if bottleneck == "communication" and not compared:
         part = "communication, including any waiting for other ranks"
@@ -246,7 +252,7 @@ def explanation(
 ) -> Text:
     """Say which named part would save most if it were gone, what faster kernels save, and how sure this is.
 
-    compared  the other ranks are read, so that communication targets are without waiting
+    compared  all ranks are compared, so that communication contains no waiting
     """
     if explained is None:
         return text(

@@ -15,6 +15,7 @@ from torch_tb_profiler.views._shared.job.members import (
     compare_members,
     count_unread,
     judge_members,
+    members_coverage,
 )
 from torch_tb_profiler.views._shared.job.wording import verdict_headline
 from torch_tb_profiler.views.distributed import communication, ranks, stragglers
@@ -53,6 +54,8 @@ def _build(members: Members[RankSummary]) -> DistributedPayload:
         problems=build_problems(members),
         rank_count=len(members),
         read_count=len(members) - count_unread(members),
+        compared_count=members_coverage(members).compared,
+        expected_count=members_coverage(members).expected,
         steps=list(comparison.job.steps[:MAX_STEPS]),
         spreads=ranks.build_spreads(members),
         group_families=communication.build_group_families(members),

@@ -113,12 +113,13 @@ def _rank_problems(members: Members[RankSummary]) -> Iterator[Problem]:
     absent = expected - {member_rank(member) for member in members}
     if absent and not count_unread(members) and any(source.rank is not None for source in comparison.sources):
         sentence = text(
-            "{traces} {absent} {are} missing ({count} of {all})",
+            "{traces} {absent} {are} missing ({count} of {all}); waiting for {it} counts as transfer",
             traces=agree(len(absent), "The trace of rank", "The traces of ranks"),
             absent=Phrase(shorten_ranks(sorted(absent)).replace(",", ", "), RANKS_TABLE),
             are=agree(len(absent), "is", "are"),
             count=f"{len(absent):,}",
             all=plural(len(expected), "rank"),
+            it=agree(len(absent), "it", "them"),
         )
         yield Problem("missing_rank", sentence, None, next(iter(absent)) if len(absent) == 1 else None)
 

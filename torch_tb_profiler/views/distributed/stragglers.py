@@ -20,6 +20,7 @@ from torch_tb_profiler.views._shared.job.wording import (
     cause_cell,
     cause_sentence,
     costliest_rank_sentence,
+    coverage_sentence,
     held_up_cell,
     member_names,
     rank_differences_sentence,
@@ -61,12 +62,14 @@ def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Tex
         if count_unread(members):
             return _unread_sentence(comparison, verdict)
         if verdict.reason in ("few", "absent"):
-            return costliest_rank_sentence(comparison, verdict.costliest)
-        return ()
+            costliest = costliest_rank_sentence(comparison, verdict.costliest)
+            return sentences(costliest, () if verdict.reason == "few" else coverage_sentence(members))
+        return coverage_sentence(members)
     return sentences(
         rank_differences_sentence(comparison, verdict) if verdict.kind == "balanced" else (),
         _communication_sentence(comparison, verdict.communication, verdict.ranks) if verdict.communication else (),
         cause_sentence(comparison, verdict.cause, time_base(comparison)) if verdict.cause else (),
+        coverage_sentence(members),
     )
 
 

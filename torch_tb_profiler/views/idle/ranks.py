@@ -13,8 +13,8 @@ from torch_tb_profiler.model.trace import Int64
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ, communication_parts, unread_ranks_sentence
 from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, judge_members
-from torch_tb_profiler.views._shared.job.wording import verdict_headline
-from torch_tb_profiler.views._shared.text import Text, text
+from torch_tb_profiler.views._shared.job.wording import coverage_sentence, verdict_headline
+from torch_tb_profiler.views._shared.text import Text, sentences, text
 from torch_tb_profiler.views.idle import words
 from torch_tb_profiler.views.idle.payload import AwaitedRank, IdleParams, IdlePayload, IdleStep
 
@@ -36,12 +36,13 @@ def build_with_ranks(
         return _with_reason(alone, text(words.SEVERAL_DEVICES))
     comparison, verdict = compare_members(members), judge_members(members).verdict
     position = comparison.positions.get(worker)
-    if verdict.kind == "unknown" or position is None:
-        return _with_reason(alone, verdict_headline(members, verdict))
+    if not verdict.splits_waiting or position is None:
+        return _with_reason(alone, sentences(verdict_headline(members, verdict), coverage_sentence(members)))
     exposed = exposed_steps(comparison, position)
     if exposed is None:
         return _with_reason(alone, text(words.NOT_COMPARED))
-    return _with_waits(alone, comparison, exposed, params.step)
+    compared = _with_waits(alone, comparison, exposed, params.step)
+    return replace(compared, beside=sentences(compared.beside, coverage_sentence(members)))
 
 
 def _with_reason(alone: IdlePayload, reason: Text) -> IdlePayload:
@@ -59,7 +60,9 @@ def _with_waits(alone: IdlePayload, comparison: RankComparison, exposed: Exposed
         return sum(int(column[number]) for number in numbers.values()) / max(len(numbers), 1)
 
     total = alone.exposed_communication_ns / max(alone.counted, 1)
-    parts = communication_parts(total, ExposedCommunication(mean(exposed.transfer), mean(exposed.waiting)))
+    parts = communication_parts(
+        total, ExposedCommunication(mean(exposed.transfer), mean(exposed.waiting), exposed.bounded)
+    )
     waiting_for = {late: mean(column) for late, column in exposed.waiting_for.items()}
     awaited = _awaited_ranks(comparison, waiting_for, parts.waiting_ns)
     return replace(

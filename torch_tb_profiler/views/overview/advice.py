@@ -15,7 +15,7 @@ from torch_tb_profiler.views.overview.payload import Recommendation
 EXTRA_GAIN_RATIO = 1.1
 """A gain this many times the measured time needs an explanation."""
 
-BASES: Mapping[Basis, str] = {"what_if": "what-if", "share": "measured share", "ranks": "all ranks compared"}
+BASES: Mapping[Basis, str] = {"what_if": "what-if", "share": "measured share", "ranks": "ranks compared"}
 
 _COST = f"at least {MIN_GAIN_SHARE:.0%} of the step"
 

@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, Strag
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Finding, Gain
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.grammar import agree, share_base
-from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.model.health import HealthNote, is_truncated
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.job.exposed import (
     MAX_RANKS_READ,
@@ -21,8 +21,19 @@ from torch_tb_profiler.views._shared.job.exposed import (
     communication_sentence,
     unread_ranks_sentence,
 )
-from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, judge_members
-from torch_tb_profiler.views._shared.job.wording import cause_sentence, rank_names, time_base, verdict_headline
+from torch_tb_profiler.views._shared.job.members import (
+    compare_members,
+    count_unread,
+    judge_members,
+    members_coverage,
+)
+from torch_tb_profiler.views._shared.job.wording import (
+    cause_sentence,
+    coverage_sentence,
+    rank_names,
+    time_base,
+    verdict_headline,
+)
 from torch_tb_profiler.views._shared.text import Phrase, Text, device_noun, link, plain, sentences, text
 from torch_tb_profiler.views.overview.advice import build_recommendation, gain_text
 from torch_tb_profiler.views.overview.payload import Average, Overview, Recommendation
@@ -41,12 +52,15 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
     unread = count_unread(members)
     if len(members) > MAX_RANKS_READ and unread:
         return replace(alone, beside=unread_ranks_sentence(len(members), unread))
-    if unread or is_truncated(alone.health) or alone.average is None:
+    if unread:
+        return alone
+    alone = replace(alone, health=[*alone.health, *_missing_ranks_note(members)])
+    if is_truncated(alone.health) or alone.average is None:
         return alone
     comparison, verdict = compare_members(members), judge_members(members).verdict
     position = comparison.positions.get(worker)
-    if verdict.kind == "unknown" or position is None:
-        return replace(alone, beside=verdict_headline(members, verdict))
+    if not verdict.splits_waiting or position is None:
+        return replace(alone, beside=sentences(verdict_headline(members, verdict), coverage_sentence(members)))
     average, base = alone.average, share_base(alone.average.steps, alone.steps_recorded)
     exposed = exposed_communication(comparison, position)
     waiting = communication_parts(average.categories.communication or 0.0, exposed)
@@ -55,7 +69,7 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
     recommendations = list(
         _corrected_advice(alone.recommendations, average, waiting, base, device_noun(kind), by_kernels)
     )
-    if verdict.suspect is not None:
+    if verdict.kind == "straggler":
         recommendations.append(_straggler_advice(members, verdict, position, average))
     recommendations.sort(key=lambda advice: -(advice.gain_ns or 0))
     return replace(
@@ -93,7 +107,8 @@ def _waiting_clause(average: Average, waiting: CommunicationParts, base: str) ->
     """Return how much of a step is spent waiting for other ranks, if it is worth a person's time."""
     if waiting.waiting_ns < MIN_GAIN_SHARE * average.duration_ns:
         return ()
-    share = Phrase(f"{format_ratio(waiting.waiting_ns / average.duration_ns)} of {base}", _EVIDENCE)
+    least = "At least " if waiting.bounded else ""
+    share = Phrase(f"{least}{format_ratio(waiting.waiting_ns / average.duration_ns)} of {base}", _EVIDENCE)
     return text("{share} is waiting for other ranks", share=share)
 
 
@@ -102,9 +117,21 @@ def _beside(
 ) -> Text:
     """Say what communication (exposed, if `by_kernels`) is spent on, and whether a rank is a straggler."""
     if waiting.transfer_ns + waiting.waiting_ns + waiting.uncompared_ns <= 0:
-        return verdict_headline(members, verdict)
+        return sentences(verdict_headline(members, verdict), coverage_sentence(members))
     what = "exposed communication" if by_kernels else "communication"
-    return sentences(communication_sentence(waiting, what=what), verdict_headline(members, verdict))
+    return sentences(
+        communication_sentence(waiting, what=what),
+        verdict_headline(members, verdict),
+        coverage_sentence(members),
+    )
+
+
+def _missing_ranks_note(members: Members[RankSummary]) -> Iterator[HealthNote]:
+    """Yield a note on the health of the job's files if ranks are missing."""
+    coverage, sentence = members_coverage(members), plain(coverage_sentence(members))
+    if sentence:
+        count = coverage.expected - coverage.compared
+        yield HealthNote("missing_ranks", "warning", sentence.removesuffix("."), count)
 
 
 def _straggler_advice(

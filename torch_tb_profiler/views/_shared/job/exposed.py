@@ -14,6 +14,9 @@ MAX_RANKS_READ = 64
 _ROUNDING_NS = 1e-3
 """Remainders below this many ns are rounding errors: means of whole ns over up to 1,000 steps are no finer."""
 
+_MIN_NAMED_SHARE = 0.01
+"""Smallest share of communication whose waiting is given as a lower bound where ranks are missing."""
+
 _EVIDENCE = link("distributed")
 
 
@@ -23,18 +26,20 @@ class CommunicationParts(msgspec.Struct, frozen=True):
     transfer_ns    data moves
     waiting_ns     the rank waits for other ranks, at least
     uncompared_ns  the rest: collectives that no other rank recorded alike
+    bounded        ranks aren't compared, and waiting for them counts as transfer, which is at most this
     """
 
     transfer_ns: float
     waiting_ns: float
     uncompared_ns: float
+    bounded: bool = False
 
 
 def communication_parts(total: float, exposed: ExposedCommunication | None) -> CommunicationParts:
     """Split `total`, the mean ns per step of exposed communication; all of it is uncompared without `exposed`."""
     waiting = min(exposed.waiting, total) if exposed else 0.0
     transfer = min(exposed.transfer, total - waiting) if exposed else 0.0
-    return _with_rest(total, transfer, waiting)
+    return _with_rest(total, transfer, waiting, exposed)
 
 
 def path_communication_parts(total: float, communication: ExposedCommunication | None) -> CommunicationParts:
@@ -45,12 +50,15 @@ def path_communication_parts(total: float, communication: ExposedCommunication |
     """
     transfer = min(communication.transfer, total) if communication else 0.0
     waiting = min(communication.waiting, total - transfer) if communication else 0.0
-    return _with_rest(total, transfer, waiting)
+    return _with_rest(total, transfer, waiting, communication)
 
 
-def _with_rest(total: float, transfer: float, waiting: float) -> CommunicationParts:
+def _with_rest(
+    total: float, transfer: float, waiting: float, communication: ExposedCommunication | None
+) -> CommunicationParts:
     rest = total - waiting - transfer
-    return CommunicationParts(transfer, waiting, rest if rest > _ROUNDING_NS else 0.0)
+    bounded = communication is not None and communication.bounded and transfer > 0
+    return CommunicationParts(transfer, waiting, rest if rest > _ROUNDING_NS else 0.0, bounded)
 
 
 def unread_ranks_sentence(ranks: int, unread: int) -> Text:
@@ -74,11 +82,21 @@ def communication_sentence(
              may run at the same time
     """
     total = parts.transfer_ns + parts.waiting_ns + parts.uncompared_ns
+    if parts.bounded and parts.waiting_ns < _MIN_NAMED_SHARE * total:
+        return text(
+            "How much of {total} of {what} is waiting for other ranks is unknown, because ranks are {missing}.",
+            total=format_duration(total),
+            what=what,
+            missing=Phrase("missing", _EVIDENCE),
+        )
     return text(
-        "Of {total} of {what}, {waiting} is spent waiting for other ranks{awaited} and {transfer} "
-        "transferring data{rest}.",
+        "Of {total} of {what}, {least}{waiting} is spent waiting for other ranks{awaited} and {most}{transfer} "
+        "transferring data{rest}{counted}.",
         total=format_duration(total),
         what=what,
+        least="at least " if parts.bounded else "",
+        most="at most " if parts.bounded else "",
+        counted="; waiting for missing ranks counts as transfer" if parts.bounded else "",
         waiting=Phrase(format_duration(parts.waiting_ns) if parts.waiting_ns else "none", _EVIDENCE),
         awaited=awaited,
         transfer=format_duration(parts.transfer_ns),
@@ -88,6 +106,6 @@ def communication_sentence(
 
 def _uncompared(uncompared_ns: float, total: float) -> str:
     """Return the remaining part, if it is more than rounding."""
-    if uncompared_ns < 0.01 * total:
+    if uncompared_ns < _MIN_NAMED_SHARE * total:
         return ""
     return f"; {format_duration(uncompared_ns)} can't be compared with another rank"

@@ -10,6 +10,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison, compare_ranks
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, straggler_costs
+from torch_tb_profiler.analyses.distributed.groups import RankCoverage, rank_coverage
 from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails, rank_details
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarize_rank
@@ -82,7 +83,21 @@ def judge_members(members: Members[RankSummary]) -> StragglerJudgment:
     rows, totals = stragglers(comparison, cost), worker_totals(comparison)
     explained = [row.member for row in rows if row.cost > 0][: 2 * MAX_EXPLAINED_RANKS]
     before = straggler_activity(comparison, cost.work, explained)
-    return StragglerJudgment(rows, totals, before, judge_ranks(comparison, cost, rows, totals, before))
+    verdict = judge_ranks(comparison, cost, rows, totals, before, members_coverage(members))
+    return StragglerJudgment(rows, totals, before, verdict)
+
+
+@derived
+def members_coverage(members: Members[RankSummary]) -> RankCoverage:
+    """Return how many ranks of the job are compared; a file that can't be read counts as a rank that isn't."""
+    comparison = compare_members(members)
+    others = [
+        member
+        for member in members
+        if member.worker not in comparison.positions and member.worker not in comparison.duplicates
+    ]
+    ranks = [member_rank(member) for member in others]
+    return rank_coverage(comparison, [rank for rank in ranks if rank is not None], ranks.count(None))
 
 
 def member_rank(member: Member[RankSummary]) -> int | None:

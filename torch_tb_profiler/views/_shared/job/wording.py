@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from torch_tb_profiler.analyses.distributed.causes import StragglerCause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import Suspect
-from torch_tb_profiler.analyses.distributed.groups import expected_ranks
 from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
@@ -16,7 +15,7 @@ from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import agree, capitalize, per_step, plural
 from torch_tb_profiler.model.communication.groups import format_ranks
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.job.members import compare_members, count_unread
+from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, members_coverage
 from torch_tb_profiler.views._shared.text import (
     Phrase,
     Text,
@@ -95,8 +94,10 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
     Until all ranks are read, the sentence is about those that are.
     """
     comparison = compare_members(members)
-    if verdict.kind == "unknown":
-        return text("Reading the ranks.") if count_unread(members) else _unknown_sentence(comparison, verdict)
+    if count_unread(members) and verdict.kind == "unknown" and verdict.reason != "missing":
+        return text("Reading the ranks.")
+    if verdict.kind == "unknown" and not count_unread(members):
+        return _unknown_sentence(members, verdict)
     if count_unread(members):
         is_late = verdict.kind == "straggler"
         return text(
@@ -108,7 +109,42 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
         return _straggler_sentence(comparison, verdict)
     if verdict.kind == "uncertain" and verdict.possible is not None:
         return _uncertain_sentence(comparison, verdict.possible)
+    if not members_coverage(members).complete:
+        return text(
+            "The {count} ranks found are balanced; no straggler among them.", count=f"{len(comparison.sources):,}"
+        )
     return text("The ranks are balanced; no straggler.")
+
+
+def coverage_sentence(members: Members[RankSummary]) -> Text:
+    """Say how many ranks of the job are compared and which aren't; nothing if all are, or while they are read."""
+    coverage = members_coverage(members)
+    if coverage.complete or count_unread(members):
+        return ()
+    count = text(
+        "{compared} of {all} {were} compared",
+        compared=f"{coverage.compared:,}",
+        all=Phrase(plural(coverage.expected, "rank"), RANKS_TABLE),
+        were=agree(coverage.compared, "was", "were"),
+    )
+    if not coverage.missing:
+        return text("{count}.", count=count)
+    return text(
+        "{count}; {traces} {missing} {are} missing.",
+        count=count,
+        traces=agree(len(coverage.missing), "the trace of rank", "the traces of ranks"),
+        missing=shorten_ranks(coverage.missing).replace(",", ", "),
+        are=agree(len(coverage.missing), "is", "are"),
+    )
+
+
+def _missing_ranks(members: Members[RankSummary], capital: bool = True) -> str:
+    """Return "Rank 3", "Ranks 3, 5", or "A rank" if the numbers of the missing ranks are unknown."""
+    missing = members_coverage(members).missing
+    if not missing:
+        return "A rank" if capital else "a rank"
+    noun = agree(len(missing), "rank", "ranks")
+    return f"{capitalize(noun) if capital else noun} {shorten_ranks(missing).replace(',', ', ')}"
 
 
 def _straggler_sentence(comparison: RankComparison, verdict: StragglerVerdict, capital: bool = True) -> Text:
@@ -118,16 +154,22 @@ def _straggler_sentence(comparison: RankComparison, verdict: StragglerVerdict, c
     if suspect is not None and suspect.host is not None:
         names = text("{names} of {host}", names=names, host=suspect.host)
     if count > 1:
-        template = "{names} are stragglers: together they cost {others} {cost} {per_step}."
+        template = "{names} are stragglers: together they cost {others} {limit}{cost} {per_step}."
     elif row.last == 0:
-        template = "{names} is a straggler: it costs {others} {cost} {per_step}."
+        template = "{names} is a straggler: it costs {others} {limit}{cost} {per_step}."
     else:
-        template = "{names} is a straggler: it arrives last at {collectives} and costs {others} {cost} {per_step}."
+        template = (
+            "{names} is a straggler: {found}it arrives last at {collectives} and costs {others} {limit}{cost} "
+            "{per_step}."
+        )
     return text(
         template,
         names=names,
         collectives=_late_collectives(comparison, row),
         others="the other rank" if len(comparison.sources) == 2 else "every other rank",
+        # Without it, the others may still wait for ranks that aren't compared.
+        found="of the ranks found, " if verdict.missing_cost is not None else "",
+        limit="up to " if verdict.missing_cost is not None else "",
         cost=format_duration(suspect.cost if suspect else row.cost),
         per_step=time_base(comparison),
     )
@@ -160,7 +202,8 @@ def _steps_not(comparison: RankComparison) -> str:
     return f"{plural(steps, 'step')} {agree(steps, 'is', 'are')}n't"
 
 
-def _unknown_sentence(comparison: RankComparison, verdict: StragglerVerdict) -> Text:
+def _unknown_sentence(members: Members[RankSummary], verdict: StragglerVerdict) -> Text:
+    comparison = compare_members(members)
     if verdict.reason == "empty":
         return text("No {rank} of this job can be compared.", rank=Phrase("rank", RANKS_TABLE))
     if verdict.reason == "alone":
@@ -172,10 +215,23 @@ def _unknown_sentence(comparison: RankComparison, verdict: StragglerVerdict) -> 
         return text(
             "Only {count} of {all} were found, too few to name a straggler.",
             count=Phrase(f"{len(comparison.sources):,}", RANKS_TABLE),
-            all=plural(len(expected_ranks(comparison)), "rank"),
+            all=plural(members_coverage(members).expected, "rank"),
         )
     if verdict.reason == "groups":
         return text("The traces don't record which ranks communicate, so waiting can't be attributed.")
+    if verdict.reason == "missing" and verdict.missing_cost is not None:
+        several = len(members_coverage(members).missing) > 1
+        return text(
+            "{missing} may be {late}, but {traces} missing: the {count} ranks found spend up to {cost} {per_step} "
+            "waiting for {it}.",
+            missing=_missing_ranks(members),
+            late="stragglers" if several else "the straggler",
+            traces="their traces are" if several else "its trace is",
+            count=Phrase(f"{len(comparison.sources):,}", RANKS_TABLE),
+            cost=format_duration(verdict.missing_cost),
+            per_step=time_base(comparison),
+            it="them" if several else "it",
+        )
     if verdict.reason == "absent" and verdict.suspect is not None:
         return text(
             "The straggler's trace is missing: all {ranks} found here wait for it, at least {cost} {per_step}.",

@@ -168,6 +168,7 @@ class DistributedPayload(msgspec.Struct, frozen=True):
     origin_ns      the zero of the job's clock as ns since the epoch, null if no file records the time of day
     start_skew_ns  from the first to the last rank to start recording; null without two ranks on one clock
     rank_count     workers of the run; read_count: of these, the ones that are read or can't be
+    compared_count, expected_count  ranks that are compared, and that the job has as far as its files tell
     steps          names, in order of first appearance, at most a thousand
     spreads        how much the ranks differ; group_families: process groups by purpose
     families       kernel families of each rank, most device time first
@@ -182,6 +183,8 @@ class DistributedPayload(msgspec.Struct, frozen=True):
     problems: list[Problem]
     rank_count: int
     read_count: int
+    compared_count: int
+    expected_count: int
     steps: list[str]
     spreads: list[RankSpreadRow]
     group_families: list[GroupFamily]

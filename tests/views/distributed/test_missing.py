@@ -1,0 +1,126 @@
+"""A rank whose trace is missing is not a rank that isn't there: what every surface says of such a job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.support.job_views import sentences
+from tests.support.simulation.files import RecordedJob
+from tests.support.simulation.simulator import Action, Collective, Delay, Simulation, ddp, fsdp
+from tests.views.critical_path.test_beside import answers
+from tests.views.idle.test_ranks import answer
+from tests.views.overview.test_ranks import both, waited_us
+from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.distributed.build import build
+from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
+
+HERE = [0, 1, 2]
+LATE_3 = Delay("host", 3, us=5000)
+COUNT = "3 of 4 ranks were compared; the trace of rank 3 is missing."
+
+
+def job(*delays: Delay, programs: Sequence[Sequence[Action]] = ddp(4, 1, overlap=False)) -> Simulation:
+    return Simulation(programs, steps=5, delays=delays, jitter=0.01, syncs=True)
+
+
+def distributed(recorded: RecordedJob, only: Sequence[int] | None = HERE) -> DistributedPayload:
+    return build(recorded.members(only), NoParams())
+
+
+def test_a_missing_rank_is_a_suspect_when_the_others_wait_together() -> None:
+    """Rank 3 is late at the only collective of each step: no faster one shows what the transfer needs."""
+    simulation = job(LATE_3)
+    payload = distributed(simulation.run())
+    assert (payload.verdict.kind, payload.verdict.rank) == ("unknown", None)
+    match = re.fullmatch(
+        r"Rank 3 may be the straggler, but its trace is missing: the 3 ranks found spend up to (.+) ms per step "
+        r"waiting for it\.",
+        plain(payload.headline),
+    )
+    assert (
+        match is not None and simulation.cost_us() / 1000 <= float(match[1]) <= simulation.cost_us() / 1000 + 0.5
+    )
+    assert plain(payload.explanation).endswith(COUNT)
+    assert (payload.compared_count, payload.expected_count) == (3, 4)
+
+
+def test_without_notable_communication_a_missing_rank_is_no_suspect() -> None:
+    """All time in collectives is below what is worth naming, so that a late rank would have been seen."""
+    programs = [
+        [replace(each, us=5.0) if isinstance(each, Collective) else each for each in program]
+        for program in ddp(4, 1, overlap=False)
+    ]
+    payload = distributed(job(programs=programs).run())
+    assert payload.verdict.kind == "balanced"
+    assert sentences(payload).startswith("The 3 ranks found are balanced; no straggler among them.")
+    assert sentences(payload).endswith(COUNT)
+
+
+@pytest.mark.parametrize("programs", [ddp(4, 1, overlap=False), ddp(4), fsdp(4)])
+@pytest.mark.parametrize("late", [1, 3])
+def test_waiting_is_at_least_and_transfer_at_most_what_is_said(
+    programs: Sequence[Sequence[Action]], late: int
+) -> None:
+    simulation = job(Delay("host", late, us=5000), programs=programs)
+    recorded = simulation.run()
+    truth = 1000 * waited_us(recorded, 0, simulation.steps)
+    _, overview = both(recorded, 0, HERE)
+    idle = answer(recorded, 0, only=HERE)
+    _, path = answers(recorded, 0, only=HERE)
+    assert overview.waiting is not None and overview.waiting.bounded
+    assert idle.communication == overview.waiting
+    total = overview.waiting.waiting_ns + overview.waiting.transfer_ns
+    assert overview.waiting.waiting_ns <= truth * 1.01 + 1000
+    assert overview.waiting.transfer_ns >= (total - truth) * 0.99 - 1000
+    assert path.communication is not None and path.communication.bounded
+    if overview.waiting.waiting_ns < 0.01 * total:
+        assert "is unknown, because ranks are missing." in plain(overview.beside)
+    else:
+        assert "at least " in plain(overview.beside) and "and at most " in plain(overview.beside)
+    assert not ("communication-bound" in plain(path.headline) and "twice as fast" in plain(path.headline))
+
+
+def test_with_all_ranks_nothing_is_a_bound() -> None:
+    recorded = job(LATE_3).run()
+    _, overview = both(recorded, 0)
+    assert overview.waiting is not None and not overview.waiting.bounded
+    assert "at least" not in plain(overview.beside) and "compared" not in plain(overview.beside)
+    assert not {note.kind for note in overview.health} & {"missing_ranks"}
+    assert "Rank 3 is a straggler" in plain(distributed(recorded, None).headline)
+
+
+def test_the_cost_of_a_straggler_is_at_most_what_it_is_while_a_later_rank_is_missing() -> None:
+    """Rank 3 is later yet: without rank 1's delay, nobody would be faster, and rank 1 doesn't arrive last."""
+    payload = distributed(job(Delay("host", 1, us=5000), Delay("host", 3, us=9000)).run())
+    assert re.match(
+        r"Rank 1 is a straggler: of the ranks found, it arrives last at 5 of 5 collectives and costs every other "
+        r"rank up to 4\.9. ms per step\.",
+        plain(payload.headline),
+    )
+
+
+def test_every_surface_says_how_many_ranks_were_compared_and_so_does_the_health() -> None:
+    recorded = job(LATE_3).run()
+    _, overview = both(recorded, 0, HERE)
+    _, path = answers(recorded, 0, only=HERE)
+    texts = (
+        distributed(recorded).explanation,
+        overview.beside,
+        answer(recorded, 0, only=HERE).beside,
+        path.beside,
+    )
+    assert all(plain(each).endswith(COUNT) for each in texts)
+    (note,) = (note for note in overview.health if note.kind == "missing_ranks")
+    assert (note.severity, note.message, note.count) == ("warning", COUNT.removesuffix("."), 1)
+
+
+def test_a_slower_transfer_without_its_rank_is_not_called_waiting() -> None:
+    """Transfers vary by a few percent; only one twice as long as another shows that it waits."""
+    simulation = Simulation(ddp(4, overlap=False), steps=5, jitter=0.01, syncs=True, seed=4)
+    payload = distributed(simulation.run())
+    assert "straggler's trace is missing" not in plain(payload.headline)
