@@ -52,7 +52,7 @@ def test_table(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", *pair]) == 0
     out = capsys.readouterr().out
     assert "slower: " in out.splitlines()[0]
-    assert "dataloader" in out and "aten::relu" in out and "aten::conv2d kernel" in out
+    assert "DataLoader" in out and "aten::relu" in out and "aten::conv2d kernel" in out
 
 
 def test_tables_fit_a_terminal_unless_all_is_wanted(
@@ -60,15 +60,15 @@ def test_tables_fit_a_terminal_unless_all_is_wanted(
 ) -> None:
     name = f"aten::{'x' * 90}"
     sides = [write(tmp_path / side, [Op(name, 200, kernel=100)], 4, 1) for side in ("a", "b")]
-    monkeypatch.setattr(import_module("torch_tb_profiler.cli.diff"), "terminal_width", lambda _: 70)
+    monkeypatch.setattr(import_module("torch_tb_profiler.cli._output"), "terminal_width", lambda _: 70)
     assert main(["diff", *sides]) == 0
     out = capsys.readouterr().out
     rows = [line for line in out.splitlines() if line.startswith("aten::x")]
     assert rows and max(map(len, rows)) <= 70 and name not in out
-    assert "columns do not fit; --wide shows them" in out
+    assert "fit (" in out and "--wide shows all." in out
     assert main(["diff", *sides, "--wide"]) == 0
     out = capsys.readouterr().out
-    assert name in out and "do not fit" not in out
+    assert name in out and "fit (" not in out
 
 
 def test_a_regression_exits_with_3(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:

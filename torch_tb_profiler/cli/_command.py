@@ -10,6 +10,8 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from torch_tb_profiler.base.errors import UsageError
+
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 OK, TROUBLE, USAGE, REGRESSION, INCONCLUSIVE = 0, 1, 2, 3, 4
 """Exit codes."""
 
-FORMATS = ("json", "table", "csv")
+FORMATS = ("json", "table", "csv", "tsv")
 
 PATH_HELP = "a log folder, a URL, or a trace file"
 
@@ -38,12 +40,32 @@ def add_path(parser: argparse.ArgumentParser) -> None:
 
 
 def add_format(parser: argparse.ArgumentParser, default: str) -> None:
-    """Add `--format`, and `--wide` for its tables."""
+    """Add `--format`, and what its tables show."""
     parser.add_argument("--format", choices=FORMATS, default=default, help=f"output format; default: {default}")
-    add_wide(parser)
+    parser.add_argument("--columns", metavar="A,B,...", help="show only these columns, in this order")
+    parser.add_argument(
+        "--sort", metavar="COLUMN", help="sort by this column, numbers from the largest; append :asc or :desc"
+    )
+    add_table_size(parser)
 
 
-def add_wide(parser: argparse.ArgumentParser) -> None:
+def check_table_options(options: argparse.Namespace) -> None:
+    """Raise UsageError if options of `add_format` shape a table that its format doesn't print."""
+    if options.format == "json" and (options.columns or options.sort or options.limit is not None):
+        raise UsageError("--columns, --sort and --limit shape tables", hint="add --format table, csv or tsv")
+
+
+def _row_count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows")
+    return int(text)
+
+
+def add_table_size(parser: argparse.ArgumentParser) -> None:
+    """Add `--limit` and `--wide`."""
+    parser.add_argument(
+        "--limit", type=_row_count, metavar="N", help="show at most N rows of a table; 0 shows all, as a pipe gets"
+    )
     parser.add_argument(
         "--wide",
         action="store_true",

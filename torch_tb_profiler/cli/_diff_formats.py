@@ -1,13 +1,12 @@
-"""The output formats of a diff: tables for a terminal, a comment for a pull request, and a JUnit report."""
+"""What a diff is written as: a comment for a pull request, a JUnit report, and lines of its checks."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from xml.etree import ElementTree
 
-from torch_tb_profiler.analyses.diff.changes import Change, Verdict
+from torch_tb_profiler.analyses.diff.changes import Verdict
 from torch_tb_profiler.base.format import format_duration
-from torch_tb_profiler.cli._output import format_table
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.diff.gate import Check, describe_change
 from torch_tb_profiler.views.diff.payload import DiffOperator, DiffPayload, DiffWaterfall
@@ -69,78 +68,9 @@ def check_result(check: Check) -> str:
     return {True: "passed", False: "FAILED", None: "inconclusive"}[check.passed]
 
 
-def format_tables(diff: DiffPayload, checks: list[Check], width: int | None = None) -> str:
-    """Return a diff as tables with lines of at most `width` characters, or of any length if None."""
-    blocks = ["\n".join(diff_sentences(diff)) + "\n"]
-    blocks += [
-        f"by {waterfall.by}\n"
-        + format_table(
-            [
-                {
-                    waterfall.by: bar.name,
-                    "before_ns": bar.base_ns,
-                    "now_ns": bar.candidate_ns,
-                    "delta_ns": bar.delta_ns,
-                    "verdict": verdict_text(bar.verdict),
-                }
-                for bar in waterfall.bars
-            ]
-            + [
-                {
-                    waterfall.by: row.name,
-                    "before_ns": row.before,
-                    "now_ns": row.now,
-                    "delta_ns": row.delta,
-                    "verdict": row.verdict,
-                }
-                for row in step_rows(diff, waterfall)
-            ],
-            width,
-        )
-        for waterfall in diff.waterfalls
-    ]
-    parts = [
-        {"part": part.short_name, "status": part.status, **_change_columns(part.host)} for part in diff.level.parts
-    ]
-    operators = [
-        {
-            "operator": operator_name(row),
-            "status": row.status,
-            "delta_calls": row.calls.delta_calls,
-            **_change_columns(row.host_self, "host."),
-            **_change_columns(row.device_self, "device."),
-        }
-        for row in diff.level.operators
-    ]
-    kernels = [
-        {"kernel": row.short_name, "status": row.status, **_change_columns(row.total)} for row in diff.kernels
-    ]
-    memory = [
-        {
-            "device": row.device,
-            "base_bytes": row.peak_allocated.base_bytes,
-            "candidate_bytes": row.peak_allocated.candidate_bytes,
-            "delta_bytes": row.peak_allocated.delta_bytes,
-        }
-        for row in diff.memory
-    ]
-    tables: tuple[list[dict[str, Any]], ...] = (parts, operators, kernels, memory)
-    titles = ("parts of the step, host time", "operators, self time", "kernels", "peak allocated memory")
-    for title, rows in zip(titles, tables, strict=True):
-        if rows:
-            blocks.append(f"{title}\n{format_table(rows, width)}")
-    if checks:
-        blocks.append("".join(f"{check_result(check)}: {check.name}: {check.message}\n" for check in checks))
-    return "\n".join(blocks)
-
-
-def _change_columns(change: Change, prefix: str = "") -> dict[str, Any]:
-    return {
-        f"{prefix}before_ns": change.base_ns,
-        f"{prefix}now_ns": change.candidate_ns,
-        f"{prefix}delta_ns": change.delta_ns,
-        f"{prefix}verdict": verdict_text(change.verdict),
-    }
+def format_checks(checks: list[Check]) -> str:
+    """Return a line per check."""
+    return "".join(f"{check_result(check)}: {check.name}: {check.message}\n" for check in checks)
 
 
 def format_markdown(diff: DiffPayload, checks: list[Check]) -> str:

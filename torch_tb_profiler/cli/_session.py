@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable
+from threading import Lock, Timer
 from typing import TYPE_CHECKING, TypeVar
 
 from torch_tb_profiler.base.errors import NotFoundError, ProfilerError
 from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cli._styles import shows_styles
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from torch_tb_profiler.discovery import Catalog
     from torch_tb_profiler.session import FileState, Root, Session
 
@@ -77,25 +80,57 @@ def wait_for_answer(ask: Callable[[], tuple[FileState, T | None]]) -> T:
 
 
 class ProgressLine:
-    """A progress bar on stderr; it appears after `BAR_DELAY_S`, and only on a terminal."""
+    """A progress bar on stderr: it appears after `BAR_DELAY_S`, only on a terminal, and disappears at the end."""
 
     def __init__(self) -> None:
-        self._started = time.monotonic()
-        self._shown = False
+        self._state: FileState | None = None
+        self._progress: Progress | None = None
+        self._lock = Lock()
+        self._timer = Timer(BAR_DELAY_S, self._appear)
+        self._timer.daemon = True
 
     def show(self, state: FileState) -> None:
-        progress = state.progress
-        if progress is None or time.monotonic() - self._started < BAR_DELAY_S or not sys.stderr.isatty():
-            return
-        share = min(progress.bytes_done / progress.bytes_total, 1.0) if progress.bytes_total else None
-        bar = "" if share is None else f"[{'#' * round(BAR_WIDTH * share):{BAR_WIDTH}}] {share:.0%} "
-        sys.stderr.write(f"\r\033[K{bar}{progress.stage}, {progress.events:,} events")
-        sys.stderr.flush()
-        self._shown = True
+        """Show what is done of reading a file, or that an answer is computed where no file is read."""
+        with self._lock:
+            self._state = state
+            if self._progress is not None:
+                self._update(self._progress)
+
+    def _appear(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
+
+        with self._lock:
+            if self._timer.finished.is_set():
+                return
+            console = Console(file=sys.stderr, color_system="auto" if shows_styles(sys.stderr) else None)
+            columns = (
+                SpinnerColumn(),
+                BarColumn(BAR_WIDTH),
+                TaskProgressColumn(),
+                TextColumn("{task.description}"),
+            )
+            self._progress = Progress(*columns, console=console, transient=True)
+            self._progress.add_task("computing", total=None)
+            self._update(self._progress)
+            self._progress.start()
+
+    def _update(self, progress: Progress) -> None:
+        done = self._state.progress if self._state else None
+        task = progress.task_ids[0]
+        if done is None:
+            progress.update(task, description="computing", total=None)
+        else:
+            text = f"{done.stage}, {done.events:,} events"
+            progress.update(task, description=text, completed=done.bytes_done, total=done.bytes_total or None)
 
     def __enter__(self) -> ProgressLine:
+        if sys.stderr.isatty():
+            self._timer.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._shown:
-            sys.stderr.write("\r\033[K")
+        with self._lock:
+            self._timer.cancel()
+        if self._progress is not None:
+            self._progress.stop()

@@ -15,10 +15,9 @@ from torch_tb_profiler.cli._command import (
     REGRESSION,
     Command,
     add_selection,
-    add_wide,
+    add_table_size,
     selection,
 )
-from torch_tb_profiler.cli._output import terminal_width
 from torch_tb_profiler.cli._session import find_run_name, open_session, wait_for_answer
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--span and --base-span accept several spans of one worker, which count as recordings: --span 1,2,3"
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format; default: table")
-    add_wide(parser)
+    add_table_size(parser)
     parser.add_argument(
         "--fail-over",
         metavar="PERCENT",
@@ -92,8 +91,11 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     if options.format == "json":
         sys.stdout.write(_json(payload, checks) + "\n")
     elif options.format == "table":
-        width = None if options.wide else terminal_width(sys.stdout)
-        sys.stdout.write(formats.format_tables(diff, checks, width))
+        from torch_tb_profiler.cli._output import print_screen
+        from torch_tb_profiler.cli.screens import screen_of
+
+        print_screen(screen_of("diff", json.loads(payload)), options.wide, options.limit)
+        sys.stdout.write(formats.format_checks(checks))
     elif options.format == "markdown":
         sys.stdout.write(formats.format_markdown(diff, checks))
     else:

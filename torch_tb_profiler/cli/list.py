@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from torch_tb_profiler.cli._command import OK, Command, add_format, add_path
+from torch_tb_profiler.cli._command import OK, Command, add_format, add_path, check_table_options
 from torch_tb_profiler.cli._output import print_payload
 from torch_tb_profiler.cli._session import ProgressLine, open_session, other_files, print_other_files_note
 
@@ -21,6 +21,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
+    check_table_options(options)
     with open_session(options.path, settings) as session:
         catalog = session.catalog
         _read_merged_files(session)
@@ -55,8 +56,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
             **({"memory_files": memory} if memory else {}),
             **({"other_files": others} if others else {}),
         },
-        options.format,
-        wide=options.wide,
+        options,
     )
     return OK
 

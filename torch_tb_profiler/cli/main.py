@@ -126,7 +126,7 @@ class _Version(argparse.Action):
 
 
 def _print_error(error: ProfilerError) -> None:
-    from torch_tb_profiler.cli._output import emphasize
+    from torch_tb_profiler.cli._styles import emphasize
 
     where = f"{error.where}: " if error.where else ""
     sys.stderr.write(f"{emphasize('error:', sys.stderr, '31')} {where}{error.message}\n")

@@ -7,13 +7,21 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.cli._command import OK, PATH_HELP, Command, add_format, add_selection, selection
+from torch_tb_profiler.cli._command import (
+    OK,
+    PATH_HELP,
+    Command,
+    add_format,
+    add_selection,
+    check_table_options,
+    selection,
+)
 from torch_tb_profiler.cli._session import open_session, wait_for_answer
-from torch_tb_profiler.views import CACHED_VIEWS, SLUGS, find_view
+from torch_tb_profiler.views import CACHED_VIEWS, SLUGS, all_views, find_view
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
-    from torch_tb_profiler.session import FileState
+    from torch_tb_profiler.session import FileState, Session
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,23 +48,43 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         find_view(options.slug)  # an unknown view is an error before any file is read
     if options.path is None:
         raise UsageError("PATH is missing", hint=f"torch-tb-profiler view {options.slug} PATH")
+    check_table_options(options)
     params = dict(_parse_param(text) for text in options.param)
     with open_session(options.path, settings) as session:
+        slug = options.slug if options.format != "table" else _slug_of_page(session, options)
 
         def ask() -> tuple[FileState, bytes | None]:
-            answer = session.view(options.slug, *selection(options), params, wait=True, timeout=0.5)
+            answer = session.view(slug, *selection(options), params, wait=True, timeout=0.5)
             return answer.state, answer.payload
 
         payload = wait_for_answer(ask)
     if options.format == "json":
         sys.stdout.write(payload.decode() + "\n")
-    else:
-        import json
+        return OK
+    import json
 
-        from torch_tb_profiler.cli._output import print_payload
+    from torch_tb_profiler.cli._output import print_payload
+    from torch_tb_profiler.view import RankView
 
-        print_payload(json.loads(payload), options.format, find_view(options.slug).rows, options.wide)
+    view = find_view(slug)
+    print_payload(json.loads(payload), options, view.tab if isinstance(view, RankView) else slug, view.rows)
     return OK
+
+
+def _slug_of_page(session: Session, options: argparse.Namespace) -> str:
+    """Return the view that the page shows: in a job of a few ranks, the one that compares the rank with them."""
+    from torch_tb_profiler.view import RankView
+
+    slug: str = options.slug
+    beside = next(
+        (view for view in all_views() if isinstance(view, RankView) and view.alone.slug == slug),
+        None,
+    )
+    if beside is None:
+        return slug
+    runs = session.catalog.runs
+    run = next((run for run in runs if options.select_run in (None, run.name)), None)
+    return beside.slug if run is not None and 1 < len(session.workers(run)) <= beside.max_members else slug
 
 
 def _parse_param(text: str) -> tuple[str, str]:

@@ -132,9 +132,9 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
             yield from _table(title, rows, " of all workers" if summary.workers > 1 else "")
     if summary.advice:
         yield from ("", "## What to change first", "")
-        for each in summary.advice:
+        for number, each in enumerate(summary.advice, 1):
             payoff = f"{each.gain}, {_escape(each.worker)}"
-            yield f"1. **{_escape(each.title)}** ({payoff}): {_escape(each.text)}"
+            yield f"{number}. **{_escape(each.title)}** ({payoff}): {_escape(each.text)}"
     yield from ("", "## Health", "")
     health = summary.health
     if not health.notes:

@@ -3,7 +3,7 @@ import { Suspense, useEffect, useRef, useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Selectors, ViewAnswer } from '../api/types';
 import { captureKeys, takesText } from '../base/browser/host';
-import { usePrefetch, useRuns, useView, useViews, useWorkers } from '../state/queries';
+import { useClient, usePrefetch, useRuns, useView, useViews, useWorkers } from '../state/queries';
 import {
   SelectionContext,
   useSelectionState,
@@ -17,11 +17,13 @@ import GenericView from '../views/generic';
 import { Button } from '../widgets/inputs/Button';
 import { ErrorBoundary, Failed } from './Failed';
 import { HealthDrawer } from './HealthDrawer';
+import { awaitedTarget, type AwaitedTarget } from './awaited';
 import { Loading } from './Loading';
 import { Nav } from './Nav';
 import { NoRuns, Unreachable } from './NoRuns';
 import { Shortcuts } from './Shortcuts';
 import { TopBar } from './TopBar';
+import { Waiting } from './Waiting';
 import css from './App.module.css';
 
 interface Props {
@@ -45,7 +47,8 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   const runs = useRuns();
   const runList = runs.data?.runs ?? [];
   const run = selection.run ?? runList[0]?.name;
-  const workers = useWorkers(runList.length > 0 ? run : undefined);
+  const isListed = runList.some(({ name }) => name === run);
+  const workers = useWorkers(isListed ? run : undefined);
   const selectors: Selectors = { run, worker: selection.worker, span: selection.span };
   const slug = VIEWS[selection.view]?.initialSlug ?? selection.view;
   const answer = useView<never>(slug, selectors, serverParams(selection), runList.length > 0);
@@ -64,6 +67,16 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   useRestoredScroll(page, 'page', isDrawn);
 
   const queries = useQueryClient();
+  const { report } = useClient();
+  // A report is complete: what it doesn't have won't come.
+  const awaited = report ? null : awaitedTarget(selection, runs.data?.runs, workers.data?.workers);
+  const isAwaiting = awaited !== null;
+  useEffect(() => {
+    if (!isAwaiting) {
+      const predicate = ({ state }: { state: { error: unknown } }) => state.error !== null;
+      void queries.invalidateQueries({ queryKey: ['view'], predicate });
+    }
+  }, [queries, isAwaiting]);
   const answerKey = [run, selection.worker, selection.span, answer.data?.state, answer.error?.message].join(
     '\n',
   );
@@ -131,6 +144,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
               runs={runs}
               view={selection.view}
               answer={answer}
+              awaited={awaited}
               run={run}
               title={views.data?.views.find(v => v.slug === selection.view)?.title}
             />
@@ -169,17 +183,21 @@ interface PageContentProps {
   runs: ReturnType<typeof useRuns>;
   view: string;
   answer: ReturnType<typeof useView<never>>;
+  awaited: AwaitedTarget | null;
   run: string | undefined;
   title: string | undefined;
 }
 
 /** What the page shows: the view, or why it can't be shown. */
-function PageContent({ runs, view, answer, run, title }: PageContentProps) {
+function PageContent({ runs, view, answer, awaited, run, title }: PageContentProps) {
   if (runs.error && !runs.data) {
     return <Unreachable error={runs.error} />;
   }
   if (!runs.data || (runs.data.scanning && runs.data.runs.length === 0)) {
     return <Loading run="" progress={null} activity="Looking for traces" />;
+  }
+  if (awaited && !runs.data.error && answer.data?.state !== 'ready') {
+    return <Waiting target={awaited} root={runs.data.root} run={run} />;
   }
   if (runs.data.runs.length === 0) {
     return <NoRuns root={runs.data.root} error={runs.data.error ?? null} others={runs.data.others ?? null} />;

@@ -2,6 +2,7 @@ import type { CriticalPathPayload, PathCategory } from '../../api/types';
 import { causeColor } from '../../base/causes';
 import { exactDuration, formatDuration, formatRatio } from '../../base/format';
 import { useSelection } from '../../state/selection';
+import { FoldedLegend } from '../../widgets/charts/FoldedLegend';
 import { Button } from '../../widgets/inputs/Button';
 import { parseLink } from '../../widgets/Sentence';
 import css from './PathBar.module.css';
@@ -44,7 +45,12 @@ export function PathBar({ path }: { path: CriticalPathPayload['path'] }) {
         ))}
       </div>
       <ul className={css.legend} aria-label="Parts of the path">
-        {path.categories.map(category => (
+        <FoldedLegend
+          entries={path.categories}
+          timeOf={({ time_ns }) => time_ns}
+          total={path.duration_ns}
+        >
+          {category => (
           <li key={category.name}>
             <i style={{ background: colorOf(category) }} />
             {category.link === null ? (
@@ -56,7 +62,8 @@ export function PathBar({ path }: { path: CriticalPathPayload['path'] }) {
             )}{' '}
             <b>{formatDuration(category.time_ns)}</b> · {formatRatio(share(category))}
           </li>
-        ))}
+          )}
+        </FoldedLegend>
       </ul>
     </>
   );

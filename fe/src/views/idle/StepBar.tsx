@@ -2,6 +2,7 @@ import type { KeyboardEvent } from 'react';
 import type { IdlePayload } from '../../api/types';
 import { exactDuration, formatDuration, formatRatio } from '../../base/format';
 import { useSelection } from '../../state/selection';
+import { FoldedLegend } from '../../widgets/charts/FoldedLegend';
 import { Button } from '../../widgets/inputs/Button';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { causeColor } from '../../base/causes';
@@ -134,14 +135,18 @@ export function StepBar({ payload, rows, title }: Props) {
         </svg>
       )}
       {chips.length > 0 && (
-        <div className={css.chips}>
-          {chips.map(({ part, about, open }) => (
-            <Button key={part.key} look="bare" className={css.chip} title={about} onClick={open}>
-              <i className="dot" style={{ background: part.color }} />
-              {part.title} <strong>{formatDuration(part.ns)}</strong>
-            </Button>
-          ))}
-        </div>
+        <ul className={css.chips} aria-label="Parts too narrow for a label">
+          <FoldedLegend entries={chips} timeOf={({ part }) => part.ns} total={duration}>
+            {({ part, about, open }) => (
+              <li key={part.key}>
+                <Button look="bare" className={css.chip} title={about} onClick={open}>
+                  <i className="dot" style={{ background: part.color }} />
+                  {part.title} <strong>{formatDuration(part.ns)}</strong>
+                </Button>
+              </li>
+            )}
+          </FoldedLegend>
+        </ul>
       )}
     </div>
   );

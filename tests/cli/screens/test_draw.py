@@ -1,0 +1,99 @@
+"""Names, bars, and which columns a line has space for."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.cells import cell_len
+
+from torch_tb_profiler.cli.screens.draw import Page, bar_text, draw_screen
+from torch_tb_profiler.cli.screens.names import shorten_names
+from torch_tb_profiler.cli.screens.screen import Column, Screen, Table
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def drawn(table: Table, width: int | None, **options: bool) -> list[str]:
+    stream = io.StringIO()
+    draw_screen(Screen([], tables=[table]), Page(width, width is not None, **options), stream)
+    return stream.getvalue().splitlines()[1:]
+
+
+ROWS = [
+    {"name": "aten::" + "x" * 60, "calls": 1234567, "module": "short", "total_ns": 1_234_000, "full": "f" * 90},
+    {"name": "aten::mm", "calls": 1, "module": "y" * 40, "total_ns": None, "full": "g"},
+]
+COLUMNS = (
+    Column("name", "Operator", "text", full="full"),
+    Column("calls", "Calls", "count"),
+    Column("module", "Module", "text"),
+    Column("total_ns", "Total"),
+)
+
+
+def test_names_lose_their_middle_and_numbers_nothing() -> None:
+    lines = drawn(Table(COLUMNS, ROWS), 70)
+    assert max(map(len, lines)) <= 70
+    assert lines[1].startswith("aten::xx") and "…" in lines[1] and "1,234,567" in lines[1]
+    assert lines[1].endswith("1.23 ms") and lines[2].startswith("aten::mm ") and lines[2].endswith("–")
+
+
+def test_columns_that_do_not_fit_are_named_and_narrower_ones_to_their_right_stay() -> None:
+    lines = drawn(Table(COLUMNS, ROWS), 45)
+    assert lines[0].split() == ["Operator", "Calls", "Total"] and max(map(len, lines[:3])) <= 45
+    assert " ".join(lines[3:]) == "1 column doesn't fit (Module); --wide shows all."
+    wide = drawn(Table(COLUMNS, ROWS), 45, wide=True)
+    assert "f" * 90 in wide[1] and "y" * 40 in wide[2] and len(wide) == 3
+
+
+@pytest.mark.parametrize(
+    ("names", "width", "short"),
+    [
+        (["abcdefghij"], 10, ["abcdefghij"]),
+        (["abcdefghijk"], 7, ["abc…ijk"]),
+        # Cut in the middle both would be `GEMM …16x16`.
+        (["GEMM bf16 nt, align 16x16", "GEMM bf16 tn, align 16x16"], 12, ["GEMM…6 nt,…", "GEMM…6 tn,…"]),
+        (["    a" + "b" * 20 + "z"], 12, ["    abbb…bbz"]),
+        (["名前" * 10], 9, ["名前…名前"]),
+    ],
+)
+def test_a_cut_keeps_apart_what_differs(names: list[str], width: int, short: list[str]) -> None:
+    cut = shorten_names(names, width)
+    assert cut == short and max(map(cell_len, cut)) <= width
+
+
+def test_a_bar_is_as_long_as_the_share() -> None:
+    assert [bar_text(share, 4) for share in (0, 0.001, 0.25, 0.5, 0.53, 1, 7)] == [
+        "",
+        "",
+        "█",
+        "██",
+        "██▏",
+        "████",
+        "████",
+    ]
+
+
+def test_bars_are_shares_of_the_total_and_not_of_the_largest_row() -> None:
+    table = Table([Column("name", "N", "text"), Column("t", "T", total=100)], [{"name": "a", "t": 25}])
+    assert drawn(table, 60)[1] == "a  25.0 ns 25% ███"
+    assert drawn(table, None)[1] == "a  25.0 ns 25%"
+
+
+def test_styles_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def styled(stream: io.StringIO) -> bool:
+        draw_screen(Screen(["Finding."]), Page(80, True), stream)
+        return "\x1b[1m" in stream.getvalue()
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert styled(Terminal()) and not styled(io.StringIO())
+    monkeypatch.setenv("TERM", "dumb")
+    assert not styled(Terminal())
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not styled(Terminal())

@@ -1,0 +1,108 @@
+"""Diff on a terminal: what the step's change consists of, and what changed most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from torch_tb_profiler.cli._diff_formats import step_rows, verdict_text
+from torch_tb_profiler.cli.screens.overview import CATEGORIES
+from torch_tb_profiler.cli.screens.screen import Column, Row, Screen, Table, flat_rows, sentences_of
+from torch_tb_profiler.views.diff.payload import DiffPayload, DiffWaterfall
+
+_STATUS = {"moved_in": "moved in", "moved_out": "moved out", "matched": ""}
+
+
+def lay_out(payload: dict[str, Any]) -> Screen:
+    """Return the screen of `DiffPayload`; times are per step."""
+    diff, level = msgspec.convert(payload, DiffPayload), payload["level"]
+    names = {"short_name": "name"}
+    return Screen(
+        sentences_of(payload, "headline", "explanation", "notes"),
+        tables=[
+            *(
+                Table(_bars(each.by), _waterfall_rows(diff, each), "part", f"By {each.by}")
+                for each in diff.waterfalls
+            ),
+            Table(
+                _changes("Part of the step, host time", "host.", **names), _rows(level["parts"]), "part", "Parts"
+            ),
+            Table(
+                _changes("Operator, host self", "host_self."), _rows(level["operators"]), "operator", "Operators"
+            ),
+            Table(_changes("Kernel", "total.", **names), _rows(payload["kernels"]), "kernel", "Kernels"),
+            Table(_changes("Family", "total."), _rows(payload["families"]), "family", "Families"),
+            Table(_MEMORY, _rows(payload["memory"]), "device", "Peak allocated"),
+        ],
+    )
+
+
+def _bars(by: str) -> list[Column]:
+    return [Column("name", by.capitalize(), "text"), *_both_sides("")]
+
+
+def _waterfall_rows(diff: DiffPayload, waterfall: DiffWaterfall) -> list[Row]:
+    """Return the parts of the step, then the step that they sum to, and the one that the verdict is about."""
+    bars = _rows(msgspec.to_builtins(waterfall.bars))
+    steps = [
+        {
+            "name": row.name,
+            "base_ns": row.before,
+            "candidate_ns": row.now,
+            "delta_ns": row.delta,
+            "verdict": row.verdict,
+        }
+        for row in step_rows(diff, waterfall)
+    ]
+    for bar in bars:
+        bar["name"] = CATEGORIES.get(bar["name"], bar["name"]) if waterfall.by == "category" else bar["name"]
+    return [*bars, *steps]
+
+
+def _changes(title: str, prefix: str, **names: str) -> list[Column]:
+    key, full = next(iter(names.items()), ("name", ""))
+    return [
+        Column(key, title, "text", full=full),
+        Column("status", "Status", "text"),
+        Column("calls.candidate", "Calls / step", "count"),
+        *_both_sides(prefix),
+    ]
+
+
+def _both_sides(prefix: str) -> list[Column]:
+    return [
+        Column(f"{prefix}base_ns", "Base"),
+        Column(f"{prefix}candidate_ns", "Candidate"),
+        Column(f"{prefix}delta_ns", "Change", signed=True),
+        Column(f"{prefix}delta_ratio", "Relative", "ratio", signed=True),
+        Column(f"{prefix}q", "FDR", "number"),
+        Column(f"{prefix}verdict", "Verdict", "text"),
+    ]
+
+
+_MEMORY = (
+    Column("device", "Device", "text"),
+    Column("peak_allocated.base_bytes", "Base", "bytes"),
+    Column("peak_allocated.candidate_bytes", "Candidate", "bytes"),
+    Column("peak_allocated.delta_bytes", "Change", "bytes", signed=True),
+    Column("peak_allocated.delta_ratio", "Relative", "ratio", signed=True),
+)
+
+
+def _rows(rows: list[Row]) -> list[Row]:
+    """Return flat rows with verdicts and states in words, and both names of what was renamed."""
+    return [_in_words(row) for row in flat_rows(rows)]
+
+
+def _in_words(row: Row) -> Row:
+    words = {
+        key: verdict_text(value) for key, value in row.items() if value and key.rsplit(".", 1)[-1] == "verdict"
+    }
+    renamed = {
+        name: f"{row[name]} → {row[other]}"
+        for name, other in (("name", "candidate_name"), ("short_name", "short_candidate_name"))
+        if row.get(other)
+    }
+    status = {"status": _STATUS.get(row["status"], row["status"])} if "status" in row else {}
+    return {**row, **words, **renamed, **status}

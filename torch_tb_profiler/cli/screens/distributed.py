@@ -1,0 +1,92 @@
+"""Distributed on a terminal: stragglers, the average step of each rank, and the collectives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_tb_profiler.cli.screens.screen import (
+    Column,
+    Row,
+    Screen,
+    Table,
+    facts_of,
+    flat_rows,
+    plain,
+    reasons_of,
+    sentences_of,
+)
+
+
+def lay_out(payload: dict[str, Any]) -> Screen:
+    """Return the screen of `DistributedPayload`."""
+    stragglers, averages, collectives = payload["stragglers"], payload["averages"], payload["collectives"]
+    read, ranks = payload["read_count"], payload["rank_count"]
+    unread = [rank for rank in payload["ranks"] if rank["state"] != "ready"]
+    problems = [f"{plain(problem['text']).rstrip('.')}." for problem in payload["problems"]]
+    return Screen(
+        [*sentences_of(payload, "headline", "explanation"), *problems],
+        facts_of(
+            ("Ranks", f"{ranks:,}" if read == ranks else f"{read:,} of {ranks:,} read"),
+            ("Steps", f"{len(payload['steps']):,}"),
+            ("Process groups", f"{len(payload['groups']):,}" if payload["groups"] else None),
+        ),
+        [
+            Table(_straggler_columns(stragglers), _with_ranks(stragglers), "rank", "Stragglers"),
+            Table(_average_columns(averages), _with_ranks(averages), "rank", "Average step per rank"),
+            Table(_collective_columns(collectives), _with_ranks(collectives), "row", "Collectives"),
+            Table(_FAILED, _with_ranks(unread), "rank", "Not read"),
+        ],
+        reasons=reasons_of(payload),
+    )
+
+
+def _with_ranks(rows: list[Row]) -> list[Row]:
+    """Return flat rows, with `who` as "rank 3", or as the worker's name where its rank is unknown."""
+    return [
+        {**row, "who": row["worker"] if row["rank"] is None else f"rank {row['rank']}"} for row in flat_rows(rows)
+    ]
+
+
+def _straggler_columns(rows: list[Row]) -> list[Column]:
+    return [
+        Column("who", "Rank", "text", full="worker"),
+        Column("last_ratio", "Arrives last", "ratio"),
+        Column("cost_ns", "Costs per step", largest=max((row["cost_ns"] for row in rows), default=0)),
+        Column("waiting_per_step_ns", "Waits per step"),
+        Column("why", "Cause", "text"),
+        Column("host", "Host", "text", hidden=True),
+    ]
+
+
+def _average_columns(rows: list[Row]) -> list[Column]:
+    return [
+        Column("who", "Rank", "text", full="worker"),
+        Column("duration_ns", "Step"),
+        Column("computation_ns", "Computation"),
+        Column("overlap_ns", "Overlap"),
+        Column("exposed_ns", "Exposed communication", total=max((row["duration_ns"] for row in rows), default=0)),
+        Column("other_ns", "Neither"),
+    ]
+
+
+def _collective_columns(rows: list[Row]) -> list[Column]:
+    return [
+        Column("who", "Rank", "text", full="worker"),
+        Column("name", "Collective", "text"),
+        Column("group_label", "Process group", "text"),
+        Column("calls", "Calls", "count"),
+        Column("latency_ns", "Latency"),
+        Column("transfer_ns", "Transfer"),
+        Column("waiting_ns", "Waiting"),
+        Column("exposed_ns", "Exposed"),
+        Column("bytes", "Bytes", "bytes"),
+        Column("algorithm_bandwidth", "Algorithm", "rate"),
+        Column("bus_bandwidth", "Bus bandwidth", "rate"),
+    ]
+
+
+_FAILED = (
+    Column("who", "Rank", "text", full="worker"),
+    Column("state", "State", "text"),
+    Column("reason", "Reason", "text"),
+)

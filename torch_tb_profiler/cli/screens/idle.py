@@ -1,0 +1,148 @@
+"""Idle time on a terminal: causes, and below each what the device waited for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.cli.screens.screen import (
+    Column,
+    Row,
+    Screen,
+    Table,
+    facts_of,
+    reasons_of,
+    sentences_of,
+    with_share,
+)
+
+CAUSES = {
+    "data_loading": "Data loading",
+    "compile": "Compilation",
+    "sync": "Synchronization",
+    "allocator": "Allocator",
+    "copy_staging": "Copy staging",
+    "launch_call": "Launch calls",
+    "runtime": "Other runtime calls",
+    "host_communication": "Host communication",
+    "wait": "Locks, queues and sleeps",
+    "profiler": "Profiler",
+    "operator": "Operators",
+    "python": "Python",
+    "annotation": "Annotated code",
+    "unrecorded": "Not recorded",
+    "launch_latency": "Launch latency",
+    "kernel_gap": "Kernel gaps",
+    "graph_gap": "Graph gaps",
+    "waits_for_stream": "Waiting for another stream",
+    "device_wait": "Device-side wait",
+    "unlinked": "No launch recorded",
+    "before_recording": "Launched before the trace",
+    "tail": "After the last kernel",
+}
+"""Cause -> its title."""
+
+_SUBMITTED, _UNKNOWN = "work already submitted", "launch not recorded"
+
+_NO_HOST_DELAY = {
+    "launch_latency": _SUBMITTED,
+    "kernel_gap": _SUBMITTED,
+    "graph_gap": _SUBMITTED,
+    "waits_for_stream": _SUBMITTED,
+    "device_wait": _SUBMITTED,
+    "unlinked": _UNKNOWN,
+    "before_recording": _UNKNOWN,
+    "tail": "no further work",
+}
+_NOT_RECORDED = {
+    "cause": "nothing recorded",
+    "emptied_by": "caught up",
+    "operator": "outside operators",
+    "module": "outside modules",
+    "frame": "no source line recorded",
+}
+
+
+def lay_out(payload: dict[str, Any]) -> Screen:
+    """Return the screen of `IdlePayload`; times are per step."""
+    steps, whole, idle = max(payload["counted"], 1), payload["duration_ns"], payload["idle_ns"]
+    per_step = " per step" if payload["steps_recorded"] else ""
+    columns = [
+        Column("title", "Cause, then subject", "text", full="full"),
+        Column("time_ns", f"Time{per_step}", total=idle / steps),
+        Column("gaps", "Gaps", "count"),
+        Column("median_ns", "Median"),
+        Column("drained_by", "Queue drained by", "text"),
+        Column("gain_ns", "Saves up to"),
+        Column("event", "Event", "number", hidden=True),
+    ]
+
+    def part(label: str, name: str) -> tuple[str, str | None]:
+        ns = payload[name]
+        return label, None if not ns else with_share(format_duration(ns / steps), ns, whole)
+
+    return Screen(
+        sentences_of(payload, "headline", "explanation"),
+        facts_of(
+            ("Compute", part("", "compute_ns")[1]),
+            part("Exposed communication", "exposed_communication_ns"),
+            part("Exposed copies", "exposed_copy_ns"),
+            part("Idle", "idle_ns"),
+            ("Gaps", f"{payload['gaps']:,}"),
+        ),
+        [Table(columns, _cause_rows(payload, steps), "row")],
+        sentences_of(payload, "limits"),
+        reasons_of(payload),
+    )
+
+
+def _cause_rows(payload: dict[str, Any], steps: int) -> list[Row]:
+    """Return a row per cause, most time first, each followed by its subjects."""
+    groups: dict[str, list[Row]] = {}
+    for row in payload["causes"]:
+        groups.setdefault(row["cause"], []).append(row)
+    sums = {row["cause"]: row for row in payload["sums"]}
+    rows: list[Row] = []
+    for cause, below in sorted(groups.items(), key=lambda group: -sums[group[0]]["time_ns"]):
+        title = CAUSES.get(cause, cause)
+        longest = max(below, key=lambda row: row["end_ns"] - row["begin_ns"])
+        rows.append(
+            {
+                **sums[cause],
+                "title": title,
+                "full": title,
+                "time_ns": sums[cause]["time_ns"] / steps,
+                "median_ns": below[0]["median_ns"] if len(below) == 1 else None,
+                "drained_by": _drained_by(below),
+                "event": longest["event"],
+            }
+        )
+        rows += [_subject_row(row, payload["by"], steps) for row in below]
+    return rows
+
+
+def _subject_row(row: Row, by: str, steps: int) -> Row:
+    if row["others"]:
+        short = full = f"{row['others']:,} more"
+    else:
+        short = row["short_subject"] or (
+            _NOT_RECORDED[by] if by == "emptied_by" else _NO_HOST_DELAY.get(row["cause"], _NOT_RECORDED[by])
+        )
+        full = row["subject"] or short
+    return {
+        **row,
+        "title": f"  {short}",
+        "full": f"  {full}",
+        "time_ns": row["time_ns"] / steps,
+        "median_ns": None if row["others"] else row["median_ns"],
+        "drained_by": _drained_by([row]),
+    }
+
+
+def _drained_by(rows: list[Row]) -> str:
+    emptied, time = sum(row["emptied_ns"] for row in rows), sum(row["time_ns"] for row in rows)
+    if emptied <= 0 or time <= 0:
+        return "caught up"
+    callers = [row for row in rows if row["emptied_by"]]
+    caller = max(callers, key=lambda row: row["emptied_ns"])["emptied_by"] if callers else "several calls"
+    return f"{caller} {format_ratio(emptied / time)}"

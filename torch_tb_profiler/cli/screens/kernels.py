@@ -1,0 +1,76 @@
+"""Kernels on a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_tb_profiler.base.format import format_duration
+from torch_tb_profiler.cli.screens.screen import (
+    Column,
+    Screen,
+    Table,
+    facts_of,
+    flat_rows,
+    reasons_of,
+    sentences_of,
+    speed_columns,
+    with_share,
+)
+
+_HIDDEN_SPEED = ("flops_per_s", "bytes_per_s", "bound")
+
+_LAUNCH = (
+    Column("operator", "Operator", "text"),
+    Column("grid", "Grid", "text"),
+    Column("block", "Block", "text"),
+    Column("registers", "Registers", "count"),
+    Column("shared_memory", "Shared", "bytes"),
+)
+"""What tells apart the launches of a kernel."""
+
+
+def lay_out(payload: dict[str, Any]) -> Screen:
+    """Return the screen of `KernelsPayload`."""
+    by_launch, by_family = payload["group_by"] == "launch", payload["group_by"] == "family"
+    total, cores = payload["total_ns"], payload["tensor_cores"]
+    columns = [
+        Column("short_name", "Family" if by_family else "Kernel", "text", full="name"),
+        *([] if by_family else [Column("family", "Family", "text")]),
+        *(_LAUNCH if by_launch else ()),
+        Column("calls", "Calls", "count"),
+        Column("total_ns", "Total", total=total),
+        Column("mean_ns", "Mean"),
+        Column("median_ns", "Median"),
+        Column("p95_ns", "p95"),
+        Column("max_ns", "Max"),
+        Column("min_ns", "Min", hidden=True),
+        Column("mean_blocks_per_sm", "Blocks/SM", "number"),
+        Column("mean_occupancy", "Occupancy", "ratio"),
+        Column("tc_used", "TC", "flag"),
+        Column("limiter", "Limited by", "text", hidden=not by_launch),
+        *speed_columns(hidden=_HIDDEN_SPEED),
+        Column("event", "Event", "number", hidden=True),
+    ]
+    moves = payload["memory_operations"]
+    copies = [
+        Column("name", "Copy or memset", "text"),
+        Column("calls", "Calls", "count"),
+        Column("bytes", "Bytes", "bytes"),
+        Column("total_ns", "Total", total=sum(row["total_ns"] for row in moves)),
+        Column("mean_ns", "Mean"),
+        Column("max_ns", "Max"),
+        Column("bandwidth", "Bandwidth", "rate"),
+    ]
+    return Screen(
+        sentences_of(payload, "headline"),
+        facts_of(
+            ("Kernel time", format_duration(total)),
+            ("Launches", f"{payload['calls']:,}"),
+            ("On Tensor Cores", with_share(format_duration(cores["used_ns"]), cores["used_ns"], total)),
+        ),
+        [
+            Table(columns, flat_rows(payload["rows"]), "family" if by_family else "kernel"),
+            Table(copies, flat_rows(moves), "kind", "Copies and memsets"),
+        ],
+        reasons=reasons_of(payload),
+    )

@@ -1,0 +1,55 @@
+"""The Trace tab on a terminal: its tracks and steps, as slices need a canvas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_tb_profiler.base.format import format_duration
+from torch_tb_profiler.cli.screens.screen import (
+    Column,
+    Row,
+    Screen,
+    Table,
+    facts_of,
+    flat_rows,
+    reasons_of,
+    sentences_of,
+)
+
+
+def lay_out(payload: dict[str, Any]) -> Screen:
+    """Return the screen of `TracePayload`."""
+    counts, groups = payload["counts"], payload["groups"]
+    drawn = [track for track in payload["tracks"] if track["slices"] or track["instants"] or track["samples"]]
+    rows: list[Row] = [
+        {**track, "group_name": "" if track["group"] is None else groups[track["group"]]["name"]}
+        for track in drawn
+    ]
+    tracks = [
+        Column("name", "Track", "text"),
+        Column("slices", "Slices", "count", total=sum(row["slices"] for row in rows)),
+        Column("group_name", "Process or device", "text"),
+        Column("kind", "Kind", "text"),
+        Column("role", "Role", "text"),
+        Column("python_slices", "Python", "count"),
+        Column("instants", "Instants", "count"),
+        Column("samples", "Samples", "count"),
+        Column("thread", "Thread", "text"),
+        Column("id", "Id", "number", hidden=True),
+    ]
+    steps = [Column("name", "Step", "text"), Column("start_ns", "Start"), Column("duration_ns", "Duration")]
+    return Screen(
+        sentences_of(payload, "headline"),
+        facts_of(
+            ("Recorded", format_duration(payload["end_ns"] - payload["begin_ns"])),
+            ("Slices", f"{counts['slices']:,}"),
+            ("Flows", f"{counts['flows']:,}" if counts["flows"] else None),
+            ("Outside the window", f"{counts['outside']:,}" if counts["outside"] else None),
+            ("Without a time", f"{counts['untimed']:,}" if counts["untimed"] else None),
+        ),
+        [
+            Table(tracks, rows, "track", "Tracks"),
+            Table(steps, flat_rows(payload["steps"]) if payload["steps_recorded"] else [], "step", "Steps"),
+        ],
+        reasons=reasons_of(payload),
+    )
