@@ -45,23 +45,19 @@ export function PathBar({ path }: { path: CriticalPathPayload['path'] }) {
         ))}
       </div>
       <ul className={css.legend} aria-label="Parts of the path">
-        <FoldedLegend
-          entries={path.categories}
-          timeOf={({ time_ns }) => time_ns}
-          total={path.duration_ns}
-        >
+        <FoldedLegend entries={path.categories} timeOf={({ time_ns }) => time_ns} total={path.duration_ns}>
           {category => (
-          <li key={category.name}>
-            <i style={{ background: colorOf(category) }} />
-            {category.link === null ? (
-              category.title
-            ) : (
-              <Button look="link" title="Show" onClick={() => open(category)}>
-                {category.title}
-              </Button>
-            )}{' '}
-            <b>{formatDuration(category.time_ns)}</b> · {formatRatio(share(category))}
-          </li>
+            <li key={category.name}>
+              <i style={{ background: colorOf(category) }} />
+              {category.link === null ? (
+                category.title
+              ) : (
+                <Button look="link" title="Show" onClick={() => open(category)}>
+                  {category.title}
+                </Button>
+              )}{' '}
+              <b>{formatDuration(category.time_ns)}</b> · {formatRatio(share(category))}
+            </li>
           )}
         </FoldedLegend>
       </ul>
