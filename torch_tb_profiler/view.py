@@ -181,6 +181,7 @@ class TraceView(_View[P, R]):
     columns  for such a view: the tables that its other answers need, cached with the first answers
     filters  for a view with a cached answer: parameters that need tables of their own, so that the first answer
              with them takes longest; a server derives these tables after the tab was opened
+    captures whether its parameter `capture` names another run, whose graph captures are added to the trace
     """
 
     build: Callable[[Trace, P], R]
@@ -189,6 +190,7 @@ class TraceView(_View[P, R]):
     first: Callable[[Trace], tuple[P, ...]] | None = field(default=None, kw_only=True)
     columns: CachedColumns | None = field(default=None, kw_only=True)
     filters: tuple[P, ...] = field(default=(), kw_only=True)
+    captures: bool = field(default=False, kw_only=True)
 
     def answered_by(self, payload: R) -> tuple[str, ...]:
         """Return the slugs of the views that a payload answers."""

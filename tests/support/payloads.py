@@ -84,6 +84,7 @@ ASKED = (
     Ask("modules/flame", "modules", {"time": "device"}),
     Ask("modules/calls", "modules"),
     Ask("modules/instances", "modules", {"place": "0"}),
+    Ask("origins", "training"),
     Ask("lightning", "modules"),
     Ask("lightning/flame", "modules", {"time": "device"}),
     Ask("lightning/instances", "modules", {"place": "0"}),

@@ -25,6 +25,7 @@ from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.memory.events import memory_calls, memory_records
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.operators import operators
+from torch_tb_profiler.model.origins.origins import HOW, origins
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
@@ -173,6 +174,28 @@ def collective_table(trace: Trace) -> pa.Table:
     )
 
 
+def origin_table(trace: Trace) -> pa.Table:
+    found = origins(trace)
+    rows = found.rows
+    return pa.table(
+        {
+            "event": value_array(rows),
+            "start_ns": value_array(trace.events.start[rows]),
+            "name": text_array(trace.events.name[rows], trace.strings),
+            "how": text_array(found.how, HOW),
+            "operator": text_array(found.operator, found.tables["operator"]),
+            "modules": _list_array(found.modules, found.tables["modules"]),
+            "lines": _list_array(found.lines, found.tables["lines"]),
+            "shapes": text_array(found.shapes, found.tables["shapes"]),
+            "nodes": _list_array(found.nodes, found.tables["nodes"]),
+            "region": text_array(found.region, found.tables["region"]),
+            "compile_id": text_array(found.compile_id, found.tables["compile_id"]),
+            "backward": _nullable_array(found.backward != 0, found.backward >= 0),
+            "reason": text_array(found.reason, found.tables["reason"]),
+        }
+    )
+
+
 def gap_table(trace: Trace) -> pa.Table:
     devices = np.unique(device_items(trace).device).tolist()
     parts = [pa.table({"device": pa.array([], pa.int64()), **_device_gaps(trace, None)})] if not devices else []
@@ -259,6 +282,12 @@ def text_array(codes: npt.NDArray[Any], dictionary: Sequence[str | None]) -> pa.
     return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, pa.string()))
 
 
+def _list_array(codes: Int32, lists: Sequence[Sequence[str]]) -> pa.Array:
+    """Return the lists of texts that `codes` stand for, NO_CODE as null."""
+    dictionary = pa.array([[_encodable(each) for each in texts] for texts in lists], pa.list_(pa.string()))
+    return dictionary.take(_nullable_array(codes, codes >= 0))
+
+
 def _letter_array(codes: npt.NDArray[np.uint8]) -> pa.Array:
     """Return one letter per ASCII code; 0 becomes null."""
     return pa.DictionaryArray.from_arrays(_nullable_array(codes, codes > 0), pa.array(map(chr, range(256))))
@@ -266,6 +295,8 @@ def _letter_array(codes: npt.NDArray[np.uint8]) -> pa.Array:
 
 def _nullable_array(column: npt.NDArray[Any], known: Bool) -> pa.Array:
     column = np.ascontiguousarray(column)
+    if column.dtype == np.bool_:
+        return pa.array(column, pa.bool_(), mask=~known)
     mask = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
     kind = pa.from_numpy_dtype(column.dtype)
     return pa.Array.from_buffers(kind, len(column), [mask, pa.py_buffer(column)])

@@ -79,6 +79,14 @@ class Columns:
         return column_tables.collective_table(self._trace)
 
     @cached_property
+    def origins(self) -> pyarrow.Table:
+        """Where kernels, copies, memsets and calls of compiled kernels on the host come from: event, start_ns,
+        name, how ("launch", "graph node", "capture", "compile record"), operator, modules (outermost first), lines
+        (`file:line`, innermost first), shapes, nodes (FX), region, compile_id, backward, reason (why a value is
+        null)."""
+        return column_tables.origin_table(self._trace)
+
+    @cached_property
     def gaps(self) -> pyarrow.Table:
         """Idle time of devices in complete steps, in parts with one cause each: device, gap (number), start_ns,
         duration_ns (on the device's own clock), cause, event (what caused it), emptied_by (event of the blocking

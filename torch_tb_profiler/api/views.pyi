@@ -42,6 +42,7 @@ from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.memory.tables import MemoryEvents, MemoryLive, MemoryOperators
 from torch_tb_profiler.views.modules import CallTreeLevel, ModulesPayload
 from torch_tb_profiler.views.operators.payload import OperatorsPayload, OperatorStacksPayload
+from torch_tb_profiler.views.origins.payload import OriginsPayload
 from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPayload, OverlapReport
 from torch_tb_profiler.views.overview.payload import Overview
 from torch_tb_profiler.views.roofline.payload import RooflinePayload
@@ -766,6 +767,16 @@ class Views:
     @property
     def modules(self) -> _Modules:
         """Modules."""
+    def origins(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        first: int = 0,
+        limit: int | None = None,
+        capture: str | None = None,
+    ) -> Result[OriginsPayload]:
+        """Origins."""
     @property
     def lightning(self) -> _Lightning:
         """Lightning."""

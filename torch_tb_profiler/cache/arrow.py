@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from torch_tb_profiler.base.arrays import ArrowTexts, build_text_array
 from torch_tb_profiler.model.health import HealthNote
+from torch_tb_profiler.model.origin_records import OriginRecords
 from torch_tb_profiler.model.trace import ArgColumn, Events, Thread, Trace
 
 _STRINGS = "strings"
@@ -36,6 +38,7 @@ def write_trace(trace: Trace, path: str) -> None:
         "recordings": trace.recordings,
         "health": [[n.kind, n.severity, n.message, n.count, n.first_offset] for n in trace.health],
         "args": {key: column.kind for key, column in trace.args.items()},
+        "origin_records": msgspec.to_builtins(trace.origin_records),
     }
     batch = pa.RecordBatch.from_arrays(arrays, names=names)
     schema = batch.schema.with_metadata({"trace": json.dumps(header)})
@@ -71,6 +74,7 @@ def read_trace_file(content: pa.Buffer) -> Trace:
         producer=header["producer"],
         clock=header["clock"],
         recordings=tuple(header["recordings"]),
+        origin_records=msgspec.convert(header["origin_records"], OriginRecords),
     )
 
 

@@ -13,6 +13,7 @@ from torch_tb_profiler.discovery.catalog import (
     Worker,
 )
 from torch_tb_profiler.discovery.companions import with_counters, with_tables
+from torch_tb_profiler.discovery.origin_files import with_origin_files
 from torch_tb_profiler.discovery.sniffer import Sniffer
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "distinct_names",
     "other_files",
     "with_counters",
+    "with_origin_files",
     "with_tables",
 ]

@@ -22,6 +22,7 @@ from torch_tb_profiler.discovery.names import (
     stamp_label,
     stamp_order,
 )
+from torch_tb_profiler.discovery.origin_files import capture_owner, origin_kind, run_folder
 from torch_tb_profiler.ingest.formats import FileKind, ForeignFormat, file_format_by_name, trace_suffix
 
 _XPROF_FOLDER = "/plugins/profile/"
@@ -66,7 +67,7 @@ def arrange_runs(
     hidden = copies | owner_counts.keys()
     ascend = AscendFolders(file.path for file in files)
     for file in files:
-        if file.path in hidden:
+        if file.path in hidden or origin_kind(file.path) in ("stacks", "annotations", "compile log"):
             continue
         memory_format = None if single else file_format_by_name(file.name)
         if memory_format is not None and not (trace_suffix(file.name) and is_trace(file)):
@@ -88,14 +89,38 @@ def arrange_runs(
             shared = any(owner_counts[each.path] > 1 for each in companions[file.path])
             trace = replace(trace, file=trace.file.with_companions(companions[file.path], shared))
         traces.append(trace)
+    traces, capture_runs = _separate_captures(traces, root_name)
     less_detailed = find_less_detailed_formats(trace.file.path for trace in traces)
     for trace in traces:
         if trace.file.path not in less_detailed:
             workers[prefix + trace.run][trace.worker].append(trace)
     return [
-        ListedRun(name, _workers(workers[name]), tuple(sorted(memory[name], key=lambda file: file.file.path)))
+        ListedRun(
+            name,
+            _workers(workers[name]),
+            tuple(sorted(memory[name], key=lambda file: file.file.path)),
+            name.removeprefix(prefix) in capture_runs,
+        )
         for name in sorted(workers)
     ]
+
+
+def _separate_captures(traces: Sequence[_TraceFile], root_name: str) -> tuple[list[_TraceFile], set[str]]:
+    """Return the traces, where captures of a run's graphs are a run of their own, and the names of such runs.
+
+    Captures without the run that they are of stay where they are.
+    """
+    owners = [capture_owner(trace.file.path) for trace in traces]
+    folders = {run_folder(trace.file.path) for trace, owner in zip(traces, owners, strict=True) if owner is None}
+    separated: list[_TraceFile] = []
+    capture_runs: set[str] = set()
+    for trace, owner in zip(traces, owners, strict=True):
+        if owner is not None and owner in folders:
+            inside = trace.run if trace.run != (owner or root_name) else f"{owner}/graph_capture".lstrip("/")
+            trace = replace(trace, run=inside)
+            capture_runs.add(inside)
+        separated.append(trace)
+    return separated, capture_runs
 
 
 def other_files(
@@ -153,10 +178,7 @@ def _memory_file(file: ListedFile, kind: FileKind) -> MemoryFile:
 
 def _run_folder(file: ListedFile, root_name: str) -> str:
     """Return the run of a file: its folder without those of ranks and iterations."""
-    folders = file.path.split("/")[:-1]
-    while folders and (RANK_FOLDER.match(folders[-1]) or SPAN_FOLDER.match(folders[-1])):
-        folders.pop()
-    return "/".join(folders) or root_name
+    return run_folder(file.path) or root_name
 
 
 def _trace_file(file: ListedFile, name: FileName, root_name: str) -> _TraceFile:

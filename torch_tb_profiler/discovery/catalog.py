@@ -29,12 +29,13 @@ class ListedFile:
 
     path      relative to its location
     size      stored bytes
-    id        its identity; includes `beside`, `counters`, `tables`, and `rank`
+    id        its identity; includes `beside`, `counters`, `tables`, `origins`, and `rank`
     beside    PyTorch's own files of the same recording, which describe devices and job
     counters  files with hardware counters of the kernels of this trace
     shared    other files may use `beside` as well
     rank      rank of its process, from names and files around it
     tables    further tables of the same recording, which are one trace with this one
+    origins   files that say where the kernels of this trace come from
     """
 
     location: Location
@@ -46,6 +47,7 @@ class ListedFile:
     shared: bool = False
     rank: int | None = None
     tables: tuple[ListedFile, ...] = ()
+    origins: tuple[ListedFile, ...] = ()
 
     @classmethod
     def of(cls, location: Location, entry: FileEntry) -> ListedFile:
@@ -66,6 +68,10 @@ class ListedFile:
     def with_tables(self, tables: Sequence[ListedFile]) -> ListedFile:
         """Return the file, read together with the other tables of its recording."""
         return replace(self, id=self._id_with(tables), tables=tuple(tables))
+
+    def with_origins(self, origins: Sequence[ListedFile]) -> ListedFile:
+        """Return the file, read together with the files that say where its kernels come from."""
+        return replace(self, id=self._id_with(origins), origins=tuple(origins))
 
     def _id_with(self, others: Sequence[ListedFile]) -> FileId:
         identity = self.id.identity
@@ -118,11 +124,15 @@ class MemoryFile:
 
 @dataclass(frozen=True)
 class ListedRun:
-    """A folder of traces, and the memory files in it."""
+    """A folder of traces, and the memory files in it.
+
+    is_capture  whether its traces are captures of the graphs of another run, which are listed after all others
+    """
 
     name: str
     workers: tuple[Worker, ...]
     memory_files: tuple[MemoryFile, ...] = ()
+    is_capture: bool = False
 
     def files(self) -> list[ListedFile]:
         return [span.file for worker in self.workers for span in worker.spans]
@@ -143,7 +153,10 @@ class OtherFiles:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All runs, sorted by name; `problems` say what couldn't be listed and which runs were renamed."""
+    """All runs, sorted by name, captures of others last.
+
+    problems  what couldn't be listed, and which runs were renamed
+    """
 
     runs: tuple[ListedRun, ...] = ()
     problems: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
+from torch_tb_profiler.model.origin_records import NO_RECORDS, OriginRecords
 
 Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
@@ -131,6 +132,7 @@ class Trace:
     clock           what its times count from
     recordings      first row of each recording if the file holds several in a row; () if it holds one
     merged          True for a rank of a merged file, whose ranks are on one clock already
+    origin_records  what files beside it say about the origin of its kernels
     """
 
     events: Events
@@ -147,6 +149,7 @@ class Trace:
     clock: ClockKind = "epoch"
     recordings: tuple[int, ...] = ()
     merged: bool = False
+    origin_records: OriginRecords = NO_RECORDS
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     def __len__(self) -> int:

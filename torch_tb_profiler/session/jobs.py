@@ -60,6 +60,7 @@ class LoadRequest(NamedTuple):
     counters  (path, stored bytes) of the files with hardware counters of its kernels
     rank      the rank that the names around the file give it
     tables    (path, stored bytes) of the files that are read as one with it
+    origins   (path, stored bytes) of the files that say where its kernels come from
     """
 
     location: str
@@ -73,6 +74,7 @@ class LoadRequest(NamedTuple):
     shared: bool = False
     rank: int | None = None
     tables: tuple[tuple[str, int], ...] = ()
+    origins: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,8 @@ def _load(
         identity = combined_identity(identity, location.entry(other).identity)
     for counters, _ in request.counters:
         identity = combined_identity(identity, location.entry(counters).identity)
+    for other, _ in request.origins:
+        identity = combined_identity(identity, location.entry(other).identity)
     identity = ranked_identity(identity, request.rank)
     if request.rank is not None:
         trace = with_fallback_rank(trace, request.rank)
@@ -232,6 +236,10 @@ def _load(
         identity = combined_identity(identity, location.entry(other).identity)
     if request.counters:
         trace = _add_counters(trace, location, request.counters, request.limit)
+    if request.origins:
+        from torch_tb_profiler.session.origin_files import add_origin_files
+
+        trace = add_origin_files(trace, location, request.origins, request.limit)
     release_memory()  # of the pieces that columns were joined from; otherwise the analyses would add to it
     trace = replace(trace, catalog=request.catalog)
     if FileId(location.uri(path), identity) != request.id:

@@ -67,7 +67,7 @@ def read_devices(path: str) -> HardwareCatalog:
 
 def _estimated_json_bytes(file: ListedFile) -> int:
     size = file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
-    return size + sum(map(_estimated_json_bytes, (*file.beside, *file.tables)))
+    return size + sum(map(_estimated_json_bytes, (*file.beside, *file.tables, *file.origins)))
 
 
 class Loader:
@@ -210,6 +210,7 @@ class Loader:
             shared=file.shared,
             rank=file.rank,
             tables=tuple((each.path, each.size) for each in file.tables),
+            origins=tuple((each.path, each.size) for each in file.origins),
         )
 
     def look_up(self, key: str, summary: FileSummary | None = None) -> Future[FileSummary | None]:

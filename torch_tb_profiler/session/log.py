@@ -19,6 +19,7 @@ from torch_tb_profiler.discovery import (
     distinct_names,
     other_files,
     with_counters,
+    with_origin_files,
     with_tables,
 )
 from torch_tb_profiler.session.state import ErrorInfo
@@ -112,12 +113,13 @@ class LogFolders:
             )
             files = with_tables(files, self._sniffer.is_trace, self._is_foreign)
             files = with_counters(files, self._sniffer.is_trace)
+            files = with_origin_files(files, self._sniffer.is_trace)
             folder_runs = self._runs(location, name, files)
             listings.append((location.label, folder_runs))
             others += other_files(files, folder_runs, self._sniffer.foreign)
         runs, renamed = distinct_names(listings)
         if error is None or runs:
-            runs.sort(key=lambda run: run.name)
+            runs.sort(key=lambda run: (run.is_capture, run.name))
             self.catalog = Catalog(tuple(runs), (*problems, *renamed), tuple(others))
             with self._changed:
                 self._ids, self._growing = ids, frozenset(growing)
@@ -137,7 +139,7 @@ class LogFolders:
 
     def is_growing(self, file: ListedFile) -> bool:
         """Return True if a file may still be written; the next listing will tell."""
-        parts = [file, *file.counters, *file.tables, *file.beside]
+        parts = [file, *file.counters, *file.tables, *file.beside, *file.origins]
         return any(part.id.uri in self._growing for part in parts) and self._poller is not None
 
     def wait_until_complete(self, files: Sequence[ListedFile], timeout: float | None) -> None:

@@ -22,6 +22,7 @@ SLUGS: tuple[str, ...] = (
     "idle",
     "critical_path",
     "modules",
+    "origins",
     "lightning",
     "distributed",
     "overlap",
@@ -41,6 +42,7 @@ CACHED_VIEWS = frozenset(
         "idle",
         "critical_path",
         "modules",
+        "origins",
         "lightning",
         "memory",
     )

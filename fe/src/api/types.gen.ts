@@ -3564,6 +3564,80 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/origins': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Origins view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          first?: number;
+          limit?: number | null;
+          capture?: string | null;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['OriginsPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/lightning': {
     parameters: {
       query?: never;
@@ -7649,6 +7723,84 @@ export interface components {
       thread: string;
       name: string;
       role: string;
+    };
+    /**
+     * OriginsPayload
+     * @description How much of the kernel time is traced to the program, and why the rest isn't.
+     *
+     *     kernel_ns  total time of all kernels; without a device, of the compiled kernels on the host
+     *     known_ns   the part whose operator, module or line is known
+     *     how_ns     the part that each source explains first
+     *     reasons    why something is unknown, most time first
+     *     captures   captures of graphs in this trace and in the files beside it
+     *     rows       kernels by name and origin, most time first; `total` is their number on all pages
+     */
+    OriginsPayload: {
+      headline: components['schemas']['Phrase'][];
+      details: components['schemas']['Phrase'][];
+      kernels: number;
+      kernel_ns: number;
+      known_ns: {
+        [key: string]: number;
+      };
+      how_ns: {
+        [key: string]: number;
+      };
+      replays: number;
+      reasons: components['schemas']['ReasonRow'][];
+      captures: components['schemas']['CaptureRow'][];
+      total: number;
+      rows: components['schemas']['OriginRow'][];
+    };
+    /**
+     * ReasonRow
+     * @description Why something is unknown of the origin of some kernels; `ns` is their total time.
+     */
+    ReasonRow: {
+      reason: string;
+      kernels: number;
+      ns: number;
+    };
+    /**
+     * CaptureRow
+     * @description Captures of graphs: where they are, for which batch size, and how many replays they explain.
+     *
+     *     size      batch size, null if none is named
+     *     captures  number of captures of this source and size
+     *     launches  in all of them
+     */
+    CaptureRow: {
+      source: string;
+      size: number | null;
+      captures: number;
+      launches: number;
+      replays: number;
+    };
+    /**
+     * OriginRow
+     * @description Kernels of one name and one origin; what is unknown is null, with the `reason`.
+     *
+     *     how      launch, graph node, capture, compile record
+     *     module   path, outermost first, joined by "/"
+     *     line     `file:line` of the innermost frame of the program
+     *     shapes   input shapes of the operator, as JSON
+     *     event    the longest of them, for the timeline
+     */
+    OriginRow: {
+      name: string;
+      how: string | null;
+      operator: string | null;
+      module: string | null;
+      line: string | null;
+      shapes: string | null;
+      nodes: string[] | null;
+      region: string | null;
+      compile_id: string | null;
+      backward: boolean | null;
+      reason: string | null;
+      event: number;
+      kernels: number;
+      ns: number;
     };
     /**
      * LightningPayload

@@ -50,8 +50,10 @@ _REFUSED = {
 }
 
 
-def read_plain_pickle(stream: BinaryIO) -> Any:
+def read_plain_pickle(stream: BinaryIO, *, number_keys: bool = False) -> Any:
     """Return the value of a pickle (protocols 0 to 5) that has plain values only.
+
+    number_keys  whether keys may be integers, too
 
     Raises TraceError with the offset if it is too large, truncated, or malformed, or has other values.
     """
@@ -61,14 +63,15 @@ def read_plain_pickle(stream: BinaryIO) -> Any:
             f"the file is larger than {MAX_BYTES // 2**20} MiB",
             hint="record less: `torch.cuda.memory._record_memory_history(max_entries=100_000)`",
         )
-    return _StackMachine(data).run()
+    return _StackMachine(data, (str, int) if number_keys else (str,)).run()
 
 
 class _StackMachine:
     """The state while a pickle is read: the stack, its marks, the memo, and the position in the file."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, key_types: tuple[type, ...] = (str,)) -> None:
         self.data = data
+        self.key_types = key_types
         self.position = 0
         self.stack: list[Any] = []
         self.outer_stacks: list[list[Any]] = []
@@ -203,7 +206,7 @@ class _StackMachine:
         if type(target) is not dict or len(items) % 2:
             raise self._malformed_error("items without a dict")
         for i in range(0, len(items), 2):
-            if type(items[i]) is not str:
+            if type(items[i]) not in self.key_types:
                 raise self._malformed_error("a key that is not text")
             target[items[i]] = items[i + 1]
 

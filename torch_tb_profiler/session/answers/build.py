@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,10 +17,13 @@ from torch_tb_profiler.session.cache.entries import encode_json
 from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.log import LogFolders
 from torch_tb_profiler.session.state import FileState
-from torch_tb_profiler.session.targets import Target, Targets
+from torch_tb_profiler.session.targets import RequestedNames, Target, Targets
 from torch_tb_profiler.storage import FileId
 from torch_tb_profiler.view import FileView, PairView, RankView, RunView, TraceView, parse_params
 from torch_tb_profiler.views import find_view
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.trace import Trace
 
 MAX_RELOADS = 5
 """How often one request loads a trace again that others evict from a cache too small for all."""
@@ -59,6 +62,9 @@ class TraceAnswers:
     def answer(self, view: TraceView[Any, Any], request: ViewRequest) -> Answer:
         params = parse_params(view.params, request.params)
         target = self._targets.resolve_and_request(request.names, request.wait, request.timeout)
+        run = getattr(params, "capture", None) if view.captures else None
+        if run is not None:
+            return self._answer_with_captures(view, params, target, request, run)
         reloads = MAX_RELOADS if request.wait else 0
         state, payload = self.payload(view, params, target, request.wait)
         while payload is None and reloads and state.state != "failed" and self._wait(target, request):
@@ -68,6 +74,15 @@ class TraceAnswers:
         while payload is not None and (current := self._targets.find(request.names)).trace != target.trace:
             target = current  # the file was loaded in the meantime, and holds several ranks
             state, payload = self.payload(view, params, target, request.wait)
+        return Answer(view.slug, *target.names, state, payload)
+
+    def _answer_with_captures(
+        self, view: TraceView[Any, Any], params: msgspec.Struct, target: Target, request: ViewRequest, run: str
+    ) -> Answer:
+        """Answer a view for a trace with the graph captures in the traces of another run."""
+        check_available(view, self._files.summary(target.file.id), target)
+        state, trace = open_with_captures(self._files, self._targets, target, run, request.wait, request.timeout)
+        payload = None if trace is None else encode_json(view.build(trace, params))
         return Answer(view.slug, *target.names, state, payload)
 
     def _wait(self, target: Target, request: ViewRequest) -> bool:
@@ -104,6 +119,33 @@ class TraceAnswers:
             self._files.cache_answer(id_, view.slug, target.part, payload)
         self._files.prefetch_answers(id_, target.part)
         return state, payload
+
+
+def open_with_captures(
+    files: RequestedFiles, targets: Targets, target: Target, run: str, wait: bool, timeout: float | None
+) -> tuple[FileState, Trace | None]:
+    """Return the state and the trace of a target, with the graph captures in the traces of another run.
+
+    Of that run, the workers of the same rank count, else all. The trace is None while a file is loading or if one
+    failed; the state is of that file. Raises NotFoundError if there is no such run.
+    """
+    from torch_tb_profiler.session.origin_files import with_captures
+
+    state, trace = files.open(target.file.id, target.part)
+    if trace is None:
+        return state, None
+    workers = targets.workers(targets.run(run))
+    same_rank = [worker for worker in workers if worker.rank == target.worker.rank]
+    captured: list[tuple[str, Trace]] = []
+    for worker in same_rank or workers:
+        for span in worker.spans:
+            names = RequestedNames(run, worker.name, span.name)
+            other = targets.resolve_and_request(names, wait, timeout)
+            state, other_trace = files.open(other.file.id, other.part)
+            if other_trace is None:
+                return state, None
+            captured.append((f"{run}: {other.file.path}", other_trace))
+    return state, with_captures(trace, captured)
 
 
 class FileAnswers:

@@ -1,0 +1,81 @@
+"""Files of origins are found beside a trace, read with it, and named where they can't be used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.model.origins.drawing import LAYERS, capture, replay
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.session import Session, open_session
+
+KERNELS = [kernel for _, _, kernel in LAYERS]
+
+
+def write(path: Path, events: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+
+
+def open_folder(folder: Path) -> Session:
+    return open_session(str(folder), Settings(executor="serial", cache_dir=""))
+
+
+def known_ns(session: Session, run: str, worker: str | None = None, **params: str) -> int:
+    answer = session.view("origins", run, worker, params=params, wait=True)
+    assert answer.payload is not None, answer.state
+    return int(json.loads(answer.payload)["known_ns"]["operator"])
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "log/run/capture_traces/bs_16_rank0.json",
+        "log/run/graph_capture_rank_0.json",
+        "log/run/graph_capture_rank_0/x.pt.trace.json",
+        "log/run_capture/rank0.1.pt.trace.json",
+    ],
+)
+def test_a_capture_is_found_beside_the_run_and_is_not_the_first_run(tmp_path: Path, place: str) -> None:
+    write(tmp_path / "log/run/rank0.2.pt.trace.json", replay(KERNELS))
+    write(tmp_path / "log/run/rank1.2.pt.trace.json", replay(KERNELS))
+    write(tmp_path / place, capture())
+    with open_folder(tmp_path / "log") as session:
+        assert session.catalog.runs[0].name == "run"
+        assert [worker.name for worker in session.catalog.runs[0].workers] == ["rank0", "rank1"]
+        assert len(session.catalog.runs) == 2
+        assert known_ns(session, "run", "rank0") == 4 * 8_000
+        assert known_ns(session, "run", "rank1") == 0  # the capture is of another rank
+
+
+def test_captures_without_the_run_that_they_are_of_stay_where_they_are(tmp_path: Path) -> None:
+    write(tmp_path / "run/graph_capture_rank_0.1.pt.trace.json", [*capture(), *replay(KERNELS)])
+    with open_folder(tmp_path) as session:
+        assert [run.name for run in session.catalog.runs] == ["run"]
+        assert known_ns(session, "run") == 4 * 8_000
+
+
+def test_any_other_run_can_be_named(tmp_path: Path) -> None:
+    write(tmp_path / "run/rank0.2.pt.trace.json", replay(KERNELS))
+    write(tmp_path / "warmup/rank0.1.pt.trace.json", capture())
+    with open_folder(tmp_path) as session:
+        assert known_ns(session, "run") == 0
+        assert known_ns(session, "run", capture="warmup") == 4 * 8_000
+        with pytest.raises(NotFoundError, match="no run 'nope'"):
+            known_ns(session, "run", capture="nope")
+
+
+def test_a_capture_that_can_not_be_read_costs_a_note(tmp_path: Path) -> None:
+    write(tmp_path / "run/rank0.2.pt.trace.json", replay(KERNELS))
+    broken = tmp_path / "run/capture_traces/bs_8_rank0.json"
+    broken.parent.mkdir()
+    broken.write_text("nonsense")
+    with open_folder(tmp_path) as session:
+        assert known_ns(session, "run") == 0
+        span = session.catalog.run("run").workers[0].spans[0]
+        notes = [note.message for note in session.health(span) if note.kind == "origins_unreadable"]
+        assert len(notes) == 1 and notes[0].startswith("bs_8_rank0.json: the captures can't be used: ")

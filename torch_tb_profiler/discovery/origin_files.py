@@ -1,0 +1,127 @@
+"""Files that say where the kernels of a trace come from, and which trace they belong to.
+
+run/rank0.1.pt.trace.json                                     the trace
+run/rank0.1.pt.trace.json.py_stacks.json.gz                   launch stacks of its graph nodes
+run/kernel_annotations.pkl                                    annotations of graph nodes
+run/rank0.1.compiled.log                                      compile record of `torch_tb_profiler.handler`
+run/torch_trace/dedicated_log_torch_trace_rank_0_x.log        compile record of TORCH_TRACE
+run/capture_traces/bs_16_rank0.json                           captures of its graphs, by batch size
+run/graph_capture_rank_0.json, run/graph_capture_rank_0/...   captures of its graphs
+run_capture/rank0.1.pt.trace.json                             a run with the captures of this run's graphs
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from torch_tb_profiler.discovery.catalog import ListedFile
+from torch_tb_profiler.discovery.names import RANK_FOLDER, SPAN_FOLDER, parse_file_name, rank_in_name
+
+OriginKind = Literal["capture", "compile log", "stacks", "annotations"]
+
+MAX_FILES = 512
+"""Most files of origins that belong to one trace; a server captures up to some hundred batch sizes."""
+
+CAPTURE_SUFFIX = "_capture"
+"""End of the name of a run that holds the captures of the run with the name before it."""
+
+_TRACE_FILE = r"[^/]+\.json(?:\.gz)?$"
+_CAPTURE = re.compile(
+    rf"^(?P<run>(?:.*?/)?)(?:capture_traces/{_TRACE_FILE}|graph_capture_rank_\d+(?:/{_TRACE_FILE}|[^/]*\.json(?:\.gz)?$))"
+)
+_COMPILE_LOG = re.compile(
+    r"^(?P<run>(?:.*?/)?)(?:(?P<worker>[^/]+?)(?:\.(?P<stamp>\d+))?\.compiled\.log|"
+    r"(?:torch_trace/)?dedicated_log_torch_trace[^/]*\.log|torch_trace/[^/]+\.log)$"
+)
+_STACKS_SUFFIX = ".py_stacks.json.gz"
+_ANNOTATIONS = re.compile(r"^(?P<run>(?:.*?/)?)[^/]*annotations[^/]*\.(?:pkl|pickle)$", re.IGNORECASE)
+
+
+def origin_kind(path: str) -> OriginKind | None:
+    """Return what the name of a file says that it holds about origins, None if nothing."""
+    if path.endswith(_STACKS_SUFFIX):
+        return "stacks"
+    if _COMPILE_LOG.match(path):
+        return "compile log"
+    if _ANNOTATIONS.match(path):
+        return "annotations"
+    return "capture" if _CAPTURE.match(path) else None
+
+
+def capture_owner(path: str) -> str | None:
+    """Return the folder of the run whose graphs a trace captured, by its path; None if the path says nothing."""
+    match = _CAPTURE.match(path)
+    return match["run"].rstrip("/") if match else None
+
+
+def run_folder(path: str) -> str:
+    """Return the folder of the run of a file: its own folder without those of ranks and iterations."""
+    folders = path.split("/")[:-1]
+    while folders and (RANK_FOLDER.match(folders[-1]) or SPAN_FOLDER.match(folders[-1])):
+        folders.pop()
+    return "/".join(folders)
+
+
+def with_origin_files(files: Sequence[ListedFile], is_trace: Callable[[ListedFile], bool]) -> list[ListedFile]:
+    """Return the files in their order, where each trace has the files that say where its kernels come from.
+
+    is_trace  whether a file is a trace; called only if its name leaves that open
+    """
+    beside: dict[str, list[ListedFile]] = defaultdict(list)
+    for file in files:
+        folder = _owner(file.path)
+        if folder is not None:
+            beside[folder].append(file)
+    runs = {run_folder(file.path) for file in files}
+    captured = {folder for folder in runs if folder and f"{folder}{CAPTURE_SUFFIX}" in runs}
+    for file in files:
+        folder = run_folder(file.path)
+        if folder.endswith(CAPTURE_SUFFIX) and folder.removesuffix(CAPTURE_SUFFIX) in captured:
+            if origin_kind(file.path) in (None, "capture") and _may_be_trace(file, is_trace):
+                beside[folder.removesuffix(CAPTURE_SUFFIX)].append(file)
+    if not beside:
+        return list(files)
+    return [_with_files(file, beside.get(run_folder(file.path), []), is_trace) for file in files]
+
+
+def _owner(path: str) -> str | None:
+    """Return the folder of the run that a file of origins belongs to, None for any other file."""
+    if path.endswith(_STACKS_SUFFIX):
+        return run_folder(path)
+    for pattern in (_COMPILE_LOG, _ANNOTATIONS, _CAPTURE):
+        if match := pattern.match(path):
+            return match["run"].rstrip("/")
+    return None
+
+
+def _may_be_trace(file: ListedFile, is_trace: Callable[[ListedFile], bool]) -> bool:
+    name = parse_file_name(file.name)
+    return name is not None and (name.certain or is_trace(file))
+
+
+def _with_files(
+    file: ListedFile, beside: Sequence[ListedFile], is_trace: Callable[[ListedFile], bool]
+) -> ListedFile:
+    """Return a trace with those of its run's files of origins that may be its own; any other file as it is."""
+    if not beside or origin_kind(file.path) is not None or not _may_be_trace(file, is_trace):
+        return file
+    name, rank = parse_file_name(file.name), rank_in_name(file.path)
+    worker = name.worker if name is not None else ""
+    own = [each for each in beside if each.path != file.path and _is_of_trace(each.path, file.path, worker, rank)]
+    return file.with_origins(sorted(own, key=lambda each: each.path)[:MAX_FILES]) if own else file
+
+
+def _is_of_trace(path: str, trace: str, worker: str, rank: int | None) -> bool:
+    """Return whether a file of origins in the run of a trace may be of this trace's process."""
+    if path.endswith(_STACKS_SUFFIX):
+        return path == f"{trace}{_STACKS_SUFFIX}" or path == f"{trace.removesuffix('.gz')}{_STACKS_SUFFIX}"
+    match = _COMPILE_LOG.match(path)
+    if match and match["worker"] is not None and "dedicated_log" not in posixpath.basename(path):
+        return str(match["worker"]) == worker
+    other = rank_in_name(posixpath.basename(path))
+    other = rank_in_name(path) if other is None else other
+    return rank is None or other is None or rank == other

@@ -1,0 +1,1 @@
+"""Files beside a trace that say where its kernels come from: compile records, launch stacks, graph annotations."""

@@ -1,0 +1,207 @@
+"""Graph captures in a trace: what each launch between BeginCapture and EndCapture stands for.
+
+    hipStreamBeginCapture | aten::mm -------| aten::add -------| hipStreamEndCapture
+                               hipLaunch       hipLaunch             a capture of two launches
+
+No kernel runs during a capture, so its launches have no device event. AMD's calls carry the kernel's name;
+NVIDIA's do not, but the operator of a Triton kernel has the kernel's name.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
+from torch_tb_profiler.model.modules import has_modules, modules
+from torch_tb_profiler.model.origin_records import Capture, CaptureSet, LaunchSite
+from torch_tb_profiler.model.origins.frames import stacks_around
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, distinct_codes, name_mask
+
+_LAUNCH = re.compile(
+    r"Launch(?:Cooperative)?Kernel|LaunchKernelExC?$|LaunchByPtr|Memcpy\w*Async|Memset\w*Async|^cuLaunchKernel"
+)
+_CAPTURED_SIZE = re.compile(r"^capture_(\d+)_")
+_FILE_SIZE = re.compile(r"(?:^|[/_-])bs_?(\d+)(?:[_.]|$)")
+_SHAPE_KEYS = ("Input Dims", "Input dims")
+
+COPY, FILL = "Memcpy", "Memset"
+"""Names of copies and memsets, whichever copy it is: a capture doesn't say the direction."""
+
+_WRAPPER = re.compile(
+    r"^(?:Torch-Compiled Region\b|## Call CompiledFxGraph\b|CompiledFunction(?:Backward\d*)?$|TorchDynamo |"
+    r"AOTDispatcher |Pregraph bytecode|autograd::engine::evaluate_function: CompiledFunctionBackward)"
+)
+
+
+def is_wrapper(name: str) -> bool:
+    """Return whether an operator is only the frame around code that torch.compile generated."""
+    return _WRAPPER.match(name) is not None
+
+
+def has_captures(trace: Trace) -> bool:
+    """Return whether any call of the trace begins a capture."""
+    return any("BeginCapture" in text for text in trace.strings)
+
+
+@derived
+def own_captures(trace: Trace) -> CaptureSet:
+    """Return the captures that a trace contains itself."""
+    return find_captures(trace, "this trace")
+
+
+def find_captures(trace: Trace, source: str, file_name: str = "") -> CaptureSet:
+    """Return the captures of a trace, in order of their begin; captures without a launch are left out.
+
+    source     what holds the trace, for people
+    file_name  may say the batch size (`bs_16_rank0.json`), for captures without an annotation that does
+    """
+    if not has_captures(trace):
+        return CaptureSet()
+    pieces = _launches_by_capture(trace)
+    if not pieces:
+        return CaptureSet()
+    launches = np.concatenate([rows for _, rows, _ in pieces])
+    kernels, site_codes, sites = _kernel_names(trace, launches), *_launch_sites(trace, launches)
+    match = _FILE_SIZE.search(file_name)
+    file_size = int(match[1]) if match else None
+    sizes = annotated_sizes(trace, np.array([begin for begin, _, _ in pieces], np.int32), _CAPTURED_SIZE)
+    captures: list[Capture] = []
+    low = 0
+    for (_, rows, forked), size in zip(pieces, sizes, strict=True):
+        high = low + len(rows)
+        captures.append(
+            Capture(
+                source,
+                file_size if size is None else size,
+                tuple(kernels[low:high]),
+                tuple(site_codes[low:high].tolist()),
+                forked,
+            )
+        )
+        low = high
+    return CaptureSet(tuple(sites), tuple(captures))
+
+
+def _launches_by_capture(trace: Trace) -> list[tuple[int, Int32, bool]]:
+    """Return (row of BeginCapture, rows of its launches, whether it forked) of each capture that was ended."""
+    calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    names = trace.events.name
+    begins, ends, launches, waits = (
+        name_mask(trace.strings, predicate, names[calls])
+        for predicate in (
+            lambda text: "BeginCapture" in text,
+            lambda text: "EndCapture" in text,
+            lambda text: _LAUNCH.search(text),
+            lambda text: "StreamWaitEvent" in text,
+        )
+    )
+    calls = calls[begins[names[calls]] | ends[names[calls]] | launches[names[calls]] | waits[names[calls]]]
+    calls = calls[np.lexsort((calls, trace.events.start[calls], trace.events.thread[calls]))]
+    found: list[tuple[int, list[int], list[bool]]] = []
+    open_thread, current = None, None
+    for row in calls.tolist():
+        thread, name = int(trace.events.thread[row]), int(names[row])
+        if thread != open_thread:
+            open_thread, current = thread, None
+        if begins[name]:
+            if current is None:  # a second stream of one thread joins the capture
+                current = (row, [], [])
+            else:
+                current[2].append(True)
+        elif ends[name]:
+            if current is not None and current[1]:
+                found.append(current)
+            current = None
+        elif current is not None:
+            (current[1] if launches[name] else current[2]).append(row if launches[name] else True)
+    found.sort(key=lambda each: int(trace.events.start[each[0]]))
+    return [(begin, np.array(rows, np.int32), bool(forks)) for begin, rows, forks in found]
+
+
+def _kernel_names(trace: Trace, launches: Int32) -> list[str | None]:
+    codes, texts = trace.arg_codes("kernel", launches)
+    operators = _innermost_triton_names(trace, launches)
+    names: list[str | None] = []
+    for code, row, operator in zip(codes.tolist(), launches.tolist(), operators, strict=True):
+        call = trace.strings[int(trace.events.name[row])]
+        if "Memcpy" in call:
+            names.append(COPY)
+        elif "Memset" in call:
+            names.append(FILL)
+        else:
+            names.append(texts[code] if code >= 0 else operator)
+    return names
+
+
+def _innermost_triton_names(trace: Trace, launches: Int32) -> list[str | None]:
+    """Return the name of the innermost Triton kernel's operator around each launch."""
+    hashes, _ = trace.arg_codes("kernel_hash")
+    around = enclosing_operators(trace)
+    found = around[launches].copy()
+    while (climbing := (found >= 0) & (hashes[found] < 0)).any():
+        found[climbing] = around[found[climbing]]
+    return [trace.strings[int(trace.events.name[row])] if row >= 0 else None for row in found.tolist()]
+
+
+def _launch_sites(trace: Trace, launches: Int32) -> tuple[Int32, list[LaunchSite]]:
+    """Return (index of the site of each launch, the distinct sites)."""
+    operator = enclosing_operators(trace)[launches]
+    place = modules(trace).code[launches] if has_modules(trace) else np.full(len(launches), NO_CODE, np.int32)
+    stack, stacks = stacks_around(trace, launches)
+    shape, shapes = input_shapes(trace, operator)
+    name = np.where(operator >= 0, trace.events.name[operator], NO_CODE)
+    keys = np.stack([name, place, stack, shape], axis=1)
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
+    sites = []
+    for name_code, place_code, stack_code, shape_code in distinct.tolist():
+        text = trace.strings[name_code] if name_code >= 0 else None
+        sites.append(
+            LaunchSite(
+                None if text is None or is_wrapper(text) else text,
+                modules(trace).path(place_code) if place_code >= 0 else None,
+                stacks[stack_code] if stack_code >= 0 else None,
+                shapes[shape_code] if shape_code >= 0 else None,
+            )
+        )
+    return which.reshape(-1).astype(np.int32), sites
+
+
+def input_shapes(trace: Trace, rows: Int32) -> tuple[Int32, list[str]]:
+    """Return (code of the recorded input shapes of each operator, int32[k], NO_CODE if none; their JSON)."""
+    texts: list[str] = []
+    codes = np.full(len(rows), NO_CODE, np.int32)
+    for key in _SHAPE_KEYS:
+        if key in trace.args:
+            own, dictionary = trace.arg_codes(key)
+            found = np.append(own, NO_CODE)[rows]
+            codes = np.where((codes < 0) & (found >= 0), found + len(texts), codes).astype(np.int32)
+            texts += dictionary
+    return codes, texts
+
+
+def annotated_sizes(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> list[int | None]:
+    """Return the batch size that the innermost annotation around each row names, None if none does."""
+    annotations = rows_of_kind(trace, Kind.ANNOTATION)
+    size_of: dict[int, int] = {}
+    for code in distinct_codes(trace.events.name[annotations]):
+        if match := pattern.search(trace.strings[code]):
+            size_of[code] = int(next(group for group in match.groups() if group))
+    if not size_of:
+        return [None] * len(rows)
+    parent, names = call_tree(trace).parent, trace.events.name
+    sizes: list[int | None] = []
+    for row in rows.tolist():
+        above = int(parent[row]) if row >= 0 else NO_CODE
+        while above >= 0 and int(names[above]) not in size_of:
+            above = int(parent[above])
+        sizes.append(size_of[int(names[above])] if above >= 0 else None)
+    return sizes
+
+
+def ordered_nodes(node: Int64) -> bool:
+    """Return whether node IDs, int64[k], order the kernels of one replay: each has its own."""
+    return bool((node >= 0).all()) and len(np.unique(node)) == len(node)

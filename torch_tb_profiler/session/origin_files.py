@@ -1,0 +1,114 @@
+"""Read the files beside a trace that say where its kernels come from.
+
+They are read only if the trace has kernels that they may explain. A file that can't be used costs a health note.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from torch_tb_profiler.base.errors import TooLargeError, TraceError
+from torch_tb_profiler.base.memo import Memo
+from torch_tb_profiler.discovery.origin_files import OriginKind, origin_kind
+from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.model.health import HealthLog
+from torch_tb_profiler.model.origin_records import (
+    CaptureSet,
+    CompiledGraph,
+    NodeAnnotation,
+    OriginRecords,
+    join_captures,
+)
+from torch_tb_profiler.model.origins.captures import find_captures
+from torch_tb_profiler.model.origins.compiled import has_compiled_calls
+from torch_tb_profiler.model.origins.graph_nodes import NODE_KEY
+from torch_tb_profiler.model.origins.replays import graph_replays
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.storage import Location
+
+T = TypeVar("T")
+
+_NAMES: dict[OriginKind, str] = {
+    "capture": "captures",
+    "compile log": "compile record",
+    "stacks": "launch stacks",
+    "annotations": "annotations of graph nodes",
+}
+
+
+def add_origin_files(trace: Trace, location: Location, files: Sequence[tuple[str, int]], limit: int) -> Trace:
+    """Return the trace with what the files (path, stored bytes) say about the origin of its kernels.
+
+    limit  bytes of each file that may be read, 0 for no limit
+
+    Raises StorageError if a file can't be read.
+    """
+    wanted = _wanted_kinds(trace)
+    captures: list[CaptureSet] = []
+    graphs: list[CompiledGraph] = []
+    stacks: dict[str, tuple[str, ...]] = {}
+    annotations: dict[str, NodeAnnotation] = {}
+    health = HealthLog()
+
+    def read(path: str, kind: OriginKind, parse: Callable[[Any], T], unknown: T) -> T:
+        try:
+            with location.open(path) as stream:
+                return parse(stream)
+        except (TraceError, TooLargeError) as error:
+            message = f"{posixpath.basename(path)}: the {_NAMES[kind]} can't be used: {error.message}"
+            health.add("origins_unreadable", "warning", message)
+            return unknown
+
+    for path, size in files:
+        kind = origin_kind(path) or "capture"
+        if kind not in wanted:
+            continue
+        if kind == "capture":
+            captures.append(
+                read(path, kind, lambda stream, p=path, s=size: _read_captures(stream, p, s, limit), CaptureSet())
+            )
+        elif kind == "compile log":
+            from torch_tb_profiler.ingest.origins.compile_log import read_compile_log
+
+            graphs += read(path, kind, read_compile_log, [])
+        elif kind == "stacks":
+            from torch_tb_profiler.ingest.origins.node_files import read_node_stacks
+
+            stacks.update(read(path, kind, read_node_stacks, {}))
+        else:
+            from torch_tb_profiler.ingest.origins.node_files import read_node_annotations
+
+            annotations.update(read(path, kind, read_node_annotations, {}))
+    records = OriginRecords(join_captures(captures), tuple(graphs), stacks, annotations)
+    if records == trace.origin_records and not health.notes():
+        return trace
+    return replace(trace, origin_records=records, health=(*trace.health, *health.notes()), _memo=Memo())
+
+
+def _wanted_kinds(trace: Trace) -> set[OriginKind]:
+    """Return the kinds of files that may explain kernels of a trace."""
+    wanted: set[OriginKind] = set()
+    if len(graph_replays(trace)):
+        wanted.add("capture")
+    if NODE_KEY in trace.args:
+        wanted |= {"stacks", "annotations"}
+    if has_compiled_calls(trace):
+        wanted.add("compile log")
+    return wanted
+
+
+def _read_captures(stream: Any, path: str, size: int, limit: int) -> CaptureSet:
+    captured = read_trace(stream, size=size, report=lambda progress: None, limit=limit)
+    return find_captures(captured, path, path)
+
+
+def with_captures(trace: Trace, captured: Sequence[tuple[str, Trace]]) -> Trace:
+    """Return the trace with the captures in further traces (what holds each, for people; the trace)."""
+    sets = [find_captures(other, source) for source, other in captured]
+    records = trace.origin_records
+    captures = join_captures([records.captures, *sets])
+    updated = OriginRecords(captures, records.graphs, records.stacks, records.annotations)
+    return replace(trace, origin_records=updated, _memo=Memo())

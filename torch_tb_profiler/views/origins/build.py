@@ -1,0 +1,115 @@
+"""Origins: which part of the program the kernels come from, and why that is unknown for some."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.analyses.origins.coverage import Coverage, coverage, line_share
+from torch_tb_profiler.analyses.origins.groups import origin_groups, origin_values
+from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.base.grammar import join_words, plural
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
+from torch_tb_profiler.model.origins.compiled import has_compiled_calls
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.text import Text, text
+from torch_tb_profiler.views.origins.payload import (
+    CaptureRow,
+    OriginRow,
+    OriginsParams,
+    OriginsPayload,
+    ReasonRow,
+)
+
+
+def build(trace: Trace, params: OriginsParams) -> OriginsPayload:
+    """Build the coverage of origins, and a page of the kernels by origin."""
+    covered, groups = coverage(trace), origin_groups(trace)
+    page = params.rows
+    rows = [
+        _row(trace, *values)
+        for values in zip(
+            groups.first[page].tolist(),
+            groups.longest[page].tolist(),
+            groups.counts[page].tolist(),
+            groups.ns[page].tolist(),
+            strict=True,
+        )
+    ]
+    return OriginsPayload(
+        headline=coverage_headline(covered),
+        details=_details(covered),
+        kernels=covered.kernels,
+        kernel_ns=covered.kernel_ns,
+        known_ns=covered.known_ns,
+        how_ns=covered.how_ns,
+        replays=covered.replays,
+        reasons=[ReasonRow(each.reason, each.kernels, each.ns) for each in covered.lost],
+        captures=[
+            CaptureRow(each.source, each.size, each.captures, each.launches, each.replays)
+            for each in covered.captures
+        ],
+        total=len(groups.first),
+        rows=rows,
+    )
+
+
+def _row(trace: Trace, first: int, longest: int, count: int, ns: int) -> OriginRow:
+    values = origin_values(trace, first)
+    modules, lines, nodes = values["modules"], values["lines"], values["nodes"]
+    return OriginRow(
+        name=trace.strings[int(trace.events.name[longest])],
+        how=values["how"],
+        operator=values["operator"],
+        module=None if modules is None else "/".join(modules),
+        line=None if lines is None else lines[0],
+        shapes=values["shapes"],
+        nodes=None if nodes is None else list(nodes),
+        region=values["region"],
+        compile_id=values["compile_id"],
+        backward=values["backward"],
+        reason=values["reason"],
+        event=longest,
+        kernels=count,
+        ns=ns,
+    )
+
+
+def coverage_headline(covered: Coverage) -> Text:
+    """Say how much of the kernel time is traced to a line, or at least to an operator."""
+    kernels = "kernel time" if covered.is_device else "compiled kernel time on the CPU"
+    if covered.known_ns["line"]:
+        share = format_ratio(line_share(covered))
+        return text("{share} of {kernels} is traced to a line of the program.", share=share, kernels=kernels)
+    if covered.known_ns["operator"]:
+        share = format_ratio(covered.known_ns["operator"] / covered.kernel_ns)
+        return text("{share} of {kernels} is traced to an operator, none to a line.", share=share, kernels=kernels)
+    return text("The origin of {kernels} is unknown.", kernels=kernels)
+
+
+def _details(covered: Coverage) -> Text:
+    """Name the sources, and the reason that costs most."""
+    sources = [f"{name} ({format_duration(ns)})" for name, ns in covered.how_ns.items()]
+    found = text("Sources: {sources}.", sources=join_words(sources)) if sources else ()
+    if not covered.lost:
+        return found
+    first = covered.lost[0]
+    lost = text(
+        "Most is missing for this reason: {reason} ({kernels}, {time}).",
+        reason=first.reason,
+        kernels=plural(first.kernels, "kernel"),
+        time=format_duration(first.ns),
+    )
+    return (*found, *text(" "), *lost) if found else lost
+
+
+def unavailable(trace: Trace) -> str | None:
+    """Return why there is nothing to show; None if a kernel ran on a device, or a compiled one on the host."""
+    if len(rows_of_kind(trace, Kind.KERNEL)) or has_compiled_calls(trace):
+        return None
+    return "no kernels were recorded; pass `ProfilerActivity.CUDA` (or the activity of your device)"
+
+
+TAB = Tab(
+    "Where the time goes",
+    TraceView("origins", "Origins", OriginsParams, OriginsPayload, build, cached="on_request", captures=True),
+    unavailable,
+)
