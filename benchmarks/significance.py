@@ -42,7 +42,7 @@ class StepNoise(msgspec.Struct, frozen=True):
         return values
 
 
-def found(machine: StepNoise, change: float, draws: int, steps: int, recordings: int = 1) -> float:
+def detection_rate(machine: StepNoise, change: float, draws: int, steps: int, recordings: int = 1) -> float:
     """Share of draws in which a candidate `change` times as long is called slower or faster."""
     rng = np.random.default_rng(steps)
     base, candidate = (machine.record(rng, draws, steps, recordings) for _ in range(2))
@@ -69,7 +69,7 @@ def main() -> None:
     plain, slow_first, rough = StepNoise(), StepNoise(first=1.6), StepNoise(noise=5.0)
     for steps in (3, 5, 8, 12, 30):
         shares = [
-            found(machine, change, draws, steps)
+            detection_rate(machine, change, draws, steps)
             for machine, change in (
                 (rough, 1.0),
                 (slow_first, 1.0),
@@ -83,11 +83,13 @@ def main() -> None:
     print("\n| steps | nothing changed, autocorrelation 0.7 | +20% |\n|--:|--:|--:|")
     for steps in (5, 10, 20, 50):
         machine = StepNoise(noise=5.0, rho=RHO)
-        shares = [found(machine, change, draws, steps) for change in (1.0, 1.2)]
+        shares = [detection_rate(machine, change, draws, steps) for change in (1.0, 1.2)]
         print(f"| {steps} | {' | '.join(f'{share:.1%}' for share in shares)} |")
     print("\n| recordings of ten steps | nothing changed, recordings differ by 5% | +20% |\n|--:|--:|--:|")
     for recordings in (1, 2, 3, 5):
-        shares = [found(StepNoise(between=BETWEEN), change, draws, 10, recordings) for change in (1.0, 1.2)]
+        shares = [
+            detection_rate(StepNoise(between=BETWEEN), change, draws, 10, recordings) for change in (1.0, 1.2)
+        ]
         print(f"| {recordings} | {' | '.join(f'{share:.1%}' for share in shares)} |")
 
 

@@ -277,7 +277,8 @@ def test_command(row: Installation) -> list[str]:
     # -P: the installed wheel is tested, not this folder (3.10 lacks the option).
     old = subprocess.call([row.python, "-P", "-c", ""], stderr=subprocess.DEVNULL) != 0
     report = f"--junit-xml={LOGS / file_name(row.title)}.xml"
-    pytest = ["-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", report, *row.tests]
+    options = ["-q", "-n", "2", "-p", "no:cacheprovider", "--hypothesis-profile=brief", report]
+    pytest = ["-m", "pytest", *options, *row.tests]
     return [row.python, *([] if old else ["-P"]), *pytest]
 
 

@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, settings
 # A busy machine is slow, and no example is wrong for that.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+# For further Pythons: the properties are the same ones, and have been tried with all examples on the first Python.
+settings.register_profile("brief", settings.get_profile("patient"), max_examples=15)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.contestants import cached_tabs as kept
+from benchmarks.contestants import cached_tabs as cached_tabs_module
 from benchmarks.contestants import tensorboard_start
 from benchmarks.grow import read_recording, write_grown
 from tests.support.traces import document, read_bytes
@@ -48,7 +48,7 @@ def test_every_tab_of_a_cached_trace_is_timed_right_after_the_trace_was_written(
     ]
     (tmp_path / "worker.1.pt.trace.json").write_bytes(document(events))
     monkeypatch.setenv("TORCH_PROFILER_SMALL_FILE_BYTES", "16")  # a worker reads it, as it does a large one
-    kept.main([str(tmp_path)])
+    cached_tabs_module.main([str(tmp_path)])
     rows = [line.split("|")[1].strip() for line in capsys.readouterr().out.splitlines()[2:]]
     assert {"overview", "operators", "kernels", "trace", "idle", "critical_path"} <= {*rows}
     assert "operators, filtered at once" in rows and "derived behind both" in rows

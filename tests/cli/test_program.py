@@ -100,14 +100,14 @@ def test_a_kept_overview_imports_no_view_and_no_numpy(tmp_path: Path) -> None:
 def test_a_command_knows_itself_alone_and_says_of_a_wrong_word_what_there_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def said(*arguments: str) -> str:
+    def error_output(*arguments: str) -> str:
         with pytest.raises(SystemExit):
             main(arguments)
         return capsys.readouterr().err
 
-    assert "unrecognized arguments: --nothing" in said("list", "log", "--nothing")
-    assert "usage: torch-tb-profiler [-h] [--version] COMMAND" in said("list", "log", "--nothing")
-    wrong = said("lst", "log")
+    assert "unrecognized arguments: --nothing" in error_output("list", "log", "--nothing")
+    assert "usage: torch-tb-profiler [-h] [--version] COMMAND" in error_output("list", "log", "--nothing")
+    wrong = error_output("lst", "log")
     assert all(name in wrong for name in COMMANDS)
 
 

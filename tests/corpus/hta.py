@@ -41,7 +41,7 @@ def _rounded(trace: Trace) -> tuple[Int64, Int64]:
     return start, end
 
 
-def kept(trace: Trace, last_step: bool = True) -> Trace:
+def filter_as_hta(trace: Trace, last_step: bool = True) -> Trace:
     """The rounded trace with the device work that HTA keeps; `last_step`: that of the last step too."""
     trace = rounded(trace)
     rows, launch = device_launches(trace)

@@ -124,7 +124,7 @@ def test_temporal_and_idle_time_breakdown_of_hta(
 ) -> None:
     """Microseconds; the window is from the first item to the last, without the time of none."""
     trace = real_traces.of_run(corpus, run, span)
-    trace = hta.kept(trace, last_step)
+    trace = hta.filter_as_hta(trace, last_step)
     (device,) = np.unique(device_ids(trace)[rows_of_kind(trace, *DEVICE_KINDS)]).tolist()
     work = items_by_start(trace, device)
     compute = total(merge(work.start[work.compute], work.end[work.compute]))
@@ -138,7 +138,7 @@ def test_temporal_and_idle_time_breakdown_of_hta(
 def test_hta_gives_the_idle_time_more_where_its_rounding_makes_work_shorter_than_nothing(corpus: Path) -> None:
     """77 memsets and copies last -1 us there, and nothing here; that much less is busy, all else is equal."""
     recorded = real_traces.of_run(corpus, "tl_h100_owlv2")
-    below, trace = hta.below_zero(recorded), hta.kept(recorded)
+    below, trace = hta.below_zero(recorded), hta.filter_as_hta(recorded)
     (device,) = np.unique(device_ids(trace)[rows_of_kind(trace, *DEVICE_KINDS)]).tolist()
     work = items_by_start(trace, device)
     assert np.unique(below[work.row], return_counts=True)[1].tolist() == [len(work.row) - 77, 77]

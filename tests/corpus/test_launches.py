@@ -35,7 +35,7 @@ HTA_APIS = {"cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cudaM
 def test_launch_statistics_and_queue_lengths_of_hta(
     corpus: Path, run: str, span: int, last_step: bool, figures: tuple[int, ...], longest: int
 ) -> None:
-    trace = hta.kept(real_traces.of_run(corpus, run, span), last_step)
+    trace = hta.filter_as_hta(real_traces.of_run(corpus, run, span), last_step)
     work = rows_of_kind(trace, *DEVICE_KINDS)
     found = api_calls(trace, launch_calls(trace, work))
     counted = np.isin([trace.strings[code] for code in trace.events.name[found.event]], list(HTA_APIS))

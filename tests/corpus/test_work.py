@@ -22,7 +22,7 @@ from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.operator_work import OperatorWork, operator_work
-from torch_tb_profiler.views._shared.text import plain as said
+from torch_tb_profiler.views._shared.text import plain as plain_text
 from torch_tb_profiler.views.roofline.build import build
 from torch_tb_profiler.views.roofline.payload import RooflineParams
 
@@ -131,7 +131,7 @@ def test_replays_of_graphs_are_said_to_be_unknown(corpus: Path) -> None:
         assert used.coverage is not None
         assert used.coverage < 0.05, run
         payload = build(trace, RooflineParams())
-        assert "of kernel time has known work" in said(payload.headline) or "n't known" in said(
+        assert "of kernel time has known work" in plain_text(payload.headline) or "n't known" in plain_text(
             payload.headline
         ), run
 

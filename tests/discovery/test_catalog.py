@@ -26,7 +26,7 @@ def put(root: Path, *paths: str, content: bytes = TRACE) -> None:
         file.write_bytes(gzip.compress(content) if path.endswith(".gz") else content)
 
 
-def found(path: Path) -> dict[str, dict[str, list[str]]]:
+def find_runs(path: Path) -> dict[str, dict[str, list[str]]]:
     """run -> worker -> files of its spans, in order."""
     with Session([Root(str(path))], Settings()) as session:
         return {run.name: shape(run) for run in session.scan().runs}
@@ -44,7 +44,7 @@ def test_torch_handler_files_are_workers_with_spans_in_order_of_time(tmp_path: P
         "run/host_2.1700000000001.pt.trace.json",
         "run/events.out.tfevents.1.host",
     )
-    assert found(tmp_path) == {
+    assert find_runs(tmp_path) == {
         "run": {
             "host_1": ["host_1.1700000000009.pt.trace.json", "host_1.1700000000010000000.pt.trace.json.gz"],
             "host_2": ["host_2.1700000000001.pt.trace.json"],
@@ -90,12 +90,12 @@ def test_batches_of_an_epoch_are_no_times(tmp_path: Path) -> None:
 
 def test_files_in_the_log_folder_itself_are_a_run_named_after_it(tmp_path: Path) -> None:
     put(tmp_path / "log", "w.1.pt.trace.json", "nested/a/b/w.pt.trace.json")
-    assert set(found(tmp_path / "log")) == {"log", "nested/a/b"}
+    assert set(find_runs(tmp_path / "log")) == {"log", "nested/a/b"}
 
 
 def test_one_file_is_a_log_folder_of_its_own(tmp_path: Path) -> None:
     put(tmp_path, "anything.txt", "other.pt.trace.json")
-    assert found(tmp_path / "anything.txt") == {tmp_path.name: {"anything.txt": ["anything.txt"]}}
+    assert find_runs(tmp_path / "anything.txt") == {tmp_path.name: {"anything.txt": ["anything.txt"]}}
 
 
 def test_folders_of_ranks_fold_into_workers_and_iterations_into_spans(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_the_same_window_exported_twice_by_aorta_is_one_span(tmp_path: Path) -> 
     folder = "artifacts/torch_profiler"
     put(tmp_path, f"{folder}/rank0/h_1.1700000000001.pt.trace.json", f"{folder}/rank0/trace_step7.json")
     put(tmp_path, f"{folder}/rank1/trace.json", "other/rank0/h_1.1.pt.trace.json", "other/rank0/trace_step7.json")
-    assert found(tmp_path) == {
+    assert find_runs(tmp_path) == {
         folder: {"rank0": ["h_1.1700000000001.pt.trace.json"], "rank1": ["trace.json"]},
         "other": {"rank0": ["h_1.1.pt.trace.json", "trace_step7.json"]},
     }
@@ -150,12 +150,12 @@ def test_names_that_say_nothing_are_told_by_content(tmp_path: Path) -> None:
     put(tmp_path, "run/config.json", content=b'{"lr": 0.1}')
     put(tmp_path, "run/memory.json", content=json.dumps([[1, 2, 3]]).encode())
     put(tmp_path, "run/broken.pt.trace.json", content=b"")
-    assert set(found(tmp_path)["run"]) == {"profile", "bare", "broken"}
+    assert set(find_runs(tmp_path)["run"]) == {"profile", "bare", "broken"}
 
 
 def test_same_worker_and_time_twice_loses_neither(tmp_path: Path) -> None:
     put(tmp_path, "r/w.5.pt.trace.json", "r/w.5.pt.trace.json.gz")
-    assert found(tmp_path)["r"]["w"] == ["w.5.pt.trace.json", "w.5.pt.trace.json.gz"]
+    assert find_runs(tmp_path)["r"]["w"] == ["w.5.pt.trace.json", "w.5.pt.trace.json.gz"]
 
 
 def test_new_files_appear_and_vanished_runs_go(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_links_back_to_a_folder_above_end(tmp_path: Path) -> None:
     put(tmp_path, "a/w.pt.trace.json")
     (tmp_path / "a" / "loop").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "b").symlink_to(tmp_path / "a", target_is_directory=True)
-    assert set(found(tmp_path)) == {"a", "b"}
+    assert set(find_runs(tmp_path)) == {"a", "b"}
 
 
 def test_a_missing_folder_is_an_error_with_a_hint_and_then_recovers(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_merged_file_beside_the_files_of_its_ranks_is_left_out(tmp_path: Path)
     put(tmp_path, "c/node0.json", "c/merged_trace.json", "c/ep0-ba4-rank0.json", "c/ep0-ba4-rank1.json")
     put(tmp_path, "s/merged-17.trace.json.gz", "s/17-TP-0.trace.json.gz", "s/17-TP-1-DP-0.trace.json.gz")
     put(tmp_path, "alone/node0.json", "alone/merged-17.trace.json.gz", "alone/18-TP-0.trace.json.gz")
-    assert found(tmp_path) == {
+    assert find_runs(tmp_path) == {
         "c": {"rank0": ["ep0-ba4-rank0.json"], "rank1": ["ep0-ba4-rank1.json"]},
         "s": {"TP-0": ["17-TP-0.trace.json.gz"], "TP-1-DP-0": ["17-TP-1-DP-0.trace.json.gz"]},
         "alone": {
@@ -236,4 +236,4 @@ def test_a_merged_file_beside_the_files_of_its_ranks_is_left_out(tmp_path: Path)
             "node0": ["node0.json"],
         },
     }
-    assert found(tmp_path / "c" / "node0.json") == {"c": {"node0": ["node0.json"]}}
+    assert find_runs(tmp_path / "c" / "node0.json") == {"c": {"node0": ["node0.json"]}}

@@ -16,7 +16,6 @@ from playwright.sync_api import (
     BrowserContext,
     Error,
     Frame,
-    FrameLocator,
     Page,
     Request,
     expect,
@@ -25,7 +24,18 @@ from playwright.sync_api import (
 
 from tests.support.browser.chromium import ARGUMENTS, chromium
 from tests.support.jobs import Job, ddp
-from tests.support.page import MEMORY_TIMELINE, NewPage, Open, framed, lagging, leaking, model, products, training
+from tests.support.page import (
+    MEMORY_TIMELINE,
+    NewPage,
+    Open,
+    Tab,
+    framed,
+    lagging,
+    leaking,
+    model,
+    products,
+    training,
+)
 from tests.support.producers import composer, counters, gaudi
 from tests.support.producers.aorta import iteration, line, write
 from tests.support.servers.tensorboard import tensorboard
@@ -33,6 +43,13 @@ from tests.support.snapshots import snapshot
 from tests.support.waiting import PATIENCE
 
 MILLISECONDS = 1000 * PATIENCE
+
+PREFIX = "/some/where"
+"""The path prefix behind which tests marked `prefix` also run."""
+
+HEADER_PX = 64
+"""Height of TensorBoard's header, by which the tab in its frame is lower."""
+
 TEXT = 2000
 """Characters of a frame's text that are told."""
 
@@ -45,33 +62,33 @@ class WatchedPage:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self._begun = time.monotonic()
-        self._open: dict[Request, float] = {}
-        self._odd: list[str] = []
-        page.on("request", lambda request: self._open.update({request: time.monotonic()}))
-        page.on("requestfinished", self._ended)
+        self._opened = time.monotonic()
+        self._pending: dict[Request, float] = {}
+        self._problems: list[str] = []
+        page.on("request", lambda request: self._pending.update({request: time.monotonic()}))
+        page.on("requestfinished", self._remove)
         page.on("requestfailed", self._failed)
-        page.on("console", lambda message: self._odd.append(f"console {message.type}: {message.text[:TEXT]}"))
-        page.on("pageerror", lambda error: self._odd.append(f"error: {error}"))
-        page.on("crash", lambda _: self._odd.append("the page crashed"))
+        page.on("console", lambda message: self._problems.append(f"console {message.type}: {message.text[:TEXT]}"))
+        page.on("pageerror", lambda error: self._problems.append(f"error: {error}"))
+        page.on("crash", lambda _: self._problems.append("the page crashed"))
 
-    def _ended(self, request: Request) -> None:
-        self._open.pop(request, None)
+    def _remove(self, request: Request) -> None:
+        self._pending.pop(request, None)
 
     def _failed(self, request: Request) -> None:
-        self._open.pop(request, None)
-        self._odd.append(f"failed: {request.method} {request.url} ({request.failure})")
+        self._pending.pop(request, None)
+        self._problems.append(f"failed: {request.method} {request.url} ({request.failure})")
 
-    def said(self) -> str:
+    def describe(self) -> str:
         """The text of each frame, the requests that have not ended, and what went wrong, a line each."""
         now = time.monotonic()
-        lines = [f"page opened {now - self._begun:.0f} s ago"]
+        lines = [f"page opened {now - self._opened:.0f} s ago"]
         lines += [f"frame {frame.url}\n  {_text(frame)}" for frame in self.page.frames]
         lines += [
             f"not ended for {now - since:.0f} s: {request.method} {request.url}"
-            for request, since in self._open.items()
+            for request, since in self._pending.items()
         ]
-        return "\n".join([*lines, *self._odd[-20:]])
+        return "\n".join([*lines, *self._problems[-20:]])
 
 
 def _text(frame: Frame) -> str:
@@ -82,9 +99,9 @@ def _text(frame: Frame) -> str:
     return " | ".join(text.split("\n"))[:TEXT] or "(no text)"
 
 
-def told(pages: Iterable[WatchedPage]) -> str:
+def describe_pages(pages: Iterable[WatchedPage]) -> str:
     """What all pages that are still open said."""
-    return "\n\n".join(watched.said() for watched in pages if not watched.page.is_closed())
+    return "\n\n".join(watched.describe() for watched in pages if not watched.page.is_closed())
 
 
 PAGES = pytest.StashKey[list[WatchedPage]]()
@@ -98,7 +115,7 @@ def pytest_runtest_makereport(
     report = yield
     pages = item.stash.get(PAGES, [])
     if report.failed and report.when == "call" and pages:
-        report.sections.append(("pages of the browser", told(pages)))
+        report.sections.append(("pages of the browser", describe_pages(pages)))
     return report
 
 
@@ -149,7 +166,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server" in metafunc.fixturenames:
         places = {"plain": ""}
         if metafunc.definition.get_closest_marker("prefix"):
-            places["prefix"] = "/some/where"
+            places["prefix"] = PREFIX
         metafunc.parametrize("server", places.values(), ids=places.keys(), indirect=True, scope="session")
 
 
@@ -206,12 +223,17 @@ def trouble() -> Iterator[list[str]]:
 
 @pytest.fixture
 def open_page(trouble: list[str], new_page: NewPage, server: str) -> Open:
-    """Opens the tab; until the pages are closed, nothing may leave the server, break the CSP or throw."""
+    """Opens the tab; until the pages are closed, nothing may leave the server, break the CSP or throw.
+
+    TensorBoard's own page takes longer to open than the tab in it: only tests that are about it (`hosted`), and
+    those that run behind a path prefix, open the tab in its frame.
+    """
 
     def open_page(
-        width: int = 1440, height: int = 900, theme: str = "light", **state: str
-    ) -> tuple[Page, FrameLocator]:
-        page = new_page(width, height)
+        width: int = 1440, height: int = 900, theme: str = "light", hosted: bool = False, **state: str
+    ) -> tuple[Page, Tab]:
+        hosted = hosted or server.endswith(PREFIX)
+        page = new_page(width, height if hosted else height - HEADER_PX)
         page.on("request", lambda r: None if _is_ours(r.url, server) else trouble.append(f"request {r.url}"))
         page.on("pageerror", lambda error: trouble.append(f"error {error}"))
         page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
@@ -221,8 +243,9 @@ def open_page(trouble: list[str], new_page: NewPage, server: str) -> Open:
         )
         page.on("console", lambda m: trouble.append(m.text) if m.text.startswith("CSP ") else None)
         parts = [f"p.pytorch_profiler.{key}={value}" for key, value in state.items()]
-        page.goto(f"{server}/#{'&'.join(['pytorch_profiler', *parts])}")
-        return page, page.frame_locator("iframe")
+        tab = "" if hosted else "data/plugin_entry.html?name=pytorch_profiler"
+        page.goto(f"{server}/{tab}#{'&'.join(['pytorch_profiler', *parts])}")
+        return page, page.frame_locator("iframe") if hosted else page
 
     return open_page
 

@@ -309,7 +309,7 @@ def test_no_interaction_with_ten_thousand_ranks_asks_for_or_draws_more_than_is_i
     tables, names = frame.locator("[data-part=job-tables]"), frame.locator("[data-part=column-names]")
     foot = tables.locator("[data-part=table-foot]")
 
-    def drawn() -> int:
+    def count_elements() -> int:
         count: int = frame.locator("html").evaluate("e => e.querySelectorAll('*').length")
         return count
 
@@ -317,19 +317,19 @@ def test_no_interaction_with_ten_thousand_ranks_asks_for_or_draws_more_than_is_i
     expect(frame.locator("[data-part=found-rank]")).to_be_visible()
     expect(names).to_contain_text(re.compile(r"\d"))
     expect(tables.locator("[role=row]").nth(1)).to_be_visible()
-    elements = [drawn()]
+    elements = [count_elements()]
     frame.get_by_label("Find a rank, worker, or host").fill("7777")
     expect(frame.get_by_role("heading", name="rank 7777", exact=True)).to_be_visible()
-    elements.append(drawn())
+    elements.append(count_elements())
     frame.get_by_role("radio", name="Log").check()
     expect(page).to_have_url(re.compile(r"pytorch_profiler\.scale=log"))
-    elements.append(drawn())
+    elements.append(count_elements())
     frame.get_by_role("radio", name="By process group").check()
     expect(foot).to_contain_text("1,258 rows")
-    elements.append(drawn())
+    elements.append(count_elements())
     frame.get_by_role("radio", name="By rank").check()
     expect(foot).to_contain_text("20,000 rows")
-    elements.append(drawn())
+    elements.append(count_elements())
     sizes = {each.url: len(each.body()) for each in answers if each.status == 200}
     assert max(elements) < MOST_ELEMENTS, elements
     assert len(sizes) <= MOST_ANSWERS, sizes

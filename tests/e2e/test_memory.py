@@ -6,10 +6,10 @@ import csv
 import re
 
 import pytest
-from playwright.sync_api import FrameLocator, expect
+from playwright.sync_api import expect
 
 from tests.e2e.page.places import choose
-from tests.support.page import Open
+from tests.support.page import Open, Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -17,7 +17,7 @@ RUN = {"view": "memory", "run": "n_memory"}
 ROWS = "[data-part=memory-tables] [role=row]"
 
 
-def curve(frame: FrameLocator) -> dict[str, float]:
+def curve(frame: Tab) -> dict[str, float]:
     """Waits for the drawing; returns where it is on the screen."""
     expect(frame.locator("[data-part=memory-curve] [data-part=allocated]")).to_be_visible()
     box = frame.locator("[data-part=memory-curve] svg").bounding_box()

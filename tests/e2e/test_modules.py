@@ -3,17 +3,17 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import FrameLocator, Locator, expect
+from playwright.sync_api import Locator, expect
 
 from tests.e2e.page.places import choose
-from tests.support.page import SCRIPT, Open
+from tests.support.page import SCRIPT, Open, Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 RUN = "m_modules"
 
 
-def row(frame: FrameLocator, name: str) -> Locator:
+def row(frame: Tab, name: str) -> Locator:
     return frame.get_by_role("row").filter(has=frame.get_by_text(name, exact=True))
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import FrameLocator, expect
+from playwright.sync_api import expect
 
-from tests.e2e.conftest import WatchedPage, told
-from tests.support.page import SCRIPT, NewPage, Open
+from tests.e2e.conftest import WatchedPage, describe_pages
+from tests.support.page import SCRIPT, NewPage, Open, Tab
 from tests.support.servers.proxy import proxy
 from tests.support.servers.tensorboard import tensorboard
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 RUN = "a_training"
 
 
-def drawn(frame: FrameLocator) -> None:
+def wait_until_drawn(frame: Tab) -> None:
     """Waits for the view and for what stands around it."""
     expect(frame.locator("h1")).to_be_visible()
     expect(frame.locator("[data-part=nav-item]").first).to_have_text("Overview")
@@ -108,7 +108,7 @@ def test_a_tab_without_data_leads_to_those_with_data_and_nowhere_else(open_page:
 
 def test_tips_explain_terms_on_focus(open_page: Open) -> None:
     _, frame = open_page(run=RUN)
-    drawn(frame)
+    wait_until_drawn(frame)
     frame.get_by_role("button", name="What is GPU utilization?").focus()
     expect(frame.get_by_text("Share of time during which at least one kernel runs.")).to_be_visible()
 
@@ -117,7 +117,7 @@ def test_tips_explain_terms_on_focus(open_page: Open) -> None:
 @pytest.mark.parametrize("run", [RUN, "d_many", "b_damaged"])
 def test_no_width_overflows(open_page: Open, width: int, run: str) -> None:
     page, frame = open_page(width=width, run=run)
-    drawn(frame)
+    wait_until_drawn(frame)
     overflow = frame.locator("html").evaluate("html => html.scrollWidth - html.clientWidth")
     assert overflow <= 0
     inside = frame.locator("#page").evaluate("page => page.scrollWidth - page.clientWidth")
@@ -134,7 +134,7 @@ def test_the_shortcut_sheet(open_page: Open) -> None:
 
 def test_everything_is_reached_with_tab(open_page: Open) -> None:
     page, frame = open_page(run=RUN)
-    drawn(frame)
+    wait_until_drawn(frame)
     frame.locator("[data-part=nav-item]").first.focus()
     seen = set()
     for _ in range(60):
@@ -151,7 +151,7 @@ def test_everything_is_reached_with_tab(open_page: Open) -> None:
 
 def test_dark_follows_the_host(open_page: Open) -> None:
     page, frame = open_page(theme="host", run=RUN)
-    drawn(frame)
+    wait_until_drawn(frame)
     expect(frame.locator("html")).to_have_attribute("data-theme", "light")
     page.evaluate("document.body.classList.add('dark-mode')")
     expect(frame.locator("html")).to_have_attribute("data-theme", "dark")
@@ -159,7 +159,7 @@ def test_dark_follows_the_host(open_page: Open) -> None:
 
 def test_the_page_draws_its_own_fonts(open_page: Open) -> None:
     _, frame = open_page(run=RUN)
-    drawn(frame)
+    wait_until_drawn(frame)
     loaded = "() => [...document.fonts].filter(font => font.status === 'loaded').map(font => font.family)"
     assert len(frame.locator("body").evaluate(loaded)) == 2
     used = "e => getComputedStyle(e).fontFamily"
@@ -215,7 +215,7 @@ def test_texts_of_frames_requests_without_an_end_and_errors_are_told(new_page: N
         }"""
     )
     expect(page.frame_locator("iframe").locator("p")).to_be_visible()
-    said = told([watched])
+    said = describe_pages([watched])
     assert "Reading" in said
     assert "An inner frame" in said
     assert "GET http://here.test/hangs" in said
@@ -224,4 +224,4 @@ def test_texts_of_frames_requests_without_an_end_and_errors_are_told(new_page: N
     assert "console warning: said to the console" in said
     assert "thrown in the page" in said
     page.close()
-    assert told([watched]) == ""
+    assert describe_pages([watched]) == ""

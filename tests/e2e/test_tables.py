@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.e2e.page.places import choose
 from tests.support.browser.work import record, tasks
-from tests.support.page import SCRIPT, NewPage, Open
+from tests.support.page import SCRIPT, NewPage, Open, Tab
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.traces import document
 
@@ -20,7 +20,7 @@ OPERATORS = {"view": "operators", "run": "a_training"}
 KERNELS = {"view": "kernels", "run": "a_training"}
 
 
-def names(frame: FrameLocator, table: str = "operators") -> Locator:
+def names(frame: Tab, table: str = "operators") -> Locator:
     return frame.locator(f"[aria-label={table}] [data-part=table-body] [role=row] [role=gridcell]:first-child")
 
 
@@ -116,7 +116,7 @@ def test_a_hundred_thousand_rows_stay_pleasant(browser: Browser, new_page: NewPa
     assert all(ms <= 200 for ms in long[1:]), long[:5]  # one may be the sort
 
 
-def use(page: Page, frame: FrameLocator) -> None:
+def use(page: Page, frame: Tab) -> None:
     """Scrolls, searches and sorts."""
     inner = next(each for each in page.frames if "plugin_entry" in each.url)
     scroller = frame.locator("[data-part=table-scroll]")

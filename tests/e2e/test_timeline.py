@@ -7,10 +7,10 @@ import json
 import re
 
 import pytest
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.e2e.page.places import choose
-from tests.support.page import Open, address, training
+from tests.support.page import Open, Tab, address, training
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 RUN = {"view": "trace", "run": "a_training"}
 
 
-def ready(frame: FrameLocator) -> dict[str, float]:
+def ready(frame: Tab) -> dict[str, float]:
     """Waits for the drawing and for the sentence above it; returns where it is on the screen."""
     expect(frame.locator("[data-part=timeline][data-state=drawn] [data-part=stage] canvas").first).to_be_visible()
     expect(frame.locator("[data-part=answer] [data-part=why]")).not_to_be_empty()
@@ -27,7 +27,7 @@ def ready(frame: FrameLocator) -> dict[str, float]:
     return {"x": box["x"], "y": box["y"], "width": box["width"], "height": box["height"]}
 
 
-def reopened(page: Page, open_page: Open) -> FrameLocator:
+def reopened(page: Page, open_page: Open) -> Tab:
     """Another page at the address of the first."""
     _, again = open_page(**dict(re.findall(r"p\.pytorch_profiler\.(\w+)=([^&]*)", page.url)))
     ready(again)
@@ -245,7 +245,7 @@ def test_a_copied_link_opens_the_same_picture_in_another_window(open_page: Open)
     expect(again.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
 
 
-def pixels(frame: FrameLocator) -> list[str]:
+def pixels(frame: Tab) -> list[str]:
     """What both canvases show."""
     canvases = frame.locator("[data-part=stage] canvas")
     return [canvases.nth(i).evaluate("canvas => canvas.toDataURL()") for i in range(canvases.count())]

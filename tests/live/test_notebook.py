@@ -54,7 +54,7 @@ def printed(cells: list[dict[str, Any]], begin: str) -> str:
     return "".join("".join(out["text"]) for out in cell(cells, begin)["outputs"] if out.get("name") == "stdout")
 
 
-def shown(cells: list[dict[str, Any]], begin: str) -> str:
+def cell_html(cells: list[dict[str, Any]], begin: str) -> str:
     """The HTML of the value of a cell."""
     (value,) = [out for out in cell(cells, begin)["outputs"] if out["output_type"] == "execute_result"]
     return "".join(value["data"]["text/html"])
@@ -65,15 +65,15 @@ def percent(text: str) -> list[int]:
 
 
 def test_it_finds_that_the_steps_wait_for_data(executed: list[dict[str, Any]]) -> None:
-    assert "slow" in shown(executed, "log = ")
-    assert "dataloader" in shown(executed, "run = ")
+    assert "slow" in cell_html(executed, "log = ")
+    assert "dataloader" in cell_html(executed, "run = ")
     (waits,) = percent(printed(executed, "average = "))
     assert waits > 50
 
 
 def test_it_finds_the_function_that_takes_the_time(executed: list[dict[str, Any]]) -> None:
-    assert "aten::roll" in shown(executed, "run.operators()")
-    first, second = re.findall(r"<th>(\w+)</th>", shown(executed, "events = ").partition("<tbody>")[2])[:2]
+    assert "aten::roll" in cell_html(executed, "run.operators()")
+    first, second = re.findall(r"<th>(\w+)</th>", cell_html(executed, "events = ").partition("<tbody>")[2])[:2]
     assert {first, second} == {"__getitem__", "decode"}
 
 

@@ -85,7 +85,7 @@ def test_workers_killed_while_they_read(large: Server, tmp_path: Path) -> None:
         assert body["error"]["hint"]
         assert until(lambda: not large.zombies())
         # Waited for: the pool of a killed worker closes its pipes after its job has failed.
-        held.append(until(large.held, no_more))
+        held.append(until(large.count_open, no_more))
     large.get("retry", method="POST")
     assert {slug: large.payload(slug) for slug in VIEWS} == right
     assert len(large.workers()) == 1
@@ -114,7 +114,7 @@ def test_two_hundred_requests_at_once(tmp_path: Path) -> None:
     names = [f"view/{slug}" for slug in VIEWS] + ["runs", "workers", "spans", "state", "health", "views"]
     asked = [(name, f"run{run}", f"w{worker}") for name in names for run in (0, 1) for worker in (0, 1)]
     with server(log, TORCH_PROFILER_CACHE_DIR=str(tmp_path / "cache")) as made:
-        before = made.held()
+        before = made.count_open()
         start = threading.Barrier(200)
 
         def ask(item: tuple[str, str, str]) -> tuple[int, bool]:
@@ -132,8 +132,8 @@ def test_two_hundred_requests_at_once(tmp_path: Path) -> None:
         for (run, worker, slug), payload in right.items():
             assert made.payload(slug, run=run, worker=worker) == payload
         files, threads_before = before
-        assert until(lambda: made.held()[0] <= files + 8), (before, made.held())
-        assert until(lambda: made.held()[1] <= threads_before + 8), (before, made.held())
+        assert until(lambda: made.count_open()[0] <= files + 8), (before, made.count_open())
+        assert until(lambda: made.count_open()[1] <= threads_before + 8), (before, made.count_open())
 
 
 def test_connections_cut_in_the_middle_of_a_download(tmp_path: Path) -> None:
@@ -141,12 +141,12 @@ def test_connections_cut_in_the_middle_of_a_download(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log", workers=1, count=8000)
     with server(log, TORCH_PROFILER_CACHE_DIR=str(tmp_path / "cache")) as made:
         made.get("runs")
-        before = made.held()[0]
+        before = made.count_open()[0]
         for path in ("download", "slice") * 10:
             with socket.create_connection(("127.0.0.1", made.port)) as client:
                 client.sendall(f"GET {ROUTE}/{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
                 assert client.recv(1000).startswith(b"HTTP/1.")
-        assert until(lambda: made.held()[0] <= before + 3), (before, made.held())
+        assert until(lambda: made.count_open()[0] <= before + 3), (before, made.count_open())
         assert made.payload("overview")["steps"]
 
 

@@ -32,8 +32,11 @@ def test_soak(tmp_path: Path) -> None:
         records = [soak(made, log, requests, clients) for _ in range(rounds)]
         assert not [defect for record in records for defect in record.defects]
         report(records)
-        after = made.held()
-        assert until(lambda: made.held()[0] <= records[0].files[0] + 10), (records[0].files, made.held())
+        after = made.count_open()
+        assert until(lambda: made.count_open()[0] <= records[0].files[0] + 10), (
+            records[0].files,
+            made.count_open(),
+        )
         assert after[1] < 40
         assert not made.zombies()
         assert len(made.workers()) <= 2

@@ -12,7 +12,10 @@ from tests.support.traces import document, event
 NewPage = Callable[..., Page]
 """Opens an empty page of a width and a height."""
 
-Open = Callable[..., tuple[Page, FrameLocator]]
+Tab = FrameLocator | Page
+"""The tab in TensorBoard's frame, or opened by itself."""
+
+Open = Callable[..., tuple[Page, Tab]]
 """Opens the tab of some parameters."""
 
 

@@ -44,32 +44,32 @@ def surfaces(corpus: Path) -> Iterator[Surfaces]:
 
 
 @pytest.fixture(scope="module")
-def told(surfaces: Surfaces) -> Callable[[str, str], Said]:
+def session_answer(surfaces: Surfaces) -> Callable[[str, str], Said]:
     """What the session says of a view of a run: the payload, or why there is none."""
 
     @cache
-    def told(slug: str, run: str) -> Said:
+    def session_answer(slug: str, run: str) -> Said:
         return surfaces.answered(slug, run)
 
     for run in surfaces.session.catalog.runs:
         for worker in run.workers:
             for span in worker.spans:
                 surfaces.session.wait(surfaces.session.load(span))
-    return told
+    return session_answer
 
 
 @pytest.mark.parametrize("slug", SLUGS)
 @pytest.mark.parametrize("surface", ASKED)
 def test_every_surface_says_the_same_numbers(
-    surfaces: Surfaces, told: Callable[[str, str], Said], surface: str, slug: str
+    surfaces: Surfaces, session_answer: Callable[[str, str], Said], surface: str, slug: str
 ) -> None:
     shown = 0
     for run in surfaces.log:
-        wanted, found = told(slug, run), ASKED[surface](surfaces, slug, run)
+        wanted, found = session_answer(slug, run), ASKED[surface](surfaces, slug, run)
         if surface == "MCP":
             assert agrees(found, bounded(wanted)), run
-        elif surface == "report" and isinstance(told("overview", run), str):
-            assert found == told("overview", run), run  # without an overview there is no report
+        elif surface == "report" and isinstance(session_answer("overview", run), str):
+            assert found == session_answer("overview", run), run  # without an overview there is no report
         elif isinstance(wanted, str):
             assert found.endswith(wanted), run  # the command line puts the place before the message
         else:
@@ -141,11 +141,11 @@ def of_names(payloads: list[Any], rows: str, time: str) -> list[tuple[int, int]]
     return sorted(((calls, spent) for calls, spent in sums.values() if spent), key=lambda each: -each[1])
 
 
-def test_a_report_of_every_run_fits(surfaces: Surfaces, told: Callable[[str, str], Said]) -> None:
+def test_a_report_of_every_run_fits(surfaces: Surfaces, session_answer: Callable[[str, str], Said]) -> None:
     made = 0
     for run in surfaces.log:
-        if not isinstance(told("overview", run), str):
-            assert surfaces.report("overview", run) == told("overview", run), run
+        if not isinstance(session_answer("overview", run), str):
+            assert surfaces.report("overview", run) == session_answer("overview", run), run
             text = page(surfaces.reports[run], ReportInfo("today", "1", str(surfaces.path), "serve"), run)
             assert len(text.encode()) < MAX_REPORT_BYTES, run
             made += 1

@@ -18,17 +18,17 @@ RECORDED = {"raw", "args", "process", "label", "thread"}
 """Fields with the texts of the recording itself, which nobody renames."""
 
 
-def told(payload: object, field: str = "") -> Iterator[str]:
+def own_texts(payload: object, field: str = "") -> Iterator[str]:
     """All strings of a payload but those of the recording."""
     if isinstance(payload, str):
         yield payload
     elif isinstance(payload, list):
         for each in payload:
-            yield from told(each, field)
+            yield from own_texts(each, field)
     elif isinstance(payload, dict):
         for name, value in payload.items():
             if name not in RECORDED and name != "link":
-                yield from told(value, name)
+                yield from own_texts(value, name)
 
 
 def test_every_sentence_of_the_real_runs_spells_devices_alike() -> None:
@@ -37,7 +37,7 @@ def test_every_sentence_of_the_real_runs_spells_devices_alike() -> None:
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_every_payload_spells_devices_alike(path: Path) -> None:
-    texts = list(told(json.loads(path.read_text())))
+    texts = list(own_texts(json.loads(path.read_text())))
     assert texts
     assert [text for text in texts if OTHERWISE.search(text)] == []
 

@@ -62,20 +62,20 @@ def test_what_a_window_of_a_cut_off_file_lacks_is_neither_idle_nor_exposed() -> 
     ]
     content = document([event(line) for line in lines])
 
-    def said(slug: str, content: bytes) -> str:
+    def summary_text(slug: str, content: bytes) -> str:
         view: Any = find_view(slug)
         answer = msgspec.to_builtins(view.build(read_bytes(content), view.params(begin=0, end=100_000)))
         texts = [answer["detail"]] if slug == "trace/headline" else answer["summary"]
         return " ".join("".join(phrase["text"] for phrase in each) for each in texts)
 
-    assert "50% of its communication overlaps compute." in said("trace/headline", content)
-    assert "overlap" not in said("trace/headline", content[:-25])
+    assert "50% of its communication overlaps compute." in summary_text("trace/headline", content)
+    assert "overlap" not in summary_text("trace/headline", content[:-25])
     whole = "GPU 0: busy 40.0 µs (40%), idle 60.0 µs; communication 20.0 µs, 10.0 µs overlapped with compute."
-    assert said("trace/selection", content) == whole
-    assert said("trace/selection", content[:-25]) == "GPU 0: 40.0 µs of work in what remains of the file."
+    assert summary_text("trace/selection", content) == whole
+    assert summary_text("trace/selection", content[:-25]) == "GPU 0: 40.0 µs of work in what remains of the file."
     host = document([event("host cpu_op a 0 5"), event("host cpu_op b 60 5")])
-    assert said("trace/selection", host) == "No device work was recorded."
-    assert said("trace/selection", host[:-25]) == "The file is truncated and has no device work left."
+    assert summary_text("trace/selection", host) == "No device work was recorded."
+    assert summary_text("trace/selection", host[:-25]) == "The file is truncated and has no device work left."
 
 
 HOST = document(

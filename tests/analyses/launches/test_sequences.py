@@ -27,7 +27,7 @@ def run(names: str, length: float = 10, step: str = "") -> str:
     return "\n".join(lines)
 
 
-def found(trace: Trace) -> list[tuple[str, int]]:
+def find_sequences(trace: Trace) -> list[tuple[str, int]]:
     return [
         ("".join(trace.strings[trace.events.name[row]] for row in sequence.rows[0]), sequence.runs)
         for sequence in work_sequences(trace).sequences
@@ -36,7 +36,7 @@ def found(trace: Trace) -> list[tuple[str, int]]:
 
 def test_layers_are_found_without_being_told() -> None:
     trace = draw(run("x" + "abcde" * 4 + "y"))
-    assert found(trace) == [("abcde", 4)]
+    assert find_sequences(trace) == [("abcde", 4)]
     (sequence,) = work_sequences(trace).sequences
     assert (sequence.length, sequence.time_ns) == (5, 200_000)
     assert work_sequences(trace).covered_ns == 200_000
@@ -46,27 +46,27 @@ def test_layers_are_found_without_being_told() -> None:
 def test_a_sequence_is_as_long_as_it_goes() -> None:
     layer = "abcdefghijklm"  # 13: not among the lengths that are asked for
     trace = draw(run("x".join([layer] * 3) + "y"))
-    assert found(trace)[0][0] in (layer, "x" + layer)
+    assert find_sequences(trace)[0][0] in (layer, "x" + layer)
 
 
 def test_two_runs_are_none_and_three_are_not_enough_for_two_steps() -> None:
-    assert found(draw(run("abxab"))) == []
-    assert found(draw(run("abxabyab"))) == [("ab", 3)]
-    assert found(draw(run("abxab|yab"))) == []
-    assert found(draw(run("abxab|yabzab"))) == [("ab", 4)]
+    assert find_sequences(draw(run("abxab"))) == []
+    assert find_sequences(draw(run("abxabyab"))) == [("ab", 3)]
+    assert find_sequences(draw(run("abxab|yab"))) == []
+    assert find_sequences(draw(run("abxab|yabzab"))) == [("ab", 4)]
 
 
 def test_no_sequence_crosses_a_step_or_a_stream() -> None:
-    assert found(draw(run("ab|ab|ab"))) == []  # once in each step, and never twice in a row
+    assert find_sequences(draw(run("ab|ab|ab"))) == []  # once in each step, and never twice in a row
     lines = []
     for i in range(3):
         lines += [f"gpu0 kernel a {i * 100} 10 stream=7", f"gpu0 kernel b {i * 100 + 20} 10 stream=8"]
-    assert found(draw("\n".join(lines))) == []
+    assert find_sequences(draw("\n".join(lines))) == []
 
 
 def test_a_repetition_is_not_a_sequence() -> None:
-    assert found(draw(run("aaaaaaaaaaaa"))) == []
-    assert found(draw(run("abababababab"))) == [("ab", 6)]
+    assert find_sequences(draw(run("aaaaaaaaaaaa"))) == []
+    assert find_sequences(draw(run("abababababab"))) == [("ab", 6)]
     assert is_repetition(np.array([1, 2, 1, 2])) and not is_repetition(np.array([1, 2, 1]))
 
 
@@ -161,9 +161,9 @@ def test_capturing_gains_the_host_time_between_the_launches_of_a_run() -> None:
                 lines.append(f"host cuda_runtime cudaLaunchKernel {launch} 4 correlation={number + k}")
                 lines.append(f"gpu0 kernel {name} {launch + 6} 10 correlation={number + k} stream=7")
     trace = draw("\n".join(lines))
-    found = work_sequences(trace).sequences
-    assert [(each.runs, each.length) for each in found] == [(6, 2)]
-    assert graph_capture_savings(trace, found) == [6 * 48_000]
+    find_sequences = work_sequences(trace).sequences
+    assert [(each.runs, each.length) for each in find_sequences] == [(6, 2)]
+    assert graph_capture_savings(trace, find_sequences) == [6 * 48_000]
     assert graph_capture_savings(trace, ()) == []
 
 

@@ -51,7 +51,7 @@ MOVES = st.lists(
 )
 
 
-def drawn(moves: list[Move]) -> Trace:
+def draw_moves(moves: list[Move]) -> Trace:
     """A trace of these events; the totals are right, the releases may make no sense."""
     totals: defaultdict[int, int] = defaultdict(lambda: 1000)
     events: list[dict[str, object]] = []
@@ -83,7 +83,7 @@ def replay(trace: Trace, device: int, until: int) -> tuple[dict[int, int], int]:
 @given(MOVES, st.integers(0, 62), st.sampled_from(["operator", "module", "stack", "size"]))
 @settings(deadline=None)
 def test_the_live_set_is_what_a_replay_leaves_open(moves: list[Move], time: int, group_by: Any) -> None:
-    trace = drawn(moves)
+    trace = draw_moves(moves)
     for code, device in enumerate(memory_records(trace).devices):
         at = time * 1000 - trace.trace_start_ns
         open_, total = replay(trace, code, at)
@@ -99,7 +99,7 @@ def test_the_live_set_is_what_a_replay_leaves_open(moves: list[Move], time: int,
 @given(MOVES, st.integers(1, 9), st.integers(0, 62), st.integers(0, 62))
 @settings(deadline=None)
 def test_samples_bound_every_event_and_reach_every_peak(moves: list[Move], points: int, a: int, b: int) -> None:
-    trace = drawn(moves)
+    trace = draw_moves(moves)
     begin, end = (each * 1000 - trace.trace_start_ns for each in sorted((a, b)))
     for level in memory_levels(trace):
         curve = build_curve(trace, MemoryCurveParams(level.device.name, begin, end, points))
@@ -118,7 +118,7 @@ def test_samples_bound_every_event_and_reach_every_peak(moves: list[Move], point
 @given(MOVES)
 @settings(deadline=None)
 def test_every_event_is_in_one_block_and_every_page_is_part_of_the_table(moves: list[Move]) -> None:
-    trace = drawn(moves)
+    trace = draw_moves(moves)
     blocks, records = memory_blocks(trace), memory_records(trace)
     used = np.concatenate([blocks.allocation[blocks.allocation >= 0], blocks.release[blocks.release >= 0]])
     assert sorted(used.tolist()) == np.flatnonzero(records.size).tolist()
@@ -134,7 +134,7 @@ def test_every_event_is_in_one_block_and_every_page_is_part_of_the_table(moves: 
 @given(MOVES, st.one_of(st.none(), st.tuples(st.integers(0, 62), st.integers(0, 62))))
 @settings(deadline=None)
 def test_operators_and_the_rest_add_up_to_all_events(moves: list[Move], part: tuple[int, int] | None) -> None:
-    trace = drawn(moves)
+    trace = draw_moves(moves)
     begin, end = (each * 1000 - trace.trace_start_ns for each in sorted(part)) if part else (None, None)
     for level in memory_levels(trace):
         sizes = memory_records(trace).size[level.positions]
@@ -153,7 +153,7 @@ def test_operators_and_the_rest_add_up_to_all_events(moves: list[Move], part: tu
 @settings(deadline=None)
 def test_holders_explain_growth(moves: list[Move]) -> None:
     """What lives at each step's end is that of a replay; of it holders have blocks that all outlive the trace."""
-    trace = drawn(moves)
+    trace = draw_moves(moves)
     payload = build(trace, NoParams())
     codes, texts = memory_names(trace)
     for code, grown in enumerate(payload.growth):
@@ -175,7 +175,7 @@ def test_holders_explain_growth(moves: list[Move]) -> None:
 
 
 def test_the_replay_is_no_copy_of_what_it_checks() -> None:
-    trace = drawn([(1, 1, 0, 10, 1), (2, 1, 0, -10, 1), (3, 1, 1, 5, 1), (4, 1, 1, 6, 1), (5, 1, 2, -7, 1)])
+    trace = draw_moves([(1, 1, 0, 10, 1), (2, 1, 0, -10, 1), (3, 1, 1, 5, 1), (4, 1, 1, 6, 1), (5, 1, 2, -7, 1)])
     expected: dict[int, Any] = {1: ({0: 10}, 1010), 2: ({}, 1000), 3: ({1: 5}, 1005), 5: ({1: 6}, 1004)}
     for time, state in expected.items():
         assert replay(trace, 0, time * 1000 - trace.trace_start_ns) == state

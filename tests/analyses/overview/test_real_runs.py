@@ -27,7 +27,7 @@ def reviewed() -> dict[tuple[str, str], list[tuple[str, str, str]]]:
     return rows
 
 
-def given(name: str, trace: Trace) -> list[tuple[str, str, str]]:
+def format_advice(name: str, trace: Trace) -> list[tuple[str, str, str]]:
     """As the table spells it."""
     found = advice(trace)
     for each in found:
@@ -51,5 +51,5 @@ def test_advice_on_every_run_is_the_reviewed_one(corpus: Path) -> None:
             ranks = real_traces.ranks(path)
             for rank, trace in ranks.items():
                 file = f"{number}#{rank}" if len(ranks) > 1 else str(number)
-                seen[run.name, file] = given(f"{run.name} {file}", trace)
+                seen[run.name, file] = format_advice(f"{run.name} {file}", trace)
     assert seen == reviewed()

@@ -26,7 +26,7 @@ gpu0   kernel           alone                             500   50
 """
 
 
-def found(trace: Trace, by: PlaceKind) -> dict[str, str | None]:
+def find_places(trace: Trace, by: PlaceKind) -> dict[str, str | None]:
     """Name of an event -> where it belongs."""
     rows = np.arange(len(trace), dtype=np.int32)
     codes, texts = program_places(trace, rows, by)
@@ -37,7 +37,7 @@ def found(trace: Trace, by: PlaceKind) -> dict[str, str | None]:
 
 def test_a_line_is_the_innermost_frame_of_the_users_code() -> None:
     forward = "model.py(5): forward"
-    assert found(draw(TRAINING), "line") == {
+    assert find_places(draw(TRAINING), "line") == {
         "train.py(10): step": "train.py(10): step",
         "nn.Module: Net_0": "train.py(10): step",
         forward: forward,
@@ -72,12 +72,17 @@ def test_a_line_is_also_the_recorded_stack_of_the_operator() -> None:
         {**timed, "cat": "cuda_runtime", "name": "launch", "ts": 20, "dur": 9, "args": {"correlation": 1}},
     )
     forward = "model.py(5): forward"
-    assert found(trace, "line") == {"gemm": forward, "aten::mm": forward, "aten::empty": None, "launch": forward}
+    assert find_places(trace, "line") == {
+        "gemm": forward,
+        "aten::mm": forward,
+        "aten::empty": None,
+        "launch": forward,
+    }
 
 
 def test_operator_and_module_are_the_innermost_of_host_and_device() -> None:
     trace = draw(TRAINING)
-    operators, modules = found(trace, "operator"), found(trace, "module")
+    operators, modules = find_places(trace, "operator"), find_places(trace, "module")
     for name, operator, module in (
         ("train.py(10): step", None, None),
         ("aten::linear", "aten::linear", "Net_0"),

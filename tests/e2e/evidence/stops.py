@@ -25,7 +25,7 @@ class Stop(TypedDict):
     seen: bool
 
 
-SAID = """at => {
+TEXT_OF = """at => {
   const heard = at.cloneNode(true);
   heard.querySelectorAll('[aria-hidden=true]').forEach(e => e.remove());
   return (at.getAttribute('aria-label') ?? heard.textContent ?? '').slice(0, 80);
@@ -62,8 +62,8 @@ _STOP = """() => {
     return 'scroll';
   };
   const kind = [tag, role, type, at.getAttribute('class'), at.closest('[data-part]')?.dataset.part].join(' ');
-  return {kind, text: (SAID)(at), does: does(), seen: lit !== unlit};
-}""".replace("SAID", SAID)
+  return {kind, text: (TEXT_OF)(at), does: does(), seen: lit !== unlit};
+}""".replace("TEXT_OF", TEXT_OF)
 
 
 def stops(page: Page, most: int) -> list[Stop]:

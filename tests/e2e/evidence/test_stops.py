@@ -8,18 +8,18 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.evidence.stops import SAID, Stop, operate, stops
+from tests.e2e.evidence.stops import TEXT_OF, Stop, operate, stops
 from tests.e2e.page.places import VIEWS, go, start
 from tests.support.page import NewPage
 from torch_tb_profiler.views import SLUGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-MOST = 400
+MAX_STOPS = 400
 """More stops than any page of these has: the focus is caught in a ring."""
 
 
-_TEXT = f"({SAID})(document.activeElement)"
+FOCUSED_TEXT = f"({TEXT_OF})(document.activeElement)"
 
 
 def stand(page: Page, stop: Stop) -> None:
@@ -27,9 +27,9 @@ def stand(page: Page, stop: Stop) -> None:
     page.evaluate("document.querySelector('#page').focus()")
     passed: list[str] = []
     while stop["text"] not in passed:
-        assert len(passed) < MOST, f"{stop} is not reached: {passed}"
+        assert len(passed) < MAX_STOPS, f"{stop} is not reached: {passed}"
         page.keyboard.press("Tab")
-        passed.append(page.evaluate(_TEXT))
+        passed.append(page.evaluate(FOCUSED_TEXT))
 
 
 @pytest.mark.parametrize("view", SLUGS)
@@ -41,7 +41,7 @@ def test_every_stop_of_the_tab_key_is_seen_and_does_something(new_page: NewPage,
     other = {"view": "kernels" if view == "overview" else "overview", "run": state["run"]}
     go(page, state)
     expect(page.locator("#page progress")).to_have_count(0)  # all ranks are read
-    found = stops(page, MOST)
+    found = stops(page, MAX_STOPS)
     assert found
     assert [stop for stop in found if not stop["seen"]] == []
     first = {stop["kind"]: stop for stop in reversed(found)}

@@ -31,7 +31,7 @@ UNLIKE = {
 JOB = {"view": "kernels", "run": "o_job"}
 WITHOUT_DATA = {"view": "idle", "run": "n_memory"}
 
-SAID = """() => {
+READ_PAGE = """() => {
   const shown = document.querySelector('#page').innerText;
   const sentences = [...document.querySelectorAll('#page p, #page h1')]
     .filter(e => !e.closest('table, [role=grid], [role=row]') && e.checkVisibility())
@@ -40,9 +40,9 @@ SAID = """() => {
 }"""
 
 
-def said(page: Page) -> tuple[str, list[str]]:
+def read_page(page: Page) -> tuple[str, list[str]]:
     """(all text in sight of a view, its sentences outside of tables)."""
-    shown, sentences = page.evaluate(SAID)
+    shown, sentences = page.evaluate(READ_PAGE)
     return shown, sentences
 
 
@@ -57,7 +57,7 @@ def test_all_views_write_alike(page: Page) -> None:
     found = []
     for state in [*VIEWS.values(), WITHOUT_DATA]:
         go(page, state)
-        shown, _ = said(page)
+        shown, _ = read_page(page)
         assert len(shown) > 100
         for right, unlike in UNLIKE.items():
             found += [f"{state['view']}: {right}: {hit.group()!r}" for hit in re.finditer(unlike, shown, re.M)]
@@ -68,7 +68,7 @@ def test_no_view_says_a_sentence_twice(page: Page) -> None:
     found = {}
     for state in [*VIEWS.values(), WITHOUT_DATA]:
         go(page, state)
-        _, sentences = said(page)
+        _, sentences = read_page(page)
         assert sentences
         times = Counter(each.strip() for each in sentences if len(each.split()) > 4)
         found[state["view"]] = [each for each, count in times.items() if count > 1]

@@ -6,9 +6,9 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from playwright.sync_api import FrameLocator, Locator
+from playwright.sync_api import Locator
 
-from tests.support.page import Open
+from tests.support.page import Open, Tab
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -27,7 +27,7 @@ def legends(panel: Locator) -> set[str]:
     return set(named)
 
 
-def shown(frame: FrameLocator, least: int) -> int:
+def count_pictures(frame: Tab, least: int) -> int:
     """How many pictures can be saved; waits until every panel with a button has drawn its chart."""
     buttons = frame.get_by_title("Save the chart as SVG")
 
@@ -61,7 +61,7 @@ def test_a_picture_says_what_it_is_of_and_what_its_colors_mean(
     page, frame = (
         open_page(worker="w", span="1", **params) if params["run"] == "a_training" else open_page(**params)
     )
-    count = shown(frame, least)
+    count = count_pictures(frame, least)
     names, said = [], set[str]()
     for i in range(count):
         button = frame.get_by_title("Save the chart as SVG").nth(i)
@@ -90,7 +90,7 @@ def test_a_picture_says_what_it_is_of_and_what_its_colors_mean(
 
 def test_a_picture_of_a_comparison_names_both_sides(open_page: Open) -> None:
     page, frame = open_page(view="diff", run="p_faster", base_run="a_training")
-    shown(frame, 2)
+    count_pictures(frame, 2)
     with page.expect_download() as saved:
         frame.get_by_title("Save the chart as SVG").first.click()
     assert re.fullmatch(
@@ -115,7 +115,7 @@ def test_labels_stay_above_their_halo_and_numbers_are_kept(open_page: Open) -> N
 
 def test_a_picture_is_saved_in_pixels_twice_as_fine(open_page: Open) -> None:
     page, frame = open_page(view="memory", run="n_memory")
-    shown(frame, 1)
+    count_pictures(frame, 1)
     sizes = []
     for kind in ("SVG", "PNG"):
         with page.expect_download() as saved:

@@ -7,9 +7,9 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from playwright.sync_api import Download, FrameLocator, Page, expect
+from playwright.sync_api import Download, Page, expect
 
-from tests.support.page import Open
+from tests.support.page import Open, Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -18,7 +18,7 @@ ONE = {"view": "trace", "run": "a_training", "worker": "w", "span": "1"}
 RANKS = {"view": "trace", "run": "o_job", "ranks": "rank3,rank4"}
 
 
-def saved(page: Page, frame: FrameLocator, kind: str) -> Download:
+def saved(page: Page, frame: Tab, kind: str) -> Download:
     expect(frame.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
     frame.get_by_role("button", name="Download").click()
     with page.expect_download() as found:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import Page, expect
 
+from tests.support.page import Tab
 from torch_tb_profiler.views import SLUGS
 
 _RUNS = {
@@ -40,7 +41,7 @@ def go(page: Page, state: Mapping[str, str]) -> None:
         expect(page.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
 
 
-def choose(frame: FrameLocator | Page, name: str, value: str) -> None:
+def choose(frame: Tab, name: str, value: str) -> None:
     """Picks an option, by its value or its text, in the select of this name."""
     frame.get_by_role("combobox", name=name, exact=True).click()
     named = frame.get_by_role("option", name=value, exact=True)

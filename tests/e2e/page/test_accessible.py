@@ -55,19 +55,19 @@ def test_axe_finds_nothing(page: Page, server: str) -> None:
         go(page, state)
         if name == "unreadable":
             expect(page.locator("h1")).to_contain_text("can't be read")
-        found[name] = _found(page)
+        found[name] = _run_axe(page)
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
-    found["shortcuts"] = _found(page)
+    found["shortcuts"] = _run_axe(page)
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog", name="Shortcuts")).to_have_count(0)
     page.keyboard.press("r")
     expect(page.get_by_placeholder("Find a run")).to_be_focused()
-    found["picker"] = _found(page)
+    found["picker"] = _run_axe(page)
     assert [f"{place}: {row}" for place, rows in found.items() for row in rows] == []
 
 
-def _found(page: Page) -> list[str]:
+def _run_axe(page: Page) -> list[str]:
     """Findings as they stand in light, and those of the colors in dark."""
     page.emulate_media(color_scheme="light")
     expect(page.locator("html")).to_have_attribute("data-theme", "light")

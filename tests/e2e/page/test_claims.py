@@ -9,10 +9,10 @@ from functools import partial
 
 import msgspec
 import pytest
-from playwright.sync_api import FrameLocator, Route, expect
+from playwright.sync_api import Route, expect
 
 from tests.support.jobs import Job, ddp
-from tests.support.page import Open
+from tests.support.page import Open, Tab
 from tests.support.waiting import until
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views.distributed.build import build
@@ -83,7 +83,7 @@ def test_what_covers_the_wait_is_named(open_page: Open) -> None:
     expect(frame.locator("[data-part=answer]")).to_contain_text("passes in preprocess (train.py:9)")
 
 
-def drawn_pixels(frame: FrameLocator) -> str:
+def drawn_pixels(frame: Tab) -> str:
     pixels: str = frame.locator("[data-part=stage] canvas").first.evaluate("canvas => canvas.toDataURL()")
     return pixels
 
@@ -165,7 +165,7 @@ def test_a_span_is_compared_with_the_one_before_and_a_run_with_the_one_most_alik
     expect(crumb).not_to_contain_text("n_memory")
 
 
-def axis(frame: FrameLocator) -> list[tuple[float, float]]:
+def axis(frame: Tab) -> list[tuple[float, float]]:
     """Height and value of each label at the left of the steps."""
     marks: list[tuple[float, float]] = frame.locator("svg", has=frame.locator("[id^=step-]")).evaluate(
         """svg => [...svg.querySelectorAll('text[text-anchor=end]')]

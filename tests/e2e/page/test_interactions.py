@@ -6,23 +6,23 @@ import csv
 import re
 
 import pytest
-from playwright.sync_api import FrameLocator, expect
+from playwright.sync_api import expect
 
-from tests.support.page import Open
+from tests.support.page import Open, Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TRACE = {"view": "trace", "run": "a_training"}
 
 
-def drawn(frame: FrameLocator) -> None:
+def wait_until_drawn(frame: Tab) -> None:
     expect(frame.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
     expect(frame.locator("[data-part=answer] [data-part=why]")).not_to_be_empty()
 
 
 def test_the_first_hit_of_a_search_zooms_nothing(open_page: Open) -> None:
     page, frame = open_page(**TRACE)
-    drawn(frame)
+    wait_until_drawn(frame)
     window = frame.locator("[data-part=crumb]").inner_text()
     frame.get_by_placeholder("Find slices and kernels").press_sequentially("sgemm\n")
     expect(frame.locator("[data-part=event-details] h2")).to_have_text("sgemm")
@@ -32,7 +32,7 @@ def test_the_first_hit_of_a_search_zooms_nothing(open_page: Open) -> None:
 
 def test_a_link_keeps_its_window_though_its_slice_lies_elsewhere(open_page: Open) -> None:
     page, frame = open_page(at="3000000-4000000", event="4", **TRACE)
-    drawn(frame)
+    wait_until_drawn(frame)
     expect(frame.locator("[data-part=event-details] h2")).to_have_text("sgemm")
     expect(page).to_have_url(re.compile("at=3000000-4000000"))
 
@@ -43,7 +43,7 @@ def test_another_span_selects_no_stranger(open_page: Open) -> None:
     frame.get_by_role("button", name="Next span").click()
     expect(page).to_have_url(re.compile("span=2"))
     expect(page).not_to_have_url(re.compile("event="))
-    drawn(frame)
+    wait_until_drawn(frame)
     expect(frame.locator("[data-part=event-details]")).to_have_count(0)
 
 
@@ -69,7 +69,7 @@ def test_a_worker_is_found_by_its_rank(open_page: Open) -> None:
 
 def test_the_legend_has_what_is_in_the_picture(open_page: Open) -> None:
     _, frame = open_page(**TRACE)
-    drawn(frame)
+    wait_until_drawn(frame)
     legend = frame.locator("[data-part=legend]")
     expect(legend).not_to_contain_text("Memset")
     for name in ("Kernel", "DataLoader", "Runtime"):
@@ -80,7 +80,7 @@ def test_the_legend_has_what_is_in_the_picture(open_page: Open) -> None:
 
 def test_what_was_under_the_pointer_is_not_said_of_another_window(open_page: Open) -> None:
     page, frame = open_page(**TRACE)
-    drawn(frame)
+    wait_until_drawn(frame)
     box = frame.locator("[data-part=stage]").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
@@ -91,7 +91,7 @@ def test_what_was_under_the_pointer_is_not_said_of_another_window(open_page: Ope
 
 def test_arguments_have_units_and_numbers_that_name_something_keep_their_digits(open_page: Open) -> None:
     _, frame = open_page(view="trace", run="w_lagging")
-    drawn(frame)
+    wait_until_drawn(frame)
     find = frame.get_by_placeholder("Find slices and kernels")
     find.press_sequentially("long_gemm\n")
     details = frame.locator("[data-part=event-details]")

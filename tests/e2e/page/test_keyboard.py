@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import FrameLocator, expect
+from playwright.sync_api import expect
 
-from tests.support.page import Open
+from tests.support.page import Open, Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TRACE = {"view": "trace", "run": "a_training"}
 
 
-def drawn(frame: FrameLocator) -> None:
+def wait_until_drawn(frame: Tab) -> None:
     expect(frame.locator("[data-part=timeline][data-state=drawn] [data-part=stage] canvas").first).to_be_visible()
 
 
 def test_the_keys_work_from_the_start(open_page: Open) -> None:
     """Nothing is clicked before."""
     page, frame = open_page(**TRACE)
-    drawn(frame)
+    wait_until_drawn(frame)
     expect(frame.locator("#page")).to_be_focused()
     page.keyboard.press("?")
     sheet = frame.get_by_role("dialog", name="Shortcuts")
@@ -37,7 +37,7 @@ def test_the_keys_work_from_the_start(open_page: Open) -> None:
 
 def test_the_navigation_can_be_skipped(open_page: Open) -> None:
     page, frame = open_page(**TRACE)
-    drawn(frame)
+    wait_until_drawn(frame)
     skip = frame.get_by_role("button", name="Skip to content")
     skip.focus()
     first = "body => body.querySelector('button, a[href]') === document.activeElement"
@@ -51,7 +51,7 @@ def test_the_navigation_can_be_skipped(open_page: Open) -> None:
 
 def test_slices_are_walked_with_the_keyboard_and_spoken(open_page: Open) -> None:
     page, frame = open_page(**TRACE)
-    drawn(frame)
+    wait_until_drawn(frame)
     stage, spoken = frame.locator("[data-part=stage]"), frame.locator("[data-part=spoken]")
     title = frame.locator("[data-part=event-details] h2")
     expect(spoken).to_have_text("")
@@ -80,7 +80,7 @@ def test_slices_are_walked_with_the_keyboard_and_spoken(open_page: Open) -> None
 
 def test_the_map_of_the_recording_is_a_slider(open_page: Open) -> None:
     page, frame = open_page(at="1000000-2000000", **TRACE)
-    drawn(frame)
+    wait_until_drawn(frame)
     window = frame.get_by_role("slider", name=re.compile("Visible time window"))
     middle = _now(window.get_attribute("aria-valuenow"))
     window.focus()
@@ -105,7 +105,7 @@ def test_the_causes_of_idle_time_are_opened_with_keys(open_page: Open) -> None:
             break
     expect(cause).to_be_focused()
     page.keyboard.press("Enter")
-    drawn(frame)
+    wait_until_drawn(frame)
     expect(page).to_have_url(re.compile("view=trace"))
 
 

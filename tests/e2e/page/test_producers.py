@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import FrameLocator, expect
+from playwright.sync_api import expect
 
-from tests.support.page import Open
+from tests.support.page import Open, Tab
 from tests.support.producers import gaudi
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-def labels(frame: FrameLocator) -> list[str]:
+def labels(frame: Tab) -> list[str]:
     """The names of the tracks, once they are drawn."""
     expect(frame.locator("[data-part=timeline][data-state=drawn] [data-part=stage] canvas").first).to_be_visible()
     return frame.locator("[data-part=track-label]").all_inner_texts()

@@ -41,12 +41,12 @@ def test_every_view_of_a_real_run_is_drawn_from_disk(
     report = tmp_path / "report.html"
     assert main(["report", str(corpus / "traces" / run), "-o", str(report)]) == 0
     assert report.stat().st_size <= MAX_BYTES
-    found = asked(embedded(report.read_text("utf-8")))
+    found = report_answers(embedded(report.read_text("utf-8")))
     page = open_report(report, SLUGS[0])
     address = page.url.partition("#")[0]
     for slug in SLUGS:
         page.goto(f"{address}#pytorch_profiler&p.pytorch_profiler.view={slug}")
-        expect(page.locator("h1").first).to_contain_text(said(found[slug]))
+        expect(page.locator("h1").first).to_contain_text(headline_text(found[slug]))
         if slug in NUMBERS and "payload" in found[slug]:
             for number in NUMBERS[slug](found[slug]["payload"]):
                 expect(page.locator("body")).to_contain_text(number)
@@ -54,7 +54,7 @@ def test_every_view_of_a_real_run_is_drawn_from_disk(
         assert page.locator("html").evaluate("e => e.scrollWidth <= innerWidth"), slug
 
 
-def asked(report: dict[str, Any]) -> dict[str, Any]:
+def report_answers(report: dict[str, Any]) -> dict[str, Any]:
     """View -> what the report holds of it as the page opens it: of several answers, the first."""
     found: dict[str, Any] = {}
     for (path, _), (_, body) in answers(report).items():
@@ -77,7 +77,7 @@ def communicates(overview: dict[str, Any] | None) -> bool:
     return bool((size or 1) > 1 or (communication or 0) > 0)
 
 
-def said(body: dict[str, Any]) -> str:
+def headline_text(body: dict[str, Any]) -> str:
     """The first sentence of an answer, or why there is none, as the page writes them."""
     if "error" in body:
         message = body["error"]["message"].replace("`", "")

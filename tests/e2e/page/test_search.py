@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.support.page import Open, address
+from tests.support.page import Open, Tab, address
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -24,12 +24,12 @@ INK = """canvas => {
 }"""
 
 
-def drawn(frame: FrameLocator) -> None:
+def wait_until_drawn(frame: Tab) -> None:
     expect(frame.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
     expect(frame.locator("[data-part=answer] [data-part=why]")).not_to_be_empty()
 
 
-def ink(frame: FrameLocator, canvas: str) -> float:
+def ink(frame: Tab, canvas: str) -> float:
     """How dark a drawing is."""
     found: float = frame.locator(canvas).first.evaluate(INK)
     return found
@@ -47,7 +47,7 @@ def other_than(before: int | None) -> Callable[[int | None], bool]:
 
 def test_all_hits_are_lit_and_ticked_off_and_the_address_has_them(open_page: Open) -> None:
     page, frame = open_page(view="trace", run="a_training")
-    drawn(frame)
+    wait_until_drawn(frame)
     slices, strip = "[data-part=stage] canvas", "[data-part=map] canvas"
     until(lambda: ink(frame, strip) > 0)
     whole, bare = ink(frame, slices), ink(frame, strip)
@@ -69,14 +69,14 @@ def test_all_hits_are_lit_and_ticked_off_and_the_address_has_them(open_page: Ope
 
 def test_enter_right_after_typing_goes_to_the_first_hit(open_page: Open) -> None:
     _, frame = open_page(view="trace", run="a_training")
-    drawn(frame)
+    wait_until_drawn(frame)
     frame.get_by_placeholder("Find slices and kernels").press_sequentially("sgemm\n")
     expect(frame.locator("[data-part=event-details] h2")).to_have_text("sgemm")
 
 
 def test_every_enter_is_a_step_however_early_it_comes(open_page: Open) -> None:
     _, frame = open_page(view="trace", run="a_training")
-    drawn(frame)
+    wait_until_drawn(frame)
     field = frame.get_by_placeholder("Find slices and kernels")
     field.press_sequentially("sgemm\n\n\n\n")
     expect(frame.locator("[data-part=find]")).to_contain_text("4 of 6")
@@ -87,7 +87,7 @@ def test_every_enter_is_a_step_however_early_it_comes(open_page: Open) -> None:
 
 def test_ranks_are_searched_together_and_added_up_side_by_side(open_page: Open) -> None:
     page, frame = open_page(view="trace", run="o_job", ranks="rank0,rank4")
-    drawn(frame)
+    wait_until_drawn(frame)
     expect(frame.get_by_role("slider", name="Visible time window of the entire trace")).to_be_visible()
     field = frame.get_by_placeholder("Find slices and kernels")
     field.fill("nccl")

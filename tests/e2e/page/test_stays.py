@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import FrameLocator, Route, expect
+from playwright.sync_api import Route, expect
 
-from tests.support.page import Open
+from tests.support.page import Open, Tab
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -82,7 +82,7 @@ def test_the_late_answer_moves_nothing_of_the_overview(open_page: Open, run: str
     assert max(story.evaluate(_GAPS), default=0) <= MOST_SPARE
 
 
-def settled(frame: FrameLocator) -> None:
+def settled(frame: Tab) -> None:
     """Two frames have been drawn."""
     frame.locator("html").evaluate(
         "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))"

@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import FrameLocator, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.e2e.page.test_trace_tools import drag, drawn
-from tests.support.page import Open, address
+from tests.e2e.page.test_trace_tools import drag, drawn_stage
+from tests.support.page import Open, Tab, address
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -20,7 +20,7 @@ LOW = {"width": 900, "height": 500, "event": "0"}
 """A window so small that the tracks do not fit beside the details of a slice."""
 
 
-def scrolled(frame: FrameLocator) -> float:
+def scrolled(frame: Tab) -> float:
     found: float = frame.locator("[data-part=tracks]").evaluate("e => e.scrollTop")
     return found
 
@@ -37,13 +37,13 @@ def window(page: Page) -> tuple[int, int] | None:
     return (int(found.group(1)), int(found.group(2))) if found else None
 
 
-def placed(frame: FrameLocator, how: dict[str, Any]) -> dict[str, float]:
+def placed(frame: Tab, how: dict[str, Any]) -> dict[str, float]:
     """Where the drawing is, once the details lie where they do and the page is scrolled to it."""
-    drawn(frame)
+    drawn_stage(frame)
     if how:
         expect(frame.locator("[data-part=dock]")).to_have_attribute("data-side", "below")
     frame.locator("[data-part=timeline]").scroll_into_view_if_needed()
-    return drawn(frame)
+    return drawn_stage(frame)
 
 
 def zoomed(page: Page, before: tuple[int, int] | None) -> tuple[int, int]:
@@ -97,14 +97,14 @@ def test_who_zoomed_with_the_wheel_is_told_no_more_while_it_scrolls(open_page: O
 def test_the_pinch_of_safari_zooms_at_the_pointer(open_page: Open) -> None:
     """Its own events, which no other browser has."""
     page, frame = open_page(**RUN)
-    box = drawn(frame)
+    box = drawn_stage(frame)
     begin, end = pinched(page, frame, box["width"] / 4, None)
     near = pinched(page, frame, box["width"] / 4, (begin, end))
     assert near[1] - near[0] == pytest.approx((end - begin) / 2, rel=0.01)
     assert near[0] + (near[1] - near[0]) / 4 == pytest.approx(begin + (end - begin) / 4, abs=(end - begin) / 200)
 
 
-def pinched(page: Page, frame: FrameLocator, x: float, before: tuple[int, int] | None) -> tuple[int, int]:
+def pinched(page: Page, frame: Tab, x: float, before: tuple[int, int] | None) -> tuple[int, int]:
     """Spreads two fingers to twice their distance; the window then."""
     frame.locator("[data-part=stage]").evaluate(
         """(stage, x) => {
@@ -122,7 +122,7 @@ def pinched(page: Page, frame: FrameLocator, x: float, before: tuple[int, int] |
 def test_with_reduced_motion_the_hint_of_the_wheel_goes_without_fading(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     page.emulate_media(reduced_motion="reduce")
-    box = drawn(frame)
+    box = drawn_stage(frame)
     page.mouse.move(box["x"] + 100, box["y"] + 100)
     page.mouse.wheel(0, 60)
     hint = frame.locator("[data-part=wheel-hint]")
@@ -133,7 +133,7 @@ def test_with_reduced_motion_the_hint_of_the_wheel_goes_without_fading(open_page
 def test_a_drawing_of_another_size_is_never_black(open_page: Open) -> None:
     """An opaque canvas is black until it is drawn anew, which must be in the frame in which it grows."""
     page, frame = open_page(width=1200, height=900, **RUN)
-    drawn(frame)
+    drawn_stage(frame)
     stage = frame.locator("[data-part=stage]")
     stage.evaluate(
         """stage => {
@@ -157,7 +157,7 @@ def test_a_drawing_of_another_size_is_never_black(open_page: Open) -> None:
 )
 def test_the_tools_are_one_row_at_900_pixels(open_page: Open, of: dict[str, str]) -> None:
     _, frame = open_page(width=900, height=900, **of)
-    drawn(frame)
+    drawn_stage(frame)
     row = frame.locator("[data-part=find]").locator("xpath=..")
     assert box_of(row)["height"] < 45
     parts = row.locator(":scope > *")
@@ -192,7 +192,7 @@ def test_the_name_of_a_track_stays_while_a_part_of_it_is_in_sight(open_page: Ope
 
 def test_a_selected_slice_is_described_beside_the_tracks_all_of_which_stay(open_page: Open) -> None:
     page, frame = open_page(width=1440, height=900, **RUN)
-    box = drawn(frame)
+    box = drawn_stage(frame)
     labels = frame.locator("[data-part=track-label]")
     before = labels.all_inner_texts()
     page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
@@ -219,7 +219,7 @@ def test_a_selected_slice_is_described_beside_the_tracks_all_of_which_stay(open_
 
 def test_a_double_click_zooms_to_what_was_clicked_though_details_open(open_page: Open) -> None:
     page, frame = open_page(width=1440, height=900, **RUN)
-    box = drawn(frame)
+    box = drawn_stage(frame)
     # Near the right edge, where the details open.
     page.mouse.dblclick(box["x"] + box["width"] * 0.9, box["y"] + 46 + 26 + 8, delay=20)
     expect(frame.locator("[data-part=event-details]")).to_be_visible()
@@ -232,7 +232,7 @@ def test_a_double_click_zooms_to_what_was_clicked_though_details_open(open_page:
 
 def test_a_window_is_added_up_by_kind_of_track(open_page: Open) -> None:
     page, frame = open_page(area="1200000-3450000", **RUN)
-    drawn(frame)
+    drawn_stage(frame)
     area = frame.locator("[data-part=selected-area]")
     names = area.locator("[role=row] [role=gridcell]:first-child")
     expect(area).to_contain_text("aten::mm")

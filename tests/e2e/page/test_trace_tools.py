@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.support.page import Open, address
+from tests.support.page import Open, Tab, address
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -16,7 +16,7 @@ ROW = 34
 """Height of a button in the row, with what a browser rounds."""
 
 
-def drawn(frame: FrameLocator) -> dict[str, float]:
+def drawn_stage(frame: Tab) -> dict[str, float]:
     expect(frame.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
     expect(frame.locator("[data-part=answer] [data-part=why]")).not_to_be_empty()
     box = frame.locator("[data-part=stage]").bounding_box()
@@ -40,7 +40,7 @@ def drag(page: Page, x: float, to: float, y: float) -> None:
 @pytest.mark.parametrize("state", [{"run": "a_training"}, {"run": "o_job", "ranks": "rank3,rank4,rank5"}])
 def test_the_tools_are_one_row(open_page: Open, state: dict[str, str]) -> None:
     _, frame = open_page(view="trace", **state)
-    drawn(frame)
+    drawn_stage(frame)
     places = [
         frame.get_by_role("button", name=re.compile("^Tracks")),
         frame.get_by_role("combobox", name="Time from"),
@@ -53,7 +53,7 @@ def test_the_tools_are_one_row(open_page: Open, state: dict[str, str]) -> None:
 
 def test_an_edge_of_the_selected_window_is_dragged(open_page: Open) -> None:
     page, frame = open_page(view="trace", run="a_training")
-    box = drawn(frame)
+    box = drawn_stage(frame)
     y = box["y"] + box["height"] / 2
     drag(page, box["x"] + 100, box["x"] + 500, y)
     begin, end = until(lambda: selected(page)) or (0, 0)
@@ -70,7 +70,7 @@ def test_an_edge_of_the_selected_window_is_dragged(open_page: Open) -> None:
 
 def test_instants_stay_aside_until_they_are_asked_for(open_page: Open) -> None:
     page, frame = open_page(view="trace", run="n_memory")
-    drawn(frame)
+    drawn_stage(frame)
     labels = frame.locator("[data-part=track-label][data-kind=slices]")
     tracks = frame.get_by_role("button", name=re.compile("^Tracks"))
     found = re.fullmatch(r"Tracks (\d+) of (\d+)", tracks.inner_text().strip())
@@ -92,5 +92,5 @@ def test_instants_stay_aside_until_they_are_asked_for(open_page: Open) -> None:
     expect(tracks).to_have_text(f"Tracks {every}")
     expect(labels).to_have_count(first + every - at_first)
     _, again = open_page(**dict(re.findall(r"p\.pytorch_profiler\.(\w+)=([^&]*)", page.url)))
-    drawn(again)
+    drawn_stage(again)
     expect(again.get_by_role("button", name=re.compile("^Tracks"))).to_have_text(f"Tracks {every}")

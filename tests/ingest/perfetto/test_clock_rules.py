@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from tests.ingest.perfetto.test_clocks import WHOLE, clock, extra, sample, shown, snapshot
+from tests.ingest.perfetto.test_clocks import WHOLE, clock, clock_snapshot, extra, sample, snapshot
 from tests.ingest.rocprof.test_read import slices
 from tests.support.producers.pftrace import field
 from tests.support.producers.rocprof import BOOT
@@ -31,7 +31,7 @@ def packed(*packets: bytes) -> bytes:
     return field(1, field(50, zlib.compress(b"".join(packets))))
 
 
-def told(sequence: int, content: bytes) -> bytes:
+def clock_packet(sequence: int, content: bytes) -> bytes:
     """A packet that tells of clocks."""
     return field(1, field(10, sequence) + content)
 
@@ -75,7 +75,7 @@ def told(sequence: int, content: bytes) -> bytes:
             id="the boot is no clock that goes by steps",
         ),
         pytest.param(
-            RELATED + told(8, field(8, 40) + field(6, shown(clock(3, 1)))) + at(2),
+            RELATED + clock_packet(8, field(8, 40) + field(6, clock_snapshot(clock(3, 1)))) + at(2),
             [2],
             id="a snapshot happens at no time",
         ),
@@ -107,14 +107,19 @@ def told(sequence: int, content: bytes) -> bytes:
             id="64 and 127 are of a sequence",
         ),
         pytest.param(
-            told(8, field(6, shown(clock(6, BOOT)) + field(7, clock(6, BOOT + 100)) + field(1, clock(64, 0))))
+            clock_packet(
+                8,
+                field(6, clock_snapshot(clock(6, BOOT)) + field(7, clock(6, BOOT + 100)) + field(1, clock(64, 0))),
+            )
             + at(1, clock_=64),
             [1],
             id="only clocks of a snapshot count",
         ),
         pytest.param(
             RELATED
-            + told(8, field(59, field(58, 64)) + field(60, shown(clock(6, BOOT + 100), clock(64, 0))))
+            + clock_packet(
+                8, field(59, field(58, 64)) + field(60, clock_snapshot(clock(6, BOOT + 100), clock(64, 0)))
+            )
             + at(1),
             [1],
             id="only snapshots hold clocks",
@@ -131,17 +136,29 @@ def test_a_rule_holds(packets: bytes, times: list[int]) -> None:
     ("packets", "times"),
     [
         pytest.param(
-            RELATED + told(8, field(13, 1) + field(59, 5)) + at(1, clock_=64), [1], id="number for defaults"
-        ),
-        pytest.param(RELATED + told(8, field(59, field(58, 64)) + field(6, 5)) + at(1), [1], id="for a snapshot"),
-        pytest.param(RELATED + told(8, field(6, field(1, 5))) + at(1), [1], id="for a clock"),
-        pytest.param(RELATED + told(8, field(59, field(58, "x"))) + at(BOOT + 1), [1], id="text for a clock"),
-        pytest.param(RELATED + told(8, field(59, field(58, 2**63 + 9))) + at(BOOT + 1), [1], id="no such clock"),
-        pytest.param(
-            RELATED + told(8, field(6, shown(field(1, "x") + field(2, 5)))) + at(1), [1], id="text for an id"
+            RELATED + clock_packet(8, field(13, 1) + field(59, 5)) + at(1, clock_=64),
+            [1],
+            id="number for defaults",
         ),
         pytest.param(
-            RELATED + told(8, field(6, shown(field(1, 64) + field(2, "x")))) + at(1), [1], id="text for a time"
+            RELATED + clock_packet(8, field(59, field(58, 64)) + field(6, 5)) + at(1), [1], id="for a snapshot"
+        ),
+        pytest.param(RELATED + clock_packet(8, field(6, field(1, 5))) + at(1), [1], id="for a clock"),
+        pytest.param(
+            RELATED + clock_packet(8, field(59, field(58, "x"))) + at(BOOT + 1), [1], id="text for a clock"
+        ),
+        pytest.param(
+            RELATED + clock_packet(8, field(59, field(58, 2**63 + 9))) + at(BOOT + 1), [1], id="no such clock"
+        ),
+        pytest.param(
+            RELATED + clock_packet(8, field(6, clock_snapshot(field(1, "x") + field(2, 5)))) + at(1),
+            [1],
+            id="text for an id",
+        ),
+        pytest.param(
+            RELATED + clock_packet(8, field(6, clock_snapshot(field(1, 64) + field(2, "x")))) + at(1),
+            [1],
+            id="text for a time",
         ),
         pytest.param(
             snapshot(8, clock(6, BOOT), clock(65, 5, unit=1000)) + at(HALF, clock_=65) + at(6, clock_=65),
@@ -180,7 +197,7 @@ def test_what_no_writer_writes_is_left_out(packets: bytes, times: list[int]) -> 
 
 
 def test_a_damaged_snapshot_is_said() -> None:
-    (note,) = read_bytes(WHOLE + told(8, field(6, b"\x0a\x7f\x01"))).health
+    (note,) = read_bytes(WHOLE + clock_packet(8, field(6, b"\x0a\x7f\x01"))).health
     assert (note.kind, note.count) == ("skipped_event", 1)
 
 

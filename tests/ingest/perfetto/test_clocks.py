@@ -55,7 +55,7 @@ def read(trace: Trace) -> dict[str, list[tuple[int, float]]]:
     }
 
 
-def drawn(unit: int = 1) -> dict[str, list[tuple[int, float]]]:
+def expected_counters(unit: int = 1) -> dict[str, list[tuple[int, float]]]:
     """What the tool samples: KiB under way, and the counters of the dispatch that runs."""
     return {
         name: [
@@ -69,13 +69,13 @@ def drawn(unit: int = 1) -> dict[str, list[tuple[int, float]]]:
 @pytest.mark.parametrize("kind", ["steps", "absolute"])
 def test_samples_are_at_their_times_with_their_values(kind: str, packed: bool) -> None:
     trace = read_bytes(rocprof_pftrace(RUN, clock=Clock(kind), packed=packed))
-    assert read(trace) == drawn()
+    assert read(trace) == expected_counters()
     assert trace.health == ()
     timeline = ask(trace, "trace")
-    shown = {
+    clock_snapshot = {
         row["name"]: row["samples"] for row in timeline["tracks"] if row["kind"] == "counter" and not row["role"]
     }
-    assert shown == {name: len(samples) for name, samples in drawn().items()}
+    assert clock_snapshot == {name: len(samples) for name, samples in expected_counters().items()}
 
 
 def test_a_clock_with_steps_of_a_microsecond_is_exact_to_one() -> None:
@@ -83,8 +83,8 @@ def test_a_clock_with_steps_of_a_microsecond_is_exact_to_one() -> None:
     trace = read_bytes(rocprof_pftrace(RUN, clock=Clock("steps", 1000)))
     assert slices(trace) == slices(read_bytes(rocprof_pftrace(RUN)))
     # Of samples that the clock cannot tell apart the last one counts.
-    assert read(trace) == {name: [*dict(samples).items()] for name, samples in drawn(1000).items()}
-    assert read(trace) != drawn()
+    assert read(trace) == {name: [*dict(samples).items()] for name, samples in expected_counters(1000).items()}
+    assert read(trace) != expected_counters()
 
 
 @pytest.mark.parametrize("format_", ["json", "rocpd 3", "rocpd 4"])
@@ -128,7 +128,7 @@ def sample(time: bytes, value: int = 7, track: int = 99, sequence: int = 7) -> b
     return field(1, time + field(10, sequence) + field(11, field(9, 4) + field(11, track) + field(30, value)))
 
 
-def shown(*clocks_: bytes) -> bytes:
+def clock_snapshot(*clocks_: bytes) -> bytes:
     return b"".join(field(1, clock) for clock in clocks_)
 
 
@@ -138,7 +138,9 @@ def clock(id: int, time: int, *, steps: bool = False, unit: int = 1) -> bytes:
 
 def snapshot(sequence: int, *clocks_: bytes, default: int | None = None, anew: bool = False) -> bytes:
     more = field(59, field(58, default)) if default is not None else b""
-    return field(1, field(10, sequence) + field(6, shown(*clocks_)) + more + (field(13, 1) if anew else b""))
+    return field(
+        1, field(10, sequence) + field(6, clock_snapshot(*clocks_)) + more + (field(13, 1) if anew else b"")
+    )
 
 
 WHOLE = rocprof_pftrace(training(1))

@@ -50,7 +50,7 @@ JSON = read(EVENTS)
 FORMS: tuple[Form, ...] = ("slices", "stages", "submitted")
 
 
-def drawn(form: Form) -> Trace:
+def read_drawn(form: Form) -> Trace:
     return read_bytes(pytorch_pftrace(GROUPS, form))
 
 
@@ -59,19 +59,21 @@ def joined(trace: Trace) -> Counter[tuple[Any, ...]]:
     rows, launch = device_launches(trace)
     calls = dict(zip(rows.tolist(), launch.tolist(), strict=True))
 
-    def told(row: int) -> tuple[Any, ...]:
+    def describe_event(row: int) -> tuple[Any, ...]:
         events = trace.events
         named = (trace.strings[events.category[row]], trace.strings[events.name[row]])
         place = trace.threads[events.thread[row]].label
         return *named, place, int(events.start[row]), int(events.duration[row])
 
     slices = np.flatnonzero(trace.events.phase == ord("X")).tolist()
-    return Counter((told(row), told(calls[row]) if calls.get(row, -1) >= 0 else None) for row in slices)
+    return Counter(
+        (describe_event(row), describe_event(calls[row]) if calls.get(row, -1) >= 0 else None) for row in slices
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_drawn_is_what_is_parsed(form: Form) -> None:
-    trace = drawn(form)
+    trace = read_drawn(form)
     assert joined(trace) == joined(JSON)
     assert form == "submitted" or slices(trace) == slices(JSON)
     assert (trace.producer, trace.clock, trace.health) == ("PyTorch", "epoch", ())
@@ -86,7 +88,7 @@ def test_what_is_drawn_is_what_is_parsed(form: Form) -> None:
 )
 @pytest.mark.parametrize("form", FORMS)
 def test_every_number_is_that_of_the_json(form: Form, view: str) -> None:
-    trace = drawn(form)
+    trace = read_drawn(form)
     mine, theirs = settled(ask(trace, view), trace), settled(ask(JSON, view), JSON)
     for payload in (mine, theirs):
         payload.pop("base_ns", None)  # the newest files alone say it
@@ -95,14 +97,14 @@ def test_every_number_is_that_of_the_json(form: Form, view: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_timeline_is_that_of_the_json(form: Form) -> None:
-    mine, other = ask(drawn(form), "trace"), ask(JSON, "trace")
+    mine, other = ask(read_drawn(form), "trace"), ask(JSON, "trace")
     for key in mine.keys() - {"base_ns", "wall_ns", "reasons"}:  # which clock it is, the newest files alone say
         assert mine[key] == other[key], key
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_arguments_are_those_of_the_json(form: Form) -> None:
-    trace = drawn(form)
+    trace = read_drawn(form)
     for key in ("External id", "cbid", "Sequence number", "bytes"):
         assert sorted(trace.arg_int(key).tolist()) == sorted(JSON.arg_int(key).tolist())
     for key in ("Input Dims", "grid", "block"):

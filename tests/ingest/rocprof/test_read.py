@@ -51,7 +51,7 @@ def database(run: RocprofRun, version: str = "3") -> bytes:
 
 
 @cache
-def drawn(format_: str) -> Trace:
+def read_drawn(format_: str) -> Trace:
     if format_.startswith("rocpd"):
         return read_bytes(database(RUN, format_.removeprefix("rocpd ")))
     return read_bytes(chrome(RUN) if format_ == "chrome" else rocprof_json(RUN))
@@ -101,7 +101,7 @@ def expected(run: RocprofRun) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_what_is_drawn_is_what_is_parsed(format_: str) -> None:
-    trace = drawn(format_)
+    trace = read_drawn(format_)
     assert slices(trace) == expected(RUN)
     assert (trace.producer, trace.clock, trace.health) == ("rocprofv3", "boot", ())
     assert trace_rank(trace) == (None if format_ == "json" else 3)
@@ -143,21 +143,21 @@ def in_terms_of(trace: Trace, payload: Any, other: Trace) -> Any:
 @pytest.mark.parametrize("format_", FORMATS)
 def test_every_number_is_that_of_the_same_run_as_pytorch_writes_it(format_: str, view: str) -> None:
     """Every word, too, but how what is missing can be recorded: each tool has options of its own."""
-    trace, other = drawn(format_), drawn("chrome")
+    trace, other = read_drawn(format_), read_drawn("chrome")
     assert settled(ask(trace, view), trace) == in_terms_of(trace, settled(ask(other, view), other), other)
 
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_the_timeline_is_that_of_the_same_run_as_pytorch_writes_it(format_: str) -> None:
     """All but the name of the process, which PyTorch does not write, which clock it is, and who opens the file."""
-    mine, other = ask(drawn(format_), "trace"), ask(drawn("chrome"), "trace")
+    mine, other = ask(read_drawn(format_), "trace"), ask(read_drawn("chrome"), "trace")
     for key in mine.keys() - {"groups", "reasons", "perfetto"}:
         assert mine[key] == other[key], key
 
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_every_tab_is_available_or_says_why_as_for_the_same_run_of_pytorch(format_: str) -> None:
-    trace, other = drawn(format_), drawn("chrome")
+    trace, other = read_drawn(format_), read_drawn("chrome")
     theirs = in_terms_of(trace, {tab.slug: tab.reason(other) for tab in all_tabs()}, other)
     assert {tab.slug: tab.reason(trace) for tab in all_tabs()} == theirs
     assert [tab.slug for tab in all_tabs() if tab.reason(trace) is None] == [
@@ -167,11 +167,11 @@ def test_every_tab_is_available_or_says_why_as_for_the_same_run_of_pytorch(forma
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_sums_are_those_of_the_drawing(format_: str) -> None:
-    rows = {row["name"]: row for row in ask(drawn(format_), "kernels")["rows"]}
+    rows = {row["name"]: row for row in ask(read_drawn(format_), "kernels")["rows"]}
     for number, name in enumerate(KERNELS):
         own = [each.end - each.start for each in RUN.dispatches if each.kernel == number]
         assert (rows[name]["calls"], rows[name]["total_ns"]) == (len(own), sum(own))
-    (step, *_) = ask(drawn(format_), "overview")["steps"]
+    (step, *_) = ask(read_drawn(format_), "overview")["steps"]
     assert step["categories"]["kernel"] == RUN.dispatches[0].end - RUN.dispatches[0].start
     assert step["categories"]["communication"] == RUN.dispatches[1].end - RUN.dispatches[0].end
     assert step["categories"]["memcpy"] == RUN.copies[0].end - RUN.copies[0].start

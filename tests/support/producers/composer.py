@@ -33,7 +33,7 @@ def cycle(
     def event(name: str, ph: str, ts: int, args: dict[str, Any]) -> dict[str, Any]:
         return {"name": name, "cat": "", "ph": ph, "ts": ts, "pid": rank, "tid": LOOP, "args": args}
 
-    def told() -> Iterator[dict[str, Any]]:
+    def metadata_events() -> Iterator[dict[str, Any]]:
         yield event("process_name", "M", start, {"name": f"Rank {rank} training loop process"})
         yield event("thread_name", "M", start, {"name": "Training Loop"})
         yield event("global_rank", "M", start, {"value": rank})
@@ -57,7 +57,7 @@ def cycle(
             now = begun + each.work
         yield event("callback/JSONTraceHandler/event/batch_end", "B", now, {"epoch": 0, "batch": first})
 
-    events = list(told())
+    events = list(metadata_events())
     events.sort(key=lambda each: each["ts"])
     return events
 

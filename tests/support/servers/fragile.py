@@ -96,7 +96,7 @@ class Server:
         children = psutil.Process(self.process.pid).children(recursive=True)
         return [child for child in children if "spawn_main" in " ".join(_command(child))]
 
-    def held(self) -> tuple[int, int]:
+    def count_open(self) -> tuple[int, int]:
         """(open files, threads) of the server."""
         process = psutil.Process(self.process.pid)
         return process.num_fds(), process.num_threads()

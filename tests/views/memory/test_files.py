@@ -28,7 +28,7 @@ from torch_tb_profiler.views.memory.files import (
 )
 
 
-def shown(value: Any, **params: Any) -> MemorySnapshot:
+def build_payload(value: Any, **params: Any) -> MemorySnapshot:
     return build_snapshot(read_snapshot(io.BytesIO(pickle.dumps(value))), SnapshotParams(**params))
 
 
@@ -38,7 +38,7 @@ def column(content: bytes) -> list[float]:
 
 
 def test_the_state_of_every_device() -> None:
-    payload = shown(snapshot())
+    payload = build_payload(snapshot())
     first, second = payload.devices
     assert (first.segments, first.blocks, first.reserved_bytes) == (2, 5, 4096)
     assert (first.allocated_bytes, first.awaiting_bytes, first.free_bytes) == (1536, 256, 2304)
@@ -46,11 +46,11 @@ def test_the_state_of_every_device() -> None:
     assert (first.entries, first.out_of_memory) == (9, 1)
     assert (second.id, second.reserved_bytes, second.allocated_bytes, second.requested_bytes) == (1, 64, 0, 0)
     assert payload.device == 0  # the one that holds most
-    assert shown(snapshot(), device=1).total_stacks == 0
+    assert build_payload(snapshot(), device=1).total_stacks == 0
 
 
 def test_blocks_in_use_by_stack_and_segments() -> None:
-    payload = shown(snapshot())
+    payload = build_payload(snapshot())
     assert [([frame.text for frame in stack.frames], stack.blocks, stack.bytes) for stack in payload.stacks] == [
         (["model.py(12): forward", "train.py(3): <module>"], 1, 1024),
         (["train.py(40): loss", "train.py(4): <module>"], 1, 512),
@@ -60,12 +60,12 @@ def test_blocks_in_use_by_stack_and_segments() -> None:
         ("0x8000000000001000", "small", 1024, 3),
         ("0x2000", "large", 512, 2),
     ]
-    cut = shown(snapshot(), limit=1)
+    cut = build_payload(snapshot(), limit=1)
     assert (len(cut.stacks), cut.total_stacks, len(cut.segments), cut.total_segments) == (1, 2, 1, 2)
 
 
 def test_the_history_ends_in_the_state() -> None:
-    payload = shown(snapshot())
+    payload = build_payload(snapshot())
     assert column(payload.entry) == list(range(9))
     assert column(payload.allocated_last) == [0, 1024, 1024, 3024, 3024, 1024, 1024, 1536, 1536]
     assert column(payload.reserved_last) == [2048, 2048, 4096, 4096, 4096, 4096, 4096, 4096, 4096]
@@ -79,12 +79,12 @@ def test_the_history_ends_in_the_state() -> None:
 def test_a_history_without_its_oldest_entries_still_ends_in_the_state() -> None:
     value = snapshot()
     value["device_traces"][0] = value["device_traces"][0][5:]
-    payload = shown(value)
+    payload = build_payload(value)
     assert column(payload.allocated_last) == [1024, 1024, 1536, 1536]
 
 
 def test_few_points_keep_the_peak() -> None:
-    payload = shown(snapshot(), points=2)
+    payload = build_payload(snapshot(), points=2)
     assert len(column(payload.entry)) == 2
     assert max(column(payload.allocated_max)) == 3024
 
@@ -96,7 +96,7 @@ def test_a_snapshot_without_history_or_stacks_says_what_to_record() -> None:
         for each in segment["blocks"]:
             each["frames"] = []
             each.pop("requested_size", None)
-    payload = shown(value)
+    payload = build_payload(value)
     assert payload.entry == b"" and payload.peak_entry is None and payload.peak_allocated_bytes == 1536
     assert {"entry", "stacks", "requested_bytes"} <= payload.reasons.keys()
     assert [(stack.frames, stack.bytes) for stack in payload.stacks] == [([], 1536)]
@@ -108,7 +108,7 @@ def test_the_first_generation_keeps_stacks_in_the_blocks_history() -> None:
     for segment in value["segments"]:
         for each in segment["blocks"]:
             each["history"] = [{"addr": 1, "real_size": 4, "frames": each.pop("frames")}]
-    assert [stack.bytes for stack in shown(value["segments"]).stacks] == [1024, 512]
+    assert [stack.bytes for stack in build_payload(value["segments"]).stacks] == [1024, 512]
 
 
 @pytest.mark.parametrize("damage", [None, 5, "text", [], {}, {"size": "large"}, {"size": 1.5}])
@@ -118,7 +118,7 @@ def test_one_bad_entry_costs_one_entry(damage: Any) -> None:
     value["segments"][0]["blocks"].append(damage)
     value["device_traces"][0].append(damage)
     value["device_traces"].append(damage)
-    payload = shown(value)
+    payload = build_payload(value)
     assert payload.devices[0].allocated_bytes == 1536 and column(payload.allocated_last)[-1] == 1536
     assert plain(payload.reasons["skipped"]).startswith("3 entries")
 
@@ -126,25 +126,25 @@ def test_one_bad_entry_costs_one_entry(damage: Any) -> None:
 def test_frames_may_be_anything() -> None:
     value = snapshot()
     value["segments"][0]["blocks"][0]["frames"] = [None, 7, {}, {"name": 5, "filename": "<b>", "line": "x"}]
-    assert [frame.text for frame in shown(value).stacks[0].frames] == ["??", "??", "??", "<b>"]
+    assert [frame.text for frame in build_payload(value).stacks[0].frames] == ["??", "??", "??", "<b>"]
 
 
 def test_what_is_no_snapshot_is_told_so() -> None:
     values: list[Any] = [None, 5, {"a": 1}, {"segments": {}}]
     for value in values:
         with pytest.raises(TraceError, match="not a memory snapshot"):
-            shown(value)
+            build_payload(value)
     with pytest.raises(NotFoundError, match="GPU 9"):
-        shown(snapshot(), device=9)
+        build_payload(snapshot(), device=9)
     with pytest.raises(NotFoundError, match="no GPU"):
-        shown({"segments": []})
+        build_payload({"segments": []})
 
 
 def test_references_to_one_list_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_snapshot, "_MAX_ENTRIES", 1000)
     blocks = [{"size": 1, "state": "inactive", "frames": [LINEAR[0]] * 100} for _ in range(100)]
     with pytest.raises(TraceError, match="more than 1,000 entries"):
-        shown({"segments": [{"total_size": 100, "blocks": blocks}] * 100})
+        build_payload({"segments": [{"total_size": 100, "blocks": blocks}] * 100})
     assert LOSS[0]["name"] == "loss"
 
 

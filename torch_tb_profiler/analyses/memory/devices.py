@@ -110,7 +110,7 @@ def find_peak(
 
     A value from before the window counts from the window's beginning.
     """
-    top = first_peak(values) if window is None else first_peak(values, window.held, window.high)
+    top = first_peak(values) if window is None else first_peak(values, window.first_record, window.high)
     if top is None:
         return None
     time = int(level.time[top.index])

@@ -59,7 +59,7 @@ def find_record(level: MemoryLevels, window: RecordWindow, time: int | None) -> 
     """Return the index of the last record up to `time` (None: of the peak in the window); -1 before the first."""
     if time is not None:
         return int(np.searchsorted(level.time, time, "right")) - 1
-    top = first_peak(level.allocated, window.held, window.high)
+    top = first_peak(level.allocated, window.first_record, window.high)
     return int(np.searchsorted(level.time, window.end, "right")) - 1 if top is None else top.index
 
 

@@ -102,7 +102,7 @@ class RecordWindow(msgspec.Struct, frozen=True):
     high: int
 
     @property
-    def held(self) -> int:
+    def first_record(self) -> int:
         """Return the index of the record in effect when the window begins."""
         return max(0, self.low - 1)
 
@@ -134,21 +134,21 @@ class MemorySamples(msgspec.Struct, frozen=True):
 def sample_levels(times: Int64, values: Int64, window: RecordWindow, points: int) -> MemorySamples:
     """Sample at most `points` + 1 entries; minimum and maximum of a bucket are exact and include its beginning."""
     if window.high - window.low <= points:
-        chosen = _float(values[window.held : window.high])
-        time = np.maximum(times[window.held : window.high], window.begin)
+        chosen = _float(values[window.first_record : window.high])
+        time = np.maximum(times[window.first_record : window.high], window.begin)
         return MemorySamples(True, time, chosen, chosen, chosen)
     edges = bucket_edges(window, points)
     bounds = np.searchsorted(times, edges, "left")
-    held = np.where(bounds[:-1] > 0, values[bounds[:-1] - 1], ABSENT)
+    initial = np.where(bounds[:-1] > 0, values[bounds[:-1] - 1], ABSENT)
     filled = np.flatnonzero(bounds[1:] > bounds[:-1])
-    least, most, last = held.copy(), held.copy(), held.copy()
+    least, most, last = initial.copy(), initial.copy(), initial.copy()
     inside = values[: window.high]
     least[filled] = np.minimum.reduceat(inside, bounds[filled])
     most[filled] = np.maximum.reduceat(inside, bounds[filled])
     last[filled] = values[bounds[filled + 1] - 1]
-    known = filled[held[filled] != ABSENT]
-    least[known] = np.minimum(least[known], held[known])
-    most[known] = np.maximum(most[known], held[known])
+    known = filled[initial[filled] != ABSENT]
+    least[known] = np.minimum(least[known], initial[known])
+    most[known] = np.maximum(most[known], initial[known])
     return MemorySamples(False, edges[:-1], _float(least), _float(most), _float(last))
 
 
