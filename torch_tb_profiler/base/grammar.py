@@ -56,14 +56,17 @@ def join_words(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def share_base(steps: int, recorded: bool) -> str:
+def share_base(steps: int, recorded: bool, has_odd: bool = False) -> str:
     """Return what percentages refer to: "an average step", "the step" (one is no average), or "the trace".
 
-    steps     complete steps that were averaged
+    steps     typical steps that were averaged
     recorded  False where the trace records no steps and is shown as one
+    has_odd   whether odd steps were left out: then it is "a typical step"
     """
     if not recorded:
         return "the trace"
+    if has_odd:
+        return "a typical step"
     return "the step" if steps == 1 else "an average step"
 
 

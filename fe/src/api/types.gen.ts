@@ -5880,11 +5880,13 @@ export interface components {
     };
     /**
      * Average
-     * @description Mean over the complete steps, ns (not rounded).
+     * @description Mean over the typical steps, ns (not rounded).
      *
-     *     outliers    names of steps whose duration is far from all others
-     *     typical_ns  mean duration without these and without `filling`
-     *     filling     the first step, if it is longer by the time that the device runs behind the host from then on
+     *     steps       number of typical steps
+     *     outliers    names of the odd steps: complete, but far longer or shorter than all others
+     *     typical_ns  the same as `duration_ns`
+     *     filling     the first step, if it is longer by the time that the device runs behind the host from then on; it
+     *                 isn't averaged either
      */
     Average: {
       duration_ns: number;
@@ -6991,7 +6993,7 @@ export interface components {
     };
     /**
      * IdlePayload
-     * @description What the complete steps (or the chosen one) spend on one device or stream.
+     * @description What the typical steps (or the chosen one) spend on one device or stream.
      *
      *     device_type     CUDA, ROCm, XPU, HPU, NPU, MTIA or other
      *     counted         number of steps in the sums
@@ -7059,6 +7061,7 @@ export interface components {
      *     waiting_ns   exposed communication that waits for other ranks, at least; null, see `reasons`
      *     waits_for    the ranks that it waits for, largest first
      *     complete     False: device work is missing, and the step is in no sum
+     *     typical      False: the step is far from the others, and in no sum unless it is chosen
      */
     IdleStep: {
       name: string;
@@ -7072,6 +7075,7 @@ export interface components {
       exposed_copy_ns: number;
       idle_ns: number;
       complete: boolean;
+      typical: boolean;
     };
     /**
      * AwaitedRank
@@ -7308,6 +7312,7 @@ export interface components {
      *     headline, explanation  what limits the step, and the largest part of that
      *     limits     what no what-if models, and whether the device clock was shifted
      *     path       of the mean step
+     *     odd_steps  which steps are far from the others, by how much, and why; empty without any
      *     steps_recorded  False: the trace records no steps and is shown as one
      *     targets    most time on the path first
      *     what_if    the targets without a name at each percent of `percents`, and the requested change
@@ -7325,6 +7330,7 @@ export interface components {
       path: components['schemas']['PathSummary'];
       steps: components['schemas']['StepPath'][];
       steps_recorded: boolean;
+      odd_steps: components['schemas']['Phrase'][];
       targets: components['schemas']['TargetRow'][];
       percents: number[];
       what_if: components['schemas']['WhatIfResult'][];
@@ -7341,12 +7347,13 @@ export interface components {
     };
     /**
      * PathSummary
-     * @description The path of the mean complete step; its categories sum to `duration_ns`.
+     * @description The path of the mean typical step; its categories sum to `duration_ns`. `odd`: names of the other steps.
      */
     PathSummary: {
       duration_ns: number;
       steps: number;
       categories: components['schemas']['PathCategory'][];
+      odd: string[];
     };
     /**
      * PathCategory
@@ -8104,7 +8111,7 @@ export interface components {
     };
     /**
      * AverageStepTimes
-     * @description Mean over the complete steps of one worker (not rounded).
+     * @description Mean over the typical steps of one worker (not rounded).
      */
     AverageStepTimes: {
       worker: string;
@@ -8152,7 +8159,7 @@ export interface components {
     };
     /**
      * AverageWaitingRow
-     * @description Mean over the complete steps of one worker (not rounded).
+     * @description Mean over the typical steps of one worker (not rounded).
      */
     AverageWaitingRow: {
       worker: string;
@@ -8591,7 +8598,7 @@ export interface components {
     };
     /**
      * JobRank
-     * @description One worker of the run; times are means over its complete steps unless noted.
+     * @description One worker of the run; times are means over its typical steps unless noted.
      *
      *     state, reason, compared, calls  as in `RankEntry`
      *     host, devices  where it ran; null and empty if that isn't recorded

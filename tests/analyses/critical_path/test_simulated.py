@@ -12,7 +12,14 @@ from tests.support.traces import read
 from torch_tb_profiler.analyses.critical_path.slack import slack
 from torch_tb_profiler.analyses.schedule.path import PathSegmentKind, critical_path
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_spans
-from torch_tb_profiler.analyses.schedule.what_if import sync_names, what_if_curves, what_if_step_time
+from torch_tb_profiler.analyses.schedule.what_if import (
+    REDUCTION_PERCENTS,
+    parse_target,
+    replayed_durations,
+    sync_names,
+    what_if_curves,
+    what_if_step_time,
+)
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import schedule
@@ -50,12 +57,11 @@ def test_what_a_change_brings_is_foreseen() -> None:
         assert recorded(trace) == pytest.approx(now, abs=2_000)
         for knobs, spelled, percent in CHANGES:
             try:
-                foreseen = what_if_step_time(trace, spelled, percent)
+                target = parse_target(trace, spelled)
             except NotFoundError:
                 continue
-            count = recorded_spans(trace).begin.shape[1]
-            happened = simulate(seed, knobs)[1]
-            errors.append(abs(foreseen * count - happened) / now)
+            foreseen = int(replayed_durations(trace, [(target, percent)]).sum())
+            errors.append(abs(foreseen - simulate(seed, knobs)[1]) / now)
     assert len(errors) > 250
     assert float(np.median(errors)) < 0.0001
     assert float(np.percentile(errors, 90)) < 0.0005
@@ -65,11 +71,14 @@ def test_what_a_change_brings_is_foreseen() -> None:
 @pytest.mark.parametrize("seed", SEEDS[:20])
 def test_a_curve_begins_at_the_recorded_step_never_rises_and_is_convex(seed: int) -> None:
     trace = simulated(seed)
-    for times in what_if_curves(trace, ("host", "device", "operator:aten::mul")).tolist():
+    targets = "host", "device", "operator:aten::mul"
+    for target, times in zip(targets, what_if_curves(trace, targets).tolist(), strict=True):
         assert times[0] == recorded_spans(trace).mean_ns[0]
-        gains = np.diff(times)
+        assert (np.diff(times) <= 0).all()
+        cases = [(parse_target(trace, target), percent) for percent in REDUCTION_PERCENTS]
+        gains = np.diff(replayed_durations(trace, cases).sum(axis=1))
         assert (gains <= 0).all()
-        assert (np.diff(gains) >= -1_000).all()  # rounding of each point
+        assert (np.diff(gains) >= -1_000 * recorded_spans(trace).end.shape[1]).all()  # rounding of each point
     assert what_if_step_time(trace, "host", 0) == recorded_spans(trace).mean_ns[0]
 
 

@@ -104,7 +104,7 @@ def test_an_incomplete_step_is_left_out_of_the_share_of_communication() -> None:
     for member in Job(4, ddp(4)).members():
         assert member.result is not None
         table = member.result.steps.table().copy()
-        table["complete"] = [True, True, False]
+        table["complete"] = table["typical"] = [True, True, False]
         table["exposed"][2] = table["duration"][2]
         shares.append((table["exposed"][:2] / table["duration"][:2]).mean())
         steps = msgspec.structs.replace(member.result.steps, parts=table.tobytes())

@@ -75,7 +75,7 @@ def test_the_path_of_a_host_bound_step_is_the_host_by_what_it_does() -> None:
     ],
 )
 def test_faster_kernels_help_if_they_save_half_a_percent_of_the_step(half: int, sentence: str) -> None:
-    path = PathSummary(100_000, 1, [])
+    path = PathSummary(100_000, 1, [], [])
     row = TargetRow(
         "device", "device", "All kernels and copies", 90_000, 9, 0, None, [100_000, 90_000, half, 0, 0]
     )

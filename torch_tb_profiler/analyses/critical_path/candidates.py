@@ -25,7 +25,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import collective_from_kernel, is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, distinct_codes
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes
 
 _MAX_NAMES = 20
 """Most candidates of a kind: those with most time on the path, or for device work with most time overall."""
@@ -38,7 +38,7 @@ _HOST_KINDS = {
 
 
 class SpeedupCandidate(msgspec.Struct, frozen=True):
-    """A what-if target with its time on the path of all complete steps and its calls in them.
+    """A what-if target with its time on the path of the typical steps and its calls in them.
 
     slack_ns  half of its calls may each take at least this much longer; None if nothing waits for them
     event     row of its call with most time on the path, else of the first; NO_CODE for the host as a whole
@@ -53,7 +53,7 @@ class SpeedupCandidate(msgspec.Struct, frozen=True):
 
 @derived
 def speedup_candidates(trace: Trace) -> tuple[SpeedupCandidate, ...]:
-    """Return the candidates of every kind with time in the complete steps, most time on the path first."""
+    """Return the candidates of every kind with time in the typical steps, most time on the path first."""
     targets = (*UNNAMED_TARGETS, *_host_targets(trace), *_device_targets(trace))
     candidates = [_candidate(trace, target) for target in targets]
     existing = [each for each in candidates if each is not None]
@@ -61,10 +61,10 @@ def speedup_candidates(trace: Trace) -> tuple[SpeedupCandidate, ...]:
 
 
 def find_candidate(trace: Trace, target: str) -> SpeedupCandidate:
-    """Return the candidate for a target; raise NotFoundError if the complete steps have nothing of it."""
+    """Return the candidate for a target; raise NotFoundError if the typical steps have nothing of it."""
     found = _candidate(trace, target)
     if found is None:
-        raise NotFoundError(f"the complete steps have no {target!r}")
+        raise NotFoundError(f"the typical steps have no {target!r}")
     return found
 
 
@@ -94,7 +94,7 @@ _TARGET_NAME: dict[str, Callable[[str], str | None]] = {
 def _device_targets(trace: Trace) -> Iterator[str]:
     """Yield kernels and copies with most time, every collective, and every wait for the device."""
     items = schedule(trace).items
-    inside = step_items(trace).order
+    inside = np.flatnonzero(_typical_items(trace))
     inside = inside[trace.events.name[items.row[inside]] >= 0]
     names = trace.events.name[items.row[inside]]
     communicates = is_communication_kernel(trace)[items.row[inside]]
@@ -117,35 +117,48 @@ def _candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
         part = parse_target(trace, target)
     except NotFoundError:
         return None
-    graph, path, spans = schedule(trace), critical_path(trace), recorded_spans(trace)
-    begin, end = int(spans.begin[0, 0]), int(spans.end[0, -1])
-    slacks = slack(trace)
+    graph, path = schedule(trace), critical_path(trace)
+    typical, slacks = recorded_spans(trace).typical, slack(trace)
     if target == "host":
         segments = host_segments(trace)
-        return SpeedupCandidate(target, int((segments.end - segments.begin).sum()), 0, None, NO_CODE)
+        length = (segments.end - segments.begin)[typical[segments.step]]
+        return SpeedupCandidate(target, int(length.sum()), 0, None, NO_CODE)
     if part.items.any():
-        inside = np.zeros(len(graph.items), np.bool_)
-        inside[step_items(trace).order] = True
-        mine = part.items & inside
-        device = path.kind == PathSegmentKind.DEVICE
+        mine = part.items & _typical_items(trace)
+        device = (path.kind == PathSegmentKind.DEVICE) & typical[path.step]
         spent = np.zeros(len(graph.items), np.int64)
         np.add.at(spent, path.ref[device], (path.end - path.begin)[device])
         path_ns = int(spent[mine].sum())
         return _candidate_with_calls(target, path_ns, graph.items.row[mine], spent[mine], slacks.items[mine])
     if part.edges.any():
         calls = np.unique(graph.edges.call[part.edges])
-        calls = calls[(trace.events.start[calls] >= begin) & (trace.events.start[calls] < end)]
+        calls = calls[_in_typical_steps(trace, trace.events.start[calls])]
         waking = (path.kind == PathSegmentKind.WAKE_UP) & np.isin(path.ref, calls)
         spent = np.zeros(len(calls), np.int64)
         np.add.at(spent, np.searchsorted(calls, path.ref[waking]), (path.end - path.begin)[waking])
         slack_ns = slacks.points[graph.edges.target[part.edges]]
         return _candidate_with_calls(target, int(spent.sum()), calls, spent, slack_ns)
-    start = trace.events.start[part.rows]
-    calls = part.rows[(start >= begin) & (start < end)]
-    time = graph.points.time
-    mine = (part.host > 0) & (time > begin) & (time <= end)
+    calls = part.rows[_in_typical_steps(trace, trace.events.start[part.rows])]
+    mine = (part.host > 0) & _in_typical_steps(trace, graph.points.time - 1)
     path_ns = _host_path_time(trace, target, part.rows)
     return _candidate_with_calls(target, path_ns, calls, _path_time(trace, calls), slacks.points[mine])
+
+
+def _typical_items(trace: Trace) -> Bool:
+    """Return bool[n]: which items were launched in a typical step."""
+    launched, inside = step_items(trace), np.zeros(len(schedule(trace).items), np.bool_)
+    step = np.repeat(np.arange(len(launched.bounds) - 1), np.diff(launched.bounds))
+    inside[launched.order[: launched.bounds[-1]][recorded_spans(trace).typical[step]]] = True
+    return inside
+
+
+def _in_typical_steps(trace: Trace, times: Int64) -> Bool:
+    """Return bool[k]: which times on the host's clock lie in a typical step."""
+    spans = recorded_spans(trace)
+    begin, end = spans.begin[0][spans.typical], spans.end[0][spans.typical]
+    step = np.searchsorted(begin, times, "right") - 1
+    inside: Bool = (step >= 0) & (times < np.append(end, 0)[step])
+    return inside
 
 
 def _candidate_with_calls(
@@ -173,6 +186,7 @@ def _host_path_time(trace: Trace, target: str, rows: Int32) -> int:
     if target == "data_loading":
         segments = host_segments(trace)
         loading = segments.category == HOST_CATEGORIES.index("data_loading")
+        loading &= recorded_spans(trace).typical[segments.step]
         return int((segments.end - segments.begin)[loading].sum())
     begin, finish, thread = trace.events.start[rows], event_ends(trace)[rows], trace.events.thread[rows]
     total = 0
@@ -185,9 +199,11 @@ def _host_path_time(trace: Trace, target: str, rows: Int32) -> int:
 
 @derived
 def _path_by_thread(trace: Trace) -> list[tuple[int, Intervals]]:
-    """Return (thread code, when the path is on that thread) for each thread on the path."""
+    """Return (thread code, when the path of the typical steps is on it) for each thread on the path."""
     segments = host_segments(trace)
+    typical = recorded_spans(trace).typical[segments.step]
     return [
-        (code, merge(segments.begin[segments.thread == code], segments.end[segments.thread == code]))
+        (code, merge(segments.begin[typical & mine], segments.end[typical & mine]))
         for code in distinct_codes(segments.thread)
+        if (mine := segments.thread == code).any()
     ]

@@ -14,6 +14,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.path import PATH_CATEGORIES, category_group, path_segments
 from torch_tb_profiler.analyses.schedule.places import PlaceKind, program_places
+from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.tracks import tracks_of
 from torch_tb_profiler.base.markers import MODULE_PREFIX
@@ -98,12 +99,15 @@ def path_slices_between(trace: Trace, begin: int, end: int, max_slices: int) -> 
 
 @derived
 def path_groups(trace: Trace, by: PlaceKind, step: int | None = None) -> PathGroups:
-    """Return the path of all complete steps, or of one by its number among them, grouped by place.
+    """Return the path of the typical steps, or of a complete one by its number, grouped by place.
 
     A latency belongs to what starts after it.
     """
     segments = path_segments(trace)
-    chosen = np.flatnonzero((segments.step == step) | (step is None))
+    counted = (
+        recorded_spans(trace).typical if step is None else np.arange(recorded_spans(trace).end.shape[1]) == step
+    )
+    chosen = np.flatnonzero(counted[segments.step])
     row, length = segments.row[chosen], (segments.end - segments.begin)[chosen]
     code, texts = program_places(trace, row, by)
     groups = group(code)

@@ -19,6 +19,7 @@ from torch_tb_profiler.analyses.distributed.operations import (
 )
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge_by_owner
 from torch_tb_profiler.model.communication.collectives import Collectives, collectives
 from torch_tb_profiler.model.communication.events import is_communication_kernel
@@ -41,7 +42,7 @@ _MAX_NAME_LENGTH = 300
 RANK_STEP = np.dtype(
     [
         ("start", "<i8"), ("duration", "<i8"), ("computation", "<i8"), ("overlap", "<i8"), ("exposed", "<i8"),
-        ("other", "<i8"), ("complete", "?"),
+        ("other", "<i8"), ("complete", "?"), ("typical", "?"),
     ]
 )  # fmt: skip
 """One step; duration = computation + overlap + exposed + other, in ns.
@@ -50,6 +51,7 @@ computation  kernels that do not communicate (without a GPU: CPU Exec) while not
 overlap      computation and communication at once
 exposed      communication not overlapped with computation
 complete     False for a trailing step whose device work is missing
+typical      complete, and not far longer or shorter than the rank's other steps
 """
 
 
@@ -67,9 +69,15 @@ class RankSteps(msgspec.Struct, frozen=True):
         return np.frombuffer(self.parts, RANK_STEP)
 
     def complete_names(self) -> list[str]:
-        """Return the names of the complete steps, which averages are made of."""
-        complete = self.table()["complete"].tolist()
-        return [name for name, is_complete in zip(self.names, complete, strict=True) if is_complete]
+        """Return the names of the complete steps."""
+        return self._names("complete")
+
+    def typical_names(self) -> list[str]:
+        """Return the names of the typical steps, which averages are made of."""
+        return self._names("typical")
+
+    def _names(self, flag: str) -> list[str]:
+        return [name for name, is_set in zip(self.names, self.table()[flag].tolist(), strict=True) if is_set]
 
 
 class OperationTotal(msgspec.Struct, frozen=True):
@@ -204,6 +212,7 @@ def _rank_steps(trace: Trace, spans: Steps, computation: Intervals) -> RankSteps
     table = np.zeros(len(spans.starts), RANK_STEP)
     table["overlap"] = covered_time(intersect(computation, communication), *window)
     table["start"], table["duration"], table["complete"] = spans.starts, spans.ends - spans.starts, spans.complete
+    table["typical"] = step_kinds(trace).typical
     table["computation"] = covered_time(computation, *window) - table["overlap"]
     table["exposed"] = covered_time(communication, *window) - table["overlap"]
     table["other"] = table["duration"] - table["computation"] - table["exposed"] - table["overlap"]

@@ -34,6 +34,7 @@ class StepColumns(msgspec.Struct, frozen=True):
     member    index in the job's sources
     step      code of its name in `DistributedJob.steps`
     complete  its device work is recorded; never True for a rank whose operations all lack their kernels
+    typical   complete, and not far longer or shorter than the rank's other steps
     """
 
     member: Int64
@@ -45,6 +46,7 @@ class StepColumns(msgspec.Struct, frozen=True):
     exposed: Int64
     other: Int64
     complete: Bool
+    typical: Bool
 
 
 def step_columns(comparison: RankComparison) -> StepColumns:
@@ -56,12 +58,13 @@ def step_columns(comparison: RankComparison) -> StepColumns:
     table = np.frombuffer(b"".join([steps.parts for steps in rank_steps]), RANK_STEP)
     columns = {name: table[name].astype(RANK_STEP[name].newbyteorder("=")) for name in RANK_STEP.names or ()}
     member = np.repeat(np.arange(len(rank_steps)), [len(steps) for steps in rank_steps])
-    columns["complete"] &= ~np.isin(member, ranks_without_times(comparison.job))
+    for flag in ("complete", "typical"):
+        columns[flag] &= ~np.isin(member, ranks_without_times(comparison.job))
     return StepColumns(member=member, step=np.array(step, np.int64), **columns)
 
 
 class AverageRankStep(msgspec.Struct, frozen=True):
-    """Mean ns over the `steps` complete steps of a rank."""
+    """Mean ns over the `steps` typical steps of a rank."""
 
     member: int
     steps: int
@@ -73,12 +76,12 @@ class AverageRankStep(msgspec.Struct, frozen=True):
 
 
 def average_steps(comparison: RankComparison, columns: StepColumns) -> list[AverageRankStep]:
-    """Return the average step of every rank that has complete steps."""
-    member = columns.member[columns.complete]
+    """Return the average step of every rank that has typical steps."""
+    member = columns.member[columns.typical]
     counts = np.bincount(member, minlength=len(comparison.sources))
     known = np.flatnonzero(counts)
     means = [
-        (np.bincount(member, times[columns.complete], len(counts))[known] / counts[known]).tolist()
+        (np.bincount(member, times[columns.typical], len(counts))[known] / counts[known]).tolist()
         for times in (columns.duration, columns.computation, columns.overlap, columns.exposed, columns.other)
     ]
     return [AverageRankStep(*row) for row in zip(known.tolist(), counts[known].tolist(), *means, strict=True)]
@@ -138,7 +141,7 @@ def waiting_by_step(comparison: RankComparison, sums: StepSums) -> list[StepWait
 
 
 class AverageRankWaiting(msgspec.Struct, frozen=True):
-    """Mean ns over a rank's complete steps in which communication was compared, None without such steps."""
+    """Mean ns over a rank's typical steps in which communication was compared, None without such steps."""
 
     member: int
     transfer: float | None
@@ -148,7 +151,7 @@ class AverageRankWaiting(msgspec.Struct, frozen=True):
 def average_waiting(comparison: RankComparison, columns: StepColumns, sums: StepSums) -> list[AverageRankWaiting]:
     """Return the average transfer and waiting of every rank."""
     included = np.zeros(sums.compared.shape, np.bool_)
-    included[columns.member[columns.complete], columns.step[columns.complete]] = True
+    included[columns.member[columns.typical], columns.step[columns.typical]] = True
     included &= sums.compared
     transfer, waiting = (optional_floats(_row_means(times, included)) for times in (sums.transfer, sums.waiting))
     return [AverageRankWaiting(*row) for row in zip(range(len(transfer)), transfer, waiting, strict=True)]
@@ -167,7 +170,7 @@ def _row_means(times: Int64, included: Bool) -> Float64:
 
 
 class ExposedSteps(msgspec.Struct, frozen=True):
-    """Exposed communication in the s complete steps of a rank; ns of operations that were compared.
+    """Exposed communication in the s steps of a rank that count; ns of operations that were compared.
 
     names        of the steps
     transfer     int64[s]  time in which any operation moves data
@@ -186,7 +189,7 @@ class ExposedSteps(msgspec.Struct, frozen=True):
 
 
 class ExposedCommunication(msgspec.Struct, frozen=True):
-    """Mean ns of exposed communication per complete step of a rank; `bounded` as in ExposedSteps."""
+    """Mean ns of exposed communication per typical step of a rank; `bounded` as in ExposedSteps."""
 
     transfer: float
     waiting: float
@@ -211,8 +214,12 @@ def _mean_of_steps(exposed: ExposedSteps | None) -> ExposedCommunication | None:
     return ExposedCommunication(transfer, waiting, exposed.bounded)
 
 
-def exposed_steps(comparison: RankComparison, member: int, *, overlapped: bool = False) -> ExposedSteps | None:
-    """Return the exposed communication of a rank, None if no complete step has communication that was compared.
+def exposed_steps(
+    comparison: RankComparison, member: int, step: str = "", *, overlapped: bool = False
+) -> ExposedSteps | None:
+    """Return the exposed communication of a rank's typical steps, or of a complete one.
+
+    None if none of them has communication that was compared.
 
     With `overlapped`, communication that is overlapped with computation counts, too. Without kernels the
     computation is the host's, which goes on while other threads communicate: then all communication counts, as in
@@ -220,20 +227,25 @@ def exposed_steps(comparison: RankComparison, member: int, *, overlapped: bool =
     """
     job, split, arrivals = comparison.job, comparison.split, comparison.arrivals
     summary = comparison.sources[member].summary
-    names = tuple(dict.fromkeys(summary.steps.complete_names()))
+    counted = (
+        [name for name in summary.steps.complete_names() if name == step]
+        if step
+        else summary.steps.typical_names()
+    )
+    names = tuple(dict.fromkeys(counted))
     number = {name: index for index, name in enumerate(names)}
     place = np.array([*(number.get(name, NO_CODE) for name in job.steps), NO_CODE], np.int64)
-    step = place[job.table.step]
-    rows = np.flatnonzero(split.compared & (job.table.member == member) & (step >= 0))
+    place_of_row = place[job.table.step]
+    rows = np.flatnonzero(split.compared & (job.table.member == member) & (place_of_row >= 0))
     if len(rows) == 0:
         return None
-    step, count = step[rows], len(names)
+    within, count = place_of_row[rows], len(names)
     end, latency = job.table.end[rows], job.table.latency[rows]
     exposed = job.table.exposed[rows] if summary.by_kernels and not overlapped else latency
     exposed_start = end - exposed
     transfer_start = end - np.minimum(exposed, split.transfer[rows])
-    transfer = merge_by_owner(step, transfer_start, end).totals(count)
-    waiting = merge_by_owner(step, exposed_start, end).totals(count) - transfer
+    transfer = merge_by_owner(within, transfer_start, end).totals(count)
+    waiting = merge_by_owner(within, exposed_start, end).totals(count) - transfer
 
     collective = comparison.matching.instance[rows]
     last = np.where(arrivals.attributable[collective], job.table.member[arrivals.last[collective]], NO_CODE)
@@ -247,7 +259,7 @@ def exposed_steps(comparison: RankComparison, member: int, *, overlapped: bool =
         if claims[late] <= 0:
             break
         begin[last == late] = exposed_start[last == late]
-        reached = merge_by_owner(step, begin, end).totals(count)
+        reached = merge_by_owner(within, begin, end).totals(count)
         if (reached > assigned).any():
             waiting_for[late] = reached - assigned
         assigned = reached

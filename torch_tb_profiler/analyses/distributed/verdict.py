@@ -38,7 +38,7 @@ MAX_UNKNOWN_GROUP_SHARE = 0.5
 class CommunicationShare(msgspec.Struct, frozen=True):
     """What some ranks spend on communication.
 
-    share   share of a complete step, mean over the ranks
+    share   share of a typical step, mean over the ranks
     exposed True if only communication not overlapped with computation counts; False without a GPU, as the host's
             computation goes on while other threads communicate: then all communication counts
     largest the collective with the most time, None without any; only: there is no other
@@ -166,8 +166,9 @@ def _min_notable_cost(comparison: RankComparison) -> float:
 
 
 def _mean_step_duration(comparison: RankComparison) -> float:
-    """Return the mean over all steps of all ranks in ns, 0 without steps."""
-    durations = step_columns(comparison).duration
+    """Return the mean over the typical steps of all ranks in ns, 0 without steps."""
+    columns = step_columns(comparison)
+    durations = columns.duration[columns.typical] if columns.typical.any() else columns.duration
     return float(np.mean(durations)) if len(durations) else 0.0
 
 
@@ -184,7 +185,7 @@ def _are_groups_unknown(comparison: RankComparison) -> bool:
 def _communication_share(
     comparison: RankComparison, totals: Sequence[WorkerTotal], without: Sequence[Straggler]
 ) -> CommunicationShare | None:
-    """Return the communication of all ranks except `without`, None if no other rank has a complete step.
+    """Return the communication of all ranks except `without`, None if no other rank has a typical step.
 
     Ranks whose files record no times of communication are left out as well, since that doesn't mean there is none.
     """
@@ -192,7 +193,7 @@ def _communication_share(
     members = [member for member in range(len(comparison.sources)) if member not in excluded]
     exposed = all(comparison.sources[member].summary.by_kernels for member in members)
     steps = step_columns(comparison)
-    known = steps.complete & (steps.duration > 0)
+    known = steps.typical & (steps.duration > 0)
     counts = np.bincount(steps.member[known], minlength=len(comparison.sources))
     share = (steps.exposed + (0 if exposed else steps.overlap))[known] / steps.duration[known]
     sums = np.bincount(steps.member[known], share, len(counts))

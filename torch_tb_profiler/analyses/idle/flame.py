@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.segments import idle_segments, step_mask
+from torch_tb_profiler.analyses.schedule.segments import counted_steps, idle_segments
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_step, is_user_frame
 from torch_tb_profiler.base.memo import derived
@@ -37,12 +37,12 @@ class IdleFlameGraph(msgspec.Struct, frozen=True):
 
 @derived
 def idle_flame_graph(trace: Trace, device: int, stream: int | None = None, step: str = "") -> IdleFlameGraph:
-    """Return the flame graph of the complete steps, or of one; frames of libraries and steps are folded away.
+    """Return the flame graph of the typical steps, or of one; frames of libraries and steps are folded away.
 
     Raise NotFoundError for an unknown step.
     """
     idle = idle_segments(trace, device, stream)
-    selected = np.flatnonzero(step_mask(trace, idle, step))
+    selected = np.flatnonzero(counted_steps(trace, step)[idle.step])
     cause, row, length = idle.cause[selected], idle.row[selected], idle.length[selected]
     chains = _name_chains(trace, row)
     chain = np.where(row >= 0, chains.of_row[row], NO_CODE)

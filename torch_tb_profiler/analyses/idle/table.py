@@ -14,21 +14,21 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import Cause
 from torch_tb_profiler.analyses.schedule.places import program_places
-from torch_tb_profiler.analyses.schedule.segments import IdleSegments, idle_segments, step_mask
+from torch_tb_profiler.analyses.schedule.segments import IdleSegments, counted_steps, idle_segments
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import (
     WhatIfTarget,
     host_time_target,
     max_curves,
     replay_unavailable_reason,
-    step_times_without,
+    savings_in_steps,
 )
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.schedule.items import clock_shift_ns
-from torch_tb_profiler.model.trace import NO_CODE, Float64, Int8, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64, Trace
 
 SubjectKind = Literal["cause", "emptied_by", "operator", "module", "frame"]
 """What the subject of a row is: the slice to blame; the call that drained the queue, with its operator; the
@@ -39,6 +39,7 @@ class IdleTable(msgspec.Struct, frozen=True):
     """Rows of idle time, largest first; columns of length g, times in ns.
 
     segments     the idle segments of the device or stream
+    counted      bool[steps]: the chosen steps, of which the table tells
     groups       the rows before they are sorted; `order` has the group of each row
     selected     positions of the segments in the chosen steps
     cause        int8   a Cause
@@ -53,6 +54,7 @@ class IdleTable(msgspec.Struct, frozen=True):
     """
 
     segments: IdleSegments
+    counted: Bool
     groups: Groups
     selected: Int64
     order: Int64
@@ -81,7 +83,7 @@ class IdleTable(msgspec.Struct, frozen=True):
 
 
 class IdleGains(msgspec.Struct, frozen=True):
-    """Savings in ns of all complete steps together, by row of the table and by Cause."""
+    """Savings in ns of all counted steps together, by row of the table and by Cause."""
 
     rows: Mapping[int, int]
     causes: Mapping[int, int]
@@ -91,7 +93,8 @@ class IdleGains(msgspec.Struct, frozen=True):
 def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, step: str = "") -> IdleTable:
     """Return the idle time of a device or stream; raise NotFoundError if `step` isn't a complete step."""
     idle = idle_segments(trace, device, stream)
-    selected = np.flatnonzero(step_mask(trace, idle, step))
+    counted = counted_steps(trace, step)
+    selected = np.flatnonzero(counted[idle.step])
     code, texts = _subjects(trace, idle, by)
     groups = group(idle.cause[selected].astype(np.int64), code[selected])
     length = idle.length[selected]
@@ -107,6 +110,7 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, s
     gaps = np.bincount(groups.which[pairs.first], minlength=len(groups))
     return IdleTable(
         segments=idle,
+        counted=counted,
         groups=groups,
         selected=selected,
         order=order,
@@ -142,8 +146,11 @@ def idle_gains(trace: Trace, table: IdleTable) -> IdleGains:
     with_several_rows = [cause for cause in causes if len(rows_of_cause[cause]) > 1]
     parts = [_idle_target(trace, table, [row]) for row in rows]
     parts += [_idle_target(trace, table, rows_of_cause[cause]) for cause in with_several_rows]
-    spans = recorded_spans(trace)
-    saved = ((spans.mean_ns[0] - step_times_without(trace, parts)) * spans.end.shape[1]).tolist()
+    counted = table.counted[: recorded_spans(trace).end.shape[1]]
+    saved = savings_in_steps(trace, parts, counted)
+    idle = [int(table.time[row]) for row in rows]
+    idle += [sum(int(table.time[row]) for row in rows_of_cause[cause]) for cause in with_several_rows]
+    saved = [min(each) for each in zip(saved, idle, strict=True)]
     of_rows = dict(zip(rows, saved[: len(rows)], strict=True))
     of_causes = dict(zip(with_several_rows, saved[len(rows) :], strict=True))
     with_one_row = {cause: of_rows[rows_of_cause[cause][0]] for cause in causes if cause not in of_causes}

@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import (
     host_time_target,
     replay_unavailable_reason,
-    step_times_without,
+    savings_in_steps,
 )
 from torch_tb_profiler.analyses.shared.grouping import launch_times, select_device_work
 from torch_tb_profiler.analyses.tracks.sources import name_of
@@ -171,9 +171,7 @@ def graph_capture_savings(trace: Trace, sequences: Sequence[WorkSequence]) -> li
         parts.append(host_time_target(trace, merge(first, event_ends(trace)[calls].max(axis=1, initial=0))))
     if not parts:
         return []
-    spans = recorded_spans(trace)
-    saved: list[int] = ((spans.mean_ns[0] - step_times_without(trace, parts)) * spans.end.shape[1]).tolist()
-    return saved
+    return savings_in_steps(trace, parts, np.ones(recorded_spans(trace).end.shape[1], np.bool_))
 
 
 def common_slice(trace: Trace, work: Int32) -> int:

@@ -19,6 +19,7 @@ from torch_tb_profiler.analyses.overview.kernel_rules.attention import find_unfu
 from torch_tb_profiler.analyses.overview.kernel_rules.chains import find_elementwise_chains
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import find_optimizer_loop
 from torch_tb_profiler.analyses.overview.kernel_rules.products import find_slow_products
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
 from torch_tb_profiler.model.steps import steps
@@ -58,8 +59,8 @@ def _worthwhile_advice(
 ) -> tuple[Advice, ...]:
     if no_advice_reason(trace) is not None:
         return ()
-    spans = steps(trace)
-    step = float((spans.ends - spans.starts)[spans.complete].sum()) / int(spans.complete.sum())
+    spans, typical = steps(trace), step_kinds(trace).typical
+    step = float((spans.ends - spans.starts)[typical].mean())
     findings = [finding for rule in rules for finding in rule(trace)] if step > 0 else []
     worthwhile = [
         Advice(finding, gain, gain.ns / step)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
-from torch_tb_profiler.analyses.overview.idle import step_windows
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.memory_curve import first_peak, memory_levels
+from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import DATA_PARALLEL
@@ -64,7 +64,7 @@ def find_communication(trace: Trace) -> Iterator[Finding]:
     expected = _max_expected_times(end - start, kind, size)
     is_known = expected != ABSENT
     waiting = merge(start[is_known] + expected[is_known], end[is_known])
-    exposed = intersect(subtract(merge(start[is_known], end[is_known]), computing), step_windows(trace))
+    exposed = intersect(subtract(merge(start[is_known], end[is_known]), computing), typical_windows(trace))
     late = intersect(exposed, waiting)
     if 2 * total(late) > total(exposed):
         name = (
@@ -122,7 +122,7 @@ def find_data_parallel(trace: Trace) -> Iterator[Finding]:
         ),
         key=total,
     )
-    yield Finding("data_parallel", step_windows(trace), busiest, value=len(devices(trace)))
+    yield Finding("data_parallel", typical_windows(trace), busiest, value=len(devices(trace)))
 
 
 def find_missing_nccl(trace: Trace) -> Iterator[Finding]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.overview.idle import long_stretches, step_windows
+from torch_tb_profiler.analyses.overview.idle import long_stretches
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
+from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
 from torch_tb_profiler.base.memo import derived
@@ -76,13 +77,13 @@ def _launching_slices(trace: Trace, length: int) -> Int32:
 
 @derived
 def main_operator(trace: Trace) -> DominantFrame | None:
-    """Return the deepest operator of the main thread that covers half of the complete steps' time in operators.
+    """Return the deepest operator of the main thread that covers half of the typical steps' time in operators.
 
     What the operator calls counts for it; None if no operator covers so much. Two threads at once would each have
     all of the time, so only the main thread counts.
     """
     roles = dict(role_intervals(trace))
-    time = intersect(step_windows(trace), roles.pop("cpu_exec"))
+    time = intersect(typical_windows(trace), roles.pop("cpu_exec"))
     rows = rows_of_kind(trace, Kind.CPU_OP)
     rows = rows[trace.events.thread[rows] == main_thread(trace)]
     return deepest_dominant_frame(trace, subtract(time, union(*roles.values())), rows)
@@ -105,14 +106,14 @@ def function_without_operators(trace: Trace) -> DominantFrame | None:
     if frame is None:
         return None
     rows = rows[trace.events.name[rows] == trace.events.name[frame.event]]
-    duration = total(intersect(step_windows(trace), merge(trace.events.start[rows], event_ends(trace)[rows])))
+    duration = total(intersect(typical_windows(trace), merge(trace.events.start[rows], event_ends(trace)[rows])))
     return frame if 2 * total(frame.during) >= duration else None
 
 
 @derived
 def _unrecorded_time(trace: Trace) -> Intervals:
-    """Return the time of complete steps in which no operator, call or device work is recorded."""
-    return subtract(step_windows(trace), union(*role_intervals(trace).values()))
+    """Return the time of typical steps in which no operator, call or device work is recorded."""
+    return subtract(typical_windows(trace), union(*role_intervals(trace).values()))
 
 
 def deepest_dominant_frame(trace: Trace, time: Intervals, rows: Int32) -> DominantFrame | None:

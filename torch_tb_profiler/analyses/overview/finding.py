@@ -57,7 +57,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Gain(msgspec.Struct, frozen=True):
-    """What following advice saves, mean ns per complete step.
+    """What following advice saves, mean ns per typical step.
 
     ns           how much shorter the step becomes, at most
     measured_ns  time of what the advice removes, today and while nothing else runs; the same if that is the basis

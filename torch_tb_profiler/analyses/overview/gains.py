@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding, Gain
-from torch_tb_profiler.analyses.overview.idle import device_busy, step_windows
+from torch_tb_profiler.analyses.overview.idle import device_busy
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import (
     WhatIfTarget,
@@ -24,6 +24,7 @@ from torch_tb_profiler.analyses.schedule.what_if import (
     step_times_without,
     sync_names,
 )
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_windows
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import covered_time, intersect, merge, subtract
 from torch_tb_profiler.base.memo import derived
@@ -113,31 +114,30 @@ def _sync_target(trace: Trace, calls: Int32) -> WhatIfTarget | None:
 
 
 def _measured_ns(trace: Trace, finding: Finding) -> float:
-    """Return the time that the advice removes while nothing else runs, mean ns per complete step.
+    """Return the time that the advice removes while nothing else runs, mean ns per typical step.
 
     Less device work shortens a step by no more than the host waits for the device: a host that launches without
     ever waiting takes as long as before.
     """
-    spans = steps(trace)
-    complete = spans.complete
     alone = subtract(finding.during, finding.passes)
-    mean = float(covered_time(alone, spans.starts[complete], spans.ends[complete]).sum()) / int(complete.sum())
+    windows, count = typical_windows(trace), int(step_kinds(trace).typical.sum())
+    mean = float(covered_time(alone, windows.starts, windows.ends).sum()) / count
     waits = _host_waiting_ns(trace) if finding.on_device else None
     return mean if waits is None else min(mean, waits)
 
 
 @derived
 def _host_waiting_ns(trace: Trace) -> float | None:
-    """Return how long the host waits for the device, mean ns per complete step; None without recorded calls."""
+    """Return how long the host waits for the device, mean ns per typical step; None without recorded calls."""
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     if len(calls) == 0:
         return None
     long = calls[trace.events.duration[calls] >= MIN_BLOCKING_NS]
     blocked = intersect(merge(trace.events.start[long], event_ends(trace)[long]), device_busy(trace))
-    windows = step_windows(trace)
+    windows = typical_windows(trace)
     inside = int(covered_time(blocked, windows.starts, windows.ends).sum())
     return (inside + _device_tail_ns(trace, int(event_ends(trace)[calls].max()))) / int(
-        steps(trace).complete.sum()
+        step_kinds(trace).typical.sum()
     )
 
 

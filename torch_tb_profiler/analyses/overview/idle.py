@@ -1,4 +1,4 @@
-"""When the devices are idle in the complete steps, and for how much of that the host is late.
+"""When the devices are idle in the typical steps, and for how much of that the host is late.
 
 host    |-- aten::add --|launch|   the gap ends 2 us after the launch: until then the host was late,
 device  [ kernel ]    gap        [ kernel ]    as the gaps of each device have it
@@ -9,23 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from torch_tb_profiler.analyses.schedule.gaps import device_gaps
+from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, intersect, merge, subtract, union
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.items import device_items
-from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Int64, Trace
 
 LONG_STRETCH_NS = 1_000_000
 """A longer idle stretch isn't about the next launch, but about what the host does before it."""
-
-
-@derived
-def step_windows(trace: Trace) -> Intervals:
-    """Return the complete steps, merged."""
-    spans = steps(trace)
-    return merge(spans.starts[spans.complete], spans.ends[spans.complete])
 
 
 @derived
@@ -37,10 +30,10 @@ def device_busy(trace: Trace) -> Intervals:
 
 @derived
 def idle_times(trace: Trace) -> Intervals:
-    """Return when no device works in the complete steps; empty if no device is recorded or kernels are missing."""
+    """Return when no device works in the typical steps; empty if no device is recorded or kernels are missing."""
     busy = device_busy(trace)
     is_known = len(busy.starts) and missing_kernels_reason(trace) is None
-    return subtract(step_windows(trace), busy) if is_known else NO_INTERVALS
+    return subtract(typical_windows(trace), busy) if is_known else NO_INTERVALS
 
 
 @derived

@@ -292,8 +292,8 @@ def path_times(trace: Trace) -> Int64:
 
 @derived
 def bottleneck_times(trace: Trace) -> dict[str, int]:
-    """Return ns of the path through all complete steps by BOTTLENECKS."""
-    return group_by_bottleneck(path_times(trace).sum(axis=0).tolist())
+    """Return ns of the path through the typical steps by BOTTLENECKS."""
+    return group_by_bottleneck(path_times(trace)[recorded_spans(trace).typical].sum(axis=0).tolist())
 
 
 def group_by_bottleneck(times: Sequence[int]) -> dict[str, int]:

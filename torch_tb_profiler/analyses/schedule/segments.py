@@ -7,6 +7,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import UNSPECIFIC_CAUSES, Cause, StateIntervals, split_by_state
 from torch_tb_profiler.analyses.schedule.gaps import DeviceGaps, device_gaps
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
@@ -182,17 +183,16 @@ def _cut_at_steps(trace: Trace, gaps: DeviceGaps, parts: StateIntervals) -> Idle
     )
 
 
-def step_mask(trace: Trace, idle: IdleSegments, step: str) -> Bool:
-    """Return which segments are in the complete steps named `step` ("" for all): bool[k].
+def counted_steps(trace: Trace, step: str = "") -> Bool:
+    """Return which steps count, bool[steps]: the typical ones, or the complete steps named `step`.
 
     Raise NotFoundError, listing the steps, if no complete step has the name.
     """
     spans = steps(trace)
-    chosen = np.array([name == step for name in spans.names], np.bool_) & spans.complete
     if not step:
-        return np.ones(len(idle.begin), np.bool_)
+        return step_kinds(trace).typical
+    chosen: Bool = np.array([name == step for name in spans.names], np.bool_) & spans.complete
     if not chosen.any():
         known = [name for name, complete in zip(spans.names, spans.complete.tolist(), strict=True) if complete]
         raise NotFoundError(f"there is no complete step {step!r}", hint=f"steps: {', '.join(known[:20])}")
-    inside: Bool = chosen[idle.step]
-    return inside
+    return chosen

@@ -9,24 +9,34 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.schedule.replay import ReplayTimes
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Int64, Trace
+from torch_tb_profiler.model.trace import Bool, Int64, Trace
 
 
 class StepSpans(msgspec.Struct, frozen=True):
-    """The complete steps of c cases (the recording, or replays): int64[c, steps] each, ns on the host's clock."""
+    """The complete steps of c cases (the recording, or replays): int64[c, steps] each, ns on the host's clock.
+
+    typical  bool[steps]: which of them are typical, as recorded
+    """
 
     begin: Int64
     end: Int64
+    typical: Bool
+
+    @property
+    def durations(self) -> Int64:
+        """Return int64[c, steps], ns."""
+        return self.end - self.begin
 
     @property
     def mean_ns(self) -> Int64:
-        """Return the mean duration of a step in each case: int64[c], ns, rounded down."""
-        mean: Int64 = (self.end - self.begin).sum(axis=1) // max(self.end.shape[1], 1)
+        """Return the mean duration of a typical step in each case: int64[c], ns, rounded down."""
+        mean: Int64 = self.durations[:, self.typical].sum(axis=1) // max(int(self.typical.sum()), 1)
         return mean
 
 
@@ -75,7 +85,7 @@ def step_spans(trace: Trace, times: ReplayTimes) -> StepSpans:
     end[:, :1] = np.maximum(end[:, :1], begin[:, :1])
     end = np.maximum.accumulate(end, axis=1)
     begin[:, 1:] = np.maximum(begin[:, 1:], end[:, :-1])
-    return StepSpans(begin, np.maximum(end, begin))
+    return StepSpans(begin, np.maximum(end, begin), step_kinds(trace).typical[:count])
 
 
 @derived

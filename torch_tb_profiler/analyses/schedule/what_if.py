@@ -6,8 +6,8 @@ communication, host, device.
 
 The recorded schedule is replayed with a share of the target's time removed: from the host's time between points
 (only where the host works, not where it waits), and from the duration of device items. A removed wait holds nobody
-up; waits are removed at 100 % only. The step time is convex and piecewise linear in the percent, so a few points
-draw the whole curve.
+up; waits are removed at 100 % only. The time of all steps together is convex and piecewise linear in the percent,
+so a few points draw the whole curve. Steps are the typical ones: those of a replay are the same as recorded.
 """
 
 from __future__ import annotations
@@ -87,22 +87,34 @@ def replay_unavailable_reason(trace: Trace) -> str | None:
 
 
 def what_if_step_time(trace: Trace, target: str, percent: int) -> int:
-    """Return ns of the mean complete step if `percent` of a target's time is removed (negative: added)."""
+    """Return ns of the mean typical step if `percent` of a target's time is removed (negative: added)."""
     return int(_replayed_step_times(trace, [(parse_target(trace, target), percent)])[0])
 
 
 @derived
 def what_if_curves(trace: Trace, targets: tuple[str, ...]) -> Int64:
-    """Return ns of the mean complete step at each of REDUCTION_PERCENTS: int64[targets, percents]."""
+    """Return ns of the mean typical step at each of REDUCTION_PERCENTS: int64[targets, percents]."""
     cases = [(parse_target(trace, target), percent) for target in targets for percent in REDUCTION_PERCENTS[1:]]
     times = _replayed_step_times(trace, cases).reshape(len(targets), len(REDUCTION_PERCENTS) - 1)
     now = np.full((len(targets), 1), recorded_spans(trace).mean_ns[0])
-    return np.concatenate([now, times], axis=1)
+    # Less work ends no step later, but the step before it may end even earlier: then the difference can rise.
+    curves: Int64 = np.minimum.accumulate(np.concatenate([now, times], axis=1), axis=1)
+    return curves
 
 
 def step_times_without(trace: Trace, parts: Sequence[WhatIfTarget]) -> Int64:
-    """Return ns of the mean complete step without each of these parts: int64[k]."""
+    """Return ns of the mean typical step without each of these parts: int64[k]."""
     return _replayed_step_times(trace, [(part, 100) for part in parts])
+
+
+def savings_in_steps(trace: Trace, parts: Sequence[WhatIfTarget], counted: Bool) -> list[int]:
+    """Return by how many ns removing each of these parts would shorten the `counted` complete steps together."""
+    if not parts:
+        return []
+    now = recorded_spans(trace).durations[:, counted].sum()
+    then = replayed_durations(trace, [(part, 100) for part in parts])[:, counted].sum(axis=1)
+    saved: list[int] = np.maximum(now - then, 0).tolist()
+    return saved
 
 
 def max_curves(trace: Trace) -> int:
@@ -261,7 +273,14 @@ def _set_covered(trace: Trace, time: Int64, thread: int, during: Intervals) -> N
 
 
 def _replayed_step_times(trace: Trace, cases: Sequence[tuple[WhatIfTarget, int]]) -> Int64:
-    """Return ns of the mean complete step in each case (target, percent removed): int64[cases]."""
+    """Return ns of the mean typical step in each case (target, percent removed): int64[cases]."""
+    typical = recorded_spans(trace).typical
+    mean: Int64 = replayed_durations(trace, cases)[:, typical].sum(axis=1) // max(int(typical.sum()), 1)
+    return mean
+
+
+def replayed_durations(trace: Trace, cases: Sequence[tuple[WhatIfTarget, int]]) -> Int64:
+    """Return ns of each complete step in each case (target, percent removed): int64[cases, steps]."""
     graph = schedule(trace)
     batch_size = max(1, _MAX_BATCH_CELLS // max(len(graph.points) + len(graph.items), 1))
     batches = (cases[first : first + batch_size] for first in range(0, len(cases), batch_size))
@@ -286,4 +305,4 @@ def _replay_batch(trace: Trace, graph: Schedule, cases: Sequence[tuple[WhatIfTar
         changed = np.flatnonzero((part.device > 0) & items)
         durations[case, changed] -= part.device[changed] * percent // 100
         removed[case] = part.edges & points[graph.edges.target] & (percent == 100)
-    return step_spans(trace, replay(trace, steps, durations, removed)).mean_ns
+    return step_spans(trace, replay(trace, steps, durations, removed)).durations

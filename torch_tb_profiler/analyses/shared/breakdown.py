@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, covered_time, merge, union
 from torch_tb_profiler.base.markers import is_data_loading, is_step
 from torch_tb_profiler.base.memo import derived
@@ -15,7 +14,7 @@ from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing
 from torch_tb_profiler.model.communication.events import host_communication_calls, is_communication_kernel
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.steps import Steps, has_host_events, steps
-from torch_tb_profiler.model.trace import ROCPROF, Bool, Float64, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import ROCPROF, Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.trainer import trainer_loading
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 
@@ -125,77 +124,3 @@ def _unknown(trace: Trace) -> dict[str, str]:
     if not has_host_events(trace):
         unknown.update(dict.fromkeys(("runtime", "dataloader", "cpu_exec"), missing_host_reason(trace)))
     return unknown
-
-
-OUTLIER_SHARE = 0.2
-"""An outlier is further from the median step than this share of it,"""
-
-OUTLIER_DEVIATIONS = 5.0
-"""than this many median deviations,"""
-
-MAX_OUTLIER_SHARE = 0.25
-"""and one of at most this share of the steps."""
-
-
-DEVICE_CATEGORIES = ("kernel", "memcpy", "memset", "communication")
-
-
-class AverageStep(msgspec.Struct, frozen=True):
-    """Means over the complete steps in ns, of the duration and of the time in each category.
-
-    outliers  indices of the steps whose duration is far from all others
-    filling   whether the first step fills the pipeline: host and device worked in it as in the others, but the
-              device falls behind the host in it, which its end includes
-    typical   mean duration without these: the time from step to step
-    """
-
-    duration: float
-    categories: Mapping[str, float]
-    steps: int
-    outliers: tuple[int, ...]
-    filling: bool
-    typical: float
-
-
-def average_step(breakdown: Breakdown) -> AverageStep | None:
-    """Average the complete steps; None without any."""
-    complete = breakdown.steps.complete
-    if not complete.any():
-        return None
-    categories = {name: float(breakdown.times[name][complete].mean()) for name in CATEGORIES}
-    indices = np.flatnonzero(complete)
-    durations = breakdown.durations[complete].astype(np.float64)
-    filling = _fills_pipeline(breakdown)
-    rest = indices[1:] if filling else indices
-    others = durations[1:] if filling else durations
-    far = _outlying(others)
-    return AverageStep(
-        float(durations.mean()),
-        categories,
-        len(indices),
-        tuple(rest[far].tolist()),
-        filling,
-        float(others[~far].mean()),
-    )
-
-
-def _fills_pipeline(breakdown: Breakdown) -> bool:
-    """Return whether the first step is an outlier in which neither the host nor the device worked for longer."""
-    spans = breakdown.steps
-    if np.count_nonzero(spans.complete) < 3 or not spans.complete[0]:
-        return False
-
-    def is_typical(times: Int64) -> bool:
-        return bool(times[0] <= (1 + OUTLIER_SHARE) * median(times[1:][spans.complete[1:]]))
-
-    worked: Int64 = np.sum([breakdown.times[name] for name in DEVICE_CATEGORIES], axis=0)
-    is_usual_work = is_typical(spans.host_ends - spans.host_starts) and is_typical(worked)
-    return is_usual_work and bool(worked[0]) and not is_typical(breakdown.durations)
-
-
-def _outlying(durations: Float64) -> Bool:
-    """Return bool[steps]: the outliers, by their distance from the median in median deviations (Hampel 1974)."""
-    middle = median(durations)
-    deviations = np.abs(durations - middle)
-    far: Bool = deviations > max(OUTLIER_SHARE * float(middle), OUTLIER_DEVIATIONS * median(deviations))
-    return far if far.mean() <= MAX_OUTLIER_SHARE else np.zeros(len(durations), np.bool_)

@@ -61,7 +61,10 @@ def build_beside_ranks(
     return replace(
         alone,
         headline=words.headline(path, times, targets, alone.steps_recorded, alone.device_type, compared=compared),
-        explanation=words.explanation(path, targets, alone.explained, alone.steps_recorded, compared=compared),
+        explanation=sentences(
+            words.explanation(path, targets, alone.explained, alone.steps_recorded, compared=compared),
+            alone.odd_steps,
+        ),
         limits=sentences(alone.limits, words.COMPARED_LIMIT),
         path=path,
         targets=targets,

@@ -23,6 +23,7 @@ from torch_tb_profiler.analyses.schedule.what_if import (
     what_if_curves,
     what_if_step_time,
 )
+from torch_tb_profiler.analyses.shared.typical_steps import odd_step_names
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.devices import device_kind, devices
@@ -36,7 +37,8 @@ from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
-from torch_tb_profiler.views._shared.text import Text, reason_texts
+from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence
+from torch_tb_profiler.views._shared.text import Text, reason_texts, sentences
 from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.beside import build_beside_ranks
@@ -68,15 +70,19 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
     """Build the path of the mean complete step, its steps, and the targets by their time on it."""
     graph, recorded = schedule(trace), steps(trace).recorded
     path, targets, cut_off = _path_summary(trace), _targets(trace), is_truncated(trace.health)
+    odd = odd_steps_sentence(trace)
     return CriticalPathPayload(
         headline=truncation_sentence() if cut_off else _headline(trace, path, targets),
-        explanation=() if cut_off else words.explanation(path, targets, graph.explained_share, recorded),
+        explanation=()
+        if cut_off
+        else sentences(words.explanation(path, targets, graph.explained_share, recorded), odd),
         limits=words.limits(
             graph.clock_shift_ns, communicates=any(words.is_communication(row) for row in targets)
         ),
         path=path,
         steps=_step_paths(trace),
         steps_recorded=recorded,
+        odd_steps=odd,
         targets=targets,
         percents=list(REDUCTION_PERCENTS),
         what_if=[*_results_of_unnamed(targets), *_requested_result(trace, params)],
@@ -93,7 +99,7 @@ def build_what_if(trace: Trace, params: TargetParams) -> TargetRow:
     Raise UsageError if the target can't be parsed, NotFoundError if the steps have nothing of it.
     """
     candidate = find_candidate(trace, params.target)
-    count = recorded_spans(trace).begin.shape[1]
+    count = _count_typical(trace)
     return _target_row(trace, candidate, what_if_curves(trace, (params.target,))[0].tolist(), count)
 
 
@@ -117,9 +123,9 @@ def build_segments(trace: Trace, params: PathSegmentsParams) -> PathSegmentsPayl
 
 def build_groups(trace: Trace, params: PathGroupsParams) -> PathGroupsPayload:
     """Build the path by place; raise NotFoundError if no complete step has the name."""
-    number, spans = _step_number(trace, params.step), recorded_spans(trace)
+    number = _step_number(trace, params.step)
     groups = path_groups(trace, params.by, number)
-    count = spans.begin.shape[1] if number is None else 1
+    count = _count_typical(trace) if number is None else 1
     rows = [
         PathGroupRow(
             name=name,
@@ -152,7 +158,7 @@ def _headline(trace: Trace, path: PathSummary, targets: list[TargetRow]) -> Text
 
 
 def _path_summary(trace: Trace) -> PathSummary:
-    times = path_times(trace)
+    times = path_times(trace)[recorded_spans(trace).typical]
     sums, count = times.sum(axis=0).tolist(), len(times)
     categories = [
         PathCategory(
@@ -165,7 +171,11 @@ def _path_summary(trace: Trace) -> PathSummary:
         for category, total in zip(PATH_CATEGORIES, sums, strict=True)
         if total
     ]
-    return PathSummary(sum(sums) / count, count, categories)
+    return PathSummary(sum(sums) / count, count, categories, list(odd_step_names(trace)))
+
+
+def _count_typical(trace: Trace) -> int:
+    return int(recorded_spans(trace).typical.sum())
 
 
 def _step_paths(trace: Trace) -> list[StepPath]:
@@ -186,7 +196,7 @@ def _targets(trace: Trace) -> list[TargetRow]:
     ordered = sorted(candidates, key=lambda each: each.target not in UNNAMED_TARGETS)[: max_curves(trace)]
     targets = tuple(each.target for each in ordered)
     curves = dict(zip(targets, what_if_curves(trace, targets).tolist(), strict=True)) if targets else {}
-    count = recorded_spans(trace).begin.shape[1]
+    count = _count_typical(trace)
     return [_target_row(trace, each, curves.get(each.target), count) for each in candidates]
 
 

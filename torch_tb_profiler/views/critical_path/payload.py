@@ -60,11 +60,12 @@ class StepPath(msgspec.Struct, frozen=True):
 
 
 class PathSummary(msgspec.Struct, frozen=True):
-    """The path of the mean complete step; its categories sum to `duration_ns`."""
+    """The path of the mean typical step; its categories sum to `duration_ns`. `odd`: names of the other steps."""
 
     duration_ns: float
     steps: int
     categories: list[PathCategory]
+    odd: list[str]
 
 
 class TargetRow(msgspec.Struct, frozen=True):
@@ -103,6 +104,7 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
     headline, explanation  what limits the step, and the largest part of that
     limits     what no what-if models, and whether the device clock was shifted
     path       of the mean step
+    odd_steps  which steps are far from the others, by how much, and why; empty without any
     steps_recorded  False: the trace records no steps and is shown as one
     targets    most time on the path first
     what_if    the targets without a name at each percent of `percents`, and the requested change
@@ -120,6 +122,7 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
     path: PathSummary
     steps: list[StepPath]
     steps_recorded: bool
+    odd_steps: Text
     targets: list[TargetRow]
     percents: list[int]
     what_if: list[WhatIfResult]

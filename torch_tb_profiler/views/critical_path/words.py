@@ -162,7 +162,7 @@ def headline(
     kind   of device, as in `device_kind`
     compared  all ranks are compared, so that communication contains no waiting
     """
-    base = share_base(path.steps, recorded)
+    base = share_base(path.steps, recorded, bool(path.odd))
     if path.duration_ns <= 0:
         return text("No time passes in {base}.", base=base)
     bottleneck = max(times, key=lambda part: times[part])

@@ -130,14 +130,14 @@ def build_step_times(comparison: RankComparison) -> list[RankStepTimes]:
             other_ns=other,
         )
         for position, source in enumerate(comparison.sources)
-        for name, (start, duration, computation, overlap, exposed, other, complete) in zip(
+        for name, (start, duration, computation, overlap, exposed, other, complete, _) in zip(
             source.summary.steps.names, source.summary.steps.table().tolist(), strict=True
         )
     ]
 
 
 def build_averages(comparison: RankComparison, rows: Sequence[AverageRankStep]) -> list[AverageStepTimes]:
-    """Return the average step of every rank that has complete steps."""
+    """Return the average step of every rank that has typical steps."""
     return [
         AverageStepTimes(
             worker=comparison.sources[row.member].worker,

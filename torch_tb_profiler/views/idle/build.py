@@ -14,6 +14,7 @@ from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES
 from torch_tb_profiler.analyses.schedule.gaps import default_device
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.analyses.shared.breakdown import missing_host_reason
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
@@ -29,7 +30,8 @@ from torch_tb_profiler.model.vendors.recording_options import missing_device_wor
 from torch_tb_profiler.view import RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
-from torch_tb_profiler.views._shared.text import Text, reason_texts
+from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence
+from torch_tb_profiler.views._shared.text import Text, reason_texts, sentences
 from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.idle import words
 from torch_tb_profiler.views.idle.launches import LAUNCH_VIEWS
@@ -56,8 +58,8 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
     """Build the payload from one rank's trace; raise NotFoundError for an unknown step, device or stream."""
     device = _chosen_device(trace, params)
     table = idle_table(trace, device, params.stream, params.by, params.step)
-    all_steps = _steps(device_step_times(trace, device, params.stream))
-    counted = [step for step in all_steps if step.complete and params.step in ("", step.name)]
+    all_steps = _steps(trace, device_step_times(trace, device, params.stream))
+    counted = [step for step, counts in zip(all_steps, table.counted.tolist(), strict=True) if counts]
     gains = idle_gains(trace, table)
     pace = launch_pace(trace, device)
     payload = IdlePayload(
@@ -94,7 +96,11 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
     if is_truncated(trace.health):
         return structs.replace(payload, headline=truncation_sentence())
     headline = words.headline(payload, device_kind(trace))
-    return structs.replace(payload, headline=headline, explanation=words.explanation(payload))
+    return structs.replace(
+        payload,
+        headline=headline,
+        explanation=sentences(words.explanation(payload), () if params.step else odd_steps_sentence(trace)),
+    )
 
 
 def build_gaps(trace: Trace, params: IdleGapsParams) -> IdleGapsPayload:
@@ -156,12 +162,13 @@ def _chosen_device(trace: Trace, params: IdleParams | IdleGapsParams) -> int:
     return device
 
 
-def _steps(times: DeviceStepTimes) -> list[IdleStep]:
+def _steps(trace: Trace, times: DeviceStepTimes) -> list[IdleStep]:
     columns = (times.start, times.duration, times.compute, times.communication, times.copies, times.idle)
-    rows = zip(times.names, *(column.tolist() for column in columns), times.complete.tolist(), strict=True)
+    flags = times.complete.tolist(), step_kinds(trace).typical.tolist()
+    rows = zip(times.names, *(column.tolist() for column in columns), *flags, strict=True)
     return [
-        IdleStep(name, start, duration, compute, communication, None, None, [], copies, idle, complete)
-        for name, start, duration, compute, communication, copies, idle, complete in rows
+        IdleStep(name, start, duration, compute, communication, None, None, [], copies, idle, complete, typical)
+        for name, start, duration, compute, communication, copies, idle, complete, typical in rows
     ]
 
 

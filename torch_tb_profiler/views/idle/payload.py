@@ -16,7 +16,7 @@ class IdleParams(msgspec.Struct, frozen=True):
     """Which idle time to show, and by what.
 
     by      what the subject of a row is
-    step    one complete step; all by default
+    step    one complete step; the typical ones by default
     device  the device with most work by default
     stream  one stream of the device; the device as a whole by default
     """
@@ -53,6 +53,7 @@ class IdleStep(msgspec.Struct, frozen=True):
     waiting_ns   exposed communication that waits for other ranks, at least; null, see `reasons`
     waits_for    the ranks that it waits for, largest first
     complete     False: device work is missing, and the step is in no sum
+    typical      False: the step is far from the others, and in no sum unless it is chosen
     """
 
     name: str
@@ -66,6 +67,7 @@ class IdleStep(msgspec.Struct, frozen=True):
     exposed_copy_ns: int
     idle_ns: int
     complete: bool
+    typical: bool
 
 
 class IdleRow(msgspec.Struct, frozen=True):
@@ -114,7 +116,7 @@ class IdleStream(msgspec.Struct, frozen=True):
 
 
 class IdlePayload(msgspec.Struct, frozen=True):
-    """What the complete steps (or the chosen one) spend on one device or stream.
+    """What the typical steps (or the chosen one) spend on one device or stream.
 
     device_type     CUDA, ROCm, XPU, HPU, NPU, MTIA or other
     counted         number of steps in the sums

@@ -38,7 +38,7 @@ def build_with_ranks(
     position = comparison.positions.get(worker)
     if not verdict.splits_waiting or position is None:
         return _with_reason(alone, sentences(verdict_headline(members, verdict), coverage_sentence(members)))
-    exposed = exposed_steps(comparison, position)
+    exposed = exposed_steps(comparison, position, params.step)
     if exposed is None:
         return _with_reason(alone, text(words.NOT_COMPARED))
     compared = _with_waits(alone, comparison, exposed, params.step)

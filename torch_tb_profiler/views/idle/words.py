@@ -79,7 +79,7 @@ def headline(payload: IdlePayload, kind: str) -> Text:
     """Say how long the device is idle and for what most; `kind` of device as in `device_kind`."""
     if payload.duration_ns <= 0:
         return text("There is no complete step to analyze.")
-    device, base = _device(payload, kind), share_base(payload.counted, payload.steps_recorded)
+    device, base = _device(payload, kind), _share_base(payload)
     share = payload.idle_ns / payload.duration_ns
     bounded = "idle_ns" in payload.reasons  # copies may be missing
     if share < MAX_BUSY_IDLE_SHARE or not payload.causes:
@@ -102,12 +102,18 @@ def headline(payload: IdlePayload, kind: str) -> Text:
     )
 
 
+def _share_base(payload: IdlePayload) -> str:
+    """Return what shares refer to; a chosen step is "the step", typical or not."""
+    has_odd = payload.counted > 1 and any(each.complete and not each.typical for each in payload.steps)
+    return share_base(payload.counted, payload.steps_recorded, has_odd)
+
+
 def _exposed(payload: IdlePayload) -> str:
     """Return the clause about a busy device's exposed communication, which may be waiting for other ranks."""
     exposed = payload.exposed_communication_ns
     if exposed < _MIN_EXPOSED_SHARE * (payload.duration_ns - payload.idle_ns):
         return ""
-    base = share_base(payload.counted, payload.steps_recorded)
+    base = _share_base(payload)
     return f"; {format_ratio(exposed / payload.duration_ns)} of {base} is exposed communication"
 
 

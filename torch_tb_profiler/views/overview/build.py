@@ -31,6 +31,7 @@ from torch_tb_profiler.model.work.roofline import device_peaks
 from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
+from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence
 from torch_tb_profiler.views._shared.text import (
     Phrase,
     Text,
@@ -120,6 +121,7 @@ def _build_measured(trace: Trace) -> Overview:
         explanation=sentences(
             *evidence,
             words.link_recorded(explanation, configuration.recorded.get("host", False)),
+            odd_steps_sentence(trace),
             words.throughput_sentence(count_tokens(trace)),
         ),
         trace_start_ns=trace.trace_start_ns,
@@ -142,7 +144,11 @@ def _build_measured(trace: Trace) -> Overview:
 
 def _share_base(trace: Trace) -> str:
     average = build_average(breakdown(trace))
-    return share_base(0 if average is None else average.steps, steps(trace).recorded)
+    return share_base(
+        0 if average is None else average.steps,
+        steps(trace).recorded,
+        average is not None and bool(average.outliers),
+    )
 
 
 def _step_sentence(

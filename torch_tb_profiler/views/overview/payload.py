@@ -37,11 +37,13 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Average(msgspec.Struct, frozen=True):
-    """Mean over the complete steps, ns (not rounded).
+    """Mean over the typical steps, ns (not rounded).
 
-    outliers    names of steps whose duration is far from all others
-    typical_ns  mean duration without these and without `filling`
-    filling     the first step, if it is longer by the time that the device runs behind the host from then on
+    steps       number of typical steps
+    outliers    names of the odd steps: complete, but far longer or shorter than all others
+    typical_ns  the same as `duration_ns`
+    filling     the first step, if it is longer by the time that the device runs behind the host from then on; it
+                isn't averaged either
     """
 
     duration_ns: float

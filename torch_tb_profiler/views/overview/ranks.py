@@ -61,7 +61,8 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
     position = comparison.positions.get(worker)
     if not verdict.splits_waiting or position is None:
         return replace(alone, beside=sentences(verdict_headline(members, verdict), coverage_sentence(members)))
-    average, base = alone.average, share_base(alone.average.steps, alone.steps_recorded)
+    average = alone.average
+    base = share_base(average.steps, alone.steps_recorded, bool(average.outliers))
     exposed = exposed_communication(comparison, position)
     waiting = communication_parts(average.categories.communication or 0.0, exposed)
     by_kernels = comparison.sources[position].summary.by_kernels

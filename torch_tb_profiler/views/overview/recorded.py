@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown, average_step
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown
+from torch_tb_profiler.analyses.shared.typical_steps import average_step
 from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization
 from torch_tb_profiler.model.calls.calltree import count_unexplained_overlaps
 from torch_tb_profiler.model.calls.links import device_links
@@ -51,8 +52,8 @@ def build_average(times: Breakdown) -> Average | None:
         average.duration,
         _categories(average.categories, times),
         average.steps,
-        [times.steps.names[i] for i in average.outliers],
-        average.typical,
+        [times.steps.names[i] for i in average.odd],
+        average.duration,
         times.steps.names[0] if average.filling else None,
     )
 

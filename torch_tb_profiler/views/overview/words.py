@@ -18,7 +18,6 @@ from torch_tb_profiler.views._shared.text import (
     device_noun,
     first_sentence,
     join_device_names,
-    join_phrases,
     link,
     sentences,
     shorten_name,
@@ -329,7 +328,7 @@ def link_recorded(texts: Text, has_operators: bool) -> Text:
 def steps_explanation(
     steps: Sequence[Step], average: Average | None, reasons: Mapping[str, str], truncated: bool = False
 ) -> Text:
-    """Say how the steps vary, which are outliers and which are left out; or why the trace is shown as one step.
+    """Say how the steps vary, and which are left out; or why the trace is shown as one step.
 
     What varies in a truncated file is unknown, because the missing part may.
     """
@@ -342,10 +341,11 @@ def steps_explanation(
         if dropped
         else ()
     )
-    outliers = _outliers_sentence(complete, average) if average is not None and average.outliers else ()
+    odd = average.outliers if average is not None else []
     filling = average.filling if average is not None else None
     first = _filling_sentence(complete[0]) if filling is not None else ()
-    return sentences(_variation(complete[1:] if first else complete, truncated), first, outliers, left_out)
+    typical = [step for step in complete if step.name not in odd and step.name != filling]
+    return sentences(_variation(typical, truncated, bool(odd)), first, left_out)
 
 
 def _filling_sentence(step: Step) -> Text:
@@ -356,11 +356,15 @@ def _filling_sentence(step: Step) -> Text:
     )
 
 
-def _variation(complete: Sequence[Step], truncated: bool) -> Text:
+def _variation(complete: Sequence[Step], truncated: bool, typical: bool) -> Text:
+    """Say how long steps take, and what varies; `typical`: odd ones, which have their own sentence, are out."""
     if len(complete) < 2:
         return text("{count} recorded.", count=plural(len(complete), "complete step"))
     durations = [step.duration_ns for step in complete]
-    count, times = plural(len(complete), "step"), _range(min(durations), max(durations))
+    count, times = (
+        plural(len(complete), "typical step" if typical else "step"),
+        _range(min(durations), max(durations)),
+    )
     if truncated:
         return text("{count} of {times} before the file ends.", count=count, times=times)
     ranges = {}
@@ -378,20 +382,6 @@ def _variation(complete: Sequence[Step], truncated: bool) -> Text:
         category=Phrase(CATEGORY_NAMES[widest], _EVIDENCE.get(widest, link("trace"))),
         vary="vary" if widest in ("kernel", "runtime", "cpu_exec") else "varies",
         range=_range(low, high),
-    )
-
-
-def _outliers_sentence(complete: Sequence[Step], average: Average) -> Text:
-    outliers = [step for step in complete if step.name in average.outliers]
-    count = len(outliers)
-    return text(
-        "{steps} {named} {are}: without {them} an average step takes {typical}, not {mean}.",
-        steps=agree(count, "Step", "Steps"),
-        named=join_phrases(f"{step.name} ({format_duration(step.duration_ns)})" for step in outliers),
-        are=agree(count, "is an outlier", "are outliers"),
-        them=agree(count, "it", "them"),
-        typical=format_duration(average.typical_ns),
-        mean=format_duration(average.duration_ns),
     )
 
 

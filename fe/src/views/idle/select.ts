@@ -136,7 +136,7 @@ export function workOnTimeline(
   step: string | undefined,
   work: Work,
 ): Record<string, string> {
-  const chosen = steps.filter(each => (step === undefined ? each.complete : each.name === step));
+  const chosen = steps.filter(each => (step === undefined ? each.typical : each.name === step));
   const counted = chosen.length > 0 ? chosen : steps;
   const begin = Math.min(...counted.map(each => each.start_ns));
   const end = Math.max(...counted.map(each => each.start_ns + each.duration_ns));

@@ -66,6 +66,7 @@ export function StepColumns({ overview, chosen, onChoose }: Props) {
               step={step}
               title={stepTitle(overview, step)}
               filling={average?.filling === step.name}
+              odd={average?.outliers.includes(step.name) ?? false}
               x={LEFT + slot * i + (slot - column) / 2}
               width={column}
               y={y}
@@ -120,6 +121,8 @@ interface ColumnProps {
   title: string;
   /** Whether its end includes the time by which the device falls behind the host. */
   filling: boolean;
+  /** Whether it is far longer or shorter than the others. */
+  odd: boolean;
   x: number;
   width: number;
   y: (ns: number) => number;
@@ -138,6 +141,7 @@ function Column({
   step,
   title,
   filling,
+  odd,
   x,
   width,
   y,
@@ -156,7 +160,9 @@ function Column({
     ? ', incomplete: left out of the average'
     : filling
       ? ', with the time by which the device falls behind the host'
-      : '';
+      : odd
+        ? ', far from the other steps: left out of the average'
+        : '';
   return (
     <>
       <g
@@ -202,7 +208,7 @@ function Column({
             />
           );
         })}
-        {(!step.complete || filling) && (
+        {(!step.complete || filling || odd) && (
           <rect
             x={x}
             y={y(step.duration_ns)}

@@ -22,7 +22,7 @@ class StepWaitingRow(msgspec.Struct, frozen=True):
 
 
 class AverageWaitingRow(msgspec.Struct, frozen=True):
-    """Mean over the complete steps of one worker (not rounded)."""
+    """Mean over the typical steps of one worker (not rounded)."""
 
     worker: str
     rank: int | None

@@ -102,7 +102,7 @@ class RankStepTimes(msgspec.Struct, frozen=True):
 
 
 class AverageStepTimes(msgspec.Struct, frozen=True):
-    """Mean over the complete steps of one worker (not rounded)."""
+    """Mean over the typical steps of one worker (not rounded)."""
 
     worker: str
     rank: int | None

@@ -72,7 +72,7 @@ class GroupPlace(msgspec.Struct, frozen=True):
 
 
 class JobRank(msgspec.Struct, frozen=True):
-    """One worker of the run; times are means over its complete steps unless noted.
+    """One worker of the run; times are means over its typical steps unless noted.
 
     state, reason, compared, calls  as in `RankEntry`
     host, devices  where it ran; null and empty if that isn't recorded

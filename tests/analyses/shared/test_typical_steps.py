@@ -1,11 +1,12 @@
-"""The average step, and the steps that are far from all others."""
+"""Typical steps, which are averaged, and the odd ones, which are far from all others."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.shared.breakdown import average_step, breakdown
+from torch_tb_profiler.analyses.shared.breakdown import breakdown
+from torch_tb_profiler.analyses.shared.typical_steps import average_step, classify_steps, odd_durations
 
 
 def steps(*durations: int) -> str:
@@ -23,7 +24,10 @@ def steps(*durations: int) -> str:
         ((160, 100, 101, 99), (0,), 100),
         ((100, 101, 60, 99, 100), (2,), 100),
         ((100, 101, 180, 99, 100, 190, 100, 100), (2, 5), 100),
-        ((160, 100, 101), (), 361 / 3),  # of three steps nothing is typical
+        ((160, 100, 101), (0,), 100.5),  # the others agree
+        ((160, 100), (), 130),  # nothing is typical of two steps
+        ((346, 10, 10, 11, 10, 310), (0, 5), 10.25),  # the first one compiles, the last one saves a checkpoint
+        ((100, 160, 160, 100), (), 130),  # two kinds of steps
         ((119, 100, 101, 99), (), 419 / 4),  # not far enough
         ((100, 140, 80, 120, 150, 90), (), 680 / 6),  # all of them vary
         ((100, 100, 200, 200), (), 150),  # two kinds of steps
@@ -35,8 +39,8 @@ def steps(*durations: int) -> str:
 def test_outliers(durations: tuple[int, ...], outliers: tuple[int, ...], typical: float) -> None:
     average = average_step(breakdown(draw(steps(*durations))))
     assert average is not None
-    assert average.outliers == outliers
-    assert average.typical == pytest.approx(1000 * typical, abs=1000)
+    assert average.odd == outliers
+    assert average.duration == pytest.approx(1000 * typical, abs=1000)
 
 
 def pipeline(lag: int, first_work: int = 90, first_host: int = 100) -> str:
@@ -58,13 +62,21 @@ def pipeline(lag: int, first_work: int = 90, first_host: int = 100) -> str:
     [
         (pipeline(60), True, 100),  # 160, 100, 100
         (pipeline(15), False, 315 / 3),  # as long as the others, about
-        (pipeline(60, first_work=150), False, 360 / 3),  # the device has more to do
-        (pipeline(60, first_host=150), False, 410 / 3),  # the host takes longer
-        (steps(160, 100, 100), False, 360 / 3),  # there is no device
+        (pipeline(60, first_work=150), False, 100),  # the device has more to do: the step is odd
+        (pipeline(60, first_host=150), False, 100),  # the host takes longer
+        (steps(160, 100, 100), False, 100),  # there is no device
     ],
 )
 def test_the_start_of_the_pipeline_is_no_slow_step(picture: str, filling: bool, typical: float) -> None:
     average = average_step(breakdown(draw(picture)))
     assert average is not None
-    assert (average.filling, average.outliers) == (filling, ())
-    assert average.typical == pytest.approx(1000 * typical, abs=1000)
+    assert average.filling == filling
+    assert average.duration == pytest.approx(1000 * typical, abs=1000)
+
+
+def test_a_step_is_typical_odd_filling_or_incomplete() -> None:
+    times = breakdown(draw(steps(346, 10, 10, 11, 10, 310)))
+    kinds = classify_steps(times)
+    assert kinds.odd.tolist() == [True, False, False, False, False, True]
+    assert (kinds.typical ^ kinds.odd == times.steps.complete).all()
+    assert not odd_durations(times.durations[:0]).any()

@@ -1,0 +1,102 @@
+"""An odd step speaks for itself only: views average the typical steps, and say why the odd one is longer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.traces import draw
+from tests.support.views import ask, words
+from torch_tb_profiler.analyses.overview.advice import advice
+from torch_tb_profiler.analyses.schedule.what_if import what_if_step_time
+from torch_tb_profiler.analyses.shared.odd_steps import odd_steps
+from torch_tb_profiler.model.trace import Trace
+
+
+def training(*extra: int, inside: str = "", kernel: int = 8_000) -> Trace:
+    """Steps of 10 ms with a kernel of 8 ms each, and `extra` us of host time before it.
+
+    inside  lines of what the host does in the extra time, with {start} and {extra}
+    """
+    rows, start = [], 0
+    for number, more in enumerate(extra):
+        if more:
+            rows += [line.format(start=start, extra=more) for line in inside.strip().splitlines()]
+        launch = start + more
+        rows += [
+            f"host user_annotation ProfilerStep#{number} {start} {more + 10_000}",
+            f"host user_annotation train_step {start} {more + 9_900}",
+            f"host cpu_op aten::mm {launch + 10} 50",
+            f"host cuda_runtime cudaLaunchKernel {launch + 20} 10 correlation={number + 1}",
+            f"gpu0 kernel gemm {launch + 40} {kernel} correlation={number + 1} stream=7",
+            f"host cuda_runtime cudaDeviceSynchronize {launch + 100} {kernel - 40}",
+        ]
+        start += more + 10_000
+    return draw("\n".join(rows))
+
+
+CHECKPOINT = "host user_annotation save_checkpoint {start} {extra}\nhost cpu_op aten::copy_ {start} 100"
+
+
+def test_a_checkpoint_is_one_step_and_not_each() -> None:
+    trace = training(0, 0, 0, 300_000, 0, 0, inside=CHECKPOINT)
+    said = "Step 3 takes 300 ms more than a typical step (10.0 ms), mostly in save_checkpoint."
+    overview, idle, path = (ask(trace, slug) for slug in ("overview", "idle", "critical_path"))
+    assert overview["average"]["duration_ns"] == 10_000_000
+    assert words(overview["headline"]).startswith("GPU 0 is idle for 20% of a typical step")
+    assert words(idle["headline"]).startswith("GPU 0 is idle for 20% of a typical step (2.00 ms of 10.0 ms)")
+    assert (idle["counted"], idle["duration_ns"], idle["idle_ns"]) == (5, 50_000_000, 10_000_000)
+    assert sum(row["time_ns"] for row in idle["causes"]) == idle["idle_ns"]
+    assert path["path"]["duration_ns"] == pytest.approx(10_000_000, abs=20)
+    assert (path["path"]["steps"], path["path"]["odd"]) == (5, ["3"])
+    for view in (overview, idle, path):
+        assert said in words(view["explanation"]), words(view["explanation"])
+    for each in advice(trace):
+        assert each.gain is None or each.gain.ns <= 2_000_000
+        assert each.finding.subject != "save_checkpoint"
+    assert what_if_step_time(trace, "operator:save_checkpoint", 100) == pytest.approx(10_000_000, abs=20)
+
+
+def test_a_chosen_odd_step_is_shown_with_what_it_saves() -> None:
+    trace = training(0, 0, 0, 300_000, 0, 0, inside=CHECKPOINT)
+    idle = ask(trace, "idle", step="3")
+    assert idle["counted"] == 1
+    assert words(idle["headline"]).startswith("GPU 0 is idle for 97.4% of the step (302 ms of 310 ms)")
+    assert "typical" not in words(idle["explanation"])
+    assert max(row["gain_ns"] or 0 for row in idle["causes"]) > 290_000_000
+
+
+def test_the_same_code_in_each_step_makes_no_step_odd() -> None:
+    trace = training(*[300_000] * 6, inside=CHECKPOINT)
+    idle = ask(trace, "idle")
+    assert words(idle["headline"]).startswith("GPU 0 is idle for 97.4% of an average step")
+    assert not odd_steps(trace)
+    assert idle["counted"] == 6
+
+
+@pytest.mark.parametrize(
+    ("inside", "cause"),
+    [
+        ("host python_function train.py(7):~evaluate {start} {extra}", "mostly in evaluate"),
+        ("host cpu_op aten::sort {start} {extra}", "mostly in aten::sort"),
+        ("host cuda_runtime cudaMalloc {start} {extra}", "mostly in cudaMalloc"),
+        ("gpu0 kernel eval_kernel {start} {extra} stream=7", "mostly in eval_kernel"),
+        ("", "mostly in operators or annotated code on the host"),  # not in train_step, which is every step
+        ("host cpu_op aten::sort {start} 40", "mostly in operators or annotated code on the host"),  # too short
+    ],
+)
+def test_the_cause_is_what_takes_most_of_the_extra_time(inside: str, cause: str) -> None:
+    trace = training(0, 0, 20_000, 0, 0, 0, inside=inside)
+    if not inside or "40" in inside:  # the annotation around the step would name itself
+        assert odd_steps(trace)[0].name == ""
+    assert words(ask(trace, "idle")["explanation"]).count(cause) == 1
+
+
+def test_steps_of_one_cause_share_a_sentence_and_shorter_ones_have_none() -> None:
+    twice = training(0, 0, 20_000, 0, 0, 0, 20_000, 0, 0, 0, inside=CHECKPOINT)
+    assert "Steps 2 and 6 take 20.0 ms more than a typical step (10.0 ms), mostly in save_checkpoint." in words(
+        ask(twice, "overview")["explanation"]
+    )
+    shorter = training(*[20_000] * 5, 0, inside=CHECKPOINT)
+    assert "Step 5 takes 20.0 ms less than a typical step (30.0 ms)." in words(
+        ask(shorter, "overview")["explanation"]
+    )

@@ -1,0 +1,127 @@
+"""Why a step takes far longer than the others: the code, the kernel, or the kind of time that makes it longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
+from torch_tb_profiler.base.intervals import covered_time, merge
+from torch_tb_profiler.base.markers import is_anonymous_frame, is_step, is_user_frame
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.schedule.threads import main_thread
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, name_mask
+
+MIN_CAUSE_SHARE = 0.5
+"""A cause makes up at least this share of what an odd step takes more."""
+
+MAX_LOOP_SHARE = 0.5
+"""Code that takes more than this share of a typical step is the training loop, which explains no odd step."""
+
+
+class OddStep(msgspec.Struct, frozen=True):
+    """A complete step that is far longer or shorter than the typical ones.
+
+    extra_ns  what it takes more than a typical step, negative if less
+    name      the annotation, frame, operator, call or kernel that makes it longer, "" if no single one does
+    event     row of its longest call in the step, NO_CODE without a name
+    category  the category of the Overview that makes it longer, None where no category is most of it
+    """
+
+    step: str
+    extra_ns: float
+    name: str
+    event: int
+    category: str | None
+
+
+@derived
+def odd_steps(trace: Trace) -> tuple[OddStep, ...]:
+    """Return the odd steps in order of time."""
+    kinds, times = step_kinds(trace), breakdown(trace)
+    if not kinds.odd.any():
+        return ()
+    typical = float(times.durations[kinds.typical].mean())
+    found = []
+    for number in np.flatnonzero(kinds.odd).tolist():
+        extra = float(times.durations[number]) - typical
+        name, event = _find_cause(trace, number, extra, typical) if extra > 0 else ("", NO_CODE)
+        category = _find_category(trace, number, extra) if extra > 0 else None
+        found.append(OddStep(times.steps.names[number], extra, name, event, category))
+    return tuple(found)
+
+
+def _find_category(trace: Trace, number: int, extra: float) -> str | None:
+    """Return the category with at least MIN_CAUSE_SHARE of the extra time."""
+    times, typical = breakdown(trace), step_kinds(trace).typical
+    if any(category in times.unknown for category in CATEGORIES):
+        return None
+    excess = {name: times.times[name][number] - float(times.times[name][typical].mean()) for name in CATEGORIES}
+    largest = max(excess, key=lambda name: excess[name])
+    return largest if excess[largest] >= MIN_CAUSE_SHARE * extra else None
+
+
+def _find_cause(trace: Trace, number: int, extra: float, typical: float) -> tuple[str, int]:
+    """Return (name, row) of what takes at least MIN_CAUSE_SHARE of the extra time more than in a typical step."""
+    for rows in _candidate_groups(trace):
+        found = []
+        for code in _long_names(trace, rows, number, MIN_CAUSE_SHARE * extra):
+            mine = rows[trace.events.name[rows] == code]
+            within = _time_in_steps(trace, mine)
+            usual = float(within[step_kinds(trace).typical].mean())
+            if within[number] - usual >= MIN_CAUSE_SHARE * extra and usual <= MAX_LOOP_SHARE * typical:
+                found.append((float(within[number]), mine))
+        if found:
+            _, mine = min(found, key=lambda each: each[0])
+            spans = steps(trace)
+            inside = (event_ends(trace)[mine] > spans.starts[number]) & (
+                trace.events.start[mine] < spans.ends[number]
+            )
+            mine = mine[inside]
+            event = int(mine[np.argmax(trace.events.duration[mine])])
+            return trace.strings[trace.events.name[event]], event
+    return "", NO_CODE
+
+
+def _candidate_groups(trace: Trace) -> Iterable[Int32]:
+    """Yield slices by what says most: code as its author names it, operators, calls, then device work."""
+    thread = main_thread(trace)
+
+    def of_main_thread(*kinds: Kind) -> Int32:
+        rows = rows_of_kind(trace, *kinds)
+        named = name_mask(trace.strings, lambda name: not (is_step(name) or is_anonymous_frame(name)))
+        rows = rows[(trace.events.thread[rows] == thread) & (trace.events.name[rows] >= 0)]
+        selected: Int32 = rows[named[trace.events.name[rows]]]
+        return selected
+
+    annotations, frames = of_main_thread(Kind.ANNOTATION), of_main_thread(Kind.PYTHON)
+    by_user = frames[name_mask(trace.strings, is_user_frame)[trace.events.name[frames]]]
+    yield np.append(annotations, by_user)
+    yield frames
+    yield of_main_thread(Kind.CPU_OP)
+    yield of_main_thread(Kind.RUNTIME, Kind.DRIVER)
+    rows = rows_of_kind(trace, *DEVICE_KINDS)
+    yield rows[trace.events.name[rows] >= 0]
+
+
+def _long_names(trace: Trace, rows: Int32, number: int, least: float) -> list[int]:
+    """Return the names whose calls in a step add up to `least` ns or more."""
+    spans = steps(trace)
+    inside = np.minimum(event_ends(trace)[rows], spans.ends[number]) - np.maximum(
+        trace.events.start[rows], spans.starts[number]
+    )
+    sums = np.bincount(trace.events.name[rows], np.maximum(inside, 0), minlength=len(trace.strings))
+    return np.flatnonzero(sums >= least).tolist() if len(rows) else []
+
+
+def _time_in_steps(trace: Trace, rows: Int32) -> np.ndarray:
+    """Return int64[steps], the ns in which any of these slices runs."""
+    spans = steps(trace)
+    merged = merge(trace.events.start[rows], event_ends(trace)[rows])
+    times: np.ndarray = covered_time(merged, spans.starts, spans.ends)
+    return times
