@@ -17,7 +17,18 @@ from torch_tb_profiler.api.column_tables import text_array, value_array
 from torch_tb_profiler.api.columns import Columns
 from torch_tb_profiler.model.trace import ABSENT
 
-NAMES = ("events", "operators", "kernels", "copies", "memory", "collectives", "steps", "modules", "gaps")
+NAMES = (
+    "events",
+    "operators",
+    "kernels",
+    "copies",
+    "memory",
+    "collectives",
+    "steps",
+    "iterations",
+    "modules",
+    "gaps",
+)
 RUNS = ("simulated_8_h100_late_rank", "transformer", "ddp", "lightning")
 
 

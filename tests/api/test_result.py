@@ -14,6 +14,7 @@ import pytest
 import torch_tb_profiler as ttp
 from tests.support.page import MEMORY_TIMELINE
 from tests.support.producers.aorta import iteration, line, write
+from tests.support.serving import Workload, serving_document
 from tests.support.snapshots import snapshot
 from torch_tb_profiler.base.errors import MissingExtraError, NotFoundError
 from torch_tb_profiler.session import open_session
@@ -59,6 +60,8 @@ def log(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> ttp.Log:
             (folder / run / file.name).write_bytes(file.read_bytes())
     for rank in (0, 1):
         write(folder / "iterations", rank, [line(step, iteration(rank), 500, rank=rank) for step in range(2)])
+    (folder / "serving").mkdir()
+    (folder / "serving" / "w.pt.trace.json").write_bytes(serving_document(Workload()))
     (folder / "lightning" / "oom.pickle").write_bytes(pickle.dumps(snapshot()))
     (folder / "lightning" / "w.raw.json").write_text(json.dumps(MEMORY_TIMELINE), encoding="utf-8")
     return ttp.open(str(folder), ttp.Settings(cache_dir=str(tmp_path_factory.mktemp("cache"))))
@@ -66,7 +69,8 @@ def log(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> ttp.Log:
 
 def ask(log: ttp.Log, slug: str) -> ttp.Result[Any]:
     of_files = ("lightning", "memory/snapshot", "memory/timeline")
-    run = log["lightning" if slug.startswith(of_files) else "simulated_8_h100_late_rank"]
+    named = "serving" if slug == "serving" else "simulated_8_h100_late_rank"
+    run = log["lightning" if slug.startswith(of_files) else named]
     run = log["iterations"] if slug.startswith("overlap") else run
     method: Any = run
     for part in slug.split("/"):

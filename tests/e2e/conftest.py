@@ -39,6 +39,7 @@ from tests.support.page import (
 from tests.support.producers import composer, counters, gaudi
 from tests.support.producers.aorta import iteration, line, write
 from tests.support.servers.tensorboard import tensorboard
+from tests.support.serving import Workload, serving_document
 from tests.support.snapshots import snapshot
 from tests.support.waiting import PATIENCE
 
@@ -136,6 +137,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put("d_many/w.pt.trace.json", training(300))
     put("m_modules/w.pt.trace.json", model())
     put("r_roofline/w.pt.trace.json", products())
+    put("v_serving/w.pt.trace.json", serving_document(Workload(faults={9: ("scheduler", 40000)})))
     put("n_memory/w.pt.trace.json", leaking())
     put("p_faster/w.pt.trace.json", training(kernel_us=300))
     put("w_busy/w.pt.trace.json", training(kernel_us=970))

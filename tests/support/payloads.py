@@ -18,6 +18,7 @@ import msgspec
 from tests.support.jobs import Job, ddp
 from tests.support.page import MEMORY_TIMELINE, leaking, model, products, training, two_streams
 from tests.support.producers.aorta import Busy, iteration, line, write
+from tests.support.serving import Workload, serving_document
 from tests.support.snapshots import snapshot
 from torch_tb_profiler.session import open_session
 
@@ -88,6 +89,7 @@ ASKED = (
     Ask("lightning", "modules"),
     Ask("lightning/flame", "modules", {"time": "device"}),
     Ask("lightning/instances", "modules", {"place": "0"}),
+    Ask("serving", "serving"),
     Ask("memory", "memory"),
     Ask("memory/curve", "memory", {"points": "20"}),
     Ask("memory/live", "memory"),
@@ -119,6 +121,7 @@ def write_runs(folder: Path) -> None:
         "modules/w": model(),
         "work/w": products(product=RAW_NAME),
         "memory/w": leaking(4, 5),
+        "serving/w": serving_document(Workload(requests=6, faults={9: ("scheduler", 5000)})),
         **{f"job/rank{rank}": content for rank, content in job.documents().items()},
     }
     for path, content in documents.items():

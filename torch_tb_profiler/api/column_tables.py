@@ -15,6 +15,7 @@ import pyarrow as pa
 from torch_tb_profiler.analyses.modules.calls import call_tree_index
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES
 from torch_tb_profiler.analyses.schedule.segments import idle_segments
+from torch_tb_profiler.analyses.serving.columns import iteration_columns
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_shape_texts, launch_times
 from torch_tb_profiler.model.calls.links import device_links
@@ -102,6 +103,17 @@ def step_table(trace: Trace) -> pa.Table:
                 for name, times in parts.times.items()
             },
         }
+    )
+
+
+def iteration_table(trace: Trace) -> pa.Table:
+    columns = iteration_columns(trace)
+    idle = columns.pop("idle")
+    texts, flags = ("phase",), ("phase_inferred", "graph")
+    kinds = dict.fromkeys(texts, pa.string()) | dict.fromkeys(flags, pa.bool_()) | {"event": pa.int32()}
+    return pa.table(
+        {name: pa.array(values, kinds.get(name, pa.int64())) for name, values in columns.items()}
+        | {f"idle_{cause}_ns": pa.array(values, pa.int64()) for cause, values in idle.items()}
     )
 
 

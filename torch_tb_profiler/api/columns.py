@@ -56,6 +56,14 @@ class Columns:
         return column_tables.step_table(self._trace)
 
     @cached_property
+    def iterations(self) -> pyarrow.Table:
+        """Iterations of an inference engine: event (label), phase, phase_inferred, start_ns, duration_ns,
+        host_start_ns, host_duration_ns, device_start_ns, device_duration_ns, requests, prompt_tokens,
+        decode_requests, decode_tokens, kv_tokens, recomputed_tokens, busy_ns, graph, and the idle time by cause
+        (`idle_launch_ns`, ...)."""
+        return column_tables.iteration_table(self._trace)
+
+    @cached_property
     def memory(self) -> pyarrow.Table:
         """Allocations and releases: event, time_ns, device, address, size_bytes (negative: a release),
         allocated_bytes and reserved_bytes after it, operator (event)."""

@@ -24,6 +24,7 @@ SLUGS: tuple[str, ...] = (
     "modules",
     "origins",
     "lightning",
+    "serving",
     "distributed",
     "overlap",
     "memory",
@@ -44,6 +45,7 @@ CACHED_VIEWS = frozenset(
         "modules",
         "origins",
         "lightning",
+        "serving",
         "memory",
     )
 )

@@ -14,6 +14,7 @@ _RUNS = {
     "modules": "m_modules",
     "lightning": "m_modules",
     "roofline": "r_roofline",
+    "serving": "v_serving",
     "distributed": "o_job",
     "overlap": "s_rocm",
     "diff": "p_faster",

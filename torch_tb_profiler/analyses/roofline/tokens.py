@@ -1,14 +1,6 @@
-"""Tokens per second, from the annotations of a serving engine.
-
-    execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)
-
-vLLM and SGLang write: requests whose prompt is read and requests that generate, and of both the sum of queries
-(`sq`: the tokens that go through the model).
-"""
+"""Tokens per second, from the annotations of a serving engine."""
 
 from __future__ import annotations
-
-import re
 
 import msgspec
 import numpy as np
@@ -16,12 +8,8 @@ import numpy as np
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
-from torch_tb_profiler.model.trace import Trace, distinct_codes
-
-_ITERATION = re.compile(
-    r"^execute_\d{1,12}_context_\d{1,9}\(sq(?P<prompt>\d{1,12})sk\d+sqsq\d+sqsk\d+\)"
-    r"_generation_\d{1,9}\(sq(?P<generated>\d{1,12})sk\d+sqsq\d+sqsk\d+\)$"
-)
+from torch_tb_profiler.model.serving.iterations import serving_iterations
+from torch_tb_profiler.model.trace import ABSENT, Trace
 
 
 class TokenCounts(msgspec.Struct, frozen=True):
@@ -49,23 +37,20 @@ class TokenCounts(msgspec.Struct, frozen=True):
 @derived
 def count_tokens(trace: Trace) -> TokenCounts | None:
     """Return the token counts, or None without annotations that take time and whose device work is known."""
-    host, device = rows_of_kind(trace, Kind.ANNOTATION), rows_of_kind(trace, Kind.DEVICE_ANNOTATION)
-    token_counts = {
-        code: (int(match["prompt"]), int(match["generated"]))
-        for code in distinct_codes(trace.events.name[host])
-        if (match := _ITERATION.match(trace.strings[code]))
-    }
-    names = np.array([*token_counts], np.int32)
-    mine = host[np.isin(trace.events.name[host], names)]
-    if len(mine) == 0:
+    found = serving_iterations(trace)
+    if found is None or found.source != "annotations":
         return None
-    begin, end = int(trace.events.start[mine].min()), int(event_ends(trace)[mine].max())
+    if (found.prompt_tokens == ABSENT).any() or (found.decode_tokens == ABSENT).any():
+        return None
+    begin, end = int(found.host_start[0]), int(found.host_end.max())
+    names = np.unique(trace.events.name[found.event])
+    copies = rows_of_kind(trace, Kind.DEVICE_ANNOTATION)
+    copies = copies[np.isin(trace.events.name[copies], names)]
     rows, launch = device_launches(trace)
     launched = rows[(launch >= 0) & (trace.events.start[launch] >= begin) & (trace.events.start[launch] <= end)]
-    work = np.concatenate([launched, device[np.isin(trace.events.name[device], names)]])
+    work = np.concatenate([launched, copies])
     if end <= begin or (len(rows) > 0 and len(work) == 0):
         return None
     end = max(end, int(event_ends(trace)[work].max(initial=end)))
-    counts = [token_counts[code] for code in trace.events.name[mine].tolist()]
-    first = int(mine[np.argmin(trace.events.start[mine])])
-    return TokenCounts(len(mine), sum(p for p, _ in counts), sum(g for _, g in counts), end - begin, first)
+    prompt, generating = int(found.prompt_tokens.sum()), int(found.decode_tokens.sum())
+    return TokenCounts(len(found), prompt, generating, end - begin, int(found.event[0]))

@@ -15,6 +15,7 @@ from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.health import HealthNote, is_truncated
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.ranks import trace_rank
+from torch_tb_profiler.model.serving.iterations import unknown_labels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.call_payloads import build_tensor_core_time
@@ -146,4 +147,8 @@ def health_notes(trace: Trace, times: Breakdown) -> list[HealthNote]:
     if incomplete:
         message = "trailing steps lack their device work: they are drawn, but not averaged"
         notes.append(HealthNote("incomplete_step", "info", message, incomplete))
+    unknown = unknown_labels(trace)
+    if unknown:
+        message = f"annotations read like an engine's iterations but have an unknown form: {unknown[0][:80]}"
+        notes.append(HealthNote("unknown_iteration_label", "warning", message, len(unknown)))
     return notes

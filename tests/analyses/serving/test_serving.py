@@ -1,0 +1,178 @@
+"""What the analyses say of an engine whose cost, faults and waits are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.support.serving import Workload, serve
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.serving.advice import serving_advice
+from torch_tb_profiler.analyses.serving.cost import COEFFICIENTS, iteration_cost, student_quantile
+from torch_tb_profiler.analyses.serving.idle import CAUSES, serving_times
+from torch_tb_profiler.analyses.serving.stalls import serving_stalls
+from torch_tb_profiler.analyses.serving.summary import phase_summaries, serving_rates, weighted_quantile
+from torch_tb_profiler.analyses.serving.verdict import serving_verdict
+from torch_tb_profiler.model.trace import Trace
+
+HEALTHY = Workload()
+BLOCKING = Workload(prefill_first=True, budget=8192, prompts=(400, 7000), every=9000, law=(700, 0.9, 24, 0.028))
+FULL = Workload(kv_capacity=4000, outputs=(100, 200), prompts=(200, 400), every=2000)
+SLOW = Workload(faults=dict.fromkeys(range(9, 400, 9), ("scheduler", 6000)), lull=(20, 200_000))
+SAMPLING = Workload(faults=dict.fromkeys(range(2, 400, 2), ("sampling", 2500)))
+NETWORK = Workload(faults=dict.fromkeys(range(5, 400, 6), ("network", 8000)))
+
+
+def bottleneck(trace: Trace) -> str | None:
+    verdict = serving_verdict(trace)
+    assert verdict is not None
+    return verdict.bottleneck
+
+
+@pytest.mark.parametrize("load", [HEALTHY, BLOCKING], ids=["mixed", "prefill first"])
+def test_the_law_is_found_and_lies_in_its_interval_as_often_as_it_says(load: Workload) -> None:
+    inside = []
+    for seed in range(100, 108):
+        cost = iteration_cost(serve(replace(load, seed=seed))[0])
+        assert cost is not None and cost.explained is not None and cost.explained > 0.97
+        for coefficient, truth in zip(cost.coefficients, load.law, strict=True):
+            assert coefficient.value == pytest.approx(1000 * truth, rel=0.1)
+            assert coefficient.low is not None and coefficient.high is not None
+            inside.append(coefficient.low <= 1000 * truth <= coefficient.high)
+    assert np.mean(inside) >= 0.9
+
+
+def test_without_kv_lengths_only_the_cost_of_a_prompt_token_is_known() -> None:
+    cost = iteration_cost(serve(Workload(form="vllm"))[0])
+    assert cost is not None
+    known = [name for name, each in zip(COEFFICIENTS, cost.coefficients, strict=True) if each.value is not None]
+    assert known == ["per_prompt_token"]
+    assert cost.per_prompt_token.value == pytest.approx(420, rel=0.1)
+    assert "KV cache" in (cost.fixed.reason or "")
+
+
+def test_one_batch_size_tells_only_what_that_batch_costs() -> None:
+    load = Workload(requests=16, every=0.001, prompts=(512, 512), outputs=(60, 60), budget=16384)
+    cost = iteration_cost(serve(load)[0])
+    assert cost is not None and cost.batch is not None and cost.batch[0] == 16
+    assert cost.fixed.value is None and cost.per_request.value is None and cost.per_prompt_token.value is None
+    assert "16 requests" in (cost.fixed.reason or "")
+
+
+def test_few_iterations_have_no_law_and_no_verdict() -> None:
+    trace = draw("host  user_annotation  step[DECODE~bs=2]  0  10")
+    cost, verdict = iteration_cost(trace), serving_verdict(trace)
+    assert cost is not None and cost.fixed.reason == "1 iteration is too few; record at least 12"
+    assert verdict is not None and verdict.bottleneck is None
+    rates = serving_rates(trace)
+    assert rates is not None and rates.output is None and rates.window is None
+
+
+def test_quantiles_of_students_t() -> None:
+    assert student_quantile(0.975, 10) == pytest.approx(2.228, abs=0.005)
+    assert student_quantile(0.975, 100) == pytest.approx(1.984, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    "load", [SLOW, SAMPLING, NETWORK, BLOCKING], ids=["slow", "sampling", "network", "blocking"]
+)
+def test_idle_time_by_cause(load: Workload) -> None:
+    trace, truth = serve(load)
+    times = serving_times(trace)
+    assert times is not None
+    mine = dict(zip(CAUSES, (times.idle.sum(0) / 1000).tolist(), strict=True))
+    total = sum(truth.idle.values())
+    for cause, spent in truth.idle.items():
+        assert mine[cause] == pytest.approx(spent, abs=0.05 * total), cause
+
+
+def test_without_scopes_the_scheduler_is_not_recorded_rather_than_blamed() -> None:
+    trace, truth = serve(replace(SLOW, scopes=False))
+    times, verdict = serving_times(trace), serving_verdict(trace)
+    assert times is not None and verdict is not None
+    idle = dict(zip(CAUSES, times.idle.sum(0).tolist(), strict=True))
+    assert idle["scheduler"] == 0 and idle["host_unrecorded"] > 0.1 * times.duration.sum()
+    assert idle["idle"] == pytest.approx(1000 * truth.idle["idle"], rel=0.05) and not times.certain.all()
+    assert verdict.bottleneck == "host_scheduler" and verdict.likely
+
+
+@pytest.mark.parametrize(
+    ("load", "verdict"),
+    [
+        (HEALTHY, "device"),
+        (SLOW, "host_scheduler"),
+        (SAMPLING, "sampling_on_host"),
+        (NETWORK, "network"),
+        (BLOCKING, "prefill_blocks_decode"),
+        (FULL, "kv_cache_full"),
+        (Workload(requests=12, every=200_000), "no_requests"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_holds_the_engine_back(load: Workload, verdict: str) -> None:
+    assert bottleneck(serve(load)[0]) == verdict
+
+
+@pytest.mark.parametrize(
+    ("load", "cause"), [(SLOW, "scheduler"), (SAMPLING, "sampling_sync"), (NETWORK, "network")]
+)
+def test_each_planted_fault_is_a_stall_and_nothing_else_is(load: Workload, cause: str) -> None:
+    trace, truth = serve(load)
+    last = len(truth.iterations) - (1 if cause == "sampling_sync" else 0)
+    planted = {n for n in load.faults if n < last}
+    stalls = serving_stalls(trace)
+    assert {stall.iteration for stall in stalls if stall.cause == cause} == planted
+    assert {stall.cause for stall in stalls} == {cause}
+
+
+def test_a_prefill_stalls_only_requests_that_were_running() -> None:
+    trace, truth = serve(BLOCKING)
+    stalls = [stall for stall in serving_stalls(trace) if stall.cause == "prefill_blocks_decode"]
+    usual = np.median([each["busy"] for each in truth.iterations if each["phase"] == "decode"])
+    assert stalls and all(truth.iterations[stall.iteration]["busy"] > 3 * usual for stall in stalls)
+    assert all(stall.requests for stall in stalls)
+    alone = serve(replace(BLOCKING, requests=1))[0]
+    assert not [stall for stall in serving_stalls(alone) if stall.cause == "prefill_blocks_decode"]
+
+
+def test_rates_count_what_the_labels_count() -> None:
+    trace, truth = serve(HEALTHY)
+    rates = serving_rates(trace)
+    assert rates is not None
+    assert rates.output_tokens == sum(each["decodes"] for each in truth.iterations)
+    assert rates.prompt_tokens == sum(each["prompt"] for each in truth.iterations)
+    assert rates.between_tokens is not None and rates.between_tokens[0] <= rates.between_tokens[1]
+    assert sum(each.iterations for each in phase_summaries(trace)) == len(truth.iterations)
+
+
+def test_time_between_tokens_spans_the_prefills_between_two_decodes() -> None:
+    step = "host  user_annotation  step[{}]  {}  {}"
+    decodes = [step.format("DECODE~bs=2", start, 100) for start in (0, 100, 1200, 1300)]
+    rates = serving_rates(draw("\n".join([*decodes, step.format("EXTEND~bs=1~toks=9", 200, 1000)])))
+    assert rates is not None and rates.between_tokens == (100_000, 1_100_000)
+
+
+def test_a_weighted_quantile_is_a_value_that_occurs() -> None:
+    values, weights = np.array([3.0, 1.0, 2.0]), np.array([1, 1, 98])
+    assert (weighted_quantile(values, weights, 0.5), weighted_quantile(values, weights, 0.995)) == (2.0, 3.0)
+
+
+def test_advice_answers_the_bottleneck_first_and_its_gain_is_bounded() -> None:
+    trace, _ = serve(BLOCKING)
+    chunks = serving_advice(trace)[0]
+    assert chunks.kind == "chunk_prefill" and chunks.chunk is not None and chunks.limit_ns is not None
+    cost = iteration_cost(trace)
+    assert cost is not None and cost.per_prompt_token.value is not None
+    assert cost.per_prompt_token.value * chunks.chunk < chunks.limit_ns / 2
+    assert cost.per_prompt_token.value * (chunks.chunk + 64) > chunks.limit_ns / 2
+    for load, kind in ((SLOW, "overlap_host"), (FULL, "more_kv_cache"), (NETWORK, "network")):
+        first = serving_advice(serve(load)[0])[0]
+        assert first.kind == kind and first.gain_share is not None and 0 < first.gain_share < 1
+
+
+def test_twice_the_requests_gain_what_the_fixed_cost_is() -> None:
+    trace, _ = serve(HEALTHY)
+    advice = next(each for each in serving_advice(trace) if each.kind == "larger_batch")
+    assert advice.factor is not None and 1.1 < advice.factor < 2

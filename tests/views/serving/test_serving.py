@@ -1,0 +1,87 @@
+"""The Serving tab: its sentences say what the payload says, and what is unknown has a reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.serving import Workload, serve
+from tests.support.traces import draw
+from tests.support.views import ask
+from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.overview.build import build as overview
+from torch_tb_profiler.views.serving.build import TAB, build
+
+HEALTHY = Workload()
+LOADS = {
+    "host_scheduler": replace(HEALTHY, faults=dict.fromkeys(range(9, 400, 9), ("scheduler", 6000))),
+    "sampling_on_host": replace(HEALTHY, faults=dict.fromkeys(range(2, 400, 2), ("sampling", 2500))),
+    "network": replace(HEALTHY, faults=dict.fromkeys(range(5, 400, 6), ("network", 8000))),
+    "kv_cache_full": replace(HEALTHY, kv_capacity=4000, outputs=(100, 200), prompts=(200, 400), every=2000),
+    "no_requests": replace(HEALTHY, requests=12, every=200_000),
+    "device": HEALTHY,
+}
+WORDS = {
+    "host_scheduler": "mostly while the scheduler prepares the next batch.",
+    "sampling_on_host": "mostly while the host samples and handles tokens.",
+    "network": "mostly while it waits for another process.",
+    "kv_cache_full": "The KV cache is too small for the running requests:",
+    "no_requests": "The engine has no requests for ",
+    "device": "so kernels set the pace.",
+}
+
+
+@pytest.mark.parametrize("bottleneck", LOADS)
+def test_the_headline_names_what_holds_the_engine_back(bottleneck: str) -> None:
+    payload = build(serve(LOADS[bottleneck])[0], NoParams())
+    headline = plain(payload.headline)
+    assert payload.what_holds_it_back == bottleneck
+    assert WORDS[bottleneck] in headline
+    assert all(len(sentence.split()) <= 28 for sentence in headline.split(". "))
+    if bottleneck not in ("device", "no_requests"):
+        assert payload.advice and plain(payload.advice[0].detail).startswith("Saves up to")
+
+
+def test_a_likely_cause_is_called_likely() -> None:
+    trace, _ = serve(replace(LOADS["host_scheduler"], scopes=False))
+    assert "that wasn't recorded, likely the scheduler." in plain(build(trace, NoParams()).headline)
+
+
+def test_the_payload_has_a_row_for_each_iteration_and_phases_add_up() -> None:
+    trace, truth = serve(HEALTHY)
+    payload = ask(trace, "serving")
+    columns = payload["iterations"]
+    lengths = {len(column) for name, column in columns.items() if name != "idle"}
+    assert lengths == {len(truth.iterations)}
+    assert all(len(column) == len(truth.iterations) for column in columns["idle"].values())
+    assert sum(row["iterations"] for row in payload["phases"]) == len(truth.iterations)
+    assert sum(row["share"] for row in payload["phases"]) == pytest.approx(1)
+    for cause, total in payload["idle_by_cause"].items():
+        assert sum(columns["idle"][cause]) == total
+    assert payload["engine"] == {"name": "vLLM", "by": "annotations"}
+
+
+def test_what_is_unknown_is_null_with_its_reason() -> None:
+    payload = ask(serve(Workload(form="none"))[0], "serving")
+    rates, cost = payload["rates"], payload["cost"]
+    for name in ("output_tokens_per_s", "kv_tokens_mean", "time_to_first_token_ns"):
+        assert rates[name] is None and rates["reasons"][name]
+    for name in ("fixed_ns", "per_prompt_token_ns", "per_request_ns", "per_kv_token_ns"):
+        assert cost[name]["value"] is None and cost[name]["reason"]
+    assert "inferred from kernels" in "".join(part["text"] for part in payload["details"])
+
+
+def test_one_iteration_has_no_rate() -> None:
+    payload = build(draw("host  user_annotation  step[DECODE~bs=2]  0  10"), NoParams())
+    assert plain(payload.headline) == (
+        "1 decode iteration takes 10.0 µs (median). 1 iteration is too few; record at least 8."
+    )
+
+
+def test_other_traces_have_no_such_tab_and_a_new_form_is_named_in_trace_health() -> None:
+    assert TAB.reason(draw("host  cpu_op  aten::mm  0  10")) is not None
+    trace = draw("host  user_annotation  step[WARP~bs=3]  0  10\nhost  cpu_op  aten::mm  0  10")
+    notes = {note.kind: note.message for note in overview(trace, NoParams()).health}
+    assert notes["unknown_iteration_label"].endswith("unknown form: step[WARP bs=3]")

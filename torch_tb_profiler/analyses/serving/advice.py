@@ -1,0 +1,170 @@
+"""What to set, with a bound on what it gains: from the measured idle time, and from the cost of an iteration."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.serving.cost import IterationCost, iteration_cost
+from torch_tb_profiler.analyses.serving.idle import (
+    KERNEL_GAPS,
+    LAUNCH,
+    NETWORK,
+    SAMPLING,
+    SCHEDULER,
+    UNRECORDED,
+    ServingTimes,
+    serving_times,
+)
+from torch_tb_profiler.analyses.serving.stalls import PREFILL_BLOCKS, serving_stalls
+from torch_tb_profiler.analyses.serving.summary import decodes_mask
+from torch_tb_profiler.analyses.serving.verdict import Bottleneck, serving_verdict
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.serving.iterations import DECODE, ServingIterations, serving_iterations
+from torch_tb_profiler.model.trace import ABSENT, Trace
+
+AdviceKind = Literal[
+    "overlap_host", "chunk_prefill", "larger_batch", "more_kv_cache", "cuda_graphs", "graph_sizes", "network"
+]
+
+MIN_GAIN_SHARE = 0.05
+"""Advice that saves less than this share of the iterations' time isn't given."""
+
+MIN_BATCH_GAIN = 1.1
+"""Twice the requests must give at least this many times the tokens per second."""
+
+CHUNK_STEP = 64
+"""Chunk sizes are multiples of this many tokens."""
+
+TARGET_RATIO = 2.0
+"""A prefill chunk should keep an iteration below this many times a median decode iteration."""
+
+
+_ANSWERS: dict[Bottleneck, AdviceKind] = {
+    "host_scheduler": "overlap_host",
+    "sampling_on_host": "overlap_host",
+    "launch": "cuda_graphs",
+    "network": "network",
+    "prefill_blocks_decode": "chunk_prefill",
+    "kv_cache_full": "more_kv_cache",
+    "device": "larger_batch",
+}
+"""Bottleneck -> the advice that removes it."""
+
+
+class ServingAdvice(msgspec.Struct, frozen=True):
+    """A setting to change.
+
+    gain_ns      most that an average iteration gets shorter; None where the gain is none of time
+    gain_share   the same as a share of an average iteration
+    factor       tokens per second relative to now, for a larger batch
+    chunk        largest prefill chunk in tokens that keeps an iteration below `limit_ns`
+    limit_ns     such an iteration
+    size         batch size that isn't captured, or the present batch
+    """
+
+    kind: AdviceKind
+    gain_ns: float | None = None
+    gain_share: float | None = None
+    factor: float | None = None
+    chunk: int | None = None
+    limit_ns: float | None = None
+    size: int | None = None
+
+
+@derived
+def serving_advice(trace: Trace) -> tuple[ServingAdvice, ...]:
+    """Return advice: first what answers the bottleneck, then by gain."""
+    found, times, verdict = serving_iterations(trace), serving_times(trace), serving_verdict(trace)
+    cost = iteration_cost(trace)
+    if found is None or times is None or verdict is None or cost is None or verdict.bottleneck is None:
+        return ()
+    given = [
+        _overlap_host(times),
+        _network(times),
+        _cuda_graphs(found, times),
+        _graph_sizes(found, times),
+        _chunk_prefill(trace, found, times, cost),
+        _more_kv_cache(found, times, verdict.recomputed),
+        _larger_batch(found, cost),
+    ]
+    answer = _ANSWERS.get(verdict.bottleneck)
+    return tuple(sorted(filter(None, given), key=lambda each: (each.kind != answer, -(each.gain_share or 0.0))))
+
+
+def _if_worth(kind: AdviceKind, gain: float, times: ServingTimes) -> ServingAdvice | None:
+    """Return the advice with the `gain` in ns over all iterations, or None if it is too small."""
+    total = int(times.duration.sum())
+    if total <= 0 or gain < MIN_GAIN_SHARE * total:
+        return None
+    return ServingAdvice(kind, gain_ns=gain / len(times.end), gain_share=gain / total)
+
+
+def _overlap_host(times: ServingTimes) -> ServingAdvice | None:
+    """Prepare the next batch while the device works: at most as much as the device works hides."""
+    host = times.idle[:, [SCHEDULER, SAMPLING]].sum(1) + np.where(times.running, times.idle[:, UNRECORDED], 0)
+    return _if_worth("overlap_host", float(np.minimum(host, times.work).sum()), times) if times.on_device else None
+
+
+def _network(times: ServingTimes) -> ServingAdvice | None:
+    return _if_worth("network", float(times.idle[:, NETWORK].sum()), times)
+
+
+def _cuda_graphs(found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:
+    """Replay decode iterations that are launched kernel by kernel."""
+    eager = (found.phase == DECODE) & (found.graph == 0)
+    return _if_worth("cuda_graphs", float(times.idle[eager][:, [LAUNCH, KERNEL_GAPS]].sum()), times)
+
+
+def _graph_sizes(found: ServingIterations, times: ServingTimes) -> ServingAdvice | None:
+    """Capture a graph for the batch sizes that are padded most."""
+    padded = (found.padded_requests != ABSENT) & (found.decode_requests > 0)
+    padded &= found.padded_requests > found.decode_requests
+    if not padded.any():
+        return None
+    share = 1 - found.decode_requests[padded] / found.padded_requests[padded]
+    # Attention does not pay for padding: its cost follows the KV tokens.
+    gain = float((share * (times.work - found.attention)[padded]).sum())
+    worth = _if_worth("graph_sizes", gain, times)
+    sizes, counts = np.unique(found.decode_requests[padded], return_counts=True)
+    return worth and msgspec.structs.replace(worth, size=int(sizes[np.argmax(counts)]))
+
+
+def _chunk_prefill(
+    trace: Trace, found: ServingIterations, times: ServingTimes, cost: IterationCost
+) -> ServingAdvice | None:
+    """Return the largest chunk that keeps an iteration short, where prefills hold up requests that decode."""
+    if not any(stall.cause == PREFILL_BLOCKS for stall in serving_stalls(trace)):
+        return None
+    decodes = found.phase == DECODE
+    typical = float(np.median(times.work[decodes]))
+    limit, per_token = TARGET_RATIO * typical, cost.per_prompt_token.value
+    if per_token is None:
+        return ServingAdvice("chunk_prefill")
+    chunk = int((limit - typical) / per_token) // CHUNK_STEP * CHUNK_STEP
+    return ServingAdvice("chunk_prefill", chunk=chunk or None, limit_ns=limit if chunk else None)
+
+
+def _more_kv_cache(found: ServingIterations, times: ServingTimes, recomputed: int) -> ServingAdvice | None:
+    if recomputed == 0:
+        return None
+    again = found.recomputed > 0
+    typical = float(np.median(times.work[~again])) if (~again).any() else 0.0
+    gain = float(np.maximum(times.work[again] - typical, 0).sum())
+    total = int(times.duration.sum())
+    return ServingAdvice("more_kv_cache", gain_ns=gain / len(times.end), gain_share=gain / total)
+
+
+def _larger_batch(found: ServingIterations, cost: IterationCost) -> ServingAdvice | None:
+    """Return how many times the tokens per second twice the requests would give, by the cost of an iteration."""
+    fixed, request, kv = cost.fixed.value, cost.per_request.value, cost.per_kv_token.value
+    rows = np.flatnonzero(decodes_mask(found) & (found.decode_requests > 0) & (found.kv_tokens != ABSENT))
+    if fixed is None or request is None or kv is None or len(rows) == 0:
+        return None
+    requests = float(found.decode_requests[rows].mean())
+    tokens = float(found.kv_tokens[rows].mean())
+    now = fixed + request * requests + kv * tokens
+    factor = 2 * now / (fixed + 2 * request * requests + 2 * kv * tokens)
+    return ServingAdvice("larger_batch", factor=factor, size=round(requests)) if factor >= MIN_BATCH_GAIN else None

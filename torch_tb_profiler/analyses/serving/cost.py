@@ -1,0 +1,338 @@
+"""What an iteration costs: the device time of a batch by what is in it.
+
+    t = fixed + a * prompt tokens + b * decoding requests + c * KV tokens          (all >= 0)
+
+Two parts of an iteration are fitted apart, because they scale with different things: attention with the KV tokens
+and the prompt, everything else with the prompt and the requests. So requests and KV tokens, which grow together,
+stay separable. Errors are relative; outliers (Tukey's biweight) don't count. The intervals of both fits are joined
+by their influence functions (the sandwich estimator HC3), so errors that both share are counted once.
+
+Where the labels don't say how many tokens the KV cache holds, a prompt token's cost leaves out attention.
+
+What the data can't separate isn't separated: a coefficient is unknown if its count has too few levels, if it can't
+be told from another one, or if its interval is too wide to be of use.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from statistics import NormalDist
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.analyses.serving.idle import serving_times
+from torch_tb_profiler.base.format import format_duration
+from torch_tb_profiler.base.grammar import agree, plural
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.serving.iterations import DECODE, ServingIterations, serving_iterations
+from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
+
+COEFFICIENTS = ("fixed", "per_prompt_token", "per_request", "per_kv_token")
+FIXED, PROMPT, REQUEST, KV = range(4)
+
+CONFIDENCE = 0.95
+
+MIN_ITERATIONS = 12
+"""With fewer iterations nothing is fitted: four coefficients need some data each."""
+
+MIN_LEVELS = 4
+"""Fewest distinct values of a count that can tell its coefficient."""
+
+MIN_NONZERO = 5
+"""Fewest iterations with a count above 0 that can tell its coefficient."""
+
+MAX_INFLATION = 400.0
+"""A coefficient whose variance is this many times what it would be alone can't be told from another one."""
+
+MAX_INTERVAL_RATIO = 0.5
+"""Half the width of an interval above this share of the value makes it of no use."""
+
+MIN_EFFECT_SHARE = 0.002
+"""A count that costs less than this share of an average iteration can't be told from nothing."""
+
+MIN_ATTENTION_SHARE = 0.9
+"""Minimum share of the iterations with a known attention kernel for attention to be fitted apart."""
+
+MIN_PART_SHARE = 0.01
+"""Errors of a part of the time are at least relative to this share of the whole."""
+
+TUKEY = 4.685
+"""Standardized residuals beyond this are outliers (95% efficiency with normal errors)."""
+
+_MAX_ROUNDS = 30
+_TOLERANCE = 1e-10
+
+
+class Coefficient(msgspec.Struct, frozen=True):
+    """A value in ns with its interval, or the reason why it is unknown."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+
+
+class IterationCost(msgspec.Struct, frozen=True):
+    """What an iteration costs, on the device, or on the host where no device work is recorded.
+
+    coefficients  in the order of COEFFICIENTS
+    explained     share of the variation of the time that the law explains, without outliers; None without a fit
+    iterations    how many were fitted; recomputed ones aren't, because their tokens are counted differently
+    outliers      how many of these don't count
+    predicted     float64[k] ns of every iteration, NaN where a count is missing; None without a fit
+    spread        relative scatter of an iteration around the law (robust standard deviation)
+    batch         (requests, ns) of a decode iteration where all have one batch size, so that only this is known
+    """
+
+    coefficients: tuple[Coefficient, Coefficient, Coefficient, Coefficient]
+    explained: float | None
+    iterations: int
+    outliers: int
+    predicted: Float64 | None
+    spread: float
+    batch: tuple[int, float] | None
+
+    @property
+    def fixed(self) -> Coefficient:
+        return self.coefficients[FIXED]
+
+    @property
+    def per_prompt_token(self) -> Coefficient:
+        return self.coefficients[PROMPT]
+
+    @property
+    def per_request(self) -> Coefficient:
+        return self.coefficients[REQUEST]
+
+    @property
+    def per_kv_token(self) -> Coefficient:
+        return self.coefficients[KV]
+
+
+def too_few_iterations(count: int, least: int) -> str:
+    """Say that `count` iterations are too few for a conclusion that takes `least`."""
+    return f"{plural(count, 'iteration')} {agree(count, 'is', 'are')} too few; record at least {least}"
+
+
+def _all_unknown(reason: str, iterations: int) -> IterationCost:
+    unknown = Coefficient(None, reason=reason)
+    return IterationCost((unknown, unknown, unknown, unknown), None, iterations, 0, None, 0.0, None)
+
+
+@derived
+def iteration_cost(trace: Trace) -> IterationCost | None:
+    """Return the cost of iterations, or None if the trace has none."""
+    found, times = serving_iterations(trace), serving_times(trace)
+    if found is None or times is None:
+        return None
+    work = found.kernel_busy if times.on_device else times.work
+    usable = (found.prompt_tokens != ABSENT) & (found.decode_requests != ABSENT) & (work > 0)
+    usable &= found.recomputed == 0
+    if found.source == "kernels":
+        return _all_unknown("the iterations have no labels that count requests and tokens", 0)
+    if not (found.decode_requests != ABSENT).any() or not usable.any():
+        return _all_unknown("the labels don't count prompt tokens and decoding requests", 0)
+    rows = np.flatnonzero(usable)
+    if len(rows) < MIN_ITERATIONS:
+        return _all_unknown(too_few_iterations(len(rows), MIN_ITERATIONS), len(rows))
+    return _fit_cost(found, work, rows)
+
+
+def _fit_cost(found: ServingIterations, work: Int64, rows: Int64) -> IterationCost:
+    has_kv = bool((found.kv_tokens[rows] != ABSENT).all())
+    counts = np.ones((len(work), 4))
+    for column, values in ((PROMPT, found.prompt_tokens), (REQUEST, found.decode_requests), (KV, found.kv_tokens)):
+        counts[:, column] = np.where(values == ABSENT, np.nan, values)
+    data = counts[rows]
+    total, attention = work[rows].astype(np.float64), found.attention[rows].astype(np.float64)
+    apart = bool((attention > 0).mean() > MIN_ATTENTION_SHARE)
+    if apart:
+        targets = [total - attention, attention]
+        columns = [[FIXED, PROMPT, REQUEST], [FIXED, PROMPT, KV] if has_kv else [FIXED, PROMPT]]
+    else:
+        targets, columns = [total], [[FIXED, PROMPT, REQUEST, KV] if has_kv else [FIXED, PROMPT, REQUEST]]
+    # Errors are relative to what is expected, not to what was measured, which would favor short iterations.
+    parts = []
+    for used, target in zip(columns, targets, strict=True):
+        first = data[:, used] @ _fit(data[:, used], target, np.maximum(target, MIN_PART_SHARE * total)).values
+        parts.append(_fit(data[:, used], target, np.maximum(first, MIN_PART_SHARE * total)))
+    values, modeled_values, influence = np.zeros(4), np.zeros(4), np.zeros((len(rows), 4))
+    inflation = np.ones(4)
+    for number, (part, used) in enumerate(zip(parts, columns, strict=True)):
+        modeled_values[used] += part.values
+        if number == 1 and not has_kv:  # the prompt's share of attention can't be told from that of the KV cache
+            continue
+        values[used] += part.values
+        influence[:, used] += part.influence
+        inflation[used] = np.maximum(inflation[used], part.inflation)
+    error = np.sqrt((influence**2).sum(0))
+    freedom = max(len(rows) - 4, 1)
+    half = student_quantile((1 + CONFIDENCE) / 2, freedom) * error
+    modeled = [FIXED, PROMPT, REQUEST, KV] if has_kv else [FIXED, PROMPT, REQUEST]
+    predicted = counts[:, modeled] @ modeled_values[modeled]
+    residual = (total - predicted[rows]) / total
+    spread = _scale(residual)
+    inlier = np.abs(residual) <= TUKEY * spread
+    varied = np.var(total[inlier])
+    explained = float(1 - np.mean((total - predicted[rows])[inlier] ** 2) / varied) if varied > 0 else None
+    batch = _one_batch(found, rows, total)
+    evidence = _Evidence(data, values, half, inflation, total, has_kv, apart, batch)
+    coefficients = [_judge(column, evidence) for column in range(len(COEFFICIENTS))]
+    return IterationCost(
+        (coefficients[0], coefficients[1], coefficients[2], coefficients[3]),
+        None if explained is None else max(0.0, explained),
+        len(rows),
+        int((~inlier).sum()),
+        predicted,
+        spread,
+        batch,
+    )
+
+
+def _one_batch(found: ServingIterations, rows: Int64, total: Float64) -> tuple[int, float] | None:
+    """Return (requests, median ns) of decode iterations where nearly all have the same batch size."""
+    decodes = found.phase[rows] == DECODE
+    if decodes.sum() < MIN_NONZERO:
+        return None
+    sizes, counts = np.unique(found.decode_requests[rows][decodes], return_counts=True)
+    size = int(sizes[np.argmax(counts)])
+    if len(sizes) >= MIN_LEVELS:
+        return None
+    mine = decodes & (found.decode_requests[rows] == size)
+    return size, float(np.median(total[mine]))
+
+
+class _Evidence(NamedTuple):
+    """What decides whether a coefficient is known: counts float64[n, 4], the fit, and what the labels count."""
+
+    data: Float64
+    values: Float64
+    half: Float64
+    inflation: Float64
+    total: Float64
+    has_kv: bool
+    apart: bool
+    batch: tuple[int, float] | None
+
+
+def _judge(column: int, fit: _Evidence) -> Coefficient:
+    """Return the coefficient with its interval, or why it is unknown."""
+    nouns = {PROMPT: "prompt tokens", REQUEST: "decoding requests", KV: "KV tokens"}
+    if column == KV and not fit.has_kv:
+        return Coefficient(None, reason="the labels don't say how many tokens the KV cache holds")
+    if column != FIXED:
+        counts = fit.data[:, column]
+        if not counts.any():
+            return Coefficient(None, reason=f"no iteration has {nouns[column]}")
+        if (counts > 0).sum() < MIN_NONZERO:
+            return Coefficient(
+                None, reason=f"only {int((counts > 0).sum())} of {len(counts)} iterations have {nouns[column]}"
+            )
+        if len(np.unique(counts[counts > 0])) < MIN_LEVELS:
+            return Coefficient(None, reason=_few_levels(nouns[column], column, fit.batch))
+    if column == FIXED and fit.batch is not None:
+        return Coefficient(None, reason=_few_levels("", column, fit.batch))
+    if not fit.has_kv and (column in (FIXED, REQUEST) or not fit.apart):
+        return Coefficient(
+            None,
+            reason="the labels don't say how many tokens the KV cache holds, which adds to each request's cost",
+        )
+    if fit.inflation[column] > MAX_INFLATION:
+        return Coefficient(
+            None, reason="it is inseparable from the other costs: their counts grow and fall together"
+        )
+    value, width = float(fit.values[column]), float(fit.half[column])
+    share = value * float(fit.data[:, column].mean()) / float(fit.total.mean())
+    if value <= 0 or width >= value or share < MIN_EFFECT_SHARE:
+        return Coefficient(None, reason="it is too small to be told from nothing")
+    if width > MAX_INTERVAL_RATIO * value:
+        low, high = format_duration(max(0.0, value - width)), format_duration(value + width)
+        return Coefficient(None, reason=f"these iterations only say that it lies between {low} and {high}")
+    return Coefficient(value, max(0.0, value - width), value + width)
+
+
+def _few_levels(noun: str, column: int, batch: tuple[int, float] | None) -> str:
+    if batch is not None and column in (FIXED, REQUEST):
+        return f"nearly all decode iterations have {batch[0]} requests, so only their sum of costs is known"
+    return f"the number of {noun} hardly varies"
+
+
+class _Fit(msgspec.Struct, frozen=True):
+    """Values float64[p]; influence float64[n, p] of each row on them; variance inflation float64[p]."""
+
+    values: Float64
+    influence: Float64
+    inflation: Float64
+
+
+def _fit(data: Float64, times: Float64, scale_by: Float64) -> _Fit:
+    """Fit `times` by non-negative coefficients of the columns, with errors relative to `scale_by`."""
+    base = 1.0 / scale_by
+    scaled, target = data * base[:, None], times * base
+    norms = np.linalg.norm(scaled, axis=0)
+    norms[norms == 0] = 1.0
+    scaled = scaled / norms
+    weights = np.ones(len(target))
+    values = np.zeros(data.shape[1])
+    for _ in range(_MAX_ROUNDS):
+        before, values = values, _non_negative(scaled, target, weights)
+        residual = target - scaled @ values
+        squares = (residual / (TUKEY * _scale(residual))) ** 2
+        weights = np.clip(1 - squares, 0, 1) ** 2
+        if np.abs(values - before).max() <= _TOLERANCE * np.abs(values).max(initial=1e-300):
+            break
+    information = scaled.T @ (scaled * weights[:, None])
+    inverse = np.linalg.pinv(information, rcond=1e-12)
+    leverage = np.clip(np.einsum("ij,jk,ik->i", scaled, inverse, scaled) * weights, 0, 0.99)
+    # An M-estimator's influence divides by the slope of its weighted residual, not by the weight (Huber 1981).
+    slope = np.where(squares < 1, (1 - squares) * (1 - 5 * squares), 0.0).mean() / weights.mean()
+    influence = (scaled * (weights * residual / (1 - leverage))[:, None]) @ inverse / max(slope, 0.1)
+    unscaled = np.einsum("ij,ij->j", scaled, scaled * weights[:, None])
+    inflation = np.diag(inverse) * np.where(unscaled > 0, unscaled, 1.0)
+    return _Fit(values / norms, influence / norms, inflation)
+
+
+def _scale(residual: Float64) -> float:
+    """Return the robust standard deviation of residuals around 0."""
+    return max(1.4826 * float(np.median(np.abs(residual))), 1e-9)
+
+
+def _non_negative(data: Float64, target: Float64, weights: Float64) -> Float64:
+    """Return the non-negative least squares solution, by trying all sets of columns (at most 4)."""
+    count = data.shape[1]
+    weighted = data * weights[:, None]
+    products, right = data.T @ weighted, weighted.T @ target
+    best, best_cost = np.zeros(count), 0.0
+    for size in range(1, count + 1):
+        for columns in combinations(range(count), size):
+            chosen = list(columns)
+            part = np.linalg.lstsq(products[np.ix_(chosen, chosen)], right[chosen], rcond=1e-12)[0]
+            if (part < 0).any():
+                continue
+            # |y - Xp|^2 less the constant |y|^2.
+            cost = float(part @ products[np.ix_(chosen, chosen)] @ part - 2 * part @ right[chosen])
+            if cost < best_cost - 1e-12 * abs(best_cost):
+                best, best_cost = np.zeros(count), cost
+                best[chosen] = part
+    return best
+
+
+def student_quantile(probability: float, freedom: int) -> float:
+    """Return the quantile of Student's t with `freedom` >= 3, by Cornish and Fisher's expansion."""
+    z = NormalDist().inv_cdf(probability)
+    first = (z**3 + z) / (4 * freedom)
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    return z + first + second
+
+
+def outlier_mask(cost: IterationCost, work: Int64) -> Bool:
+    """Return which iterations take longer than the law says by more than its scatter explains, bool[k]."""
+    if cost.predicted is None:
+        return np.zeros(len(work), np.bool_)
+    with np.errstate(invalid="ignore"):
+        excess: npt.NDArray[np.float64] = (work - cost.predicted) / np.maximum(work, 1)
+        late: Bool = excess > max(TUKEY * cost.spread, 0.1)
+    return late

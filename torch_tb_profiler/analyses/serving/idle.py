@@ -1,0 +1,213 @@
+"""Where the time between device work goes: the device's idle time by what the host does in it.
+
+device   [ iteration 7 ]                                       [ iteration 8 ]
+host         sync        sampling   schedule   prepare  launch
+cause        sampling_sync .......  scheduler   launch .......
+
+Only the thread that runs the engine's loop is asked. Where it recorded nothing, the cause is unknown while
+requests run; before a prefill that starts with no request running, the engine most likely had nothing to do.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.base.intervals import (
+    NO_INTERVALS,
+    Intervals,
+    covered_time,
+    merge,
+    subtract,
+    union,
+)
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.serving.iterations import (
+    DECODE,
+    MIXED,
+    PREFILL,
+    ServingIterations,
+    serving_iterations,
+)
+from torch_tb_profiler.model.serving.labels import host_work_of, parse_label
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, name_mask
+
+CAUSES = ("scheduler", "launch", "sampling_sync", "network", "idle", "host_unrecorded", "kernel_gaps")
+"""Causes of idle time.
+
+scheduler        choosing the next batch
+launch           preparing inputs and launching, inside an iteration
+sampling_sync    waiting for the sampled tokens, and handling them
+network          waiting for another process: KV transfer, broadcast of a batch
+idle             no request waits
+host_unrecorded  the loop's thread recorded nothing while requests were running
+kernel_gaps      between neighboring kernels, less than MIN_GAP_NS each
+"""
+
+SCHEDULER, LAUNCH, SAMPLING, NETWORK, WAITING, UNRECORDED, KERNEL_GAPS = range(len(CAUSES))
+
+MIN_GAP_NS = 20_000
+"""A shorter pause of the device lies between neighboring kernels and says nothing about the host."""
+
+MAX_HOLE_NS = 10_000
+"""A shorter pause between recorded calls belongs to them: the profiler doesn't record the code between calls."""
+
+MIN_WAIT_NS = 1_000_000
+"""A shorter pause before a prefill isn't taken for a wait for requests."""
+
+
+class ServingTimes(msgspec.Struct, frozen=True):
+    """When the device works on k iterations and what it waits for before and within each.
+
+    begin, end   int64[k] ns; from the end of the work before it (or of a wait for requests) to the end of its own
+    work         int64[k] ns in which the device worked; without device work the label's own duration
+    idle         int64[k, causes] ns of idle time before and within the iteration
+    running      bool[k]  requests were running before it, so that idle time made them wait
+    on_device    whether device work is recorded
+    certain      bool[k]  False where `idle` before the iteration may as well be a host that recorded nothing
+    """
+
+    begin: Int64
+    end: Int64
+    work: Int64
+    idle: Int64
+    running: Bool
+    on_device: bool
+    certain: Bool
+
+    @property
+    def duration(self) -> Int64:
+        """Return how long each iteration takes, int64[k] ns, without waits for requests."""
+        return self.end - self.begin
+
+
+@derived
+def serving_times(trace: Trace) -> ServingTimes | None:
+    """Return the times of all iterations, or None if the trace has none."""
+    found = serving_iterations(trace)
+    if found is None:
+        return None
+    busy, owner_at_end = _work(trace, found)
+    on_device = bool((found.device_end != ABSENT).any())
+    running = _running_before(found)
+    gaps = Intervals(busy.ends[:-1], busy.starts[1:])
+    number = owner_at_end[1:]
+    length = gaps.ends - gaps.starts
+    idle = np.zeros((len(found), len(CAUSES)), np.int64)
+    short = length < MIN_GAP_NS
+    np.add.at(idle[:, KERNEL_GAPS], number[short], length[short])
+    gaps, number = Intervals(gaps.starts[~short], gaps.ends[~short]), number[~short]
+    parts, uncertain = _split_gaps(trace, found, gaps, number, running, on_device)
+    for cause in range(len(CAUSES)):
+        np.add.at(idle[:, cause], number, parts[:, cause])
+    certain = np.ones(len(found), np.bool_)
+    certain[number[uncertain]] = False
+    # Without device work of its own an iteration ends where its label does.
+    ends = np.where(found.device_end == ABSENT, found.host_end, found.device_end)
+    end = np.maximum.accumulate(ends)
+    begin = np.append(found.host_start[0], end[:-1]) + idle[:, WAITING]
+    begin[0] = found.host_start[0]
+    begin = np.minimum(begin, end)
+    work = found.busy if on_device else found.host_end - found.host_start
+    return ServingTimes(begin, end, work, idle, running, on_device, certain)
+
+
+def _work(trace: Trace, found: ServingIterations) -> tuple[Intervals, Int64]:
+    """Return when any work of the iterations runs, and the iteration of what starts each interval."""
+    rows, _ = device_launches(trace)
+    rows = rows[found.owner[rows] >= 0]
+    if len(rows) == 0:
+        busy = merge(found.host_start, found.host_end)
+        number = np.searchsorted(found.host_start, busy.starts, "right") - 1
+        return busy, number
+    start, owner = trace.events.start[rows], found.owner[rows]
+    busy = merge(start, event_ends(trace)[rows])
+    order = np.argsort(start, kind="stable")
+    first = np.searchsorted(start[order], busy.starts)
+    return busy, owner[order][np.minimum(first, len(order) - 1)].astype(np.int64)
+
+
+def _running_before(found: ServingIterations) -> Bool:
+    """Return whether requests were already running before each iteration, bool[k].
+
+    Those that decode were. A prefill alone says nothing, so the next decode tells: more requests in it than were
+    prefilled since must have been running.
+    """
+    decodes = (found.phase == DECODE) | (found.phase == MIXED) | (found.decode_requests > 0)
+    running: Bool = decodes.copy()
+    prefilled = np.where(found.phase == PREFILL, np.maximum(found.context_requests, 0), 0)
+    known = found.context_requests != ABSENT
+    following, since = 0, 0
+    for i in range(len(found) - 1, -1, -1):
+        if decodes[i]:
+            following, since = max(int(found.decode_requests[i]), 0), 0
+        else:
+            since += int(prefilled[i])
+            running[i] = bool(known[i]) and following > since
+    return running
+
+
+def _split_gaps(
+    trace: Trace, found: ServingIterations, gaps: Intervals, number: Int64, running: Bool, on_device: bool
+) -> tuple[Int64, Bool]:
+    """Return the ns of each gap by cause, int64[g, causes], and in which gaps waiting is not certain, bool[g]."""
+    sets = _host_work(trace, found, on_device)
+    parts = np.zeros((len(gaps.starts), len(CAUSES)), np.int64)
+    taken = NO_INTERVALS
+    for cause in (NETWORK, SAMPLING, SCHEDULER, WAITING, LAUNCH):
+        mine = subtract(sets[cause], taken)
+        parts[:, cause] = covered_time(mine, gaps.starts, gaps.ends)
+        taken = union(taken, mine)
+    rest = gaps.ends - gaps.starts - parts.sum(1)
+    usual = float(np.median(rest)) if len(rest) else 0.0
+    labeled = _holds_any(gaps, trace.events.start[found.idle_labels])
+    waits = (found.phase[number] == PREFILL) & ~running[number] & (rest >= max(MIN_WAIT_NS, 3 * usual))
+    waits |= labeled
+    parts[waits, WAITING] += rest[waits]
+    parts[~waits, UNRECORDED] = rest[~waits]
+    uncertain: Bool = waits & ~labeled
+    return parts, uncertain
+
+
+def _holds_any(gaps: Intervals, times: Int64) -> Bool:
+    times = np.sort(times)
+    held: Bool = np.searchsorted(times, gaps.ends) > np.searchsorted(times, gaps.starts)
+    return held
+
+
+_NAMED = {"network": NETWORK, "sampling_sync": SAMPLING, "scheduler": SCHEDULER, "idle": WAITING}
+
+
+def _host_work(trace: Trace, found: ServingIterations, on_device: bool) -> dict[int, Intervals]:
+    """Return when the loop's thread was in host work of each cause, merged."""
+    rows = rows_of_kind(trace, *HOST_KINDS)
+    rows = rows[trace.events.thread[rows] == found.thread]
+    names = trace.events.name[rows]
+    work = np.full(len(trace.strings) + 1, NO_CODE, np.int64)
+    for code in np.unique(names[names >= 0]).tolist():
+        text = trace.strings[code]
+        if parse_label(text) is None:
+            work[code] = _NAMED.get(host_work_of(text) or "", NO_CODE)
+    cause = work[names]
+    sets = {each: _intervals(trace, rows[cause == each]) for each in (NETWORK, SAMPLING, SCHEDULER, WAITING)}
+    kind = event_kinds(trace)[rows]
+    calls = np.isin(kind, (Kind.RUNTIME, Kind.DRIVER, Kind.CPU_OP))
+    runner = name_mask(trace.strings, lambda name: name.startswith("gpu_model_runner: "), names)[names]
+    launching = _close_holes(_intervals(trace, rows[(calls | runner) & (cause < 0)]))
+    sets[LAUNCH] = union(launching, merge(found.host_start, found.host_end)) if on_device else launching
+    return sets
+
+
+def _intervals(trace: Trace, rows: Int32) -> Intervals:
+    return merge(trace.events.start[rows], event_ends(trace)[rows])
+
+
+def _close_holes(merged: Intervals) -> Intervals:
+    """Return the intervals with the short pauses between them filled."""
+    if len(merged.starts) == 0:
+        return merged
+    opens = np.append(True, merged.starts[1:] - merged.ends[:-1] > MAX_HOLE_NS)
+    first = np.flatnonzero(opens)
+    return Intervals(merged.starts[first], merged.ends[np.append(first[1:], len(merged.starts)) - 1])

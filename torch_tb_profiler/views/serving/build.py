@@ -1,0 +1,165 @@
+"""Serving: what an engine's iterations do, what they cost, and what holds them back."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.analyses.serving.advice import serving_advice
+from torch_tb_profiler.analyses.serving.columns import iteration_columns
+from torch_tb_profiler.analyses.serving.cost import Coefficient, IterationCost, iteration_cost
+from torch_tb_profiler.analyses.serving.idle import CAUSES, ServingTimes, serving_times
+from torch_tb_profiler.analyses.serving.stalls import Stall, serving_stalls
+from torch_tb_profiler.analyses.serving.summary import (
+    PhaseSummary,
+    ServingRates,
+    decode_families,
+    phase_summaries,
+    serving_rates,
+)
+from torch_tb_profiler.analyses.serving.verdict import serving_verdict
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.model.serving.iterations import (
+    ServingIterations,
+    no_iterations_reason,
+    serving_iterations,
+)
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import NoParams, Tab, TraceView
+from torch_tb_profiler.views.serving import words
+from torch_tb_profiler.views.serving.payload import (
+    CostLaw,
+    CostTerm,
+    DecodeCost,
+    Engine,
+    IterationColumns,
+    PhaseRow,
+    Rates,
+    ServingPayload,
+    StallRow,
+)
+
+
+def build(trace: Trace, _: NoParams) -> ServingPayload:
+    """Build the Serving view of one trace. Raises NotFoundError if it has no iterations."""
+    found, times, rates = serving_iterations(trace), serving_times(trace), serving_rates(trace)
+    cost, verdict = iteration_cost(trace), serving_verdict(trace)
+    if found is None or times is None or rates is None or cost is None or verdict is None:
+        raise NotFoundError(f"no iterations of an inference engine: {no_iterations_reason(trace)}")
+    phases, stalls = phase_summaries(trace), serving_stalls(trace)
+    total = sum(each.total_ns for each in phases)
+    facts = words.ServingFacts(found, times, rates, phases, stalls, verdict, words.serving_device(trace))
+    return ServingPayload(
+        headline=words.headline(facts),
+        details=words.details(facts),
+        what_holds_it_back=verdict.bottleneck,
+        engine=Engine(found.engine, found.source),
+        iterations=IterationColumns(**iteration_columns(trace)),
+        phases=[_phase(each, total) for each in phases],
+        rates=_rates(found, rates),
+        cost=_cost(cost),
+        stalls=[_stall(found, each) for each in stalls],
+        idle_by_cause=dict(zip(CAUSES, times.idle.sum(0).tolist(), strict=True)),
+        families=decode_families(trace),
+        advice=[words.advice_row(each, facts) for each in serving_advice(trace)],
+        on_device=times.on_device,
+        reasons=_reasons(verdict.reason, times),
+    )
+
+
+def _phase(phase: PhaseSummary, total: int) -> PhaseRow:
+    return PhaseRow(
+        phase=phase.phase,
+        iterations=phase.iterations,
+        share=phase.total_ns / total if total else None,
+        total_ns=phase.total_ns,
+        median_ns=phase.median_ns,
+        p99_ns=phase.p99_ns,
+        tokens=phase.tokens,
+        requests=phase.requests,
+        busy_ns=phase.busy_ns,
+        idle_share=phase.idle_ns / phase.total_ns if phase.total_ns else None,
+        idle=dict(zip(CAUSES, phase.idle, strict=True)),
+        mostly=phase.main_cause,
+        graph_share=phase.graphs,
+        inferred=phase.inferred,
+    )
+
+
+def _rates(found: ServingIterations, rates: ServingRates) -> Rates:
+    between, requests, kv = rates.between_tokens, rates.requests, rates.kv_tokens
+    reasons = {"time_to_first_token_ns": words.NO_ARRIVALS}
+    uncounted = "iterations without labels have no counts" if found.source == "kernels" else "the labels don't say"
+    single = "one iteration is no rate" if len(found) == 1 else uncounted
+    if rates.output is None:
+        reasons["output_tokens_per_s"] = words.DRAFTS if found.speculative else single
+    if rates.prompt is None:
+        reasons["prompt_tokens_per_s"] = single
+    if between is None:
+        reasons["between_tokens_median_ns"] = "fewer than 2 iterations decode"
+    if requests is None:
+        reasons["requests_mean"] = uncounted
+    if kv is None:
+        reasons["kv_tokens_mean"] = uncounted
+    if rates.window is None:
+        reasons["window"] = "too few iterations, or none that count requests"
+    return Rates(
+        span_ns=rates.span_ns,
+        output_tokens_per_s=rates.output,
+        prompt_tokens_per_s=rates.prompt,
+        output_tokens=rates.output_tokens,
+        prompt_tokens=rates.prompt_tokens,
+        between_tokens_median_ns=between and between[0],
+        between_tokens_p99_ns=between and between[1],
+        requests_mean=requests and requests[0],
+        requests_min=requests and requests[1],
+        requests_max=requests and requests[2],
+        kv_tokens_mean=kv and kv[0],
+        kv_tokens_max=kv and kv[1],
+        time_to_first_token_ns=None,
+        waiting_ns=rates.waiting_ns,
+        window=rates.window,
+        reasons=reasons,
+    )
+
+
+def _cost(cost: IterationCost) -> CostLaw:
+    return CostLaw(
+        fixed_ns=_term(cost.fixed),
+        per_prompt_token_ns=_term(cost.per_prompt_token),
+        per_request_ns=_term(cost.per_request),
+        per_kv_token_ns=_term(cost.per_kv_token),
+        explained=cost.explained,
+        iterations=cost.iterations,
+        outliers=cost.outliers,
+        one_batch=DecodeCost(*cost.batch) if cost.batch is not None else None,
+    )
+
+
+def _term(coefficient: Coefficient) -> CostTerm:
+    return CostTerm(coefficient.value, coefficient.low, coefficient.high, coefficient.reason)
+
+
+def _stall(found: ServingIterations, stall: Stall) -> StallRow:
+    event = int(found.event[stall.iteration])
+    return StallRow(
+        iteration=stall.iteration,
+        start_ns=stall.start_ns,
+        extra_ns=stall.extra_ns,
+        cause=stall.cause,
+        requests=stall.requests,
+        event=event if event >= 0 else None,
+    )
+
+
+def _reasons(verdict: str | None, times: ServingTimes) -> dict[str, str]:
+    reasons = {}
+    if verdict is not None:
+        reasons["what_holds_it_back"] = verdict
+    if not times.on_device:
+        reasons["families"] = "no device work was recorded, so a label's own time counts as busy"
+    return reasons
+
+
+TAB = Tab(
+    "Where the time goes",
+    TraceView("serving", "Serving", NoParams, ServingPayload, build, cached="on_request", rows="phases"),
+    no_iterations_reason,
+)

@@ -1,0 +1,252 @@
+"""The sentences of the Serving tab."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch_tb_profiler.analyses.serving.advice import ServingAdvice
+from torch_tb_profiler.analyses.serving.idle import WAITING, ServingTimes
+from torch_tb_profiler.analyses.serving.stalls import PREFILL_BLOCKS, Stall
+from torch_tb_profiler.analyses.serving.summary import PhaseSummary, ServingRates
+from torch_tb_profiler.analyses.serving.verdict import ServingVerdict
+from torch_tb_profiler.base.format import format_duration, format_number, format_ratio
+from torch_tb_profiler.base.grammar import agree, capitalize, plural
+from torch_tb_profiler.model.devices import device_kind, devices
+from torch_tb_profiler.model.serving.iterations import ServingIterations
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views._shared.text import Phrase, Text, device_noun, link, sentences, text
+from torch_tb_profiler.views.serving.payload import AdviceRow
+
+NO_ARRIVALS = "a trace doesn't record when requests arrive; add the engine's log or OpenTelemetry spans"
+
+DRAFTS = "with speculative decoding the labels count drafts, not the accepted tokens"
+
+CAUSE_TEXTS = {
+    "scheduler": "while the scheduler prepares the next batch",
+    "launch": "while the host prepares inputs and launches kernels",
+    "sampling_sync": "while the host samples and handles tokens",
+    "network": "while it waits for another process",
+    "idle": "because no request waits",
+    "host_unrecorded": "while the host runs code that wasn't recorded",
+    "kernel_gaps": "between neighboring kernels",
+}
+"""Cause of idle time -> when the device is idle."""
+
+_PHASE_TEXTS = {"prefill": "prefill only", "decode": "decode only", "mixed": "mixed", None: "of unknown phase"}
+
+_WINDOWS = {
+    "ramp_up": "The batch is still growing, so these rates aren't those of a steady state.",
+    "draining": "The batch is shrinking, so these rates aren't those of a steady state.",
+    "steady": "The batch size is steady.",
+}
+
+
+class ServingFacts(NamedTuple):
+    """What the sentences are about; `device` is "GPU", or "CPU" where no device work is recorded."""
+
+    found: ServingIterations
+    times: ServingTimes
+    rates: ServingRates
+    phases: tuple[PhaseSummary, ...]
+    stalls: tuple[Stall, ...]
+    verdict: ServingVerdict
+    device: str
+
+
+def serving_device(trace: Trace) -> str:
+    """Return the noun of what runs the model."""
+    return device_noun(device_kind(trace)) if devices(trace) else "CPU"
+
+
+def headline(facts: ServingFacts) -> Text:
+    """Return the rate, and what holds the engine back."""
+    verdict, idle = facts.verdict, _idle_share(facts)
+    rate = _rate(facts)
+    match verdict.bottleneck:
+        case None:
+            return text("{rate}. {reason}.", rate=rate, reason=capitalize(verdict.reason or ""))
+        case "host_scheduler" | "sampling_on_host" | "launch" | "network":
+            cause = {"host_scheduler": "scheduler", "sampling_on_host": "sampling_sync"}.get(
+                verdict.bottleneck, verdict.bottleneck
+            )
+            when = CAUSE_TEXTS["host_unrecorded" if verdict.likely else cause]
+            return text(
+                "{rate}; the {device} is idle for {idle} of an average iteration, mostly {when}{likely}.",
+                rate=rate,
+                device=facts.device,
+                idle=Phrase(format_ratio(idle), link("idle")),
+                when=when,
+                likely=", likely the scheduler" if verdict.likely else "",
+            )
+        case "prefill_blocks_decode":
+            blocks = [stall for stall in facts.stalls if stall.cause == PREFILL_BLOCKS]
+            return sentences(
+                text("{rate}.", rate=rate),
+                text(
+                    "{count} {hold} up requests that decode, by {mean} each.",
+                    count=plural(len(blocks), "prefill"),
+                    hold=agree(len(blocks), "holds", "hold"),
+                    mean=format_duration(sum(stall.extra_ns for stall in blocks) / len(blocks)),
+                ),
+            )
+        case "kv_cache_full":
+            return sentences(
+                text("{rate}.", rate=rate),
+                text(
+                    "The KV cache is too small for the running requests: {count} {recompute} preempted ones.",
+                    count=plural(verdict.recomputed, "iteration"),
+                    recompute=agree(verdict.recomputed, "recomputes", "recompute"),
+                ),
+            )
+        case "no_requests":
+            return sentences(
+                text(
+                    "The engine has no requests for {share} of the window{likely}.",
+                    share=format_ratio(verdict.lost_share),
+                    likely=", as far as the trace shows" if verdict.likely else "",
+                ),
+                text("{rate}.", rate=rate),
+            )
+    return text(
+        "{rate}; the {device} is busy for {busy} of an average iteration, so {work} the pace.",
+        rate=rate,
+        device=facts.device,
+        busy=format_ratio(1 - idle),
+        work="kernels set" if facts.times.on_device else "the model sets",
+    )
+
+
+def _rate(facts: ServingFacts) -> Text:
+    rates = facts.rates
+    if rates.output:
+        share = Phrase(f"{format_number(rates.output)} tokens/s", link("trace"))
+        return text("The engine generates {rate}", rate=share)
+    phase = facts.phases[0]
+    return text(
+        "{count} {take} {median} (median)",
+        count=capitalize(plural(phase.iterations, f"{phase.phase or 'unknown'} iteration")),
+        take=agree(phase.iterations, "takes", "take"),
+        median=format_duration(phase.median_ns),
+    )
+
+
+def _idle_share(facts: ServingFacts) -> float:
+    total = int(facts.times.duration.sum())
+    idle = int(facts.times.idle.sum()) - int(facts.times.idle[:, WAITING].sum())
+    return min(1.0, idle / total) if total > 0 else 0.0
+
+
+def details(facts: ServingFacts) -> Text:
+    """Return the evidence: iterations by phase, the window, and what is inferred or uncertain."""
+    found, count = facts.found, len(facts.found)
+    first = facts.phases[0]
+    mean = facts.rates.requests
+    batch = "" if mean is None else f", {format_number(mean[0])} requests on average"
+    return sentences(
+        text(
+            "{first} of {count} {are} {phase}{batch}.",
+            first=f"{first.iterations:,}",
+            count=plural(count, "iteration"),
+            are=agree(first.iterations, "is", "are"),
+            phase=_PHASE_TEXTS[first.phase],
+            batch=batch,
+        ),
+        text("{window}", window=_WINDOWS[facts.rates.window]) if facts.rates.window else (),
+        text("The iterations are inferred from kernels: none has a label.") if found.source == "kernels" else (),
+        _inferred_phases(facts),
+        _uncertain_waits(facts),
+    )
+
+
+def _inferred_phases(facts: ServingFacts) -> Text:
+    count = sum(phase.inferred for phase in facts.phases)
+    if count == 0 or facts.found.source == "kernels":
+        return ()
+    return text("The phase of {count} is inferred from kernels.", count=plural(count, "iteration"))
+
+
+def _uncertain_waits(facts: ServingFacts) -> Text:
+    """Say that a wait for requests and a host that recorded nothing look alike."""
+    waited = int(facts.times.idle[~facts.times.certain, WAITING].sum())
+    if waited == 0:
+        return ()
+    return text(
+        "For {time} nothing was recorded before a prefill: most likely no request waited, but slow host code in "
+        "another process would look the same.",
+        time=format_duration(waited),
+    )
+
+
+_FLAGS = {
+    "overlap_host": {
+        "vLLM": "Turn on asynchronous scheduling (`--async-scheduling`)",
+        "SGLang": "Turn on the overlap scheduler (remove `--disable-overlap-schedule`)",
+        "TensorRT-LLM": "Turn on the overlap scheduler (remove `disable_overlap_scheduler`)",
+    },
+    "chunk_prefill": {
+        "vLLM": "Cut prefills into smaller chunks (`--max-num-batched-tokens`)",
+        "SGLang": "Cut prefills into smaller chunks (`--chunked-prefill-size`, `--enable-mixed-chunk`)",
+    },
+    "larger_batch": {
+        "vLLM": "Run more requests at once (`--max-num-seqs`)",
+        "SGLang": "Run more requests at once (`--max-running-requests`)",
+    },
+    "more_kv_cache": {
+        "vLLM": "Give the KV cache more memory (`--gpu-memory-utilization`), or run fewer requests "
+        "(`--max-num-seqs`)",
+        "SGLang": "Give the KV cache more memory (`--mem-fraction-static`), or run fewer requests "
+        "(`--max-running-requests`)",
+    },
+    "cuda_graphs": {
+        "vLLM": "Replay decode iterations as CUDA graphs (remove `--enforce-eager`)",
+        "SGLang": "Replay decode iterations as CUDA graphs (remove `--disable-cuda-graph`)",
+    },
+}
+
+_TITLES = {
+    "overlap_host": "Prepare the next batch while the device works",
+    "chunk_prefill": "Cut prefills into smaller chunks",
+    "larger_batch": "Run more requests at once",
+    "more_kv_cache": "Give the KV cache more memory, or run fewer requests",
+    "cuda_graphs": "Replay decode iterations as CUDA graphs",
+    "graph_sizes": "Capture graphs for more batch sizes",
+    "network": "Shorten the waits for other processes",
+}
+
+
+def advice_row(advice: ServingAdvice, facts: ServingFacts) -> AdviceRow:
+    """Return advice as an imperative with its payoff."""
+    title = _FLAGS.get(advice.kind, {}).get(facts.found.engine or "", _TITLES[advice.kind])
+    return AdviceRow(
+        advice.kind, text("{title}", title=title), _payoff(advice, facts), advice.gain_ns, advice.gain_share
+    )
+
+
+def _payoff(advice: ServingAdvice, facts: ServingFacts) -> Text:
+    mean = float(facts.times.duration.mean())
+    if advice.kind == "chunk_prefill":
+        if advice.chunk is None or advice.limit_ns is None:
+            return text("Payoff not estimated: what a prompt token costs isn't known from this trace.")
+        return text(
+            "Chunks of {chunk} prompt tokens would keep an iteration under {limit} of {device} time.",
+            chunk=f"{advice.chunk:,}",
+            limit=format_duration(advice.limit_ns),
+            device=facts.device,
+        )
+    if advice.kind == "larger_batch":
+        return text(
+            "Twice the {now} requests would give up to {factor}× the tokens/s, if the KV cache has room.",
+            now=f"{advice.size:,}",
+            factor=format_number(advice.factor or 0.0, 2),
+        )
+    if advice.kind == "more_kv_cache":
+        return text(
+            "Saves up to {gain} of a {mean} iteration, and the wait of each preempted request.",
+            gain=format_duration(advice.gain_ns),
+            mean=format_duration(mean),
+        )
+    return text(
+        "Saves up to {gain} of a {mean} iteration.",
+        gain=format_duration(advice.gain_ns),
+        mean=format_duration(mean),
+    )
