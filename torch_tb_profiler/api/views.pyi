@@ -46,6 +46,7 @@ from torch_tb_profiler.views.origins.payload import OriginsPayload
 from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPayload, OverlapReport
 from torch_tb_profiler.views.overview.payload import Overview
 from torch_tb_profiler.views.roofline.payload import RooflinePayload
+from torch_tb_profiler.views.serving.payload import ServingPayload
 from torch_tb_profiler.views.trace.blame import TraceMoment
 from torch_tb_profiler.views.trace.event import TraceEvent, TraceFlows, TraceModule
 from torch_tb_profiler.views.trace.path import TracePath
@@ -780,6 +781,8 @@ class Views:
     @property
     def lightning(self) -> _Lightning:
         """Lightning."""
+    def serving(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ServingPayload]:
+        """Serving."""
     @property
     def distributed(self) -> _Distributed:
         """Distributed."""

@@ -3855,6 +3855,77 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/serving': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Serving view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['ServingPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/distributed': {
     parameters: {
       query?: never;
@@ -7864,6 +7935,214 @@ export interface components {
       device_self_ns: number;
       device_share: number | null;
       children: components['schemas']['HookRow'][];
+    };
+    /**
+     * ServingPayload
+     * @description Iterations of an inference engine: what they do, what they cost, and what holds them back.
+     *
+     *     headline             rate, and what holds the engine back
+     *     details              evidence, and what of it is uncertain
+     *     what_holds_it_back   host_scheduler, sampling_on_host, launch, network, prefill_blocks_decode, kv_cache_full,
+     *                          no_requests or device; null with a reason where it is unknown
+     *     idle_by_cause        cause -> ns of all idle time
+     *     families             kernel family -> ns of device time of all decode iterations
+     *     reasons              field -> why it is null
+     */
+    ServingPayload: {
+      headline: components['schemas']['Phrase'][];
+      details: components['schemas']['Phrase'][];
+      what_holds_it_back: string | null;
+      engine: components['schemas']['Engine'];
+      iterations: components['schemas']['IterationColumns'];
+      phases: components['schemas']['PhaseRow'][];
+      rates: components['schemas']['Rates'];
+      cost: components['schemas']['CostLaw'];
+      stalls: components['schemas']['StallRow'][];
+      idle_by_cause: {
+        [key: string]: number;
+      };
+      families: {
+        [key: string]: number;
+      };
+      advice: components['schemas']['AdviceRow'][];
+      on_device: boolean;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * Engine
+     * @description The inference engine.
+     *
+     *     name  as people call it; null where only kernels tell
+     *     by    annotations, or kernels where iterations are inferred
+     */
+    Engine: {
+      name: string | null;
+      by: string;
+    };
+    /**
+     * IterationColumns
+     * @description Columns of all iterations in order of time; null where the labels don't say.
+     *
+     *     event            row of the label
+     *     phase            prefill, decode or mixed
+     *     phase_inferred   the phase is read from kernels, not from the label
+     *     start_ns, duration_ns  from the end of the work before it to the end of its own, without waits for requests
+     *     host_start_ns, host_duration_ns      of its label
+     *     device_start_ns, device_duration_ns  of its device work
+     *     requests, prompt_tokens, decode_requests, decode_tokens, kv_tokens  recomputed prompts count as prompt tokens
+     *     recomputed_tokens  of preempted requests; part of prompt_tokens
+     *     busy_ns          time in which the device worked on it; of the label where no device work is recorded
+     *     idle             cause -> ns of idle time before and within it
+     *     graph            whether one graph replay is nearly all of it
+     */
+    IterationColumns: {
+      event: (number | null)[];
+      phase: (string | null)[];
+      phase_inferred: boolean[];
+      start_ns: number[];
+      duration_ns: number[];
+      host_start_ns: number[];
+      host_duration_ns: number[];
+      device_start_ns: (number | null)[];
+      device_duration_ns: (number | null)[];
+      requests: (number | null)[];
+      prompt_tokens: (number | null)[];
+      decode_requests: (number | null)[];
+      decode_tokens: (number | null)[];
+      kv_tokens: (number | null)[];
+      recomputed_tokens: number[];
+      busy_ns: number[];
+      idle: {
+        [key: string]: number[];
+      };
+      graph: (boolean | null)[];
+    };
+    /**
+     * PhaseRow
+     * @description The iterations of one phase; null is unknown.
+     *
+     *     share        of the time of all iterations
+     *     tokens, requests  means of an iteration
+     *     idle_share   of the phase's time
+     *     idle         cause -> ns
+     *     mostly       cause with the most idle time
+     *     graph_share  of the iterations, those that are one graph replay
+     *     inferred     how many have their phase from kernels
+     */
+    PhaseRow: {
+      phase: string | null;
+      iterations: number;
+      share: number | null;
+      total_ns: number;
+      median_ns: number;
+      p99_ns: number;
+      tokens: number | null;
+      requests: number | null;
+      busy_ns: number;
+      idle_share: number | null;
+      idle: {
+        [key: string]: number;
+      };
+      mostly: string | null;
+      graph_share: number | null;
+      inferred: number;
+    };
+    /**
+     * Rates
+     * @description Rates over the window; null is unknown, and `reasons` says why.
+     *
+     *     output_tokens_per_s  of requests that decode; the first token, which a prefill makes, isn't counted
+     *     between_tokens_*     from a token of a request to its next
+     *     time_to_first_token_ns  needs arrivals, which no trace records
+     *     window               steady, ramp_up or draining
+     */
+    Rates: {
+      span_ns: number;
+      output_tokens_per_s: number | null;
+      prompt_tokens_per_s: number | null;
+      output_tokens: number | null;
+      prompt_tokens: number | null;
+      between_tokens_median_ns: number | null;
+      between_tokens_p99_ns: number | null;
+      requests_mean: number | null;
+      requests_min: number | null;
+      requests_max: number | null;
+      kv_tokens_mean: number | null;
+      kv_tokens_max: number | null;
+      time_to_first_token_ns: number | null;
+      waiting_ns: number;
+      window: string | null;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * CostLaw
+     * @description Kernel time of an iteration: fixed + prompt tokens + decoding requests + KV tokens, each times its cost.
+     *
+     *     explained   share of the variation of the time, without outliers; null without a fit
+     *     iterations  that were fitted, and of these the outliers
+     *     one_batch   where only the cost of one batch size is known
+     */
+    CostLaw: {
+      fixed_ns: components['schemas']['CostTerm'];
+      per_prompt_token_ns: components['schemas']['CostTerm'];
+      per_request_ns: components['schemas']['CostTerm'];
+      per_kv_token_ns: components['schemas']['CostTerm'];
+      explained: number | null;
+      iterations: number;
+      outliers: number;
+      one_batch: components['schemas']['DecodeCost'] | null;
+    };
+    /**
+     * CostTerm
+     * @description A value in ns with its 95% interval, or null with the reason.
+     */
+    CostTerm: {
+      value: number | null;
+      /** @default null */
+      low: number | null;
+      /** @default null */
+      high: number | null;
+      /** @default null */
+      reason: string | null;
+    };
+    /**
+     * DecodeCost
+     * @description What a decode iteration takes where nearly all have the same number of requests.
+     */
+    DecodeCost: {
+      requests: number;
+      duration_ns: number;
+    };
+    /**
+     * StallRow
+     * @description An iteration that made requests wait, by how much, and why.
+     *
+     *     requests  how many waited, null where the labels don't count them
+     */
+    StallRow: {
+      iteration: number;
+      start_ns: number;
+      extra_ns: number;
+      cause: string;
+      requests: number | null;
+      event: number | null;
+    };
+    /**
+     * AdviceRow
+     * @description What to set, and at most what it gains.
+     *
+     *     gain_ns, gain_share  of an average iteration; null where it isn't a matter of time
+     */
+    AdviceRow: {
+      kind: string;
+      title: components['schemas']['Phrase'][];
+      detail: components['schemas']['Phrase'][];
+      gain_ns: number | null;
+      gain_share: number | null;
     };
     /**
      * DistributedPayload

@@ -33,6 +33,12 @@ export type CallNode = Schemas['CallNode'];
 export type LightningPayload = Schemas['LightningPayload'];
 export type HookRow = Schemas['HookRow'];
 
+export type ServingPayload = Schemas['ServingPayload'];
+export type ServingColumns = Schemas['IterationColumns'];
+export type ServingPhase = Schemas['PhaseRow'];
+export type ServingStall = Schemas['StallRow'];
+export type CostTerm = Schemas['CostTerm'];
+
 export type OperatorsPayload = Schemas['OperatorsPayload'];
 export type OperatorRow = Schemas['OperatorRow'];
 export type OperatorStacks = Schemas['OperatorStacksPayload'];

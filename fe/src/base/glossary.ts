@@ -15,6 +15,19 @@ export const GLOSSARY = {
     formula: 'a step ends when the device work launched in it ends; the next step starts there',
     caveat: 'A step whose device work was cut off is hatched and left out of every average.',
   },
+  iteration: {
+    title: 'Iteration',
+    text: 'One batch that an inference engine runs: prompts that are read (prefill), requests that generate a token each (decode), or both (mixed).',
+    formula:
+      'duration: from the end of the device work before it to the end of its own, without waits for requests',
+    caveat: 'It owns the device work launched from the begin of its label to the begin of the next.',
+  },
+  iteration_cost: {
+    title: 'What an iteration costs',
+    text: 'Kernel time of a batch as a fixed part plus a cost for each prompt token, each request that decodes, and each token in the KV cache.',
+    formula: 'fitted by robust, non-negative least squares; ranges are 95% intervals',
+    caveat: 'A cost is unknown if the recorded batches are too few or too alike.',
+  },
   breakdown: {
     title: 'Breakdown',
     text: 'How the time of a step is spent. Each instant counts for the first category that covers it, in this order.',

@@ -80,4 +80,5 @@ export const VIEWS: Record<string, ViewEntry> = {
     serverParams: ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'],
   }),
   lightning: defineView('logo', () => import('./lightning')),
+  serving: defineView('serving', () => import('./serving')),
 };

@@ -1,5 +1,6 @@
 const PATHS = {
   logo: 'M9 2 4 9h4l-1 5 5-7H8z',
+  serving: 'M2.5 3.5h11v4h-11zM2.5 8.5h11v4h-11zM5 5.5h.1M5 10.5h.1',
   overview: 'M3 13V7h3v6M6.5 13V3h3v10M10 13V9h3v4M2 13h12',
   table: 'M3 4h10M3 8h7M3 12h4',
   warning: 'M8 3 14 13H2zM8 7v2.6M8 11.4v.1',

@@ -1,0 +1,53 @@
+import { fireEvent, screen } from '@testing-library/react';
+import { expect, it } from 'vitest';
+import golden from '../../../../tests/golden/payloads/serving.json';
+import { drawView, serveGoldens } from '../../testing/view';
+import { barsPath, iterationAt } from './select';
+import View from '.';
+
+serveGoldens(golden);
+
+const columns = golden.serving.iterations;
+
+it('shows rates, phases, costs, stalls, and why a figure is unknown', () => {
+  drawView(View, golden.serving);
+  expect(screen.getByText('Time to first token').parentElement!.textContent).toContain('unknown');
+  expect(screen.getByText('Time to first token').parentElement!.textContent).toContain('OpenTelemetry');
+  expect(screen.getByText('+ 1,000 prompt tokens').parentElement!.textContent).toContain('±');
+  expect(screen.getAllByText('Scheduler', { selector: '[role=row] *' }).length).toBeGreaterThan(0);
+});
+
+it('shows an iteration alone that is chosen with the keys', async () => {
+  drawView(View, golden.serving);
+  const chart = await screen.findByRole('application', { name: /^Iterations/ });
+  fireEvent.keyDown(chart, { key: 'ArrowRight' });
+  fireEvent.keyDown(chart, { key: 'Enter' });
+  expect(await screen.findByRole('heading', { name: /^Where iteration 1 goes/ })).toBeTruthy();
+  fireEvent.keyDown(chart, { key: 'Escape' });
+  expect(
+    await screen.findByRole('heading', { name: /^Where an average decode iteration goes/ }),
+  ).toBeTruthy();
+});
+
+it('finds the iteration at a time', () => {
+  expect(iterationAt(columns, columns.start_ns[3]! + 1)).toBe(3);
+  expect(iterationAt(columns, -1)).toBe(0);
+});
+
+it('draws no more than a bar for each pixel', () => {
+  const count = 100_000;
+  const many = {
+    ...columns,
+    start_ns: Array.from({ length: count }, (_, i) => 1000 * i),
+    duration_ns: Array.from({ length: count }, (_, i) => (i === 777 ? 9000 : 1000)),
+    phase: Array.from({ length: count }, () => 'decode'),
+  };
+  const path = barsPath(
+    many,
+    'decode',
+    ns => (ns * 500) / (1000 * count),
+    ns => 100 - ns / 100,
+  );
+  expect(path.match(/M/g)!.length).toBeLessThanOrEqual(501);
+  expect(path).toContain('V10.0');
+});

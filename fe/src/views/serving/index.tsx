@@ -1,0 +1,219 @@
+import { useMemo, useState } from 'react';
+import type { ServingPayload, ServingPhase, ServingStall } from '../../api/types';
+import { formatCount, formatDuration, formatNumber, formatRatio, plural } from '../../base/format';
+import { useSelection } from '../../state/selection';
+import { useTableState } from '../../state/table';
+import { Answer } from '../../widgets/Answer';
+import { SavePicture } from '../../widgets/charts/SavePicture';
+import { Panel } from '../../widgets/Panel';
+import { Sentence } from '../../widgets/Sentence';
+import type { Column } from '../../widgets/table/columns';
+import { DataTable } from '../../widgets/table/DataTable';
+import { Term } from '../../widgets/Term';
+import { Cost } from './Cost';
+import css from './index.module.css';
+import { Iterations } from './Iterations';
+import { Parts } from './Parts';
+import { CAUSE_TITLES, PHASE_COLORS, PHASES, shownShares, type Range } from './select';
+
+export default function ServingView({ payload, crumb }: { payload: ServingPayload; crumb: string }) {
+  const { select } = useSelection();
+  const [chosen, setChosen] = useState<Range | null>(null);
+  const shares = useMemo(() => shownShares(payload, chosen), [payload, chosen]);
+  const count = payload.iterations.phase.length;
+  const open = (event: number | null | undefined) => {
+    if (typeof event === 'number') {
+      select({ view: 'trace', params: { event: String(event) } });
+    }
+  };
+  return (
+    <>
+      <Answer
+        crumb={`${crumb} · ${formatDuration(payload.rates.span_ns)}, ${plural(count, 'iteration')}`}
+        why={<Sentence text={payload.details} />}
+      >
+        <Sentence text={payload.headline} />
+      </Answer>
+      <Figures payload={payload} />
+      <Panel
+        title={
+          <>
+            Iterations <Term id="iteration" />
+          </>
+        }
+        note="height is duration"
+        actions={
+          <>
+            <span className={css.phases}>
+              {PHASES.map(phase => [phase, payload.phases.find(row => row.phase === phase)] as const).map(
+                ([phase, row]) =>
+                  row && (
+                    <span key={phase}>
+                      <i className="dot" style={{ background: PHASE_COLORS[phase] }} /> {phase}{' '}
+                      {formatCount(row.iterations)}
+                    </span>
+                  ),
+              )}
+            </span>
+            <SavePicture name="iterations" />
+          </>
+        }
+      >
+        <Iterations
+          payload={payload}
+          chosen={chosen}
+          onChoose={setChosen}
+          onOpen={i => open(payload.iterations.event[i])}
+        />
+      </Panel>
+      <div className={css.grid2}>
+        <Panel title={`Where ${shares.title} goes, ${formatDuration(shares.duration)}`}>
+          <Parts payload={payload} shares={shares} />
+          <PhaseTable phases={payload.phases} />
+        </Panel>
+        <Panel
+          title={
+            <>
+              What an iteration costs <Term id="iteration_cost" />
+            </>
+          }
+          actions={
+            payload.cost.explained !== null && (
+              <span className="dim">{`explains ${formatRatio(payload.cost.explained)}`}</span>
+            )
+          }
+        >
+          <Cost payload={payload} />
+        </Panel>
+      </div>
+      {payload.advice.length > 0 && (
+        <Panel title="What to set">
+          <ol className={css.advice}>
+            {payload.advice.map(item => (
+              <li key={item.kind}>
+                <strong>
+                  <Sentence text={item.title} />
+                </strong>
+                <span className="soft">
+                  <Sentence text={item.detail} />
+                </span>
+              </li>
+            ))}
+          </ol>
+        </Panel>
+      )}
+      {payload.stalls.length > 0 && (
+        <Panel title="Stalls" note="what made requests wait longer than usual; double-click opens it">
+          <Stalls stalls={payload.stalls} onOpen={stall => open(stall.event)} />
+        </Panel>
+      )}
+    </>
+  );
+}
+
+/** Rates, and why some are unknown. */
+function Figures({ payload: { rates } }: { payload: ServingPayload }) {
+  const figures: [string, string | null, string, string | undefined][] = [
+    ['Output', number(rates.output_tokens_per_s), 'tokens/s', rates.reasons.output_tokens_per_s],
+    ['Prompt', number(rates.prompt_tokens_per_s), 'tokens/s', rates.reasons.prompt_tokens_per_s],
+    [
+      'Between tokens',
+      rates.between_tokens_median_ns === null ? null : formatDuration(rates.between_tokens_median_ns),
+      `median; p99 ${formatDuration(rates.between_tokens_p99_ns)}`,
+      rates.reasons.between_tokens_median_ns,
+    ],
+    [
+      'Requests in a batch',
+      number(rates.requests_mean),
+      `mean; ${rates.requests_min} to ${rates.requests_max}`,
+      rates.reasons.requests_mean,
+    ],
+    [
+      'KV cache',
+      number(rates.kv_tokens_mean),
+      `tokens; at most ${formatNumber(rates.kv_tokens_max ?? 0)}`,
+      rates.reasons.kv_tokens_mean,
+    ],
+    ['Time to first token', null, '', rates.reasons.time_to_first_token_ns],
+  ];
+  return (
+    <dl className={`panel ${css.figures}`} data-part="figures">
+      {figures.map(([title, value, unit, reason]) => (
+        <div key={title}>
+          <dt>{title}</dt>
+          <dd className={value === null ? 'dim' : css.value}>{value ?? 'unknown'}</dd>
+          <dd className="dim">{value === null ? reason : unit}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const number = (value: number | null): string | null => (value === null ? null : formatNumber(value));
+
+function PhaseTable({ phases }: { phases: ServingPhase[] }) {
+  return (
+    <table className={css.table}>
+      <thead>
+        <tr>
+          <th>Phase</th>
+          {['Iterations', 'Time', 'Median', 'p99', 'Tokens each', 'Idle'].map(title => (
+            <th key={title} className="num">
+              {title}
+            </th>
+          ))}
+          <th>Mostly</th>
+        </tr>
+      </thead>
+      <tbody>
+        {phases.map(row => (
+          <tr key={row.phase ?? 'unknown'}>
+            <td>
+              <i className="dot" style={{ background: PHASE_COLORS[row.phase ?? 'unknown'] }} />{' '}
+              {row.phase ?? 'unknown'}
+            </td>
+            <td className="num">{formatCount(row.iterations)}</td>
+            <td className="num">{formatRatio(row.share)}</td>
+            <td className="num">{formatDuration(row.median_ns)}</td>
+            <td className="num">{formatDuration(row.p99_ns)}</td>
+            <td className="num">{number(row.tokens) ?? 'unknown'}</td>
+            <td className="num">{formatRatio(row.idle_share)}</td>
+            <td>{row.mostly === null ? 'none' : (CAUSE_TITLES[row.mostly] ?? row.mostly)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const STALL_COLUMNS: Column<ServingStall>[] = [
+  { id: 'iteration', title: 'Iteration', kind: 'count', value: row => row.iteration, width: 80 },
+  { id: 'start_ns', title: 'At', kind: 'duration', value: row => row.start_ns },
+  { id: 'extra_ns', title: 'Extra time', kind: 'duration', value: row => row.extra_ns },
+  { id: 'requests', title: 'Requests held up', kind: 'count', value: row => row.requests, width: 120 },
+  {
+    id: 'cause',
+    title: 'Cause',
+    kind: 'text',
+    value: row => CAUSE_TITLES[row.cause] ?? row.cause,
+    width: 220,
+  },
+];
+
+function Stalls({ stalls, onOpen }: { stalls: ServingStall[]; onOpen: (stall: ServingStall) => void }) {
+  const table = useTableState({ id: 'extra_ns', descending: true });
+  return (
+    <div className={css.stalls}>
+      <DataTable
+        name="serving-stalls"
+        noun="stall"
+        rows={stalls}
+        columns={STALL_COLUMNS}
+        rowKey={row => `${row.iteration} ${row.cause}`}
+        {...table}
+        placeholder="Filter stalls"
+        onOpen={row => row && onOpen(row)}
+      />
+    </div>
+  );
+}
