@@ -183,3 +183,15 @@ def test_what_emptied_the_queue() -> None:
     assert emptied_by(late_host("host cpu_op aten::mm 15 55")) == ["", ""]
     # A synchronization that is over before the work ends has not emptied the queue.
     assert emptied_by(late_host("host cuda_runtime cudaStreamSynchronize 8 10")) == ["", ""]
+
+
+@pytest.mark.parametrize(("launch", "emptied"), [(20, ""), (122, ""), (135, "cudaEventSynchronize")])
+def test_a_queue_with_work_submitted_before_the_call_returned_was_not_drained(launch: int, emptied: str) -> None:
+    trace = draw(f"""
+    host  cuda_runtime  cudaLaunchKernel       0    5  correlation=1
+    host2 cuda_runtime  cudaLaunchKernel       {launch}    5  correlation=2
+    host  cuda_runtime  cudaEventSynchronize  30  100
+    gpu0  kernel        a                     10  110  correlation=1 stream=7
+    gpu0  kernel        b                    250   50  correlation=2 stream=9
+    """)
+    assert emptied_by(trace)[1] == emptied

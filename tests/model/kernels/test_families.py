@@ -10,6 +10,11 @@ from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 
 NAMES = """
 matrix product      | ampere_sgemm_64x64_nn
+matrix product      | fc
+matrix product      | addmm
+norm                | vector_norm
+attention           | sage_fwd
+elementwise         | add
 matrix product      | void cublasLt::splitKreduce_kernel<32>(x)
 convolution         | void cudnn::cnn::wgrad_alg0_engine<float>(x)
 convolution         | volta_fp16_s884cudnn_fp16_128x128_nhwc2nchw_tn_v1
@@ -30,6 +35,8 @@ optimizer           | void multi_tensor_apply_kernel<AdamFunctor<float>>(x)
 communication       | ncclDevKernel_SendRecv(ncclDevComm*)
 memory              | __amd_rocclr_fillBufferAligned.kd
 other               | my_kernel
+other               | addition_table
+other               | message_forward
 """
 
 

@@ -7,7 +7,7 @@ import string
 
 import pytest
 
-from torch_tb_profiler.model.kernels.short_names import MAX_SHORT_NAME_LENGTH, short_name, short_names
+from torch_tb_profiler.model.kernels.short_names import MAX_SHORT_NAME_LENGTH, number_type, short_name, short_names
 
 NATIVE = "void at::native::"
 BINARY = "at::native::AUnaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, at::native::binary_internal"
@@ -91,3 +91,18 @@ def test_whatever_the_names_short_names_are_unique_and_short() -> None:
 def test_short_names_do_not_depend_on_the_order() -> None:
     names = [f"void f<int, {number}>(int)" for number in range(9)]
     assert short_names(names) == short_names(reversed(names))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ("int, float, float, float", "fp32"),  # of gemv2T_val: the first one counts
+        ("int, int, __half, __half, __half, float, false", "fp16"),  # of gemvx
+        ("c10::BFloat16, unsigned int, float", "bf16"),
+        ("long, at::native::AddOp<long>", "int64"),  # nothing else is computed with
+        ("4, bool, int", "bool"),
+        ("128, 64", ""),
+    ],
+)
+def test_integers_count_and_index_beside_other_types(arguments: str, kind: str) -> None:
+    assert number_type(arguments) == kind

@@ -9,7 +9,6 @@ from torch_tb_profiler.analyses.overview.device_rules import (
     find_data_parallel,
     find_layout_conversions,
     find_memory_limit,
-    find_missing_mixed_precision,
     find_missing_nccl,
 )
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Finding, Gain, no_advice_reason
@@ -18,6 +17,7 @@ from torch_tb_profiler.analyses.overview.host_rules import find_host_causes, fin
 from torch_tb_profiler.analyses.overview.kernel_rules.attention import find_unfused_attention
 from torch_tb_profiler.analyses.overview.kernel_rules.chains import find_elementwise_chains
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import find_optimizer_loop
+from torch_tb_profiler.analyses.overview.kernel_rules.precision import find_missing_mixed_precision
 from torch_tb_profiler.analyses.overview.kernel_rules.products import find_slow_products
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.memo import derived
@@ -31,12 +31,17 @@ _RULES = (
     find_communication,
     find_data_parallel,
     find_missing_nccl,
-    find_missing_mixed_precision,
     find_layout_conversions,
 )
 """Rules that read events alone."""
 
-_KERNEL_RULES = (find_slow_products, find_unfused_attention, find_elementwise_chains, find_optimizer_loop)
+_KERNEL_RULES = (
+    find_missing_mixed_precision,
+    find_slow_products,
+    find_unfused_attention,
+    find_elementwise_chains,
+    find_optimizer_loop,
+)
 """Rules that need FLOPs and peaks; on devices only."""
 
 

@@ -14,12 +14,10 @@ from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import DATA_PARALLEL
-from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices
-from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, eligible_operators, uses_tensor_cores
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, names_of_kind, rows_of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, names_of_kind, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask
 
 LATE_RATIO = 3
@@ -43,8 +41,6 @@ MIN_NCCL_CAPABILITY = (3, 5)
 
 MEMORY_LIMIT_SHARE = 0.90
 """Share of a device's memory above which the peak of its allocations is nearly full."""
-
-_NAMES_WITHOUT_TENSOR_CORES = ("GTX 16", "MX450", "MX550")
 
 
 def find_communication(trace: Trace) -> Iterator[Finding]:
@@ -143,37 +139,12 @@ def find_missing_nccl(trace: Trace) -> Iterator[Finding]:
 
 
 def _supports_nccl(device: DeviceInfo) -> bool:
-    return _capability(device) >= MIN_NCCL_CAPABILITY
+    return compute_capability(device) >= MIN_NCCL_CAPABILITY
 
 
-def _capability(device: DeviceInfo) -> tuple[int, ...]:
+def compute_capability(device: DeviceInfo) -> tuple[int, ...]:
+    """Return the compute capability as numbers, (0,) if it is unknown."""
     return tuple(map(int, device.compute_capability.split("."))) if device.compute_capability else (0,)
-
-
-def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
-    """Find matrix products in float32 that idle Tensor Cores could run."""
-    capable = [device for device in devices(trace) if device.kind == "CUDA" and _has_tensor_cores(device)]
-    if len(capable) < len(devices(trace)) or not capable:
-        return
-    links = device_links(trace)
-    candidates = (event_kinds(trace)[links.rows] == Kind.KERNEL) & (links.operator >= 0)
-    rows, operators = links.rows[candidates], links.operator[candidates]
-    idle_cores = eligible_operators(trace)[operators] & (uses_tensor_cores(trace)[rows] == TC_NO)
-    idle_cores &= _in_float32(trace, operators)
-    mine = rows[idle_cores]
-    if len(mine) == 0:
-        return
-    others = np.setdiff1d(rows_of_kind(trace, *DEVICE_KINDS), mine)
-    newest = min(_capability(device) for device in capable)
-    yield Finding(
-        "mixed_precision",
-        merge(trace.events.start[mine], event_ends(trace)[mine]),
-        merge(trace.events.start[others], event_ends(trace)[others]),
-        mine,
-        on_device=True,
-        case="tf32" if newest >= (8, 0) else "fp16",
-        event=int(mine[np.argmax(trace.events.duration[mine])]),
-    )
 
 
 def find_layout_conversions(trace: Trace) -> Iterator[Finding]:
@@ -193,19 +164,6 @@ def find_layout_conversions(trace: Trace) -> Iterator[Finding]:
         value=len(mine),
         event=int(mine[np.argmax(trace.events.duration[mine])]),
     )
-
-
-def _has_tensor_cores(device: DeviceInfo) -> bool:
-    name = device.name or ""
-    return _capability(device) >= (7, 0) and not any(part in name for part in _NAMES_WITHOUT_TENSOR_CORES)
-
-
-def _in_float32(trace: Trace, operators: Int32) -> np.ndarray:
-    """Return bool[k]: whether the inputs are float32, or their types aren't recorded."""
-    codes, texts = trace.arg_codes("Input type", operators)
-    other_type = [any(name in text for name in ("Half", "BFloat16", "double", "int", "Float8")) for text in texts]
-    is_float32: np.ndarray = ~np.array([*other_type, False], np.bool_)[codes]
-    return is_float32
 
 
 def find_memory_limit(trace: Trace) -> Iterator[Finding]:

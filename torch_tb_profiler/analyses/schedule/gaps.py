@@ -51,7 +51,9 @@ class DeviceGaps(msgspec.Struct, frozen=True):
     late_until   int64  when the host had submitted the next work
     thread       int32  the thread that submits it, NO_CODE if unknown
     next         int64  index into `items` of the item that ends the gap or comes after it; -1 if nothing follows
-    emptied_by   int32  row of the blocking call that spans the begin, NO_CODE: the device caught up with the host
+    emptied_by   int32  row of the blocking call that drained the queue: it spans the begin, and all that runs
+                        later was submitted after it returned. NO_CODE: the device caught up with the host, or had
+                        work
     """
 
     items: ItemsByStart
@@ -105,7 +107,7 @@ def device_gaps(trace: Trace, device: int, stream: int | None = None) -> DeviceG
     known = submitted != ABSENT
     late = np.where(known, np.clip(submitted, begin, end), begin)
     thread = np.where(known, work.thread[awaited], NO_CODE).astype(np.int32)
-    return DeviceGaps(work, begin, end, late, thread, following, _emptied_by(trace, begin))
+    return DeviceGaps(work, begin, end, late, thread, following, _emptied_by(trace, work, begin, following))
 
 
 def _awaited_item(work: ItemsByStart, begin: Int64, end: Int64, following: Int64) -> Int64:
@@ -119,10 +121,14 @@ def _awaited_item(work: ItemsByStart, begin: Int64, end: Int64, following: Int64
     return np.where(counts, kernel, following)
 
 
-def _emptied_by(trace: Trace, begin: Int64) -> Int32:
-    """Return the blocking call that runs at each begin (of several the latest to begin), or NO_CODE."""
+def _emptied_by(trace: Trace, work: ItemsByStart, begin: Int64, following: Int64) -> Int32:
+    """Return the blocking call that drained the queue before each gap (of several the latest one), or NO_CODE.
+
+    It runs at the begin of the gap, and of what runs from `following` on nothing was submitted when it returned.
+    """
     calls = blocking_calls(trace)
     waits = np.flatnonzero(calls.kind != WaitKind.QUEUE)
+    pending_since = _earliest_submission(work, following) + clock_shift_ns(trace)
     begin = begin + clock_shift_ns(trace)
     emptied = np.full(len(begin), NO_CODE, np.int32)
     since = np.full(len(begin), ABSENT)
@@ -132,8 +138,20 @@ def _emptied_by(trace: Trace, begin: Int64) -> Int32:
         at = np.searchsorted(calls.begin[mine], begin, "right") - 1
         call = mine[np.maximum(at, 0)]
         spans = (at >= 0) & (calls.end[call] >= begin) & (calls.begin[call] > since)
+        spans &= pending_since >= calls.end[call]
         emptied[spans], since[spans] = calls.call[call[spans]], calls.begin[call[spans]]
     return emptied
+
+
+def _earliest_submission(work: ItemsByStart, following: Int64) -> Int64:
+    """Return when the first of the items from each `following` on was submitted; never where nothing follows.
+
+    Items without a recorded launch are left out.
+    """
+    never = np.iinfo(np.int64).max // 2
+    submitted = np.where(work.submitted == ABSENT, never, work.submitted)
+    earliest = np.append(np.minimum.accumulate(submitted[::-1])[::-1], never)
+    return np.where(following >= 0, earliest[following], never)
 
 
 @derived

@@ -65,11 +65,11 @@ _RULES = tuple(
         ("random", r"dropout|distribution_|philox|curand|bernoulli|random"),
         (
             "norm",
-            r"(?:layer|batch|group|instance|rms|qk)_?norm|bn_(?:bw|fw)|norm_(?:fwd|bwd)|gammabeta|rowwisemoments|welford",
+            r"(?:layer|batch|group|instance|rms|qk|vector|matrix)_?norm|bn_(?:bw|fw)|norm_(?:fwd|bwd)|gammabeta|rowwisemoments|welford",
         ),
         (
             "attention",
-            r"fmha|flash|attention|attn|sdpa|paged_|(?:prefill|decode)with\w*kvcache|bwd_kernel_(?:dk_dv|dq|fuse)|"
+            r"fmha|flash|attention|attn|sdpa|(?:^|_)sage_?(?:fwd|bwd|attn)|paged_|(?:prefill|decode)with\w*kvcache|bwd_kernel_(?:dk_dv|dq|fuse)|"
             r"transform_bias_rescale_qkv|(?:^|_)mla_",
         ),
         ("softmax", r"softmax"),
@@ -81,7 +81,7 @@ _RULES = tuple(
         ),
         (
             "matrix product",
-            r"(?<!fb)gemm|gemv|matmul|cijk_|nvjet|marlin|^bmm_|splitk|dot_kernel|reduce_1block|cublas|(?:^|_)mm_|epilogue::impl",
+            r"(?<!fb)gemm|gemv|matmul|^(?:batched_)?(?:fc|linear)(?:_|$)|^(?:add|b|badd?b?)?mm$|cijk_|nvjet|marlin|^bmm_|splitk|dot_kernel|reduce_1block|cublas|(?:^|_)mm_|epilogue::impl",
         ),
         (
             "copy and cast",
@@ -96,7 +96,7 @@ _RULES = tuple(
         (
             "elementwise",
             r"elementwise|subtensorop|rotary|rope|_and_mul|activation|gelu|silu|relu|sigmoid|swiglu|pointwise|functor|"
-            r"upsample|transform_",
+            r"upsample|transform_|^(?:add|mul|sub|div|exp|log|tanh|r?sqrt|pow|neg|abs|clamp|where|fill)(?:_|$)",
         ),
     )
 )

@@ -60,6 +60,7 @@ _TYPES = (
     ("int32", r"(?<![a-z_])(?:int|int32_t)(?![a-z_])"),
 )
 _ANY_TYPE = re.compile("|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(_TYPES)), re.IGNORECASE)
+_INTEGERS = ("int64", "int8", "uint8", "bool", "int32")
 _TENSILE = {"BB": "bf16", "HH": "fp16", "SB": "fp32", "SS": "fp32", "F8": "fp8", "I8": "int8", "DB": "fp64"}
 _TILE = re.compile(r"(?:^|_|MT|bt|tilesize|[^a-zA-Z0-9x])(\d+x\d+(?:x\d+)?)")
 _LAYOUT = re.compile(r"_([nt]{2,3})(?=[_ ,]|$)", re.IGNORECASE)
@@ -247,13 +248,18 @@ def _function_based_name(parts: KernelIdentifiers) -> str:
 
 
 def number_type(text: str) -> str:
-    """Return the first number type in `text` (`2-byte` if only its size is given), or "" if there is none."""
+    """Return the number type that a kernel computes with (`2-byte` if only its size is given), or "" if unknown.
+
+    That is the first in `text`, but integers only where it has no other: as in `gemv2T_val<int, float>`, they
+    mostly count or index.
+    """
     if opaque := _OPAQUE.search(text):
         return f"{opaque[1]}-byte"
-    match = _ANY_TYPE.search(text)
-    if match is None and "s1688" in text:
+    found = [_TYPES[int(str(match.lastgroup)[1:])][0] for match in _ANY_TYPE.finditer(text)]
+    computed = next((kind for kind in found if kind not in _INTEGERS), "")
+    if not computed and "s1688" in text:
         return "tf32"  # the instruction that takes FP32 operands on Tensor Cores
-    return _TYPES[int(str(match.lastgroup)[1:])][0] if match else ""
+    return computed or next(iter(found), "")
 
 
 def tensile_type(name: str) -> str:

@@ -8,6 +8,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.overview.device_rules import LATE_RATIO, MEMORY_LIMIT_SHARE
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Basis, Finding, Gain
+from torch_tb_profiler.analyses.overview.kernel_rules.precision import TENSOR_CORE_MULTIPLES
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.overview.payload import Recommendation
@@ -177,17 +178,17 @@ RULE_WORDS = {
     ),
     ("mixed_precision", "fp16"): RuleWords(
         "Run matrix products on Tensor Cores",
-        "For {time} of {base}, the host waits for matrix products in float32 that this GPU's Tensor Cores could "
-        "run in float16.",
-        f"float32 operators that could use Tensor Cores but don't cost {_COST}",
+        "Matrix products in float32 could run in float16 on this GPU's Tensor Cores. At peak they would take "
+        "{time} of {base} less.{unknown}{sizes}",
+        f"float32 operators that could use Tensor Cores but don't cost {_COST} beyond the roofline with them",
         "the model doesn't converge in float16, even with a gradient scaler.",
         'with torch.autocast("cuda", dtype=torch.float16): ...',
     ),
     ("mixed_precision", "tf32"): RuleWords(
         "Run matrix products on Tensor Cores",
-        "For {time} of {base}, the host waits for matrix products in float32 that this GPU's Tensor Cores could "
-        "run in TF32 or bfloat16.",
-        f"float32 operators that could use Tensor Cores but don't cost {_COST}",
+        "Matrix products in float32 could run in TF32 on this GPU's Tensor Cores. At peak they would take "
+        "{time} of {base} less.{unknown}{sizes}",
+        f"float32 operators that could use Tensor Cores but don't cost {_COST} beyond the roofline with them",
         "results need more than the 10 bits of precision of TF32.",
         'torch.set_float32_matmul_precision("high")',
     ),
@@ -300,6 +301,8 @@ def build_recommendation(
         "times": "" if finding.value is None else f"{finding.value:,.3g} times",
         "subject": Phrase(finding.subject, evidence),
         "place": text(" ({place})", place=finding.place) if finding.place else "",
+        "unknown": _unknown_work(finding),
+        "sizes": _unaligned_sizes(finding),
         "base": base,
         "device": device,
         "overlap": " while nothing computes" if finding.on_device else "; operators on the host may run meanwhile",
@@ -337,6 +340,22 @@ def _exception(words: RuleWords, gain: Gain | None) -> str:
     if not words.late or (gain is not None and gain.basis == "ranks"):
         return words.exception
     return f"{words.exception.removesuffix('.')}, or a rank is late, which looks the same in one rank's file."
+
+
+def _unknown_work(finding: Finding) -> str:
+    """Return that some products have no roofline, so that memory may bound them and nothing is saved."""
+    if finding.id != "mixed_precision" or finding.value is None:
+        return ""
+    part = "these products" if finding.value == 1 else f"{format_ratio(finding.value)} of their time"
+    return f" The roofline of {part} is unknown; where memory limits them, Tensor Cores save nothing."
+
+
+def _unaligned_sizes(finding: Finding) -> str:
+    """Return which sizes have to be padded for Tensor Cores to run at full speed."""
+    if finding.id != "mixed_precision" or not finding.place:
+        return ""
+    multiple = TENSOR_CORE_MULTIPLES[finding.case]
+    return f" They are slower with sizes that aren't multiples of {multiple}, as in {finding.place}: pad those."
 
 
 def _evidence(finding: Finding) -> str:

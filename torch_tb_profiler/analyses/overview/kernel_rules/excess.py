@@ -14,10 +14,20 @@ from torch_tb_profiler.model.work.operator_work import operator_work
 from torch_tb_profiler.model.work.roofline import roofline_times
 
 
-def roofline_shares(trace: Trace, rows: Int32) -> Float64:
-    """Return float64[k]: attainable / measured time of the operators that own events, at most 1, or NaN."""
-    done = operator_work(trace)
-    share = np.append(roofline_times(trace, "").roofline / np.maximum(done.busy, 1), np.nan)
+def roofline_shares(trace: Trace, rows: Int32, matrix_type: str = "") -> Float64:
+    """Return float64[k]: attainable / measured time of the operators that own events, at most 1, or NaN.
+
+    matrix_type  attainable with the same bytes and FLOPs, but these in the matrix units with this number type
+    """
+    done, times = operator_work(trace), roofline_times(trace, "")
+    attainable = times.roofline
+    if matrix_type:
+        rate = np.full(len(attainable), np.nan)
+        for device, rates in times.peaks.items():
+            peak = rates.rate(True, matrix_type)
+            rate[times.device == device] = np.nan if peak is None else peak
+        attainable = np.maximum(1e9 * done.flops / rate, times.memory)
+    share = np.append(attainable / np.maximum(done.busy, 1), np.nan)
     shares: Float64 = np.minimum(share[owning_calls(trace, rows)], 1.0)
     return shares
 

@@ -1,0 +1,88 @@
+"""Matrix products in float32 that idle Tensor Cores could run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from torch_tb_profiler.analyses.overview.device_rules import compute_capability
+from torch_tb_profiler.analyses.overview.finding import Finding
+from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
+    other_device_work,
+    parse_input_shapes,
+    recorded_shapes,
+    roofline_shares,
+    times_after_share,
+)
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.devices import DeviceInfo, devices
+from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, eligible_operators, uses_tensor_cores
+from torch_tb_profiler.model.kinds import Kind, event_kinds
+from torch_tb_profiler.model.trace import Int32, Trace
+
+MIN_UNIT_SHARE = 0.1
+"""A product that reaches less than this share of its roofline is too small or too short for its unit to matter."""
+
+TENSOR_CORE_MULTIPLES = {"tf32": 4, "fp16": 8}
+"""Sizes of matrices that Tensor Cores take as they are: multiples of 16 bytes."""
+
+_NAMES_WITHOUT_TENSOR_CORES = ("GTX 16", "MX450", "MX550")
+
+
+def find_missing_mixed_precision(trace: Trace) -> Iterator[Finding]:
+    """Find matrix products in float32 that idle Tensor Cores could run faster.
+
+    What goes is their time beyond the roofline with Tensor Cores, so products bound by memory have none. Those far
+    below the roofline that they have now are too small for any unit, and have none either. Where the FLOPs or the
+    peaks are unknown, it may be all of their time.
+    """
+    capable = [device for device in devices(trace) if device.kind == "CUDA" and _has_tensor_cores(device)]
+    if len(capable) < len(devices(trace)) or not capable:
+        return
+    links = device_links(trace)
+    candidates = (event_kinds(trace)[links.rows] == Kind.KERNEL) & (links.operator >= 0)
+    rows, operators = links.rows[candidates], links.operator[candidates]
+    idle_cores = eligible_operators(trace)[operators] & (uses_tensor_cores(trace)[rows] == TC_NO)
+    idle_cores &= _in_float32(trace, operators)
+    case: Literal["tf32", "fp16"] = "tf32" if min(map(compute_capability, capable)) >= (8, 0) else "fp16"
+    now, then = roofline_shares(trace, rows), roofline_shares(trace, rows, case)
+    idle_cores &= ~(now < MIN_UNIT_SHARE)
+    mine, operators, then = rows[idle_cores], operators[idle_cores], then[idle_cores]
+    if len(mine) == 0:
+        return
+    unknown = float(trace.events.duration[mine][np.isnan(then)].sum() / max(trace.events.duration[mine].sum(), 1))
+    yield Finding(
+        "mixed_precision",
+        times_after_share(trace, mine, np.nan_to_num(then)),
+        other_device_work(trace, mine),
+        mine,
+        on_device=True,
+        case=case,
+        place=_unaligned_shapes(trace, mine, operators, TENSOR_CORE_MULTIPLES[case]),
+        value=unknown or None,
+        event=int(mine[np.argmax(trace.events.duration[mine])]),
+    )
+
+
+def _unaligned_shapes(trace: Trace, rows: Int32, operators: Int32, multiple: int) -> str:
+    """Return the input shapes of the longest product with a size that is no multiple, "" if none has one."""
+    for i in np.argsort(-trace.events.duration[rows], kind="stable").tolist():
+        shapes = parse_input_shapes(trace, int(operators[i]))
+        if any(size % multiple for shape in shapes if len(shape) > 1 for size in shape[-2:]):
+            return recorded_shapes(trace, int(operators[i]))
+    return ""
+
+
+def _has_tensor_cores(device: DeviceInfo) -> bool:
+    name = device.name or ""
+    return compute_capability(device) >= (7, 0) and not any(part in name for part in _NAMES_WITHOUT_TENSOR_CORES)
+
+
+def _in_float32(trace: Trace, operators: Int32) -> np.ndarray:
+    """Return bool[k]: whether the inputs are float32, or their types aren't recorded."""
+    codes, texts = trace.arg_codes("Input type", operators)
+    other_type = [any(name in text for name in ("Half", "BFloat16", "double", "int", "Float8")) for text in texts]
+    is_float32: np.ndarray = ~np.array([*other_type, False], np.bool_)[codes]
+    return is_float32
