@@ -1,12 +1,13 @@
 """The contract of a view: its input, its parameters, and its payload.
 
-A view turns its input into a JSON-safe payload; it never touches a file or a request. There are five kinds:
+A view turns its input into a JSON-safe payload; it never touches a file or a request. There are six kinds:
 
     TraceView   one trace: a (run, worker, span)
     RunView     all workers of a (run, span), each reduced to something small when its trace was loaded
     RankView    one of these workers next to the others
     PairView    two sides of one or several traces: a candidate and the base it is compared with
     FileView    a file next to the traces of a run (a memory snapshot)
+    DumpsView   the flight recorder dumps of a run, one per rank
 
 A tab consists of the view that opens it and the views that it requests later (its parts).
 """
@@ -26,6 +27,7 @@ from torch_tb_profiler.base.memo import Memo
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from torch_tb_profiler.model.flight_recorder import JobDumps
     from torch_tb_profiler.model.trace import ClockKind, Trace, TracePair
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -239,12 +241,20 @@ class FileView(_View[P, R], Generic[P, R, F]):
     format: str
 
 
+@dataclass(frozen=True)
+class DumpsView(_View[P, R]):
+    """A view of the flight recorder dumps of a run, which may have no trace."""
+
+    build: Callable[[JobDumps, P], R]
+
+
 View = (
     TraceView[Any, Any]
     | RunView[Any, Any, Any]
     | RankView[Any, Any, Any]
     | PairView[Any, Any]
     | FileView[Any, Any, Any]
+    | DumpsView[Any, Any]
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import torch_tb_profiler as ttp
+from tests.support.dumps import hung_job
 from tests.support.page import MEMORY_TIMELINE
 from tests.support.producers.aorta import iteration, line, write
 from tests.support.serving import Workload, serving_document
@@ -62,6 +63,7 @@ def log(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> ttp.Log:
         write(folder / "iterations", rank, [line(step, iteration(rank), 500, rank=rank) for step in range(2)])
     (folder / "serving").mkdir()
     (folder / "serving" / "w.pt.trace.json").write_bytes(serving_document(Workload()))
+    hung_job().write(folder / "hang")
     (folder / "lightning" / "oom.pickle").write_bytes(pickle.dumps(snapshot()))
     (folder / "lightning" / "w.raw.json").write_text(json.dumps(MEMORY_TIMELINE), encoding="utf-8")
     return ttp.open(str(folder), ttp.Settings(cache_dir=str(tmp_path_factory.mktemp("cache"))))
@@ -72,6 +74,7 @@ def ask(log: ttp.Log, slug: str) -> ttp.Result[Any]:
     named = "serving" if slug == "serving" else "simulated_8_h100_late_rank"
     run = log["lightning" if slug.startswith(of_files) else named]
     run = log["iterations"] if slug.startswith("overlap") else run
+    run = log["hang"] if slug == "hangs" else run
     method: Any = run
     for part in slug.split("/"):
         method = getattr(method, part)

@@ -70,7 +70,9 @@ def test_a_report_of_each_sample_is_small_and_answers_every_tab(
     names = report["recordings"][0]
     found = answers(report)
     for slug in SLUGS:
-        params = {"run": names["run"], "span": names["span"]} if slug in ("distributed", "overlap") else names
+        params = (
+            {"run": names["run"], "span": names["span"]} if slug in ("distributed", "hangs", "overlap") else names
+        )
         status, body = found[f"view/{slug}", json.dumps(params, sort_keys=True)]
         assert (status, bool(body.get("payload"))) == (200, True) or body["error"]["message"], slug
 

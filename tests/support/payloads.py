@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tests.support.dumps import hung_job
 from tests.support.jobs import Job, ddp
 from tests.support.page import MEMORY_TIMELINE, leaking, model, products, training, two_streams
 from tests.support.producers.aorta import Busy, iteration, line, write
@@ -97,6 +98,7 @@ ASKED = (
     Ask("memory/operators", "memory"),
     Ask("memory/snapshot", "memory", {"file": "0"}),
     Ask("memory/timeline", "memory", {"file": "1"}),
+    Ask("hangs", "hang"),
     Ask("distributed", "job"),
     Ask("distributed/collectives", "job"),
     Ask("distributed/collective", "job", {"collective": "0"}),
@@ -132,6 +134,7 @@ def write_runs(folder: Path) -> None:
         lines = [line(step, iteration(step + 2 * rank), 500, rank=rank) for step in range(3)]
         folded = [*iteration(0), Busy("compute", 100, 200)]
         write(folder / "iterations", rank, [*lines, line(3, folded, 500, rank=rank)])
+    hung_job(8, 2).write(folder / "hang")
     (folder / "memory" / "oom.pickle").write_bytes(pickle.dumps(snapshot()))
     (folder / "memory" / "w.raw.json").write_text(json.dumps(MEMORY_TIMELINE), encoding="utf-8")
 

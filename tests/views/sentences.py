@@ -14,7 +14,7 @@ from tests.support.jobs import ready_member
 from tests.views.figures import numbers, unheld
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.trace import Trace, TracePair
-from torch_tb_profiler.view import Members, NoParams, RunView, Tab, TraceView
+from torch_tb_profiler.view import DumpsView, Members, NoParams, RunView, Tab, TraceView
 from torch_tb_profiler.views import all_tabs
 from torch_tb_profiler.views._shared.text import Phrase, plain
 from torch_tb_profiler.views.diff.build import TAB as DIFF
@@ -64,6 +64,8 @@ def _answer(tab: Tab, files: list[Trace]) -> object:
         return None
     if isinstance(tab.view, TraceView):
         return tab.view.build(files[0], tab.view.params())
+    if isinstance(tab.view, DumpsView):
+        return None
     if isinstance(tab.view, RunView):
         assert tab.slug == DISTRIBUTED.slug, "no run of the corpus has what another such view needs"
         members = (

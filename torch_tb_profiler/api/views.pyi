@@ -27,6 +27,7 @@ from torch_tb_profiler.views.distributed.payload.tables import (
     OperationRows,
     RankStepRows,
 )
+from torch_tb_profiler.views.hangs.payload import HangsPayload
 from torch_tb_profiler.views.idle.launches import (
     BandwidthPayload,
     LaunchesPayload,
@@ -792,6 +793,8 @@ class Views:
     @property
     def memory(self) -> _Memory:
         """Memory."""
+    def hangs(self, *, worker: str | None = None, span: str | int | None = None) -> Result[HangsPayload]:
+        """Hangs."""
     @property
     def diff(self) -> _Diff:
         """Diff."""

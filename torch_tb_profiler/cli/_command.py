@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 OK, TROUBLE, USAGE, REGRESSION, INCONCLUSIVE = 0, 1, 2, 3, 4
+HANG = 3
 """Exit codes."""
 
 FORMATS = ("json", "table", "csv", "tsv")

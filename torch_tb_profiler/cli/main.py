@@ -1,7 +1,7 @@
 """The command line: the numbers of the page without a browser.
 
 Payloads go to stdout, messages to stderr. Exit codes: 0 success, 1 trouble with a trace, 2 wrong usage; `diff`
-also returns 3 for a regression and 4 if it is inconclusive.
+also returns 3 for a regression and 4 if it is inconclusive, and `view hangs --fail-on-hang` 3 for a hang.
 """
 
 from __future__ import annotations

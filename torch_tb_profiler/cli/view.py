@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.cli._command import (
+    HANG,
     OK,
     PATH_HELP,
     Command,
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from torch_tb_profiler.session import FileState, Session
 
 
+NO_HANG = ("finished", "running", "unknown")
+"""Verdicts that are no hang, or may be none."""
+
+
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     # No `choices`, as parts of views, such as operators/stacks, are valid too.
     parser.add_argument("slug", nargs="?", metavar="SLUG", help=f"the view: {', '.join(SLUGS)}, or a part of one")
@@ -31,6 +36,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     parser.add_argument(
         "--param", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the view; repeatable"
+    )
+    parser.add_argument(
+        "--fail-on-hang", action="store_true", help="with `view hangs`: exit with code 3 if a rank is waiting"
     )
     add_format(parser, "json")
 
@@ -49,6 +57,8 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     if options.path is None:
         raise UsageError("PATH is missing", hint=f"torch-tb-profiler view {options.slug} PATH")
     check_table_options(options)
+    if options.fail_on_hang and options.slug != "hangs":
+        raise UsageError("--fail-on-hang needs the view `hangs`", hint="torch-tb-profiler view hangs PATH")
     params = dict(_parse_param(text) for text in options.param)
     with open_session(options.path, settings) as session:
         slug = options.slug if options.format != "table" else _slug_of_page(session, options)
@@ -58,9 +68,10 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
             return answer.state, answer.payload
 
         payload = wait_for_answer(ask)
+    code = _exit_code(options, payload)
     if options.format == "json":
         sys.stdout.write(payload.decode() + "\n")
-        return OK
+        return code
     import json
 
     from torch_tb_profiler.cli._output import print_payload
@@ -68,7 +79,14 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
 
     view = find_view(slug)
     print_payload(json.loads(payload), options, view.tab if isinstance(view, RankView) else slug, view.rows)
-    return OK
+    return code
+
+
+def _exit_code(options: argparse.Namespace, payload: bytes) -> int:
+    import json
+
+    hung = options.fail_on_hang and json.loads(payload)["verdict"]["verdict"] not in NO_HANG
+    return HANG if hung else OK
 
 
 def _slug_of_page(session: Session, options: argparse.Namespace) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch_tb_profiler.discovery.arrange import arrange_runs, distinct_names, other_files
 from torch_tb_profiler.discovery.catalog import (
     Catalog,
+    DumpFile,
     ListedFile,
     ListedRun,
     MemoryFile,
@@ -13,11 +14,13 @@ from torch_tb_profiler.discovery.catalog import (
     Worker,
 )
 from torch_tb_profiler.discovery.companions import with_counters, with_tables
+from torch_tb_profiler.discovery.dumps import find_dumps, with_dumps
 from torch_tb_profiler.discovery.origin_files import with_origin_files
 from torch_tb_profiler.discovery.sniffer import Sniffer
 
 __all__ = [
     "Catalog",
+    "DumpFile",
     "ListedFile",
     "MemoryFile",
     "OtherFiles",
@@ -27,8 +30,10 @@ __all__ = [
     "Worker",
     "arrange_runs",
     "distinct_names",
+    "find_dumps",
     "other_files",
     "with_counters",
+    "with_dumps",
     "with_origin_files",
     "with_tables",
 ]

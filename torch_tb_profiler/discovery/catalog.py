@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.grammar import plural
@@ -36,6 +36,7 @@ class ListedFile:
     rank      rank of its process, from names and files around it
     tables    further tables of the same recording, which are one trace with this one
     origins   files that say where the kernels of this trace come from
+    mtime     epoch seconds of its last change, or None if the storage has none
     """
 
     location: Location
@@ -48,10 +49,13 @@ class ListedFile:
     rank: int | None = None
     tables: tuple[ListedFile, ...] = ()
     origins: tuple[ListedFile, ...] = ()
+    mtime: float | None = None
 
     @classmethod
     def of(cls, location: Location, entry: FileEntry) -> ListedFile:
-        return cls(location, entry.path, entry.size, FileId(location.uri(entry.path), entry.identity))
+        return cls(
+            location, entry.path, entry.size, FileId(location.uri(entry.path), entry.identity), mtime=entry.mtime
+        )
 
     def with_rank(self, rank: int | None) -> ListedFile:
         """Return the file with the rank that names around it give."""
@@ -123,8 +127,22 @@ class MemoryFile:
 
 
 @dataclass(frozen=True)
+class DumpFile:
+    """A file about one rank of a job that stands still.
+
+    kind    a flight recorder's dump, or the stacks of the process
+    series  its name without rank and suffix; files of the same series belong to one dump of the job
+    """
+
+    rank: int
+    kind: Literal["recorder", "stack"]
+    series: str
+    file: ListedFile
+
+
+@dataclass(frozen=True)
 class ListedRun:
-    """A folder of traces, and the memory files in it.
+    """A folder of traces, with its memory files and flight recorder dumps; one with dumps may have no trace.
 
     is_capture  whether its traces are captures of the graphs of another run, which are listed after all others
     """
@@ -133,6 +151,7 @@ class ListedRun:
     workers: tuple[Worker, ...]
     memory_files: tuple[MemoryFile, ...] = ()
     is_capture: bool = False
+    dumps: tuple[DumpFile, ...] = ()
 
     def files(self) -> list[ListedFile]:
         return [span.file for worker in self.workers for span in worker.spans]
@@ -173,9 +192,9 @@ class Catalog:
         return f"{plural(count, 'file')} of other tools" if count else None
 
     def run(self, name: str | None) -> ListedRun:
-        """Return a run by name, or the first if None; NotFoundError lists the runs."""
+        """Return a run by name, or the first with a trace if None; NotFoundError lists the runs."""
         if name is None and self.runs:
-            return self.runs[0]
+            return next((run for run in self.runs if run.workers), self.runs[0])
         if name is not None and name in self._by_name:
             return self._by_name[name]
         if not self.runs:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.discovery.catalog import ListedFile
+from torch_tb_profiler.ingest.flight_recorder import looks_like_dump
 from torch_tb_profiler.ingest.formats import (
     ForeignFormat,
     TraceFormat,
@@ -24,6 +25,7 @@ class _Recognized:
 
     trace: TraceFormat | None
     foreign: ForeignFormat | None = None
+    dump: bool = False
 
 
 class Sniffer:
@@ -35,6 +37,10 @@ class Sniffer:
     def is_trace(self, file: ListedFile) -> bool:
         """Return whether a file begins like a trace; False if it can't be read."""
         return self._recognize(file).trace is not None
+
+    def is_dump(self, file: ListedFile) -> bool:
+        """Return whether a file begins like a flight recorder's dump; False if it can't be read."""
+        return self._recognize(file).dump
 
     def is_separate_run(self, file: ListedFile) -> bool:
         """Return whether a file is a run by itself, not a worker of the run in its folder."""
@@ -59,7 +65,9 @@ class Sniffer:
                 return _Recognized(None)
             candidates = foreign_formats_by_name(file.name)
             foreign = next((each for each in candidates if each.sniff is not None and each.sniff(head)), None)
-            self._recognized[file.id] = _Recognized(recognize_trace(head) if foreign is None else None, foreign)
+            self._recognized[file.id] = _Recognized(
+                recognize_trace(head) if foreign is None else None, foreign, looks_like_dump(head)
+            )
         return self._recognized[file.id]
 
     def keep_only(self, ids: Set[FileId]) -> None:

@@ -28,13 +28,14 @@ class FileCounts(msgspec.Struct, frozen=True):
 
 
 class RunInfo(msgspec.Struct, frozen=True):
-    """A run in the list; `bytes` is its stored size."""
+    """A run in the list; `bytes` is its stored size, `dumps` its flight recorder dumps and stacks of ranks."""
 
     name: str
     workers: int
     spans: int
     bytes: int
     files: FileCounts
+    dumps: int
 
 
 class OtherFilesInfo(msgspec.Struct, frozen=True):

@@ -26,8 +26,8 @@ def get_runs(session: Session, query: Query) -> bodies.RunsBody:
         states = [session.state(span).state for worker in run.workers for span in worker.spans]
         counts = bodies.FileCounts(*(states.count(name) for name in ("waiting", "loading", "ready", "failed")))
         spans = max((len(worker.spans) for worker in run.workers), default=0)
-        size = sum(file.size for file in run.files())
-        listed.append(bodies.RunInfo(run.name, len(run.workers), spans, size, counts))
+        size = sum(file.size for file in (*run.files(), *(dump.file for dump in run.dumps)))
+        listed.append(bodies.RunInfo(run.name, len(run.workers), spans, size, counts, len(run.dumps)))
     problems = list(session.catalog.problems)
     return bodies.RunsBody(
         not session.scanned, session.error, session.root, problems, listed, _other_tools(session.catalog)
@@ -107,7 +107,7 @@ def get_health(session: Session, query: Query) -> bodies.HealthBody:
 
 
 def get_views(session: Session, query: Query) -> bodies.ViewsBody:
-    reasons = session.unavailable(session.find(*query.names)) if session.catalog.runs else None
+    reasons = session.unavailable_views(*query.names) if session.catalog.runs else None
     listed = [
         bodies.ViewInfo(
             tab.slug,

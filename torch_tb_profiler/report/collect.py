@@ -18,7 +18,7 @@ from torch_tb_profiler.http.query import SELECTORS, Query
 from torch_tb_profiler.http.responses import status
 from torch_tb_profiler.report.requests import MAX_ROWS, PartRequest, initial_parts, one_click_parts
 from torch_tb_profiler.session import ErrorInfo, Session
-from torch_tb_profiler.view import BASE, RunView
+from torch_tb_profiler.view import BASE, DumpsView, RunView
 from torch_tb_profiler.views import SLUGS, find_view
 
 Names = tuple[str, str, str]
@@ -168,7 +168,7 @@ class _Collector:
         """Add the answer of a view, or its error; return the decoded answer, or None for an error."""
         body = self._body(names, part)
         path, params = f"view/{part.slug}", {**_named(names), **part.params}
-        if isinstance(find_view(part.slug), RunView):
+        if isinstance(find_view(part.slug), RunView | DumpsView):
             del params["worker"]
         if not self._contents.add(path, params, body):
             shown = ", ".join(f"{name} {value}" for name, value in part.params.items())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Set
+from collections.abc import Callable, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.base.settings import Settings
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace
     from torch_tb_profiler.session.jobs import Loaded
     from torch_tb_profiler.view import TraceView
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -72,9 +74,15 @@ class RequestedFiles:
     def __init__(self, settings: Settings, own_process: bool = False) -> None:
         self._cache = Cache.from_settings(settings)
         self._loader = Loader(settings, self._cache, own_process)
+        self._small_bytes = settings.small_file_bytes
         self._files: dict[FileId, _RequestedFile] = {}
         self._open = OpenTraces(settings.memory_bytes)
         self._lock = threading.RLock()
+
+    @property
+    def small_bytes(self) -> int:
+        """Size up to which files are read in this process."""
+        return self._small_bytes
 
     # ---- state --------------------------------------------------------------------------------------
 
@@ -89,6 +97,11 @@ class RequestedFiles:
                     self._look_up(file)
                 else:
                     self._use_or_load(file, load_summary(self._cache, file.key))
+
+    def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
+        """Run a function of plain values in a worker process, with those that load files."""
+        with self._lock:
+            return self._loader.submit(function, *arguments)
 
     def retry(self, id_: FileId) -> None:
         """Forget a failure, so that the next request loads the file again."""

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from torch_tb_profiler.base.errors import ShutdownError, UsageError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
@@ -19,6 +19,8 @@ from torch_tb_profiler.session.cache.entries import FileSummary, fetch_results, 
 if TYPE_CHECKING:
     from torch_tb_profiler.executors import JobExecutor, ProgressTuple
     from torch_tb_profiler.session.jobs import Loaded, LoadRequest
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -126,6 +128,10 @@ class Loader:
         executor = self._shared_executor()
         keep_open = not executor.remote  # the next job for this file goes to the same process
         return executor.submit(load_in_worker, request, self._cache.place, cache_bytes, keep_open)
+
+    def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
+        """Run a function of plain values by the executor."""
+        return self._shared_executor().submit(function, *arguments)
 
     def prefetch_answers(self, file: ListedFile, key: str, part: int | None, unavailable: Set[str]) -> None:
         """Have a worker build and cache the first answers of a trace's tabs, one after the other.

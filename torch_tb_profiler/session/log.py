@@ -17,8 +17,10 @@ from torch_tb_profiler.discovery import (
     Sniffer,
     arrange_runs,
     distinct_names,
+    find_dumps,
     other_files,
     with_counters,
+    with_dumps,
     with_origin_files,
     with_tables,
 )
@@ -111,10 +113,18 @@ class LogFolders:
             growing.update(
                 file.id.uri for file, entry in zip(files, scan.entries, strict=True) if self._is_new(file, entry)
             )
+            dumps = find_dumps(files, self._sniffer.is_dump)
+            dumped = {dump.file.path for dump in dumps}
+            files = [file for file in files if file.path not in dumped]
             files = with_tables(files, self._sniffer.is_trace, self._is_foreign)
             files = with_counters(files, self._sniffer.is_trace)
             files = with_origin_files(files, self._sniffer.is_trace)
-            folder_runs = self._runs(location, name, files)
+            folder_runs = with_dumps(
+                self._runs(location, name, files),
+                dumps,
+                root_name=location.name,
+                prefix=f"{name}/" if name else "",
+            )
             listings.append((location.label, folder_runs))
             others += other_files(files, folder_runs, self._sniffer.foreign)
         runs, renamed = distinct_names(listings)

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog, ListedRun, Span, Worker
 from torch_tb_profiler.model.health import HealthNote
-from torch_tb_profiler.session.answers import Answer, Answers, ViewRequest, unavailable_reasons
+from torch_tb_profiler.session.answers import (
+    Answer,
+    Answers,
+    ViewRequest,
+    unavailable_reasons,
+    unavailable_without_trace,
+)
 from torch_tb_profiler.session.exports import Download, Excerpt, Exports
 from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.log import LogFolders, Root
@@ -162,6 +168,16 @@ class Session:
         return self._answers.answer(
             slug, ViewRequest(RequestedNames(run, worker, span), params or {}, wait, timeout)
         )
+
+    def unavailable_views(self, run: str | None, worker: str | None, span: str | None) -> Mapping[str, str] | None:
+        """Return view slug -> why there is nothing to show, also for a run without a trace; see `unavailable`.
+
+        Raises NotFoundError for unknown names.
+        """
+        selected = self._targets.run(run)
+        if not selected.workers:
+            return unavailable_without_trace(selected)
+        return self.unavailable(self.find(run, worker, span))
 
     def unavailable(self, target: Target) -> Mapping[str, str] | None:
         """Return view slug -> why there is nothing to show, or None while the file is not loaded."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.discovery import ListedFile, ListedRun, Span, Worker
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
 from torch_tb_profiler.discovery.companions import companion_rank, is_merged, unmerged_workers
@@ -56,6 +57,16 @@ class Target:
         return self.span.file
 
 
+def check_has_trace(run: ListedRun) -> None:
+    """Raise NotFoundError if a run has only flight recorder dumps."""
+    if not run.workers:
+        raise NotFoundError(
+            "the run has no trace, only flight recorder dumps",
+            where=run.name,
+            hint="the Hangs tab and `torch-tb-profiler view hangs` read them",
+        )
+
+
 class Targets:
     """All targets: from the listing of the log folders, and from the contents of files that have been read."""
 
@@ -98,6 +109,7 @@ class Targets:
     def find(self, names: RequestedNames) -> Target:
         """Resolve names, each defaulting to the first; NotFoundError lists the valid names."""
         run, name = self.run(names.run), names.worker
+        check_has_trace(run)
         workers = self.workers(run)
         listed = {worker.name for worker in run.workers}
         if name in listed and all(worker.name != name for worker in workers):

@@ -28,6 +28,7 @@ SLUGS: tuple[str, ...] = (
     "distributed",
     "overlap",
     "memory",
+    "hangs",
     "diff",
 )
 """The folders of all tabs, in the order of the navigation."""

@@ -5488,6 +5488,77 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/hangs': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Hangs view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['HangsPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/diff': {
     parameters: {
       query?: never;
@@ -5678,7 +5749,7 @@ export interface components {
     };
     /**
      * RunInfo
-     * @description A run in the list; `bytes` is its stored size.
+     * @description A run in the list; `bytes` is its stored size, `dumps` its flight recorder dumps and stacks of ranks.
      */
     RunInfo: {
       name: string;
@@ -5686,6 +5757,7 @@ export interface components {
       spans: number;
       bytes: number;
       files: components['schemas']['FileCounts'];
+      dumps: number;
     };
     /**
      * FileCounts
@@ -9565,6 +9637,204 @@ export interface components {
       peak_time_ns: number;
       peak_sizes: number[];
       start_bytes: number[];
+    };
+    /**
+     * HangsPayload
+     * @description Who holds a hung job up, from the flight recorders of its ranks.
+     *
+     *     headline     who, in which call, for how long
+     *     explanation  what is known about the culprit, and what to do next
+     *     as_of_ns     epoch time of the last dump, null if the storage has no times of files
+     *     facts        of the verdict, in words
+     *     ruled_out    other explanations, with the evidence against each
+     *     calls        the last collectives of the group of the verdict, in order
+     *     problems     files beside the dumps that can't be read, in words
+     *     groups       the root first
+     */
+    HangsPayload: {
+      headline: components['schemas']['Phrase'][];
+      explanation: components['schemas']['Phrase'][];
+      as_of_ns: number | null;
+      verdict: components['schemas']['HangVerdictPayload'];
+      facts: components['schemas']['HangFact'][];
+      ruled_out: components['schemas']['HangFact'][];
+      stacks: components['schemas']['HangStack'][];
+      ranks: components['schemas']['HangRankRow'][];
+      groups: components['schemas']['HangGroupRow'][];
+      calls: components['schemas']['HangCallRow'][];
+      problems: string[];
+    };
+    /**
+     * HangVerdictPayload
+     * @description Who holds the job up.
+     *
+     *     culprit_ranks           global ranks; the members of a cycle; empty if nobody is to blame
+     *     group, group_desc       where the culprit is waited for first; lists for a cycle across groups
+     *     collective_seq_id       of the waiters' call, null for a point-to-point call
+     *     p2p_seq_id              of the first direct waiter's call, null for a collective
+     *     profiling_name          operation without backend and peers
+     *     culprit_profiling_name  what the culprit called instead, null where it doesn't differ
+     *     waiting_ranks           held up, directly or in turn, with a readable dump; includes the members of a cycle
+     *     unseen_waiting_ranks    held up, too, without a readable dump
+     *     directly_waiting_ranks  those that wait for the culprit itself
+     *     line                    the culprit's own call of a mismatch, else the first direct waiter's
+     *     alternatives            other calls in which the culprit is waited for directly
+     *     why_unknown             what the dumps leave open, null if nothing
+     */
+    HangVerdictPayload: {
+      /** @enum {unknown} */
+      verdict:
+        | 'all_joined'
+        | 'finished'
+        | 'group_cycle'
+        | 'mismatch_op'
+        | 'mismatch_order'
+        | 'mismatch_size'
+        | 'no_dump'
+        | 'not_joined'
+        | 'p2p_cycle'
+        | 'running'
+        | 'unknown'
+        | 'unmatched_p2p'
+        | 'unreadable_dump';
+      culprit_ranks: number[];
+      group: string | string[] | null;
+      group_desc: string | string[] | null;
+      collective_seq_id: number | null;
+      p2p_seq_id: number | null;
+      profiling_name: string | null;
+      culprit_profiling_name: string | null;
+      waiting_ranks: number[];
+      unseen_waiting_ranks: number[];
+      directly_waiting_ranks: number[];
+      line: string | null;
+      alternatives: components['schemas']['HangWait'][];
+      why_unknown: string | null;
+    };
+    /**
+     * HangWait
+     * @description A call in which a culprit is waited for.
+     */
+    HangWait: {
+      group: string;
+      group_desc: string;
+      collective_seq_id: number | null;
+      p2p_seq_id: number | null;
+      profiling_name: string;
+      line: string | null;
+    };
+    /**
+     * HangFact
+     * @description A name and its value, or what was ruled out and the evidence.
+     */
+    HangFact: {
+      title: string;
+      text: string;
+    };
+    /**
+     * HangStack
+     * @description Ranks with the same stack, the innermost frame first.
+     *
+     *     source   the call that recorded it, or the tool that wrote it
+     *     culprit  the ranks hold the job up
+     *     note     what is known about them beside the stack
+     */
+    HangStack: {
+      title: string;
+      ranks: number[];
+      /** @enum {unknown} */
+      source: 'faulthandler' | 'flight recorder' | 'py-spy';
+      culprit: boolean;
+      frames: components['schemas']['HangStackFrame'][];
+      note: string | null;
+    };
+    /**
+     * HangStackFrame
+     * @description A Python frame; `library` frames belong to an installed package or the standard library.
+     */
+    HangStackFrame: {
+      file: string;
+      line: number;
+      function: string;
+      library: boolean;
+    };
+    /**
+     * HangRankRow
+     * @description A rank.
+     *
+     *     state        of its dump: "ready", "unreadable", "missing"
+     *     file         its dump, null if there is none; problem: why it can't be read
+     *     role         culprit, waiting, unseen (held up without a readable dump), idle
+     *     group, pending_name, pending_seq_id, waited_ns  its first pending call and the age of that, null without one
+     *     line         where that call is in the user's code
+     *     last_name, last_seq_id, last_group  the last call that finished
+     *     entries      calls in its recorder; lost: older ones are overwritten
+     */
+    HangRankRow: {
+      rank: number;
+      /** @enum {unknown} */
+      state: 'missing' | 'ready' | 'unreadable';
+      /** @enum {unknown} */
+      role: 'culprit' | 'idle' | 'missing' | 'unreadable' | 'unseen' | 'waiting';
+      group: string | null;
+      pending_name: string | null;
+      pending_seq_id: number | null;
+      waited_ns: number | null;
+      line: string | null;
+      last_group: string | null;
+      last_name: string | null;
+      last_seq_id: number | null;
+      entries: number | null;
+      lost: boolean;
+      file: string | null;
+      problem: string | null;
+    };
+    /**
+     * HangGroupRow
+     * @description A process group.
+     *
+     *     last_finished  number of the last collective that all its readable members finished, null if none
+     *     first_pending  number of the first one that is pending on a member; pending_name: its name
+     *     waiting        members whose first pending call it is
+     *     missing        members that are not in it
+     *     waits_for      whom the group waits for, in words
+     *     root           the culprit is waited for here first
+     */
+    HangGroupRow: {
+      group: string;
+      group_desc: string;
+      ranks: number[];
+      last_finished: number | null;
+      first_pending: number | null;
+      pending_name: string | null;
+      waiting: number[];
+      missing: number[];
+      waits_for: string;
+      root: boolean;
+    };
+    /**
+     * HangCallRow
+     * @description A collective of the group of the verdict; the ranks that are in no list finished it.
+     *
+     *     waiting    members whose first pending call it is; pending: members that queued it behind another call
+     *     missing    members that never called it
+     *     different  members that called something else, and what: `different_names` has a name for each
+     *     unseen     members without a readable dump
+     *     unknown    members whose recorder has overwritten it
+     *     elements   elements of its inputs, null if unknown
+     */
+    HangCallRow: {
+      group: string;
+      collective_seq_id: number;
+      profiling_name: string;
+      elements: number[] | null;
+      waiting: number[];
+      pending: number[];
+      missing: number[];
+      different: number[];
+      different_names: string[];
+      unseen: number[];
+      unknown: number[];
     };
     /**
      * DiffPayload

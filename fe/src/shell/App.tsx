@@ -46,7 +46,10 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   const [helpOpen, setHelpOpen] = useState(false);
   const runs = useRuns();
   const runList = runs.data?.runs ?? [];
-  const run = selection.run ?? runList[0]?.name;
+  // As the server chooses: the first run with a trace.
+  const firstRun = runList.find(({ workers }) => workers > 0) ?? runList[0];
+  const run = selection.run ?? firstRun?.name;
+  const onlyDumps = runList.find(({ name }) => name === run)?.workers === 0;
   const isListed = runList.some(({ name }) => name === run);
   const workers = useWorkers(isListed ? run : undefined);
   const selectors: Selectors = { run, worker: selection.worker, span: selection.span };
@@ -62,6 +65,13 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   };
   useEffect(() => loadCode(selection.view), [selection.view]); // while the server answers
   useEffect(() => captureKeys(focusPage), []);
+  const { select } = control;
+  useEffect(() => {
+    // A run of flight recorder dumps has nothing to show in the first tab.
+    if (onlyDumps && selection.view === 'overview') {
+      select({ view: 'hangs' }, true);
+    }
+  }, [onlyDumps, selection.view, select]);
   const page = useRef<HTMLElement>(null);
   const isDrawn = answer.data?.state === 'ready' || answer.error !== null;
   useRestoredScroll(page, 'page', isDrawn);
@@ -210,7 +220,7 @@ function PageContent({ runs, view, answer, awaited, run, title }: PageContentPro
     return <Loading run={run ?? ''} progress={data?.progress ?? null} waiting={data?.state === 'waiting'} />;
   }
   const entry = VIEWS[view];
-  const crumb = [data.run, data.worker, `span ${data.span}`].join(' · ');
+  const crumb = [data.run, data.worker, data.span && `span ${data.span}`].filter(Boolean).join(' · ');
   if (!entry) {
     return <GenericView payload={data.payload} crumb={crumb} title={title ?? view} />;
   }

@@ -46,15 +46,17 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
           onPick={name => select({ run: name })}
         />
       </span>
-      <span data-picker="w">
-        <Picker
-          name="Worker"
-          value={worker?.name}
-          options={workers.map(workerOption)}
-          note={workers.length > 1 ? `of ${formatCount(workers.length)}` : undefined}
-          onPick={name => select({ run, worker: name })}
-        />
-      </span>
+      {workers.length > 0 && (
+        <span data-picker="w">
+          <Picker
+            name="Worker"
+            value={worker?.name}
+            options={workers.map(workerOption)}
+            note={workers.length > 1 ? `of ${formatCount(workers.length)}` : undefined}
+            onPick={name => select({ run, worker: name })}
+          />
+        </span>
+      )}
       {spans.length > 1 && worker && (
         <span className="button spans" title={spans[spanIndex]?.label}>
           <span className="dim">Span</span>
@@ -159,7 +161,7 @@ function runOption(run: RunInfo): Option {
         <Icon name={icon} size={14} />
       </span>
     ),
-    detail: `${plural(run.workers, 'worker')}${run.spans > 1 ? `, ${run.spans} spans` : ''} · ${formatBytes(run.bytes)}`,
+    detail: `${run.workers > 0 ? plural(run.workers, 'worker') : plural(run.dumps, 'dump')}${run.spans > 1 ? `, ${run.spans} spans` : ''} · ${formatBytes(run.bytes)}`,
   };
 }
 

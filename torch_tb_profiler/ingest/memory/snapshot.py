@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.memory.plain_pickle import read_plain_pickle
+from torch_tb_profiler.ingest.plain_pickle import read_plain_pickle
 from torch_tb_profiler.model.memory.exports import (
     ALLOC,
     AWAITING_FREE,

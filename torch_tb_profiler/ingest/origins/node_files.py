@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.memory.plain_pickle import read_plain_pickle
+from torch_tb_profiler.ingest.plain_pickle import read_plain_pickle
 from torch_tb_profiler.model.origin_records import NodeAnnotation
 from torch_tb_profiler.model.origins.frames import MAX_LINES, is_user_file
 

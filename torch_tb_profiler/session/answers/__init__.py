@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.session.answers.answer import Answer, ViewRequest, unavailable_reasons
+from torch_tb_profiler.session.answers.answer import (
+    Answer,
+    ViewRequest,
+    unavailable_reasons,
+    unavailable_without_trace,
+)
 from torch_tb_profiler.session.answers.answers import Answers
 
-__all__ = ["Answer", "Answers", "ViewRequest", "unavailable_reasons"]
+__all__ = ["Answer", "Answers", "ViewRequest", "unavailable_reasons", "unavailable_without_trace"]

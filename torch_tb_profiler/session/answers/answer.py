@@ -11,7 +11,7 @@ from torch_tb_profiler.discovery import ListedRun
 from torch_tb_profiler.session.cache.entries import FileSummary
 from torch_tb_profiler.session.state import FileState
 from torch_tb_profiler.session.targets import RequestedNames, Target, TargetNames
-from torch_tb_profiler.views import views_of
+from torch_tb_profiler.views import SLUGS, views_of
 
 if TYPE_CHECKING:
     from torch_tb_profiler.view import View
@@ -47,17 +47,25 @@ class Answer:
 def unavailable_reasons(summary: FileSummary, run: ListedRun) -> Mapping[str, str]:
     """Return view slug -> why a trace has nothing to show there.
 
-    If the run has memory files, the tab that opens them is always available.
+    If the run has memory files or flight recorder dumps, the tab that opens them is always available.
     """
-    if not run.memory_files:
+    if not run.memory_files and not run.dumps:
         return summary.unavailable
-    return {slug: reason for slug, reason in summary.unavailable.items() if not _opens_files(slug)}
+    return {slug: reason for slug, reason in summary.unavailable.items() if not _opens_files(slug, run)}
 
 
-def _opens_files(tab: str) -> bool:
-    from torch_tb_profiler.view import FileView
+def unavailable_without_trace(run: ListedRun) -> Mapping[str, str]:
+    """Return view slug -> why a run with dumps and no trace has nothing to show there."""
+    return {
+        slug: "the run has no trace, only flight recorder dumps" for slug in SLUGS if not _opens_files(slug, run)
+    }
 
-    return any(isinstance(view, FileView) for view in views_of(tab))
+
+def _opens_files(tab: str, run: ListedRun) -> bool:
+    from torch_tb_profiler.view import DumpsView, FileView
+
+    kinds = (*((FileView,) if run.memory_files else ()), *((DumpsView,) if run.dumps else ()))
+    return any(isinstance(view, kinds) for view in views_of(tab))
 
 
 def check_available(view: View, summary: FileSummary | None, target: Target) -> None:

@@ -11,6 +11,7 @@ from torch_tb_profiler.base.errors import NotFoundError, TraceError
 from torch_tb_profiler.discovery import ListedRun, MemoryFile
 from torch_tb_profiler.ingest.formats import file_format_by_kind
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest, check_available
+from torch_tb_profiler.session.answers.dumps import DumpAnswers
 from torch_tb_profiler.session.answers.pair import PairAnswers
 from torch_tb_profiler.session.answers.run import RunAnswers
 from torch_tb_profiler.session.cache.entries import encode_json
@@ -19,7 +20,7 @@ from torch_tb_profiler.session.log import LogFolders
 from torch_tb_profiler.session.state import FileState
 from torch_tb_profiler.session.targets import RequestedNames, Target, Targets
 from torch_tb_profiler.storage import FileId
-from torch_tb_profiler.view import FileView, PairView, RankView, RunView, TraceView, parse_params
+from torch_tb_profiler.view import DumpsView, FileView, PairView, RankView, RunView, TraceView, parse_params
 from torch_tb_profiler.views import find_view
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class AnswerBuilder:
         self._run_answers = RunAnswers(files, targets, self._trace_answers.payload)
         self._pair_answers = PairAnswers(files, targets)
         self._file_answers = FileAnswers(log, targets)
+        self._dump_answers = DumpAnswers(log, files, targets)
 
     def answer(self, slug: str, request: ViewRequest) -> Answer:
         """See `Session.view`."""
@@ -50,6 +52,8 @@ class AnswerBuilder:
                 return self._pair_answers.answer(view, request)
             case FileView():
                 return self._file_answers.answer(view, request)
+            case DumpsView():
+                return self._dump_answers.answer(view, request)
 
 
 class TraceAnswers:

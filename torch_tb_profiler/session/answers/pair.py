@@ -120,7 +120,7 @@ def default_base(files: RequestedFiles, targets: Targets, candidate: Target) -> 
     index = spans.index(candidate.span.name)
     if index:
         return RequestedNames(candidate.run.name, candidate.worker.name, spans[index - 1])
-    others = [run for run in targets.runs if run.name != candidate.run.name]
+    others = [run for run in targets.runs if run.workers and run.name != candidate.run.name]
     return _most_similar(files, targets, candidate, others) if others else _sibling(targets, candidate)
 
 

@@ -17,7 +17,7 @@ from torch_tb_profiler.session.cache.entries import encode_json
 from torch_tb_profiler.session.cache.packed import unpack
 from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName
-from torch_tb_profiler.session.targets import Target, Targets
+from torch_tb_profiler.session.targets import Target, Targets, check_has_trace
 from torch_tb_profiler.storage import FileId
 from torch_tb_profiler.view import Member, Members, RankView, Reduction, RunView, TraceView, parse_params
 
@@ -112,6 +112,7 @@ class RunAnswers:
 
     def _spans(self, run: ListedRun, name: str) -> list[Span]:
         """Return the spans of a name; NotFoundError lists the spans of the run."""
+        check_has_trace(run)
         spans = self._targets.spans(run, name)
         if not spans:
             names = {span.name for worker in self._targets.workers(run) for span in worker.spans}

@@ -16,8 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.memory import plain_pickle
-from torch_tb_profiler.ingest.memory.plain_pickle import read_plain_pickle
+from torch_tb_profiler.ingest import plain_pickle
+from torch_tb_profiler.ingest.plain_pickle import read_plain_pickle
 
 
 def read(content: bytes) -> Any:

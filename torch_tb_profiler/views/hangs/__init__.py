@@ -1,0 +1,5 @@
+"""The Hangs tab."""
+
+from torch_tb_profiler.views.hangs.build import TAB
+
+__all__ = ["TAB"]
