@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -9,6 +10,7 @@ from tests.e2e.conftest import WatchedPage, describe_pages
 from tests.support.page import SCRIPT, NewPage, Open, Tab
 from tests.support.servers.proxy import proxy
 from tests.support.servers.tensorboard import tensorboard
+from tests.support.traces import document
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -95,9 +97,33 @@ def test_the_badge_opens_what_was_wrong(open_page: Open) -> None:
 
 def test_an_unknown_run_is_named_and_has_a_way_out(open_page: Open) -> None:
     _, frame = open_page(run="nothing")
-    expect(frame.locator("h1")).to_contain_text("There is no run 'nothing'")
-    frame.get_by_role("button", name="Go to the first run").click()
+    expect(frame.locator("h1")).to_have_text("Waiting for run 'nothing'.")
+    frame.locator("#page").get_by_role("button", name=RUN).click()
     expect(frame.locator("[data-part=crumb]")).to_contain_text(RUN)
+
+
+def test_a_link_to_what_is_not_written_yet_waits_and_opens_it(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, new_page: NewPage
+) -> None:
+    """A run, then another worker of it: each opens within a poll of its file's appearing."""
+
+    def write(worker: str) -> None:
+        event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 9}
+        path = tmp_path / "later" / f"{worker}.pt.trace.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(document([event]))
+
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "w.pt.trace.json").write_bytes(document([]))
+    with tensorboard("--logdir", str(tmp_path), cache=tmp_path_factory.mktemp("cache")) as server:
+        for worker, waited in (("w0", "run 'later'"), ("w1", "worker 'w1'")):
+            page = new_page()
+            state = f"p.pytorch_profiler.run=later&p.pytorch_profiler.worker={worker}"
+            page.goto(f"{server}/#pytorch_profiler&{state}")
+            frame = page.frame_locator("iframe")
+            expect(frame.locator("h1")).to_have_text(f"Waiting for {waited}.")
+            write(worker)
+            expect(frame.locator("[data-part=crumb]")).to_contain_text(f"later · {worker}", timeout=30_000)
 
 
 def test_a_tab_without_data_leads_to_those_with_data_and_nowhere_else(open_page: Open) -> None:

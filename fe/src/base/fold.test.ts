@@ -11,8 +11,8 @@ describe('foldSmall', () => {
     expect(others).toEqual([1, 2]);
   });
 
-  it('folds what is less than half a percent of the whole, however few there are', () => {
-    expect(fold([990, 4, 3, 3])).toEqual({ shown: [990], others: [4, 3, 3] });
+  it('folds what is less than a thousandth of the whole, however few there are', () => {
+    expect(fold([9990, 4, 3, 3])).toEqual({ shown: [9990], others: [4, 3, 3] });
     expect(fold([900, 50, 50]).others).toEqual([]);
   });
 

@@ -2,7 +2,7 @@
 
 /** Most entries of a folded legend, and the smallest share of the whole for one of its own. */
 const MAX_ENTRIES = 8;
-const MIN_SHARE = 0.005;
+const MIN_SHARE = 0.001;
 
 export interface Folded<T> {
   shown: T[];

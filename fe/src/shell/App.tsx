@@ -140,6 +140,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
           workers={workers.data?.workers ?? []}
           answer={answer.data}
           failed={answer.error instanceof ApiError && answer.error.status === 422}
+          awaiting={isAwaiting}
           onHealth={() => setHealthOpen(true)}
         />
         <main

@@ -19,10 +19,12 @@ interface Props {
   workers: WorkerInfo[];
   answer: ViewAnswer<never> | undefined;
   failed: boolean;
+  /** Whether what the address names isn't written yet. */
+  awaiting: boolean;
   onHealth: () => void;
 }
 
-export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) {
+export function TopBar({ runs, run, workers, answer, failed, awaiting, onHealth }: Props) {
   const { selection, select } = useSelection();
   const { report } = useClient();
   const shownWorker = answer?.worker ?? selection.worker;
@@ -80,7 +82,9 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
         </span>
       )}
       <span className="grow" />
-      <HealthBadge state={spans[spanIndex]?.state} answer={answer} failed={failed} onClick={onHealth} />
+      {!awaiting && (
+        <HealthBadge state={spans[spanIndex]?.state} answer={answer} failed={failed} onClick={onHealth} />
+      )}
       {report ? (
         <AboutReport report={report} />
       ) : (

@@ -164,11 +164,14 @@ def test_advice_leads_to_its_evidence(open_page: Open) -> None:
     page, frame = open_page(run="a_training")
     advice = frame.locator("[data-part=advice]")
     expect(advice).to_have_attribute("aria-busy", "false")
-    cards = advice.locator("li", has=frame.get_by_role("heading"))
-    assert cards.count() > 0
-    for number in range(cards.count()):
+    rows = advice.locator("[data-part=advice-row]")
+    assert rows.count() > 0
+    for number in range(rows.count()):
+        heading = rows.nth(number).get_by_role("heading").get_by_role("button")
+        if heading.get_attribute("aria-expanded") == "false":
+            heading.click()
         here = page.url
-        cards.nth(number).get_by_role("button", name="Show it").click()
+        rows.nth(number).get_by_role("button", name="Show it").click()
         expect(page).to_have_url(re.compile(r"view=(?!overview)"))
         page.go_back()
         expect(page).to_have_url(here)

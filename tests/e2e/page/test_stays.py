@@ -32,7 +32,7 @@ _BOXES = """() => Object.fromEntries(
     }))"""
 
 _EMPTY = """story => {
-    const end = story.querySelector('[data-part=advice]').getBoundingClientRect().bottom;
+    const end = story.lastElementChild.getBoundingClientRect().bottom;
     return Math.round(story.getBoundingClientRect().bottom - end);
 }"""
 
@@ -56,7 +56,7 @@ def test_the_late_answer_moves_nothing_of_the_overview(open_page: Open, run: str
     page.route(late, lambda route: held.append(route))
     frame.get_by_role("button", name="Overview", exact=True).click()
     story = frame.locator("[data-part=story]")
-    expect(story.get_by_role("region", name="What to do")).to_have_attribute("aria-busy", "true")
+    expect(story.get_by_role("region", name="What to change first")).to_have_attribute("aria-busy", "true")
     expect(frame.get_by_role("heading", name="Achieved vs. peak")).to_be_visible()
     until(lambda: frame.locator("html").evaluate("() => document.fonts.status"), lambda said: said == "loaded")
     settled(frame)

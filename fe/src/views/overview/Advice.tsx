@@ -1,7 +1,7 @@
-import { useLayoutEffect, useState, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import type { Recommendation } from '../../api/types';
-import { formatRatio } from '../../base/format';
-import type { Phrase } from '../../base/text';
+import { formatDuration, formatRatio } from '../../base/format';
+import { capitalize, plainText, type Phrase } from '../../base/text';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
@@ -9,13 +9,22 @@ import { Icon } from '../../widgets/Icon';
 import { ReservedWidth } from '../../widgets/Pending';
 import { Sentence, parseLink } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
+import type { Shown } from './select';
 import css from './Advice.module.css';
 
-/** Most pieces of advice shown as cards; the others are lines that unfold. */
-const CARDS = 3;
-/** Smallest width of a card and the gap between two, in pixels. */
-const CARD_WIDTH = 300;
-const GAP = 16;
+/** Rows that may be added while something is still computed: by a replay, and by the ranks (about a straggler). */
+const ADDED_ROWS = { replay: 2, ranks: 1 };
+/** Letters reserved in an open row that may come first: for the evidence, and for when it doesn't apply. */
+const EVIDENCE_LETTERS = 230;
+const EXCEPTION_LETTERS = 150;
+
+const WORKING = {
+  replay: 'Replaying the schedule to see what each change saves…',
+  ranks: 'Comparing the ranks…',
+};
+
+/** Smallest share of a step that a known fix has to save to be listed. */
+const MIN_GAIN = '2%';
 
 interface Props {
   items: Recommendation[];
@@ -23,24 +32,15 @@ interface Props {
   none: readonly Phrase[];
   /** Why the savings could not be estimated. */
   error: string | undefined;
-  /** What is still being computed and may add cards or reorder them; their width is reserved. */
+  /** What is still being computed and may add or reorder rows; their height is reserved. */
   coming: 'replay' | 'ranks' | null;
+  /** The step that savings are drawn as a share of. */
+  step: Shown | null;
 }
 
-/** Letters reserved for a card that may be added. */
-const CARD = 800;
-
-const WORKING = {
-  replay: 'Replaying the schedule to see what each change saves…',
-  ranks: 'Comparing the ranks…',
-};
-/** Most cards that may be added: the ranks add one, about a straggler. */
-const ADDED_CARDS = { replay: CARDS, ranks: 1 };
-
-/** What to do first, largest saving first. */
-export function Advice({ items, none, error, coming }: Props) {
-  const [list, setList] = useState<HTMLElement | null>(null);
-  const columns = useColumns(list);
+/** What to change first, largest saving first, as rows on one scale: the length of a step. */
+export function Advice({ items, none, error, coming, step }: Props) {
+  const { isOpen, toggle } = useOpenRows(items);
   if (items.length === 0 && (coming === null || (coming === 'replay' && none.length > 0))) {
     return (
       <p className={css.none} data-part="advice">
@@ -50,116 +50,196 @@ export function Advice({ items, none, error, coming }: Props) {
       </p>
     );
   }
-  const missing = coming ? Math.min(ADDED_CARDS[coming], Math.max(0, columns - items.length)) : 0;
-  const cards = items.slice(0, columns);
-  const rest = items.slice(columns);
+  const added = coming ? Math.max(0, ADDED_ROWS[coming] - (coming === 'replay' ? items.length : 0)) : 0;
   return (
     <section
-      aria-label="What to do"
+      className={`panel ${css.advice} ${coming ? css.coming : ''}`}
+      aria-label="What to change first"
       aria-busy={coming !== null}
       data-part="advice"
-      className={coming ? css.coming : undefined}
     >
-      <ol
-        ref={setList}
-        className={css.cards}
-        style={{ gridTemplateColumns: `repeat(${cards.length + missing}, minmax(0, 1fr))` }}
-      >
-        {cards.map((item, i) => (
-          <Card key={item.id} item={item} rank={i + 1} />
+      <header className={css.head}>
+        <h2>What to change first</h2>
+        <span className={css.note}>
+          {coming ? WORKING[coming] : (error ?? 'savings overlap, so they don’t add up')}
+        </span>
+        {step && (
+          <span className={css.scale} aria-hidden="true">
+            <span>0</span>
+            <span>
+              {step.title.charAt(0).toLowerCase() + step.title.slice(1)}, {formatDuration(step.duration)}
+            </span>
+          </span>
+        )}
+      </header>
+      <ol className={css.rows}>
+        {items.map((item, i) => (
+          <Row
+            key={item.id}
+            item={item}
+            rank={i + 1}
+            step={step}
+            open={isOpen(item.id)}
+            onToggle={() => toggle(item.id)}
+          />
         ))}
-        {Array.from({ length: missing }, (_, i) => (
-          <li key={i} className={css.card} aria-hidden="true">
-            <ReservedWidth letters={CARD} />
-          </li>
+        {Array.from({ length: added }, (_, i) => (
+          <ReservedRow key={i} open={items.length + i === 0} />
         ))}
+        <li className={css.row} data-part="advice-rest">
+          <div className={css.title}>
+            <span className={css.rank}>{items.length + 1}</span>
+            <h3 aria-level={2}>Nothing else stands out</h3>
+          </div>
+          <p className={css.line}>No other known fix would save {MIN_GAIN} or more.</p>
+        </li>
       </ol>
-      {rest.length > 0 && (
-        <ul className={css.rest}>
-          {rest.map(item => (
-            <li key={item.id}>
-              <details>
-                <summary>
-                  <Sentence text={item.title} /> <span className="dim">{item.gain}</span>
-                </summary>
-                <Reasons item={item} />
-              </details>
-              <Show evidence={item.evidence} look="link" />
-            </li>
-          ))}
-        </ul>
-      )}
-      {(coming ?? error) && <p className={css.status}>{coming ? WORKING[coming] : error}</p>}
     </section>
   );
 }
 
-function Card({ item, rank }: { item: Recommendation; rank: number }) {
+/** The height of a row that may come. */
+function ReservedRow({ open }: { open: boolean }) {
   return (
-    <li className={css.card}>
-      <header>
-        <span className={css.rank}>{rank}</span>
-        <h3 aria-level={2}>
-          <Sentence text={item.title} />
-        </h3>
-        <Tip label="Why is this shown?" entry={{ title: 'Shown because', text: `${item.rule}.` }} />
-      </header>
-      <p className={css.gain}>{item.gain}</p>
-      {item.gain_share !== null && item.gain_share !== undefined && (
-        <span className={css.bar} role="img" aria-label={`${formatRatio(item.gain_share)} of the step`}>
-          <i style={{ width: `${Math.min(item.gain_share, 1) * 100}%` }} />
-        </span>
+    <li className={css.row} aria-hidden="true">
+      <div className={css.title} />
+      {open ? (
+        <div className={css.body}>
+          <div className={css.reasons}>
+            <p>
+              <ReservedWidth letters={EVIDENCE_LETTERS} />
+            </p>
+            <p>
+              <ReservedWidth letters={EXCEPTION_LETTERS} />
+            </p>
+            <div className={css.actions} />
+          </div>
+        </div>
+      ) : (
+        <p className={css.line}>
+          <ReservedWidth letters={1} />
+        </p>
       )}
-      <Reasons item={item}>
-        <Show evidence={item.evidence} look="framed" />
-      </Reasons>
     </li>
   );
 }
 
-/** The evidence of a piece of advice, its code, and when it doesn't apply. */
-function Reasons({ item, children }: { item: Recommendation; children?: ReactNode }) {
+interface RowProps {
+  item: Recommendation;
+  rank: number;
+  step: Shown | null;
+  open: boolean;
+  onToggle: () => void;
+}
+
+function Row({ item, rank, step, open, onToggle }: RowProps) {
+  const id = `advice-${item.id}`;
+  return (
+    <li className={`${css.row} ${open ? css.open : ''}`} data-part="advice-row">
+      <h3 aria-level={2} className={css.heading}>
+        <Button look="bare" className={css.title} aria-expanded={open} aria-controls={id} onClick={onToggle}>
+          <Icon name="right" size={14} />
+          <span className={css.rank}>{rank}</span>
+          <span className={css.words}>{plainText(item.title)}</span>
+        </Button>
+      </h3>
+      <Gain item={item} />
+      {open ? (
+        <div id={id} className={css.body}>
+          <Reasons item={item} />
+          <Picture item={item} step={step} />
+        </div>
+      ) : (
+        <p id={id} className={`${css.line} clip`}>
+          <Sentence text={item.text} />
+        </p>
+      )}
+    </li>
+  );
+}
+
+/** What a change saves: a bar on the scale of a step, and the time. */
+function Gain({ item }: { item: Recommendation }) {
+  const { gain_ns: ns, gain_share: share } = item;
+  if (typeof ns !== 'number') {
+    return <span className={css.gain}>{item.gain}</span>;
+  }
+  const known = typeof share === 'number';
   return (
     <>
-      <p>
-        <Sentence text={item.text} />
-      </p>
-      {item.code && <pre>{item.code}</pre>}
-      <div className={css.actions}>
-        {children}
-        {item.code && <CopyButton text={() => item.code} label="Copy code" showLabel />}
-      </div>
-      <p className={css.exception}>
-        <b>Doesn&apos;t apply if</b> {item.exception}
-      </p>
+      {known && (
+        <span className={css.bar} role="img" aria-label={`${formatRatio(share)} of the step`}>
+          <i style={{ width: `${Math.min(share, 1) * 100}%` }} />
+        </span>
+      )}
+      <span className={css.gain} title={item.gain}>
+        {formatDuration(ns)}
+        {known && <span className="dim"> {formatRatio(share)}</span>}
+      </span>
     </>
   );
 }
 
-/** Returns how many cards fit in a row; CARDS while its width is unknown. */
-function useColumns(row: HTMLElement | null) {
-  const [columns, setColumns] = useState(CARDS);
-  useLayoutEffect(() => {
-    if (!row) {
-      return undefined;
-    }
-    const measure = () => {
-      const fitting = Math.floor((row.offsetWidth + GAP) / (CARD_WIDTH + GAP));
-      setColumns(row.offsetWidth ? Math.min(CARDS, Math.max(1, fitting)) : CARDS);
-    };
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(row);
-    return () => observer.disconnect();
-  }, [row]);
-  return columns;
-}
-
-function Show({ evidence, look }: { evidence: string; look: 'framed' | 'link' }) {
+/** The evidence of a piece of advice, its code, and when it doesn't apply. */
+function Reasons({ item }: { item: Recommendation }) {
   const { select } = useSelection();
   return (
-    <Button look={look} onClick={() => select(parseLink(evidence))}>
-      {look === 'framed' && <Icon name="external" size={14} />}Show it
-    </Button>
+    <div className={css.reasons}>
+      <p>
+        <Sentence text={item.text} />
+      </p>
+      {item.code && <pre>{item.code}</pre>}
+      <p className={css.exception}>
+        {capitalize(item.gain)}. Doesn&apos;t apply if {item.exception}{' '}
+        <Tip label="Why is this shown?" entry={{ title: 'Shown because', text: `${item.rule}.` }} />
+      </p>
+      <div className={css.actions}>
+        <Button onClick={() => select(parseLink(item.evidence))}>
+          <Icon name="external" size={14} />
+          Show it
+        </Button>
+        {item.code && <CopyButton text={() => item.code} label="Copy code" showLabel />}
+      </div>
+    </div>
   );
+}
+
+/** The step as it is and without what the advice takes away, on the scale of the bars above. */
+function Picture({ item, step }: { item: Recommendation; step: Shown | null }): ReactNode {
+  const { gain_ns: ns } = item;
+  if (!step || typeof ns !== 'number' || step.duration <= 0) {
+    return null;
+  }
+  const left = Math.max(step.duration - ns, 0);
+  return (
+    <dl className={css.picture}>
+      <dt>now</dt>
+      <dd>
+        <i style={{ width: '100%' }} />
+      </dd>
+      <dd>{formatDuration(step.duration)}</dd>
+      <dt>after</dt>
+      <dd>
+        <i className={css.then} style={{ width: `${(left / step.duration) * 100}%` }} />
+        <i className={css.saved} style={{ width: `${(1 - left / step.duration) * 100}%` }} />
+      </dd>
+      <dd>{formatDuration(left)} at best</dd>
+    </dl>
+  );
+}
+
+/** Which rows are unfolded, as the address has it: the first by default. */
+function useOpenRows(items: readonly Recommendation[]) {
+  const { selection, select } = useSelection();
+  const first = items[0]?.id;
+  const open = selection.params.advice?.split(',') ?? (first === undefined ? [] : [first]);
+  return {
+    isOpen: (id: string) => open.includes(id),
+    toggle: (id: string) => {
+      const now = open.includes(id) ? open.filter(each => each !== id) : [...open, id];
+      const { advice: _, ...params } = selection.params;
+      const isDefault = now.length === 1 && now[0] === first;
+      select({ params: isDefault ? params : { ...params, advice: now.join(',') } }, true);
+    },
+  };
 }

@@ -15,6 +15,7 @@ import { Advice } from './Advice';
 import { Breakdown } from './Breakdown';
 import { Configuration, DeviceCard } from './Devices';
 import { Hardware } from './Hardware';
+import { NextQuestion } from './NextQuestion';
 import { communicates, evidence, shown } from './select';
 import { StepBar } from './StepBar';
 import { Story } from './Story';
@@ -60,8 +61,10 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
       none={payload.no_advice}
       error={full.error?.message}
       coming={coming ? 'replay' : comparing && workers > 1 ? 'ranks' : null}
+      step={shown(payload, undefined)}
     />
   );
+  const isAnswered = !coming && !comparing && payload.recommendations.length === 0;
   const howWeKnow = payload.gains.length > 0 && (
     <HowWeKnow>
       <p>
@@ -104,7 +107,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           }
         >
           <Sentence text={payload.headline} />
-          {coming && <ReservedWidth letters={START_LETTERS} />}
+          {(coming || comparing) && <ReservedWidth letters={START_LETTERS} />}
         </Answer>
         {payload.beside.length > 0 && (
           <p className={css.beside} data-part="beside">
@@ -117,6 +120,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           </p>
         )}
         {advice}
+        {isAnswered && <NextQuestion overview={payload} selectors={{ run, worker, span }} />}
       </Story>
       <Panel
         title={`${now.title}, ${formatDuration(now.duration)}`}
