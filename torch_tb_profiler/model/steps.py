@@ -4,7 +4,8 @@ host    |- step 5 -----------|- step 6 -----------|
 device       [ work of 5 ........][ work of 6 ........]
 result  |- step 5 ---------------|- step 6 ------------|
 
-Without `ProfilerStep#N`, a step is a trainer's batch and the wait for its data.
+Without `ProfilerStep#N`, a step is a trainer's batch and the wait for its data, or an iteration of an inference
+engine.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch_tb_profiler.base.markers import is_step, step_number
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.serving.iterations import ServingIterations, running_before, serving_iterations
 from torch_tb_profiler.model.trace import ABSENT, MAX_RECORDING_NS, Bool, Float64, Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.trainer import trainer_batches
 
@@ -31,7 +33,7 @@ class Steps(msgspec.Struct, frozen=True):
     ends      int64[k] ns; moved to the end of the device work launched in the step
     host_starts, host_ends  int64[k] ns; as recorded on the host
     complete  bool[k]; False for trailing steps whose device work is missing
-    recorded  False if the file has neither ProfilerStep nor batches, so that the single step is the trace
+    recorded  False if the file has no ProfilerStep, batches or iterations, so that the single step is the trace
     """
 
     names: tuple[str, ...]
@@ -45,7 +47,7 @@ class Steps(msgspec.Struct, frozen=True):
 
 @derived
 def steps(trace: Trace) -> Steps:
-    """Return the recorded steps, else the trainer's batches, else one step from the first to the last event."""
+    """Return the recorded steps, else batches of a trainer or iterations of an engine, else the trace as one."""
     rows = _step_rows(trace)
     batches = trainer_batches(trace) if len(rows) == 0 else None
     if batches is not None:
@@ -53,12 +55,28 @@ def steps(trace: Trace) -> Steps:
     elif len(rows):
         host_start, host_end = trace.events.start[rows], event_ends(trace)[rows]
         names = tuple(step_number(trace.strings[code]) for code in trace.events.name[rows])
+    elif (engine := serving_iterations(trace)) is not None:
+        host_start, host_end = _iteration_bounds(engine)
+        names = tuple(map(str, range(len(engine))))
     else:
         return _trace_as_step(trace)
     work = _device_work(trace, host_start, host_end)
     starts, finish = _extend(host_start, host_end, work)
     complete = _complete_mask(work.counts, _executed_shares(trace, host_start, host_end))
     return Steps(names, starts, finish, host_start, host_end, complete, recorded=True)
+
+
+def _iteration_bounds(engine: ServingIterations) -> tuple[Int64, Int64]:
+    """Return when the host works on each iteration of an inference engine, int64[k] each.
+
+    It begins where the launches of the one before end, because scheduling is part of it; one that no running
+    request waited for begins with its label, because the time before it may be a wait for requests.
+    """
+    ends = np.maximum(engine.launch_end, engine.host_end)
+    starts = engine.host_start.copy()
+    waited_for = running_before(engine)[1:]
+    starts[1:][waited_for] = np.minimum(ends[:-1], starts[1:])[waited_for]
+    return starts, np.maximum(ends, starts)
 
 
 def _step_rows(trace: Trace) -> Int32:

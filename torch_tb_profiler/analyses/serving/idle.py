@@ -25,10 +25,9 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.serving.iterations import (
-    DECODE,
-    MIXED,
     PREFILL,
     ServingIterations,
+    running_before,
     serving_iterations,
 )
 from torch_tb_profiler.model.serving.labels import host_work_of, parse_label
@@ -91,7 +90,7 @@ def serving_times(trace: Trace) -> ServingTimes | None:
         return None
     busy, owner_at_end = _work(trace, found)
     on_device = bool((found.device_end != ABSENT).any())
-    running = _running_before(found)
+    running = running_before(found)
     gaps = Intervals(busy.ends[:-1], busy.starts[1:])
     number = owner_at_end[1:]
     length = gaps.ends - gaps.starts
@@ -127,26 +126,6 @@ def _work(trace: Trace, found: ServingIterations) -> tuple[Intervals, Int64]:
     order = np.argsort(start, kind="stable")
     first = np.searchsorted(start[order], busy.starts)
     return busy, owner[order][np.minimum(first, len(order) - 1)].astype(np.int64)
-
-
-def _running_before(found: ServingIterations) -> Bool:
-    """Return whether requests were already running before each iteration, bool[k].
-
-    Those that decode were. A prefill alone says nothing, so the next decode tells: more requests in it than were
-    prefilled since must have been running.
-    """
-    decodes = (found.phase == DECODE) | (found.phase == MIXED) | (found.decode_requests > 0)
-    running: Bool = decodes.copy()
-    prefilled = np.where(found.phase == PREFILL, np.maximum(found.context_requests, 0), 0)
-    known = found.context_requests != ABSENT
-    following, since = 0, 0
-    for i in range(len(found) - 1, -1, -1):
-        if decodes[i]:
-            following, since = max(int(found.decode_requests[i]), 0), 0
-        else:
-            since += int(prefilled[i])
-            running[i] = bool(known[i]) and following > since
-    return running
 
 
 def _split_gaps(

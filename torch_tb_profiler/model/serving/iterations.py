@@ -137,6 +137,26 @@ def no_iterations_reason(trace: Trace) -> str | None:
     )
 
 
+def running_before(found: ServingIterations) -> Bool:
+    """Return whether requests were already running before each iteration, bool[k].
+
+    Those that decode were. A prefill alone says nothing, so the next decode tells: more requests in it than were
+    prefilled since must have been running.
+    """
+    decodes = (found.phase == DECODE) | (found.phase == MIXED) | (found.decode_requests > 0)
+    running: Bool = decodes.copy()
+    prefilled = np.where(found.phase == PREFILL, np.maximum(found.context_requests, 0), 0)
+    known = found.context_requests != ABSENT
+    following, since = 0, 0
+    for i in range(len(found) - 1, -1, -1):
+        if decodes[i]:
+            following, since = max(int(found.decode_requests[i]), 0), 0
+        else:
+            since += int(prefilled[i])
+            running[i] = bool(known[i]) and following > since
+    return running
+
+
 @derived
 def unknown_labels(trace: Trace) -> tuple[str, ...]:
     """Return names that read like labels of iterations but have no known form, in order of their codes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.kernels.table import largest_kernel
@@ -32,10 +34,12 @@ from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.exposed import MAX_RANKS_READ
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.odd_steps import odd_steps_sentence
+from torch_tb_profiler.views._shared.serving import serving_facts, serving_headline
 from torch_tb_profiler.views._shared.text import (
     Phrase,
     Text,
     device_noun,
+    first_sentence,
     link,
     reason_texts,
     sentences,
@@ -45,7 +49,7 @@ from torch_tb_profiler.views._shared.text import (
 from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.overview import words
 from torch_tb_profiler.views.overview.advice import build_recommendation
-from torch_tb_profiler.views.overview.payload import Average, HardwareUse, Overview
+from torch_tb_profiler.views.overview.payload import Average, HardwareUse, Overview, Recommendation
 from torch_tb_profiler.views.overview.ranks import build_beside_ranks
 from torch_tb_profiler.views.overview.recorded import (
     build_average,
@@ -81,7 +85,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
     return replace(
         first,
         preview=False,
-        headline=spent if is_truncated(trace.health) else words.headline(spent, recommendations),
+        headline=_headline(trace, spent, recommendations),
         explanation=sentences(first.explanation, path, words.leak_sentence(trace)),
         spent=spent,
         hardware=hardware,
@@ -92,6 +96,16 @@ def build(trace: Trace, params: NoParams) -> Overview:
         else words.no_advice_sentence(first.average, no_advice_reason(trace), kind),
         reasons=reasons,
     )
+
+
+def _headline(trace: Trace, spent: Text, recommendations: Sequence[Recommendation]) -> Text:
+    """Return how a step is spent and what to do first; of an inference engine its rate and what holds it back."""
+    if is_truncated(trace.health):
+        return spent
+    facts = serving_facts(trace)
+    if facts is not None and facts.verdict.bottleneck is not None:
+        return serving_headline(facts)
+    return words.headline(spent, recommendations)
 
 
 def build_preview(trace: Trace, params: NoParams) -> Overview:
@@ -116,9 +130,10 @@ def _build_measured(trace: Trace) -> Overview:
     explanation = words.steps_explanation(step_list, average, reasons, is_truncated(trace.health))
     return Overview(
         preview=True,
-        headline=spent if is_truncated(trace.health) else words.headline(spent, ()),
+        headline=_headline(trace, spent, ()),
         spent=spent,
         explanation=sentences(
+            *_iteration_sentences(trace, spent),
             *evidence,
             words.link_recorded(explanation, configuration.recorded.get("host", False)),
             odd_steps_sentence(trace),
@@ -140,6 +155,14 @@ def _build_measured(trace: Trace) -> Overview:
         reasons=reason_texts(reasons),
         health=[*trace.health, *health_notes(trace, times)],
     )
+
+
+def _iteration_sentences(trace: Trace, spent: Text) -> list[Text]:
+    """Say that a step is an iteration, how it is spent, and where more is said, for an inference engine."""
+    facts = serving_facts(trace)
+    if facts is None or facts.verdict.bottleneck is None:
+        return []
+    return [words.iterations_sentence(), first_sentence(spent)]
 
 
 def _share_base(trace: Trace) -> str:

@@ -405,6 +405,14 @@ def throughput_sentence(tokens: TokenCounts | None) -> Text:
     )
 
 
+def iterations_sentence() -> Text:
+    """Say what a step is in the trace of an inference engine, and which tab says more."""
+    return text(
+        "A step here is an iteration of the engine; {serving} shows what one costs and what to set.",
+        serving=Phrase("Serving", link("serving")),
+    )
+
+
 def leak_sentence(trace: Trace) -> Text:
     """Say that memory of the first device may leak, and when that fills the device; empty where no leak shows.
 

@@ -5,24 +5,21 @@ from __future__ import annotations
 from torch_tb_profiler.analyses.serving.advice import serving_advice
 from torch_tb_profiler.analyses.serving.columns import iteration_columns
 from torch_tb_profiler.analyses.serving.cost import Coefficient, IterationCost, iteration_cost
-from torch_tb_profiler.analyses.serving.idle import CAUSES, ServingTimes, serving_times
-from torch_tb_profiler.analyses.serving.stalls import Stall, serving_stalls
+from torch_tb_profiler.analyses.serving.idle import CAUSES, ServingTimes
+from torch_tb_profiler.analyses.serving.stalls import Stall
 from torch_tb_profiler.analyses.serving.summary import (
     PhaseSummary,
     ServingRates,
     decode_families,
-    phase_summaries,
-    serving_rates,
 )
-from torch_tb_profiler.analyses.serving.verdict import serving_verdict
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.serving.iterations import (
     ServingIterations,
     no_iterations_reason,
-    serving_iterations,
 )
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, Tab, TraceView
+from torch_tb_profiler.views._shared.serving import serving_facts, serving_headline
 from torch_tb_profiler.views.serving import words
 from torch_tb_profiler.views.serving.payload import (
     CostLaw,
@@ -39,15 +36,13 @@ from torch_tb_profiler.views.serving.payload import (
 
 def build(trace: Trace, _: NoParams) -> ServingPayload:
     """Build the Serving view of one trace. Raises NotFoundError if it has no iterations."""
-    found, times, rates = serving_iterations(trace), serving_times(trace), serving_rates(trace)
-    cost, verdict = iteration_cost(trace), serving_verdict(trace)
-    if found is None or times is None or rates is None or cost is None or verdict is None:
+    facts, cost = serving_facts(trace), iteration_cost(trace)
+    if facts is None or cost is None:
         raise NotFoundError(f"no iterations of an inference engine: {no_iterations_reason(trace)}")
-    phases, stalls = phase_summaries(trace), serving_stalls(trace)
+    found, times, rates, phases, stalls, verdict, _device = facts
     total = sum(each.total_ns for each in phases)
-    facts = words.ServingFacts(found, times, rates, phases, stalls, verdict, words.serving_device(trace))
     return ServingPayload(
-        headline=words.headline(facts),
+        headline=serving_headline(facts),
         details=words.details(facts),
         what_holds_it_back=verdict.bottleneck,
         engine=Engine(found.engine, found.source),

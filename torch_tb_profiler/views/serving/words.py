@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torch_tb_profiler.analyses.serving.advice import ServingAdvice
-from torch_tb_profiler.analyses.serving.idle import WAITING, ServingTimes
-from torch_tb_profiler.analyses.serving.stalls import PREFILL_BLOCKS, Stall
-from torch_tb_profiler.analyses.serving.summary import PhaseSummary, ServingRates
-from torch_tb_profiler.analyses.serving.verdict import ServingVerdict
-from torch_tb_profiler.base.format import format_duration, format_number, format_ratio
-from torch_tb_profiler.base.grammar import agree, capitalize, plural
-from torch_tb_profiler.model.devices import device_kind, devices
-from torch_tb_profiler.model.serving.iterations import ServingIterations
-from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.views._shared.text import Phrase, Text, device_noun, link, sentences, text
+from torch_tb_profiler.analyses.serving.idle import WAITING
+from torch_tb_profiler.base.format import format_duration, format_number
+from torch_tb_profiler.base.grammar import agree, plural
+from torch_tb_profiler.views._shared.serving import ServingFacts
+from torch_tb_profiler.views._shared.text import Text, sentences, text
 from torch_tb_profiler.views.serving.payload import AdviceRow
 
 NO_ARRIVALS = "a trace doesn't record when requests arrive; add the engine's log or OpenTelemetry spans"
 
 DRAFTS = "with speculative decoding the labels count drafts, not the accepted tokens"
-
-CAUSE_TEXTS = {
-    "scheduler": "while the scheduler prepares the next batch",
-    "launch": "while the host prepares inputs and launches kernels",
-    "sampling_sync": "while the host samples and handles tokens",
-    "network": "while it waits for another process",
-    "idle": "because no request waits",
-    "host_unrecorded": "while the host runs code that wasn't recorded",
-    "kernel_gaps": "between neighboring kernels",
-}
-"""Cause of idle time -> when the device is idle."""
 
 _PHASE_TEXTS = {"prefill": "prefill only", "decode": "decode only", "mixed": "mixed", None: "of unknown phase"}
 
@@ -39,101 +21,6 @@ _WINDOWS = {
     "draining": "The batch is shrinking, so these rates aren't those of a steady state.",
     "steady": "The batch size is steady.",
 }
-
-
-class ServingFacts(NamedTuple):
-    """What the sentences are about; `device` is "GPU", or "CPU" where no device work is recorded."""
-
-    found: ServingIterations
-    times: ServingTimes
-    rates: ServingRates
-    phases: tuple[PhaseSummary, ...]
-    stalls: tuple[Stall, ...]
-    verdict: ServingVerdict
-    device: str
-
-
-def serving_device(trace: Trace) -> str:
-    """Return the noun of what runs the model."""
-    return device_noun(device_kind(trace)) if devices(trace) else "CPU"
-
-
-def headline(facts: ServingFacts) -> Text:
-    """Return the rate, and what holds the engine back."""
-    verdict, idle = facts.verdict, _idle_share(facts)
-    rate = _rate(facts)
-    match verdict.bottleneck:
-        case None:
-            return text("{rate}. {reason}.", rate=rate, reason=capitalize(verdict.reason or ""))
-        case "host_scheduler" | "sampling_on_host" | "launch" | "network":
-            cause = {"host_scheduler": "scheduler", "sampling_on_host": "sampling_sync"}.get(
-                verdict.bottleneck, verdict.bottleneck
-            )
-            when = CAUSE_TEXTS["host_unrecorded" if verdict.likely else cause]
-            return text(
-                "{rate}; the {device} is idle for {idle} of an average iteration, mostly {when}{likely}.",
-                rate=rate,
-                device=facts.device,
-                idle=Phrase(format_ratio(idle), link("idle")),
-                when=when,
-                likely=", likely the scheduler" if verdict.likely else "",
-            )
-        case "prefill_blocks_decode":
-            blocks = [stall for stall in facts.stalls if stall.cause == PREFILL_BLOCKS]
-            return sentences(
-                text("{rate}.", rate=rate),
-                text(
-                    "{count} {hold} up requests that decode, by {mean} each.",
-                    count=plural(len(blocks), "prefill"),
-                    hold=agree(len(blocks), "holds", "hold"),
-                    mean=format_duration(sum(stall.extra_ns for stall in blocks) / len(blocks)),
-                ),
-            )
-        case "kv_cache_full":
-            return sentences(
-                text("{rate}.", rate=rate),
-                text(
-                    "The KV cache is too small for the running requests: {count} {recompute} preempted ones.",
-                    count=plural(verdict.recomputed, "iteration"),
-                    recompute=agree(verdict.recomputed, "recomputes", "recompute"),
-                ),
-            )
-        case "no_requests":
-            return sentences(
-                text(
-                    "The engine has no requests for {share} of the window{likely}.",
-                    share=format_ratio(verdict.lost_share),
-                    likely=", as far as the trace shows" if verdict.likely else "",
-                ),
-                text("{rate}.", rate=rate),
-            )
-    return text(
-        "{rate}; the {device} is busy for {busy} of an average iteration, so {work} the pace.",
-        rate=rate,
-        device=facts.device,
-        busy=format_ratio(1 - idle),
-        work="kernels set" if facts.times.on_device else "the model sets",
-    )
-
-
-def _rate(facts: ServingFacts) -> Text:
-    rates = facts.rates
-    if rates.output:
-        share = Phrase(f"{format_number(rates.output)} tokens/s", link("trace"))
-        return text("The engine generates {rate}", rate=share)
-    phase = facts.phases[0]
-    return text(
-        "{count} {take} {median} (median)",
-        count=capitalize(plural(phase.iterations, f"{phase.phase or 'unknown'} iteration")),
-        take=agree(phase.iterations, "takes", "take"),
-        median=format_duration(phase.median_ns),
-    )
-
-
-def _idle_share(facts: ServingFacts) -> float:
-    total = int(facts.times.duration.sum())
-    idle = int(facts.times.idle.sum()) - int(facts.times.idle[:, WAITING].sum())
-    return min(1.0, idle / total) if total > 0 else 0.0
 
 
 def details(facts: ServingFacts) -> Text:
