@@ -10,7 +10,7 @@ from torch_tb_profiler.views._shared.serving import ServingFacts
 from torch_tb_profiler.views._shared.text import Text, sentences, text
 from torch_tb_profiler.views.serving.payload import AdviceRow
 
-NO_ARRIVALS = "a trace doesn't record when requests arrive; add the engine's log or OpenTelemetry spans"
+NO_ARRIVALS = "a trace doesn't record when requests arrive; see the engine's metric `time_to_first_token_seconds`"
 
 DRAFTS = "with speculative decoding the labels count drafts, not the accepted tokens"
 

@@ -44,8 +44,15 @@ export function Iterations({ payload, chosen, onChoose, onOpen }: Props) {
       [
         { title: 'requests', values: columns.requests, area: false },
         { title: 'KV tokens', values: columns.kv_tokens, area: true },
-      ].filter(({ values }) => values.some(value => value !== null)),
-    [columns],
+      ]
+        .filter(({ values }) => values.some(value => value !== null))
+        .map(({ title, values, area }, i) => {
+          const top = TOP + BARS + GAP + i * (GAP + LINE);
+          const most = values.reduce<number>((high, value) => Math.max(high, value ?? 0), 1);
+          const path = stepsPath(columns, values, x, value => top + LINE - (LINE * value) / most);
+          return { title, area, top, most, path };
+        }),
+    [columns, x],
   );
   const bars = useMemo(
     () =>
@@ -150,10 +157,7 @@ export function Iterations({ payload, chosen, onChoose, onOpen }: Props) {
               </text>
             </g>
           )}
-          {lines.map(({ title, values, area }, i) => {
-            const top = TOP + BARS + GAP + i * (GAP + LINE);
-            const most = values.reduce<number>((high, value) => Math.max(high, value ?? 0), 1);
-            const path = stepsPath(columns, values, x, value => top + LINE - (LINE * value) / most);
+          {lines.map(({ title, area, top, most, path }) => {
             return (
               <g key={title}>
                 <text className="dim" x={LEFT} y={top - 5}>

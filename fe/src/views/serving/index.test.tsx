@@ -12,7 +12,9 @@ const columns = golden.serving.iterations;
 it('shows rates, phases, costs, stalls, and why a figure is unknown', () => {
   drawView(View, golden.serving);
   expect(screen.getByText('Time to first token').parentElement!.textContent).toContain('unknown');
-  expect(screen.getByText('Time to first token').parentElement!.textContent).toContain('OpenTelemetry');
+  expect(screen.getByText('Time to first token').parentElement!.textContent).toContain(
+    'time_to_first_token_seconds',
+  );
   expect(screen.getByText('+ 1,000 prompt tokens').parentElement!.textContent).toContain('±');
   expect(screen.getAllByText('Scheduler', { selector: '[role=row] *' }).length).toBeGreaterThan(0);
 });
