@@ -70,11 +70,21 @@ def test_the_late_rank_its_cause_and_its_cost(job: str, cause: str) -> None:
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_a_delay_in_one_step_costs_its_share_of_all(job: str) -> None:
-    simulation = delayed(job, Delay("host", 0, us=8000, steps=(2,)))
-    payload = view(simulation)
-    assert (payload.verdict.rank, payload.verdict.cause) == (JOBS[job][1], "host")
-    assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+@pytest.mark.parametrize("us", [8000, 80_000])
+def test_a_delay_in_one_step_is_an_event_and_no_straggler(job: str, us: int) -> None:
+    """80 ms make the step odd on every rank; 8 ms do not."""
+    payload = view(delayed(job, Delay("host", 0, us=us, steps=(2,))))
+    assert payload.verdict.kind == "balanced"
+    assert plain(payload.headline).startswith(
+        f"No rank is late in most steps. Rank {JOBS[job][1]} is late once: in "
+    )
+    assert float(plain(payload.headline).partition(", by ")[2].split()[0]) == pytest.approx(us / 1000, rel=0.1)
+    assert max(row.cost_ns for row in payload.stragglers) < 20 * us  # ns per step: 2% of the delay
+
+
+def test_a_delay_in_most_steps_is_a_straggler() -> None:
+    payload = view(delayed("ddp 8", Delay("host", 0, us=8000, steps=(0, 1, 2))))
+    assert (payload.verdict.kind, payload.verdict.rank) == ("straggler", 5)
 
 
 def test_the_first_of_three_steps_counts_in_full() -> None:

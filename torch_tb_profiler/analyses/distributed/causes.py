@@ -11,6 +11,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.late_once import typical_job_steps
 from torch_tb_profiler.analyses.distributed.stragglers import RankTime, StragglerActivity
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.markers import is_data_loading
@@ -81,7 +82,8 @@ def find_cause(
 def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> StragglerCause:
     """Return why a rank works longer than is typical."""
     member, latest = activity.member, activity.latest
-    steps = max(len(comparison.sources[member].summary.steps), 1)
+    left_out = int((~typical_job_steps(comparison.job)[:-1]).sum())
+    steps = max(len(comparison.sources[member].summary.steps) - left_out, 1)
     kernel = next(category for category in activity.categories if category.name == "kernel")
     on_device = kernel.excess >= MIN_DEVICE_SHARE * activity.excess
     speed = _kernel_speed(comparison.job, member) if on_device else None

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.late_once import typical_job_steps, without_odd_steps
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.replay import ReplayResult, ReplayScenarios, replay_job
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
@@ -71,6 +72,7 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     absent      what ranks without a trace cost at least
     absent_limit  ns per step that they cost at most: all time that all present ranks are in collectives with them
     held_up_by  int64[ranks]: the rank that makes it late, itself if none does
+    work        before each collective, where only typical steps exceed what is typical; all_work: in all steps
     """
 
     by_rank: Float64
@@ -81,11 +83,13 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     absent_limit: float
     held_up_by: Int64
     work: WorkWindows
+    all_work: WorkWindows
 
 
 def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit) -> StragglerCosts:
     """Compute what every rank's lateness costs; all 0 if nothing was compared."""
-    work, ranks = work_windows(job), len(job.sources)
+    all_work, ranks = work_windows(job), len(job.sources)
+    work = without_odd_steps(job, all_work)
     member = job.table.member[work.rows]
     net, positive = np.zeros(ranks, np.int64), np.zeros(ranks, np.int64)
     np.add.at(net, member, work.excess)
@@ -104,8 +108,12 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         touched[matching.instance[job.table.member == rank]] = True
         saving[:, column] = np.where(touched, excess, 0)
     saving[:, -2], saving[:, -1] = absent, _absent_limit(matching, split)
+    examples = _example_rows(matching, split)
+    saving[~typical_job_steps(job)[job.table.step[examples]] & (examples >= 0)] = 0
     result = replay_job(job, matching, split, work, ReplayScenarios(typical, saving))
-    steps = max(median([max(len(source.summary.steps), 1) for source in job.sources]), 1) if ranks else 1
+    left_out = {name for name, counted in zip(job.steps, typical_job_steps(job), strict=False) if not counted}
+    counts = [max(sum(name not in left_out for name in source.summary.steps.names), 1) for source in job.sources]
+    steps = max(median(counts), 1) if ranks else 1
     earlier = result.earlier / steps
     by_rank = np.zeros(ranks)
     by_rank[replayed] = [
@@ -128,6 +136,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         absent_limit=_cost_to_others(earlier[:, -1], ()),
         held_up_by=_held_up_by(job, split, matching, result, replayed),
         work=work,
+        all_work=all_work,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.late_once import excess_by_step, typical_job_steps
 from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.analyses.shared.grouping import group
@@ -61,7 +62,8 @@ def _exceeds_jitter(job: DistributedJob, work: WorkWindows, members: Sequence[in
     (the typical work, or that of these ranks if it is longer in most steps), as longer windows vary more. Windows
     shorter than the mean, which may vary by many times their length, count as one of mean length.
     """
-    mine = np.flatnonzero(np.isin(job.table.member[work.rows], members) & (work.slack == 0))
+    counted = typical_job_steps(job)[job.table.step[work.rows]]
+    mine = np.flatnonzero(np.isin(job.table.member[work.rows], members) & (work.slack == 0) & counted)
     member, step = job.table.member[work.rows[mine]], job.table.step[work.rows[mine]]
     place = group(member, ordinals(np.zeros(len(mine), np.bool_), member, step))
     steps = int(place.counts.max(initial=0))
@@ -94,8 +96,7 @@ def _root_mean_square(values: Float64) -> float:
 
 
 def _excess_by_step(job: DistributedJob, work: WorkWindows) -> Float64:
-    """Return float64[ranks, steps], the ns that each rank works longer than is typical."""
-    _, step = np.unique(job.table.step[work.rows], return_inverse=True)
-    sums = np.zeros((len(job.sources), int(step.max(initial=0)) + 1))
-    np.add.at(sums, (job.table.member[work.rows], step.reshape(-1)), work.excess)
-    return sums
+    """Return float64[ranks, typical steps with any window], the ns that each rank works longer than is typical."""
+    present = np.zeros(len(job.steps) + 1, np.bool_)
+    present[job.table.step[work.rows]] = True
+    return excess_by_step(job, work)[:, (present & typical_job_steps(job))[:-1]]

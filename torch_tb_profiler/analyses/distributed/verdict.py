@@ -12,6 +12,7 @@ from torch_tb_profiler.analyses.distributed.causes import StragglerCause, find_c
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, Suspect
 from torch_tb_profiler.analyses.distributed.groups import RankCoverage
+from torch_tb_profiler.analyses.distributed.late_once import LateOnce, find_late_once, is_late_in_most_steps
 from torch_tb_profiler.analyses.distributed.matching import ranks_without_times
 from torch_tb_profiler.analyses.distributed.significance import is_significant
 from torch_tb_profiler.analyses.distributed.steps import step_columns
@@ -68,6 +69,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     cause    why the first of `ranks` is late, None if unknown
     missing_cost  ns per step that ranks that aren't compared cost at most; None if that is not worth naming, or
                   all are compared
+    once     the rank whose lateness in few steps stands out, None if there is none or it is one of `ranks`
     """
 
     kind: Literal["straggler", "uncertain", "balanced", "unknown"]
@@ -80,6 +82,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     communication: CommunicationShare | None = None
     cause: StragglerCause | None = None
     missing_cost: float | None = None
+    once: LateOnce | None = None
 
     @property
     def splits_waiting(self) -> bool:
@@ -114,7 +117,10 @@ def judge_ranks(
     if suspect is None and _are_groups_unknown(comparison):
         return StragglerVerdict("unknown", "groups", costliest=costliest)
     named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
+    once = find_late_once(comparison.job, costs.all_work, _mean_step_duration(comparison))
     possible = None if suspect else _longest_working(costs, min_cost)
+    if possible is not None and not _recurs(comparison, costs, possible):
+        possible = None
     uncertain = possible is not None and possible.cost >= UNCERTAIN_COST_SHARE * _mean_step_duration(comparison)
     balanced = suspect is None and possible is None
     if not (suspect or uncertain) and hidden:
@@ -125,10 +131,11 @@ def judge_ranks(
         ranks=named,
         costliest=costliest,
         possible=possible,
-        imbalance=costs.imbalance if balanced and costs.imbalance >= min_cost else None,
+        imbalance=costs.imbalance if balanced and not once and costs.imbalance >= min_cost else None,
         communication=_communication_share(comparison, totals, named),
         cause=find_cause(comparison, suspect, named[0].member, activities) if suspect else None,
         missing_cost=missing_cost,
+        once=None if once is None or any(row.member == once.member for row in named) else once,
     )
 
 
@@ -143,11 +150,15 @@ def _find_suspect(comparison: RankComparison, costs: StragglerCosts) -> Suspect 
     work = _longest_working(costs, min_cost)
     significant = work is not None and is_significant(comparison.job, costs.work, work.members)
     suspects = [
-        *([work] if work and significant else []),
+        *([work] if work and significant and _recurs(comparison, costs, work) else []),
         *links,
         *([costs.absent] if costs.absent.cost >= min_cost else []),
     ]
     return max(suspects, key=lambda suspect: suspect.cost, default=None)
+
+
+def _recurs(comparison: RankComparison, costs: StragglerCosts, suspect: Suspect) -> bool:
+    return is_late_in_most_steps(comparison.job, costs.work, suspect.members)
 
 
 def _longest_working(costs: StragglerCosts, min_cost: float) -> Suspect | None:

@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.distributed.causes import StragglerCause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.job import RankSource
+from torch_tb_profiler.analyses.distributed.late_once import LateOnce
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
@@ -109,11 +110,27 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
         return _straggler_sentence(comparison, verdict)
     if verdict.kind == "uncertain" and verdict.possible is not None:
         return _uncertain_sentence(comparison, verdict.possible)
+    if verdict.once is not None:
+        return sentences(text("No rank is late in most steps."), late_once_sentence(comparison, verdict.once))
     if not members_coverage(members).complete:
         return text(
             "The {count} ranks found are balanced; no straggler among them.", count=f"{len(comparison.sources):,}"
         )
     return text("The ranks are balanced; no straggler.")
+
+
+def late_once_sentence(comparison: RankComparison, once: LateOnce) -> Text:
+    """Say in which steps a rank is late that isn't late in most, and by how much."""
+    several = len(once.steps) > 1
+    return text(
+        "{rank} is late {often}: in {noun} {steps}, by {most}{excess}.",
+        rank=member_names(comparison, [once.member]),
+        often=f"{len(once.steps)} times" if several else "once",
+        noun="steps" if several else "step",
+        steps=join_phrases(once.steps),
+        most="up to " if several else "",
+        excess=format_duration(once.excess),
+    )
 
 
 def coverage_sentence(members: Members[RankSummary]) -> Text:
@@ -268,6 +285,8 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
             cost=format_duration(verdict.imbalance),
             per_step=time_base(comparison),
         )
+    if verdict.costliest is None and verdict.once is not None:
+        return ()
     if verdict.costliest is None:
         return text("No delay is attributed to any rank.")
     return text(

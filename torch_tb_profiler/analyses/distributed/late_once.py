@@ -1,0 +1,94 @@
+"""Ranks that are late once: an event, such as a checkpoint on one rank, but no straggler.
+
+A straggler works longer than is typical in most of the typical steps. What happens in a step that is odd on most
+ranks, or in fewer than half of the steps, isn't a cost of each step.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
+from torch_tb_profiler.model.trace import Bool, Float64
+
+MIN_RECURRING_RATIO = 0.25
+"""A rank is late in a step if it works at least this ratio of its mean excess longer than is typical in it."""
+
+MIN_EVENT_RATIO = 6.0
+"""Lateness in a few steps is an event if it is this many times the root mean square of all other lateness,"""
+
+MIN_EVENT_SHARE = 0.1
+"""and at least this share of a step."""
+
+MIN_STEPS = 3
+"""Fewest steps that show whether lateness recurs."""
+
+
+class LateOnce(msgspec.Struct, frozen=True):
+    """A rank that is late in few steps.
+
+    steps   names of these, in order
+    all_steps  number of steps of the job
+    excess  ns that it works longer than is typical in the worst of them
+    """
+
+    member: int
+    steps: tuple[str, ...]
+    all_steps: int
+    excess: int
+
+
+def typical_job_steps(job: DistributedJob) -> Bool:
+    """Return bool[steps + 1]: which steps of the job are typical on at least half of the ranks that complete them.
+
+    The last cell is for what is outside of the steps, which counts.
+    """
+    codes = {name: code for code, name in enumerate(job.steps)}
+    complete, typical = np.zeros(len(codes) + 1), np.zeros(len(codes) + 1)
+    for source in job.sources:
+        table = source.summary.steps.table()
+        which = np.array([codes[name] for name in source.summary.steps.names], np.int64)
+        np.add.at(complete, which, table["complete"])
+        np.add.at(typical, which, table["typical"])
+    counted: Bool = 2 * typical >= complete
+    return counted
+
+
+def without_odd_steps(job: DistributedJob, work: WorkWindows) -> WorkWindows:
+    """Return the windows such that no rank exceeds what is typical in steps that aren't typical themselves."""
+    counted = typical_job_steps(job)[job.table.step[work.rows]]
+    return msgspec.structs.replace(work, typical=np.where(counted, work.typical, work.work))
+
+
+def excess_by_step(job: DistributedJob, work: WorkWindows) -> Float64:
+    """Return float64[ranks, steps], the ns that each rank works longer than is typical in each step."""
+    step = job.table.step[work.rows]
+    sums = np.zeros((len(job.sources), len(job.steps) + 1))
+    np.add.at(sums, (job.table.member[work.rows], step), work.excess)
+    return sums[:, :-1]
+
+
+def is_late_in_most_steps(job: DistributedJob, work: WorkWindows, members: tuple[int, ...]) -> bool:
+    """Return whether these ranks together are late in more than half of the typical steps."""
+    late = excess_by_step(job, work)[list(members)].mean(axis=0)[typical_job_steps(job)[:-1]]
+    if len(late) < MIN_STEPS:
+        return True
+    return 2 * int((late >= MIN_RECURRING_RATIO * late.mean()).sum()) > len(late)
+
+
+def find_late_once(job: DistributedJob, work: WorkWindows, step_ns: float) -> LateOnce | None:
+    """Return the rank whose lateness in few steps stands out most, or None; `step_ns`: of a typical step."""
+    late = np.maximum(excess_by_step(job, work), 0.0)
+    if late.size == 0 or late.shape[1] < MIN_STEPS:
+        return None
+    member, _ = np.unravel_index(int(late.argmax()), late.shape)
+    highest = float(late[member].max())
+    few = late[member] >= highest / 2
+    rest = np.append(np.delete(late, member, axis=0).ravel(), late[member][~few])
+    noise = float(np.sqrt((rest**2).mean())) if len(rest) else 0.0
+    if 2 * few.sum() > len(few) or highest < max(MIN_EVENT_RATIO * noise, MIN_EVENT_SHARE * step_ns, 1.0):
+        return None
+    names = tuple(job.steps[code] for code in np.flatnonzero(few).tolist())
+    return LateOnce(int(member), names, late.shape[1], int(highest))
