@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import torch_tb_profiler
 from tests.model.origins.drawing import LAYERS, capture, replay
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
@@ -67,6 +68,23 @@ def test_any_other_run_can_be_named(tmp_path: Path) -> None:
         assert known_ns(session, "run", capture="warmup") == 4 * 8_000
         with pytest.raises(NotFoundError, match="no run 'nope'"):
             known_ns(session, "run", capture="nope")
+
+
+def test_columns_and_health_say_what_the_view_says(tmp_path: Path) -> None:
+    write(tmp_path / "run/rank0.2.pt.trace.json", [*replay(KERNELS), *replay(["other"] * 3, 20_000)])
+    write(tmp_path / "run_capture/rank0.1.pt.trace.json", capture())
+    with torch_tb_profiler.open(str(tmp_path)) as log:
+        kernels = log["run"].columns().kernels.to_pylist()
+        note = next(each for each in log["run"].overview().to_dict()["health"] if each["kind"] == "origins")
+    assert [row["operator"] for row in kernels] == [None] * 7  # the recorded link stays what it was
+    assert [row["origin_operator"] for row in kernels] == [operator for operator, _, _ in LAYERS] + [None] * 3
+    assert [row["origin_module"] for row in kernels[:4]] == [module for _, module, _ in LAYERS]
+    assert [row["origin_line"] for row in kernels[:4]] == [f"model.py:{10 + n}" for n in range(4)]
+    assert {row["origin_reason"] for row in kernels[4:]} == {"no capture has these kernels in this order"}
+    assert note["message"] == (
+        "57.1% of kernel time is traced to a line of the program; "
+        "42.9%: no capture has these kernels in this order"
+    )
 
 
 def test_a_capture_that_can_not_be_read_costs_a_note(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def operator_table(trace: Trace) -> pa.Table:
             "module": _module_array(trace, rows),
             "step": _step_array(trace, trace.events.start[rows]),
             "parent": value_array(parent.astype(np.int32)),
+            **_origin_columns(trace, rows, ("how", "line", "nodes", "compile_id")),
         }
     )
 
@@ -160,7 +161,27 @@ def _device_work(trace: Trace, rows: Int32) -> dict[str, pa.Array]:
         "operator": value_array(operator.astype(np.int32)),
         "module": _module_array(trace, rows),
         "step": _step_array(trace, launch_times(trace, rows)),
+        **_origin_columns(trace, rows, ("how", "operator", "module", "line", "shapes", "region", "reason")),
     }
+
+
+def _origin_columns(trace: Trace, rows: Int32, names: Sequence[str]) -> dict[str, pa.Array]:
+    """Return columns `origin_<name>` of events; null for events without a row in `origins`."""
+    found = origins(trace)
+    index = np.full(len(trace) + 1, NO_CODE, np.int32)
+    index[found.rows] = np.arange(len(found.rows))
+    position = index[rows]
+    columns: dict[str, pa.Array] = {}
+    for name in names:
+        column = {"module": "modules", "line": "lines"}.get(name, name)
+        own = np.append(getattr(found, column), NO_CODE).astype(np.int32)[position]
+        values = list(HOW) if name == "how" else found.tables[column]
+        if name == "nodes":
+            columns["origin_nodes"] = _list_array(own, values)
+            continue
+        texts = ["/".join(each) if name == "module" else each[0] if name == "line" else each for each in values]
+        columns[f"origin_{name}"] = text_array(own, texts)
+    return columns
 
 
 def collective_table(trace: Trace) -> pa.Table:

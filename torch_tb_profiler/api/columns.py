@@ -40,7 +40,8 @@ class Columns:
     @cached_property
     def operators(self) -> pyarrow.Table:
         """Calls of operators: event, name, thread, start_ns, host_total_ns, host_self_ns, device_total_ns and
-        device_self_ns (of what they launched), input_shape, module (path), step, parent (event around it)."""
+        device_self_ns (of what they launched), input_shape, module (path), step, parent (event around it), and
+        of calls of compiled kernels origin_how, origin_line, origin_nodes, origin_compile_id."""
         return column_tables.operator_table(self._trace)
 
     @cached_property
@@ -72,7 +73,8 @@ class Columns:
     @cached_property
     def kernels(self) -> pyarrow.Table:
         """Kernels: event, name, family, device, stream, start_ns, duration_ns, launch (event of the call),
-        operator (event), module (path), step (in which it was launched)."""
+        operator (event), module (path), step (in which it was launched), and where it comes from: origin_how,
+        origin_operator, origin_module, origin_line, origin_shapes, origin_region, origin_reason."""
         return column_tables.kernel_table(self._trace)
 
     @cached_property

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torch_tb_profiler.training.compile_record import start_recording
+
 if TYPE_CHECKING:
     from torch_tb_profiler.summary import Summary
 
@@ -26,6 +28,9 @@ SUMMARY_BYTES = 200_000_000
 class Handler:
     """The `on_trace_ready` of `torch.profiler.profile` that writes traces and prints a summary of each.
 
+    From its creation on, it records where the kernels of torch.compile come from, and writes that beside each
+    trace.
+
     It never raises into the training loop: errors are logged as warnings by "torch_tb_profiler". `files` are the
     traces it has written.
     """
@@ -35,6 +40,7 @@ class Handler:
         self.worker = worker
         self.summary = summary
         self.files: list[Path] = []
+        self._recorder = start_recording()
 
     def __call__(self, prof: Any) -> None:
         """Write the trace of `prof`, a `torch.profiler.profile` whose recording has ended."""
@@ -60,6 +66,7 @@ class Handler:
         plain, compressed = Path(f"{path}.json.part"), Path(f"{path}.part")
         try:
             prof.export_chrome_trace(str(plain))
+            self._write_compile_record(path)
             size = plain.stat().st_size
             with open(plain, "rb") as source, gzip.open(compressed, "wb", compresslevel=5) as target:
                 shutil.copyfileobj(source, target, 1 << 20)
@@ -69,6 +76,14 @@ class Handler:
                 with suppress(FileNotFoundError):
                     leftover.unlink()
         return path, size
+
+    def _write_compile_record(self, trace: Path) -> None:
+        """Write what torch.compile logged since the last trace beside a trace; a failure costs only that."""
+        record = trace.with_name(trace.name.removesuffix(".pt.trace.json.gz") + ".compiled.log")
+        try:
+            self._recorder.write(record)
+        except OSError as error:
+            _log.warning("Could not write the compile record %s: %s", record, error)
 
     def _summary_lines(self, path: Path, size: int) -> Iterator[str]:
         """Yield five lines about the trace, or two if reading it would delay the training."""
@@ -89,6 +104,9 @@ def handler(folder: str | os.PathLike[str], worker: str | None = None, *, summar
     """Return an `on_trace_ready` for `torch.profiler.profile` that writes compressed traces to `folder`.
 
         with profile(schedule=..., on_trace_ready=ttp.handler("log/my_run")) as prof:
+
+    Create it before the model is compiled: then it also writes where the kernels of torch.compile come from
+    (`<worker>.<n>.compiled.log`, at most 64 MB in a process).
 
     folder   the run's folder in the log folder; created if missing
     worker   name of the worker; by default `rank<n>` in a distributed job, else host and process ID

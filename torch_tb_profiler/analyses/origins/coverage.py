@@ -9,9 +9,10 @@ import numpy as np
 
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
+from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.origins.origins import HOW, origins
 from torch_tb_profiler.model.origins.replayed_kernels import resolve_replays
-from torch_tb_profiler.model.origins.replays import graph_replays
+from torch_tb_profiler.model.origins.replays import graph_replays, replayed
 from torch_tb_profiler.model.trace import Bool, Trace, distinct_codes
 
 
@@ -54,6 +55,11 @@ class Coverage(msgspec.Struct, frozen=True):
     captures: list[CaptureUse]
     replays: int
     is_device: bool
+
+
+def has_indirect_kernels(trace: Trace) -> bool:
+    """Return whether graphs replayed kernels, or compiled code called them: their launches explain nothing."""
+    return has_compiled_calls(trace) or bool(replayed(trace).any())
 
 
 @derived

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.origins.coverage import Coverage, coverage, line_share
+from torch_tb_profiler.analyses.origins.coverage import Coverage, coverage
 from torch_tb_profiler.analyses.origins.groups import origin_groups, origin_values
-from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import join_words, plural
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.origins import coverage_headline
 from torch_tb_profiler.views._shared.text import Text, text
 from torch_tb_profiler.views.origins.payload import (
     CaptureRow,
@@ -71,18 +72,6 @@ def _row(trace: Trace, first: int, longest: int, count: int, ns: int) -> OriginR
         kernels=count,
         ns=ns,
     )
-
-
-def coverage_headline(covered: Coverage) -> Text:
-    """Say how much of the kernel time is traced to a line, or at least to an operator."""
-    kernels = "kernel time" if covered.is_device else "compiled kernel time on the CPU"
-    if covered.known_ns["line"]:
-        share = format_ratio(line_share(covered))
-        return text("{share} of {kernels} is traced to a line of the program.", share=share, kernels=kernels)
-    if covered.known_ns["operator"]:
-        share = format_ratio(covered.known_ns["operator"] / covered.kernel_ns)
-        return text("{share} of {kernels} is traced to an operator, none to a line.", share=share, kernels=kernels)
-    return text("The origin of {kernels} is unknown.", kernels=kernels)
 
 
 def _details(covered: Coverage) -> Text:

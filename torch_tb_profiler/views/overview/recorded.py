@@ -19,6 +19,7 @@ from torch_tb_profiler.model.serving.iterations import unknown_labels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.call_payloads import build_tensor_core_time
+from torch_tb_profiler.views._shared.origins import origin_notes
 from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.overview.payload import Average, Categories, Configuration, Device, Step
 
@@ -151,4 +152,4 @@ def health_notes(trace: Trace, times: Breakdown) -> list[HealthNote]:
     if unknown:
         message = f"annotations read like an engine's iterations but have an unknown form: {unknown[0][:80]}"
         notes.append(HealthNote("unknown_iteration_label", "warning", message, len(unknown)))
-    return notes
+    return [*notes, *origin_notes(trace)]

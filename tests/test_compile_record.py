@@ -1,0 +1,45 @@
+"""The recorder of compiles keeps what joins kernels with the program, within its limit."""
+
+from __future__ import annotations
+
+import io
+import logging
+from pathlib import Path
+from typing import Any
+
+from torch_tb_profiler.ingest.origins.compile_log import read_compile_log
+from torch_tb_profiler.training.compile_record import CompileRecorder
+
+CODE = "# AOT ID: ['0_forward']\n# [Provenance debug handles] cpp_fused_add_0:1"
+
+
+def log(recorder: CompileRecorder, payload: str, **metadata: Any) -> None:
+    record = logging.LogRecord("torch.__trace", logging.DEBUG, "x.py", 1, "", (), None)
+    record.metadata = metadata | {"frame_id": 0, "frame_compile_id": 0}
+    record.payload = payload
+    recorder.handle(record)
+
+
+def test_a_record_is_read_back_and_says_no_more_than_needed(tmp_path: Path) -> None:
+    recorder = CompileRecorder()
+    log(recorder, "weights", dynamo_output_graph={})
+    log(recorder, CODE, inductor_output_code={"file_path": "/tmp/c.py"})
+    log(recorder, '{"key": "fone", "secret": "configuration"}', artifact={"name": "fx_graph_cache_miss"})
+    assert recorder.write(tmp_path / "rank0.1.compiled.log")
+    content = (tmp_path / "rank0.1.compiled.log").read_bytes()
+    (graph,) = read_compile_log(io.BytesIO(content))
+    assert (graph.key, [kernel.name for kernel in graph.kernels]) == ("fone", ["cpp_fused_add_0"])
+    assert b"weights" not in content and b"secret" not in content
+    assert not recorder.write(tmp_path / "rank0.2.compiled.log")  # nothing new
+    assert [path.name for path in tmp_path.iterdir()] == ["rank0.1.compiled.log"]
+
+
+def test_the_limit_holds_and_errors_do_not_reach_the_compile(tmp_path: Path) -> None:
+    recorder = CompileRecorder(limit=1000)
+    for _ in range(50):
+        log(recorder, CODE, inductor_output_code={"file_path": "/tmp/c.py"})
+    log(recorder, "not JSON", artifact={"name": "fx_graph_cache_hit"})
+    log(recorder, CODE, inductor_output_code={"object": object()})
+    assert recorder.write(tmp_path / "x.compiled.log")
+    assert 0 < (tmp_path / "x.compiled.log").stat().st_size <= 1000
+    assert recorder.dropped > 45

@@ -1,0 +1,105 @@
+"""The compile record: what torch.compile logs about its kernels, written beside the traces of a training.
+
+PyTorch logs the code of each graph, and where each kernel in it comes from, for whoever listens to its trace
+logger. The record has the form of the files of `TORCH_TRACE`, with the four kinds of entries that join a kernel
+with the program.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+MAX_RECORD_BYTES = 64 * 2**20
+"""Most bytes of entries that are kept in a process; later ones are dropped, and the record says how many."""
+
+_LOGGER = "torch.__trace"
+_LEVEL_VARIABLE = "INDUCTOR_PROVENANCE"
+_CONFIG = "torch._inductor.config"
+_ARTIFACTS = (
+    "inductor_provenance_tracking_node_mappings",
+    "inductor_provenance_tracking_kernel_stack_traces",
+)
+_CACHE_KEYS = ("fx_graph_cache_miss", "fx_graph_cache_hit", "fx_graph_cache_bypass")
+
+
+class CompileRecorder(logging.Handler):
+    """Keeps the entries of PyTorch's trace logger that say where kernels come from.
+
+    It never raises into a compile, and keeps at most `limit` bytes.
+    """
+
+    def __init__(self, limit: int = MAX_RECORD_BYTES) -> None:
+        super().__init__(logging.DEBUG)
+        self._entries: list[str] = []
+        self._left = limit
+        self._guard = threading.Lock()
+        self.dropped = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one entry; an error costs this entry only."""
+        try:
+            metadata = getattr(record, "metadata", None)
+            if isinstance(metadata, dict):
+                self._keep(metadata, str(getattr(record, "payload", None) or ""))
+        except Exception:  # an error here must not stop a compile
+            self.dropped += 1
+
+    def _keep(self, metadata: dict[str, Any], payload: str) -> None:
+        artifact = metadata.get("artifact")
+        name = artifact.get("name") if isinstance(artifact, dict) else None
+        if name in _CACHE_KEYS:  # the rest describes weights and configuration
+            payload = json.dumps({"key": json.loads(payload).get("key")})
+        elif name not in _ARTIFACTS and "inductor_output_code" not in metadata:
+            return
+        body = "".join(f"\t{line}\n" for line in payload.split("\n"))
+        entry = f"V0101 00:00:00.000000 {os.getpid()} compiled:0] {json.dumps(metadata)}\n{body}"
+        with self._guard:
+            if len(entry) > self._left:
+                self.dropped += 1
+                return
+            self._left -= len(entry)
+            self._entries.append(entry)
+
+    def write(self, path: Path) -> bool:
+        """Write what was kept since the last call; return False, without a file, if that is nothing."""
+        with self._guard:
+            entries, self._entries = self._entries, []
+        if not entries:
+            return False
+        part = path.with_name(f"{path.name}.part")
+        part.write_text("".join(entries), encoding="utf-8", errors="replace")
+        part.replace(path)
+        return True
+
+
+_recorder: CompileRecorder | None = None
+_starting = threading.Lock()
+
+
+def start_recording() -> CompileRecorder:
+    """Start to record the compiles of this process, once, and return the recorder.
+
+    Nothing of PyTorch is imported. It logs where kernels come from if its provenance level is at least 1, which is
+    part of the key of its compile cache: graphs that were cached at level 0 are compiled once more.
+    """
+    global _recorder
+    with _starting:
+        if _recorder is None:
+            config = sys.modules.get(_CONFIG)
+            if config is None:
+                os.environ.setdefault(_LEVEL_VARIABLE, "1")
+            elif not getattr(config.trace, "provenance_tracking_level", 1):  # type: ignore[attr-defined]
+                config.trace.provenance_tracking_level = 1  # type: ignore[attr-defined]
+            _recorder = CompileRecorder()
+        logger = logging.getLogger(_LOGGER)
+        if _recorder not in logger.handlers:
+            logger.addHandler(_recorder)
+            logger.setLevel(logging.DEBUG)
+            logger.propagate = False
+        return _recorder

@@ -1,0 +1,37 @@
+"""Sentences about the coverage of origins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch_tb_profiler.analyses.origins.coverage import Coverage, coverage, has_indirect_kernels, line_share
+from torch_tb_profiler.base.format import format_ratio
+from torch_tb_profiler.model.health import HealthNote
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views._shared.text import Text, plain, text
+
+
+def coverage_headline(covered: Coverage) -> Text:
+    """Say how much of the kernel time is traced to a line, or at least to an operator."""
+    kernels = "kernel time" if covered.is_device else "compiled kernel time on the CPU"
+    if covered.known_ns["line"]:
+        share = format_ratio(line_share(covered))
+        return text("{share} of {kernels} is traced to a line of the program.", share=share, kernels=kernels)
+    if covered.known_ns["operator"]:
+        share = format_ratio(covered.known_ns["operator"] / covered.kernel_ns)
+        return text("{share} of {kernels} is traced to an operator, none to a line.", share=share, kernels=kernels)
+    return text("The origin of {kernels} is unknown.", kernels=kernels)
+
+
+def origin_notes(trace: Trace) -> Iterator[HealthNote]:
+    """Yield a note on the coverage of origins, if graphs or compiled code hide them."""
+    if not has_indirect_kernels(trace):
+        return
+    covered = coverage(trace)
+    if not covered.kernel_ns:
+        return
+    message = plain(coverage_headline(covered)).removesuffix(".")
+    if covered.lost:
+        first = covered.lost[0]
+        message += f"; {format_ratio(first.ns / covered.kernel_ns)}: {first.reason}"
+    yield HealthNote("origins", "info", message, covered.kernels)
