@@ -87,6 +87,7 @@ ASKED = (
     Ask("modules/calls", "modules"),
     Ask("modules/instances", "modules", {"place": "0"}),
     Ask("origins", "training"),
+    Ask("origins/event", "training", _EVENT),
     Ask("lightning", "modules"),
     Ask("lightning/flame", "modules", {"time": "device"}),
     Ask("lightning/instances", "modules", {"place": "0"}),

@@ -117,6 +117,7 @@ export type TracePath = Schemas['TracePath'];
 export type TraceMoment = Schemas['TraceMoment'];
 export type TraceEvent = Schemas['TraceEvent'];
 export type TraceModule = Schemas['TraceModule'];
+export type OriginEvent = Schemas['OriginEvent'];
 export type TraceFlows = Schemas['TraceFlows'];
 export type TraceHeadline = Schemas['TraceHeadline'];
 export type TraceSearch = Schemas['TraceSearch'];

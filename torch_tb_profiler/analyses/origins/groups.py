@@ -48,6 +48,13 @@ def origin_groups(trace: Trace) -> OriginGroups:
     return OriginGroups(groups.first[order], longest[order].astype(np.int32), groups.counts[order], ns[order])
 
 
+def index_of_event(trace: Trace, row: int) -> int | None:
+    """Return the index in `origins(trace)` of an event, None if it has no origin there."""
+    rows = origins(trace).rows
+    index = int(np.searchsorted(rows, row))
+    return index if index < len(rows) and int(rows[index]) == row else None
+
+
 def origin_values(trace: Trace, index: int) -> dict[str, Any]:
     """Return the origin of the event at an index of `origins(trace)`, unknown values as None."""
     found = origins(trace)

@@ -12,6 +12,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.origins import coverage_headline
 from torch_tb_profiler.views._shared.text import Text, text
+from torch_tb_profiler.views.origins.event import PARTS
 from torch_tb_profiler.views.origins.payload import (
     CaptureRow,
     OriginRow,
@@ -101,4 +102,5 @@ TAB = Tab(
     "Where the time goes",
     TraceView("origins", "Origins", OriginsParams, OriginsPayload, build, cached="on_request", captures=True),
     unavailable,
+    PARTS,
 )

@@ -1,6 +1,7 @@
 // The selected slice or part of a device's time: its answers, its flow, and how both are drawn.
 import { useEffect, useMemo, useRef } from 'react';
 import type {
+  OriginEvent,
   Selectors,
   TraceEvent,
   TraceFlows,
@@ -22,6 +23,9 @@ export interface TimelineTrace {
   shift: number;
   payload: TracePayload;
 }
+
+/** Kinds of events that ran on a device. */
+const DEVICE_KINDS = new Set(['kernel', 'memcpy', 'memset']);
 
 const NO_ARROWS: readonly Arrow[] = [];
 
@@ -58,6 +62,9 @@ export function useSelectedSlice(
   const current = chosen ? payloadAbout(eventAnswer, id) : undefined;
   const flows = chosen ? payloadAbout(flowsAnswer, id) : undefined;
   const currentMoment = isMoment && !momentAnswer.isPlaceholderData ? readyPayload(momentAnswer) : undefined;
+  const isDeviceWork = current !== undefined && DEVICE_KINDS.has(current.kind);
+  const hasOrigin = isDeviceWork || /^graph_\d+_cpp_fused_/.test(current?.name ?? '');
+  const originAnswer = useView<OriginEvent>('origins/event', selectors, { event: String(id) }, hasOrigin);
   const drawn = useMemo(
     () => selectionDrawing(current, flows, currentMoment, members, index),
     [current, flows, currentMoment, members, index],
@@ -74,6 +81,7 @@ export function useSelectedSlice(
     current,
     flows,
     module: chosen ? payloadAbout(moduleAnswer, id) : undefined,
+    origin: hasOrigin ? payloadAbout(originAnswer, id) : undefined,
     moment: currentMoment,
     error: (chosen ? eventAnswer.error : isMoment ? momentAnswer.error : null)?.message ?? null,
   };

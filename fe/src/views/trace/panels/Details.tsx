@@ -1,5 +1,5 @@
 // Details of the selected slice.
-import type { TraceEvent, TraceFlows, TraceModule } from '../../../api/types';
+import type { OriginEvent, TraceEvent, TraceFlows, TraceModule } from '../../../api/types';
 import {
   exactDuration,
   formatBytes,
@@ -16,12 +16,14 @@ import sourceFrameCss from '../../../widgets/SourceFrame.module.css';
 import { Button } from '../../../widgets/inputs/Button';
 import { CopyButton } from '../../../widgets/inputs/CopyButton';
 import css from './Details.module.css';
+import { OriginCard } from './OriginCard';
 import { PanelHead, SliceLink } from './PanelHead';
 
 interface Props {
   event: TraceEvent;
   flows: TraceFlows | undefined;
   module: TraceModule | undefined;
+  origin: OriginEvent | undefined;
   classes: readonly string[];
   time: (ns: number) => string;
   onEvent: (event: number) => void;
@@ -30,7 +32,18 @@ interface Props {
   onClose: () => void;
 }
 
-export function Details({ event, flows, module, classes, time, onEvent, onView, onZoom, onClose }: Props) {
+export function Details({
+  event,
+  flows,
+  module,
+  origin,
+  classes,
+  time,
+  onEvent,
+  onView,
+  onZoom,
+  onClose,
+}: Props) {
   const { curated, all } = facts(event.args);
   const ownFacts: Fact[] = [];
   if (event.duration_ns !== null) {
@@ -99,6 +112,7 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
           </Button>
         )}
       </div>
+      {origin?.has_origin && <OriginCard origin={origin} />}
       <Facts facts={[...ownFacts, ...curated]} />
       {all.length > 0 && (
         <details data-part="all-arguments">

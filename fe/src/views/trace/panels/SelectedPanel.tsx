@@ -15,7 +15,7 @@ interface Props {
 
 /** All of the selected slice, or of the selected part of a device's time. */
 export function SelectedPanel({ selected, timeline, classes, onView }: Props) {
-  const { current, flows, module, moment, place, shift, merged } = selected;
+  const { current, flows, module, origin, moment, place, shift, merged } = selected;
   const { change, chooseEvent, chooseMoment, zoomTo } = timeline;
   const shared = {
     time: (ns: number) => timeline.time(ns + shift),
@@ -44,6 +44,7 @@ export function SelectedPanel({ selected, timeline, classes, onView }: Props) {
           event={current}
           flows={flows}
           module={module}
+          origin={origin}
           classes={classes}
           onView={onView}
           {...shared}
