@@ -43,6 +43,7 @@ from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.memory.tables import MemoryEvents, MemoryLive, MemoryOperators
 from torch_tb_profiler.views.modules import CallTreeLevel, ModulesPayload
 from torch_tb_profiler.views.operators.payload import OperatorsPayload, OperatorStacksPayload
+from torch_tb_profiler.views.origins.event import OriginEvent
 from torch_tb_profiler.views.origins.payload import OriginsPayload
 from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPayload, OverlapReport
 from torch_tb_profiler.views.overview.payload import Overview
@@ -421,6 +422,22 @@ class _Modules:
     ) -> Result[CallTreeLevel]:
         """Call tree."""
 
+class _Origins:
+    def __call__(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        first: int = 0,
+        limit: int | None = None,
+        capture: str | None = None,
+    ) -> Result[OriginsPayload]:
+        """Origins."""
+    def event(
+        self, *, worker: str | None = None, span: str | int | None = None, event: int
+    ) -> Result[OriginEvent]:
+        """Origin of an event."""
+
 class _Lightning:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[LightningPayload]:
         """Lightning."""
@@ -769,15 +786,8 @@ class Views:
     @property
     def modules(self) -> _Modules:
         """Modules."""
-    def origins(
-        self,
-        *,
-        worker: str | None = None,
-        span: str | int | None = None,
-        first: int = 0,
-        limit: int | None = None,
-        capture: str | None = None,
-    ) -> Result[OriginsPayload]:
+    @property
+    def origins(self) -> _Origins:
         """Origins."""
     @property
     def lightning(self) -> _Lightning:

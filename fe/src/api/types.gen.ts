@@ -3638,6 +3638,78 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/origins/event': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Origin of an event view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          event: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['OriginEvent'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/lightning': {
     parameters: {
       query?: never;
@@ -7951,6 +8023,39 @@ export interface components {
       event: number;
       kernels: number;
       ns: number;
+    };
+    /**
+     * OriginEvent
+     * @description Where an event comes from; what is unknown is null, with the `reason`.
+     *
+     *     has_origin  false for an event that is neither device work nor a call of a compiled kernel
+     *     modules     outermost first
+     *     lines       innermost first; of a compiled kernel, one for each statement that it computes
+     *     nodes       FX nodes of the program that a compiled kernel computes
+     *     source      what torch.compile generated for it
+     */
+    OriginEvent: {
+      event: number;
+      has_origin: boolean;
+      how: string | null;
+      operator: string | null;
+      modules: string[] | null;
+      lines: components['schemas']['SourceLine'][] | null;
+      shapes: string | null;
+      nodes: string[] | null;
+      region: string | null;
+      compile_id: string | null;
+      backward: boolean | null;
+      reason: string | null;
+      source: string | null;
+    };
+    /**
+     * SourceLine
+     * @description A line of the program.
+     */
+    SourceLine: {
+      file: string;
+      line: number;
     };
     /**
      * LightningPayload

@@ -79,6 +79,7 @@ export const VIEWS: Record<string, ViewEntry> = {
   diff: defineView('diff', () => import('./diff'), {
     serverParams: ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'],
   }),
+  origins: defineView('search', () => import('./origins'), { serverParams: ['capture'], slow: true }),
   lightning: defineView('logo', () => import('./lightning')),
   serving: defineView('serving', () => import('./serving')),
 };

@@ -11,7 +11,7 @@ from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.origins import coverage_headline
-from torch_tb_profiler.views._shared.text import Text, text
+from torch_tb_profiler.views._shared.text import Text, sentences, text
 from torch_tb_profiler.views.origins.event import PARTS
 from torch_tb_profiler.views.origins.payload import (
     CaptureRow,
@@ -88,7 +88,7 @@ def _details(covered: Coverage) -> Text:
         kernels=plural(first.kernels, "kernel"),
         time=format_duration(first.ns),
     )
-    return (*found, *text(" "), *lost) if found else lost
+    return sentences(found, lost)
 
 
 def unavailable(trace: Trace) -> str | None:
