@@ -17,7 +17,6 @@ from torch_tb_profiler.cli.screens.draw import Page, draw_screen
 from torch_tb_profiler.cli.screens.idle import CAUSES
 from torch_tb_profiler.cli.screens.overview import CATEGORIES
 from torch_tb_profiler.session import open_session
-from torch_tb_profiler.views import SLUGS
 
 PAGE = Path(__file__).resolve().parents[3] / "fe" / "src"
 
@@ -61,7 +60,6 @@ def drawn(slug: str, payload: dict[str, Any], width: int | None, **options: Any)
 
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
 def test_no_line_is_wider_than_the_terminal(width: int, payloads: dict[tuple[str, str], dict[str, Any]]) -> None:
-    assert {slug for _, slug in payloads} >= {*SLUGS} - {"overlap"}
     for (run, slug), payload in payloads.items():
         lines = drawn(slug, payload, width).splitlines()
         assert max(map(cell_len, lines)) <= width, (run, slug)
@@ -139,6 +137,16 @@ def test_names_of_a_trace_cannot_move_the_cursor(payloads: dict[tuple[str, str],
         assert not {"\x1b", "\r", "\a"} & {*shown}
     generic = drawn("unknown/part", json.loads(text), 80)
     assert not {"\x1b", "\r", "\a"} & {*generic}
+
+
+@pytest.mark.parametrize(
+    "reasons",
+    [{"a_ns": "the file lacks it"}, {"a_ns": [{"text": "the file lacks it", "link": None}]}, [], [{"n": 1}]],
+)
+def test_reasons_are_read_in_every_form_that_payloads_have(reasons: Any) -> None:
+    payload = {"reasons": reasons, "rows": [{"name": "f", "a_ns": None}]}
+    shown = drawn("new_view", payload, 80)
+    assert ("Unknown: A. The file lacks it." in shown) == isinstance(reasons, dict)
 
 
 def test_a_view_without_a_layout_is_arranged_from_its_fields() -> None:

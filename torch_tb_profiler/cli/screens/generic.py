@@ -22,7 +22,7 @@ _UNITS: dict[str, Kind] = {
 _UNSPOKEN = ("ns", "bytes", "ratio")
 """Units at the end of a name that its values show."""
 
-_WORDS = {"tc": "TC", "mfu": "MFU", "hfu": "HFU", "id": "id", "cpu": "CPU", "sm": "SM"}
+_WORDS = {"ns": "time", "tc": "TC", "mfu": "MFU", "hfu": "HFU", "id": "id", "cpu": "CPU", "sm": "SM"}
 
 _INTERNAL = ("event", "place", "trace_start_ns", "base_ns")
 """Fields that other views take as a parameter, or that only the page needs."""

@@ -89,7 +89,7 @@ def format_value(column: Column, value: Any) -> str:
     if isinstance(value, str):
         return replace_unprintable(value)
     if isinstance(value, list):
-        return replace_unprintable(", ".join(map(str, value)))
+        return replace_unprintable(", ".join(map(_item_text, value)))
     if column.kind == "duration":
         return format_duration(value)
     if column.kind == "bytes":
@@ -101,6 +101,11 @@ def format_value(column: Column, value: Any) -> str:
     if column.kind == "count" and value == int(value):
         return f"{int(value):,}"
     return format_number(value / column.unit)
+
+
+def _item_text(item: Any) -> str:
+    """Return an item of a list as text: a frame of a stack has one."""
+    return str(item["text"]) if isinstance(item, dict) and "text" in item else str(item)
 
 
 def facts_of(*facts: tuple[str, str | None]) -> list[tuple[str, str]]:
@@ -125,8 +130,11 @@ def sentences_of(payload: Mapping[str, Any], *names: str) -> list[str]:
 
 
 def reasons_of(payload: Mapping[str, Any]) -> dict[str, str]:
-    """Return field -> why it is unknown, as plain text."""
-    return {name: plain(text) for name, text in (payload.get("reasons") or {}).items()}
+    """Return field -> why it is unknown, as plain text; nothing where `reasons` are those of something else."""
+    reasons = payload.get("reasons")
+    if not isinstance(reasons, Mapping):
+        return {}
+    return {name: text if isinstance(text, str) else plain(text) for name, text in reasons.items()}
 
 
 def plain(text: Sequence[Mapping[str, Any]]) -> str:

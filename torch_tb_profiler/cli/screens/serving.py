@@ -1,0 +1,149 @@
+"""Serving on a terminal: rates, phases, what to set, what an iteration costs, and stalls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_tb_profiler.base.format import format_duration, format_number
+from torch_tb_profiler.cli.screens.screen import (
+    Column,
+    Row,
+    Screen,
+    Table,
+    facts_of,
+    plain,
+    sentences_of,
+)
+
+CAUSES = {
+    "scheduler": "Scheduler",
+    "launch": "Preparing and launching",
+    "sampling_sync": "Sampling and sync",
+    "network": "Other processes",
+    "host_unrecorded": "Host, not recorded",
+    "kernel_gaps": "Between kernels",
+    "idle": "No requests",
+    "prefill_blocks_decode": "Prefill holds up decodes",
+    "preemption": "Preempted, recomputed",
+    "slow_device": "Slow kernels",
+}
+"""Cause of idle time or of a stall -> its title."""
+
+_COSTS = (
+    ("fixed_ns", "fixed"),
+    ("per_prompt_token_ns", "per prompt token"),
+    ("per_request_ns", "per decoding request"),
+    ("per_kv_token_ns", "per KV token"),
+)
+
+_RATES = {
+    "output_tokens_per_s": "Output",
+    "prompt_tokens_per_s": "Prompt",
+    "between_tokens_median_ns": "Between tokens",
+    "requests_mean": "Requests in a batch",
+    "kv_tokens_mean": "KV cache",
+    "time_to_first_token_ns": "Time to first token",
+}
+
+
+def lay_out(payload: dict[str, Any]) -> Screen:
+    """Return the screen of `ServingPayload`."""
+    rates = payload["rates"]
+    idle = [
+        {"title": CAUSES.get(cause, cause), "time_ns": time}
+        for cause, time in sorted(payload["idle_by_cause"].items(), key=lambda part: -part[1])
+    ]
+    unknown = [
+        f"{_RATES[name]} is unknown: {reason}." for name, reason in rates["reasons"].items() if name in _RATES
+    ]
+    return Screen(
+        [*sentences_of(payload, "headline", "details"), *unknown],
+        facts_of(
+            ("Iterations", f"{len(payload['iterations']['phase']):,}"),
+            ("Output", _number(rates["output_tokens_per_s"], " tokens/s")),
+            ("Prompt", _number(rates["prompt_tokens_per_s"], " tokens/s")),
+            ("Between tokens", format_duration(rates["between_tokens_median_ns"])),
+            ("Requests in a batch", _number(rates["requests_mean"])),
+            ("KV cache", _number(rates["kv_tokens_mean"], " tokens")),
+        ),
+        [
+            Table(_PHASES, [_phase_row(row) for row in payload["phases"]], "phase"),
+            Table(_ADVICE, _advice_rows(payload["advice"]), "setting", "What to set", detail="detail"),
+            Table(
+                (
+                    Column("title", "Idle time", "text"),
+                    Column("time_ns", "Time", total=sum(payload["idle_by_cause"].values())),
+                ),
+                idle,
+                "cause",
+                "Where the idle time goes",
+            ),
+            Table(_COST, _cost_rows(payload["cost"]), "cost", "What an iteration costs"),
+            Table(
+                _STALLS,
+                [{**row, "cause": CAUSES.get(row["cause"], row["cause"])} for row in payload["stalls"]],
+                "stall",
+                "Stalls",
+            ),
+        ],
+    )
+
+
+_PHASES = (
+    Column("phase", "Phase", "text"),
+    Column("iterations", "Iterations", "count"),
+    Column("share", "Time", "ratio", total=1),
+    Column("median_ns", "Median"),
+    Column("p99_ns", "p99"),
+    Column("tokens", "Tokens each", "number"),
+    Column("idle_share", "Idle", "ratio"),
+    Column("mostly", "Mostly", "text"),
+)
+
+_ADVICE = (Column("number", "", "count"), Column("title", "What to set", "text"), Column("gain_ns", "Saves up to"))
+
+_COST = (
+    Column("title", "Cost", "text"),
+    Column("value", "Time"),
+    Column("low", "From"),
+    Column("high", "To"),
+    Column("reason", "Unknown because", "text"),
+)
+
+_STALLS = (
+    Column("iteration", "Iteration", "count"),
+    Column("start_ns", "At"),
+    Column("extra_ns", "Extra time"),
+    Column("requests", "Requests held up", "count"),
+    Column("cause", "Cause", "text"),
+    Column("event", "Event", "number", hidden=True),
+)
+
+
+def _number(value: float | None, unit: str = "") -> str | None:
+    return None if value is None else f"{format_number(value)}{unit}"
+
+
+def _phase_row(row: Row) -> Row:
+    mostly = row["mostly"]
+    return {
+        **row,
+        "phase": row["phase"] or "unknown",
+        "mostly": "none" if mostly is None else CAUSES.get(mostly, mostly),
+    }
+
+
+def _advice_rows(advice: list[Row]) -> list[Row]:
+    return [
+        {**each, "number": number, "title": plain(each["title"]), "detail": plain(each["detail"])}
+        for number, each in enumerate(advice, 1)
+    ]
+
+
+def _cost_rows(cost: Row) -> list[Row]:
+    """Return the costs of an iteration with their 95% intervals; [] if none of them is known."""
+    rows = [{"title": title, **cost[name]} for name, title in _COSTS]
+    batch = cost["one_batch"]
+    if batch:
+        rows.append({"title": f"decode, {batch['requests']:,} requests", "value": batch["duration_ns"]})
+    return rows if any(row["value"] is not None for row in rows) else []
