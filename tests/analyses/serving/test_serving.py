@@ -176,3 +176,28 @@ def test_twice_the_requests_gain_what_the_fixed_cost_is() -> None:
     trace, _ = serve(HEALTHY)
     advice = next(each for each in serving_advice(trace) if each.kind == "larger_batch")
     assert advice.factor is not None and 1.1 < advice.factor < 2
+
+
+def test_a_pause_before_a_prefill_is_no_wait_for_requests_while_others_run() -> None:
+    step = "host  user_annotation  step[{}]  {}  {}"
+    decodes = [step.format("DECODE~bs=2", 130 * i, 100) for i in range(8)]
+    later = [step.format("EXTEND~bs=1~toks=9", 4000, 100)]
+    for after, cause in ((3, "host_unrecorded"), (1, "idle")):
+        last = step.format(f"DECODE~bs={after}", 4130, 100)
+        times = serving_times(draw("\n".join([*decodes, *later, last])))
+        assert times is not None
+        idle = dict(zip(CAUSES, times.idle[8].tolist(), strict=True))
+        assert idle[cause] == sum(idle.values()) > 2_000_000, cause
+
+
+def test_no_token_is_waited_for_across_a_time_without_requests() -> None:
+    rates = serving_rates(
+        draw("""
+        host  user_annotation  step[DECODE~bs=1]           0  100
+        host  user_annotation  step[DECODE~bs=1]         100  100
+        host  user_annotation  step[IDLE~bs=0]          3000   20
+        host  user_annotation  step[EXTEND~bs=1~toks=9] 5200  100
+        host  user_annotation  step[DECODE~bs=1]        5300  100
+        """)
+    )
+    assert rates is not None and rates.between_tokens == (100_000, 100_000)
