@@ -22,7 +22,13 @@ from torch_tb_profiler.analyses.schedule.segments import idle_segments
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.base.intervals import merge, subtract, total
 from torch_tb_profiler.model.devices import device_ids, stream_ids
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    DEVICE_KINDS,
+    Kind,
+    event_intervals,
+    event_kinds,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int64, Trace
 
@@ -64,7 +70,7 @@ def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpu
                 looked_at += 1
             spans = steps(trace)
             windows = merge(spans.starts[spans.complete], spans.ends[spans.complete])
-            another_way = total(subtract(windows, merge(trace.events.start[mine], event_ends(trace)[mine])))
+            another_way = total(subtract(windows, event_intervals(trace, mine)))
             assert int(idle_segments(trace, device).length.sum()) == another_way, name
         if len(np.unique(device_ids(trace)[rows])) == 1:
             assert total(overview_idle(trace)) == int(idle_segments(trace, device).length.sum()), name

@@ -14,9 +14,15 @@ import numpy as np
 import pytest
 
 from tests.corpus import real_traces
-from torch_tb_profiler.base.intervals import merge, total
+from torch_tb_profiler.base.intervals import total
 from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    DEVICE_KINDS,
+    Kind,
+    event_ends,
+    event_intervals,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.kernels import build as kernels_view
@@ -72,7 +78,7 @@ def test_self_times_of_a_thread_sum_to_what_its_roots_cover(traces: dict[str, Tr
         roots = rows[tree.parent[rows] < 0]
         for thread in np.unique(trace.events.thread[rows]).tolist():
             mine = roots[trace.events.thread[roots] == thread]
-            covered = total(merge(trace.events.start[mine], event_ends(trace)[mine]))
+            covered = total(event_intervals(trace, mine))
             assert int(own[trace.events.thread[rows] == thread].sum()) == covered, (name, thread)
 
 

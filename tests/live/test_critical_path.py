@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.support.traces import read_bytes
 from tests.support.views import words
-from torch_tb_profiler.base.intervals import covered_time, merge, total
+from torch_tb_profiler.base.intervals import covered_time, total
 from torch_tb_profiler.base.markers import is_data_loading
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
+from torch_tb_profiler.model.kinds import Kind, event_intervals, event_kinds
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import open_session
@@ -63,7 +64,7 @@ def planted_ns(trace: Trace, target: str) -> float:
 
     of_thread = trace.events.thread == trace.events.thread[main]
     rows = [row for row in range(len(trace)) if of_thread[row] and mine(row)]
-    taken = merge(trace.events.start[rows], event_ends(trace)[rows])
+    taken = event_intervals(trace, np.array(rows, np.int32))
     assert total(taken) > 0
     return float(covered_time(taken, spans.starts, spans.ends)[spans.complete].sum()) / int(spans.complete.sum())
 

@@ -35,17 +35,17 @@ def format_number(value: float, digits: int = 3) -> str:
         return "0"
     exact = Decimal(repr(float(value)))
     decimals = max(0, digits - 1 - exact.adjusted())
-    rounded = _rounded(exact, decimals)
+    rounded = _round(exact, decimals)
     if decimals > 0 and rounded.adjusted() > exact.adjusted():  # 9.995 is 10.0, not 10.00
-        rounded = _rounded(rounded, decimals - 1)
+        rounded = _round(rounded, decimals - 1)
     return f"{rounded:,f}".replace("-", MINUS)
 
 
-def _rounded(value: Decimal, decimals: int) -> Decimal:
+def _round(value: Decimal, decimals: int) -> Decimal:
     return value.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
 
 
-def _scaled(value: float, units: Sequence[tuple[int, str]]) -> str:
+def _scale(value: float, units: Sequence[tuple[int, str]]) -> str:
     """Return `value` in the largest unit that makes it at least 1 after rounding: 999.5 µs is 1.00 ms."""
     scale, unit = units[0]
     for larger, name in units[1:]:
@@ -57,7 +57,7 @@ def _scaled(value: float, units: Sequence[tuple[int, str]]) -> str:
 
 def format_duration(ns: float | None) -> str:
     """Return a duration with its unit, such as "12.3 ms", or "–" for None."""
-    return UNKNOWN_TEXT if ns is None else _scaled(ns, _TIMES)
+    return UNKNOWN_TEXT if ns is None else _scale(ns, _TIMES)
 
 
 def parse_duration(text: str) -> int:
@@ -80,7 +80,7 @@ def format_bytes(count: float | None) -> str:
     return (
         f"{int(count)} B".replace("-", MINUS)
         if abs(count) < 1000 and count == int(count)
-        else _scaled(count, _BYTES)
+        else _scale(count, _BYTES)
     )
 
 
@@ -105,7 +105,7 @@ def format_ratio(ratio: float | None) -> str:
     if ratio is None or not isfinite(ratio):
         return UNKNOWN_TEXT
     percent = 100.0 * ratio
-    tenths = _rounded(Decimal(repr(float(percent))), 0 if abs(percent) >= 99.95 else 1)
+    tenths = _round(Decimal(repr(float(percent))), 0 if abs(percent) >= 99.95 else 1)
     if tenths == 0:
         return "0%" if percent == 0 else f"{MINUS if percent < 0 else ''}<0.1%"
     return f"{tenths:,f}".removesuffix(".0").replace("-", MINUS) + "%"

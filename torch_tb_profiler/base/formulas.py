@@ -99,13 +99,13 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
         case ast.UnaryOp():
             return _OPERATIONS[type(node.op)](_value(node.operand, names))
         case ast.BinOp():
-            return _bounded(_OPERATIONS[type(node.op)](_value(node.left, names), _value(node.right, names)))
+            return _check_size(_OPERATIONS[type(node.op)](_value(node.left, names), _value(node.right, names)))
         case ast.Call(func=ast.Name(id=name)):
-            return _bounded(FORMULA_FUNCTIONS[name](*(_value(argument, names) for argument in node.args)))
+            return _check_size(FORMULA_FUNCTIONS[name](*(_value(argument, names) for argument in node.args)))
     raise TypeError(ast.unparse(node))
 
 
-def _bounded(value: Any) -> Any:
+def _check_size(value: Any) -> Any:
     """Return `value` if it is a number of reasonable size; raise ValueError otherwise."""
     if not isinstance(value, (int, float)) or not abs(value) < _MAX_VALUE:
         raise ValueError(f"an intermediate result is no number below {_MAX_VALUE:g}")

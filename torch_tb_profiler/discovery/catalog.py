@@ -63,21 +63,21 @@ class ListedFile:
 
     def with_companions(self, beside: Sequence[ListedFile], shared: bool = False) -> ListedFile:
         """Return the file, read together with PyTorch's own files of the recording."""
-        return replace(self, id=self._id_with(beside), beside=tuple(beside), shared=shared)
+        return replace(self, id=self._combined_id(beside), beside=tuple(beside), shared=shared)
 
     def with_counters(self, counters: Sequence[ListedFile]) -> ListedFile:
         """Return the file, read together with its counters."""
-        return replace(self, id=self._id_with(counters), counters=tuple(counters))
+        return replace(self, id=self._combined_id(counters), counters=tuple(counters))
 
     def with_tables(self, tables: Sequence[ListedFile]) -> ListedFile:
         """Return the file, read together with the other tables of its recording."""
-        return replace(self, id=self._id_with(tables), tables=tuple(tables))
+        return replace(self, id=self._combined_id(tables), tables=tuple(tables))
 
     def with_origins(self, origins: Sequence[ListedFile]) -> ListedFile:
         """Return the file, read together with the files that say where its kernels come from."""
-        return replace(self, id=self._id_with(origins), origins=tuple(origins))
+        return replace(self, id=self._combined_id(origins), origins=tuple(origins))
 
-    def _id_with(self, others: Sequence[ListedFile]) -> FileId:
+    def _combined_id(self, others: Sequence[ListedFile]) -> FileId:
         identity = self.id.identity
         for each in others:
             identity = combined_identity(identity, each.id.identity)

@@ -66,7 +66,7 @@ _start_lock = threading.Lock()
 
 @contextmanager
 def _start_without_main() -> Iterator[None]:
-    """Have a process that starts inside the `with` block import only what its job needs.
+    """Let a process that starts inside the `with` block import only what its job needs.
 
     Otherwise OpenBLAS would start a spinning thread per core for linear algebra that no job does. And the process
     would first run the main module again, under another name: that takes half a second in TensorBoard, and repeats

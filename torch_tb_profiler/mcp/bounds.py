@@ -91,7 +91,7 @@ def _shorten(
         inner = min(items, max(items // 4, MIN_INNER_ITEMS))
         return [_shorten(each, f"{field}/*", 0, limits, inner, notes) for each in value[part]]
     return {
-        key: _shorten(each, f"{field}/{_escaped(key)}", 0, limits, items, notes)
+        key: _shorten(each, f"{field}/{_escape(key)}", 0, limits, items, notes)
         for key, each in [*value.items()][part]
     }
 
@@ -125,7 +125,7 @@ def _hint(value: Any, key: str) -> str:
     return f"there is nothing below the value before {_quote(key)}"
 
 
-def _escaped(key: str) -> str:
+def _escape(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 

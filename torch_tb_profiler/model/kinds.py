@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.intervals import Intervals, merge
 from torch_tb_profiler.base.markers import is_composer_event, is_lightning_mark
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, distinct_codes, name_mask
@@ -197,3 +199,8 @@ def event_ends(trace: Trace) -> npt.NDArray[np.int64]:
     events = trace.events
     duration = np.maximum(events.duration, 0)  # ABSENT is negative too
     return np.where(events.start == ABSENT, ABSENT, events.start + duration)
+
+
+def event_intervals(trace: Trace, rows: npt.NDArray[np.integer[Any]]) -> Intervals:
+    """Return when any of these events runs."""
+    return merge(trace.events.start[rows], event_ends(trace)[rows])

@@ -58,7 +58,7 @@ def operators(trace: Trace) -> Operators:
     tree, around = call_tree(trace), enclosing_operators(trace)
     nodes = tree.rows[event_kinds(trace)[tree.rows] == Kind.CPU_OP]
     nodes = nodes[np.argsort(tree.depth[nodes].astype(np.int32), kind="stable")]
-    node_owner = _merged_into(trace, nodes, around)
+    node_owner = _merge_targets(trace, nodes, around)
     calls = nodes[(node_owner[nodes] == nodes) & operator_name_mask(trace)[trace.events.name[nodes]]]
     rows = np.sort(calls)
     position = np.full(len(trace) + 1, NO_CODE, np.int32)
@@ -69,13 +69,13 @@ def operators(trace: Trace) -> Operators:
     host_total = length[rows]
     nested_time = np.zeros(len(rows) + 1, np.int64)
     children = nodes[node_owner[nodes] == nodes]
-    _add(nested_time, _outer(owner, around, children), length[children])
+    _add(nested_time, _enclosing_positions(owner, around, children), length[children])
     api_calls = _outermost_calls(trace, tree.parent)
     _add(nested_time, owner[api_calls], length[api_calls])
 
     work = device_links(trace).rows
     uses = uses_tensor_cores(trace)[work]
-    launched_by, parents = owner[work], _outer(owner, around, rows)
+    launched_by, parents = owner[work], _enclosing_positions(owner, around, rows)
     self_times = [
         _sums(len(rows), launched_by[which], length[work][which])
         for which in (uses == uses, uses == TC_YES, uses == TC_UNKNOWN)
@@ -110,7 +110,7 @@ def operator_name_mask(trace: Trace) -> Bool:
     return ~name_mask(trace.strings, is_training_mark)
 
 
-def _merged_into(trace: Trace, nodes: Int32, around: Int32) -> Int32:
+def _merge_targets(trace: Trace, nodes: Int32, around: Int32) -> Int32:
     """Return the node that each node is merged into (usually itself), int32[n + 1]; nodes ordered by depth."""
     above, names = around[nodes], trace.events.name
     children = np.bincount(above[above >= 0], minlength=len(trace))
@@ -131,7 +131,7 @@ def _owners(trace: Trace, around: Int32, node_owner: Int32, position: Int32) -> 
     return owner
 
 
-def _outer(owner: Int32, around: Int32, rows: Int32) -> Int32:
+def _enclosing_positions(owner: Int32, around: Int32, rows: Int32) -> Int32:
     """Return the positions of the operators around these nodes."""
     above = around[rows]
     outer: Int32 = np.where(above >= 0, owner[above], NO_CODE).astype(np.int32)

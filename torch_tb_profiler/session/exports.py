@@ -51,7 +51,7 @@ class Exports:
         self._max_bytes = max_bytes
 
     def original(self, names: RequestedNames) -> Download:
-        """See `Session.original`."""
+        """Open the stored file, as `Session.original` does."""
         file = self._targets.find(names).file
         self._log.check_listed(file)
         size = file.location.entry(file.path).size  # it may have been replaced since it was listed
@@ -60,7 +60,7 @@ class Exports:
     def excerpt(
         self, names: RequestedNames, params: Mapping[str, str], wait: bool, timeout: float | None
     ) -> tuple[FileState, Excerpt | None]:
-        """See `Session.excerpt`."""
+        """Cut a part out of a trace, as `Session.excerpt` does."""
         from torch_tb_profiler.analyses.timeline import ExcerptRange
         from torch_tb_profiler.analyses.timeline.excerpt import write_excerpt
         from torch_tb_profiler.view import parse_params

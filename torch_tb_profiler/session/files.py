@@ -198,7 +198,7 @@ class RequestedFiles:
         self._cache.save_json(self._key(id_), result_name(slug, part), payload)
 
     def prefetch_answers(self, id_: FileId, part: int | None) -> None:
-        """Have the first answers of all tabs built and cached, once, as a user looks at this trace."""
+        """Let a worker build and cache the first answers of all tabs, once per trace that a user looks at."""
         if not self.prefetches or self._loader.closed:
             return
         with self._lock:
@@ -255,7 +255,7 @@ class RequestedFiles:
         return trace
 
     def restore_columns(self, id_: FileId, part: int | None, view: TraceView[Any, Any], trace: Trace) -> None:
-        """Have an open trace use the cached tables of a view."""
+        """Let an open trace use the cached tables of a view."""
         from torch_tb_profiler.session.cache.columns import restore_columns
 
         restore_columns(trace, view, part, self._cache, self._key(id_))

@@ -165,7 +165,7 @@ def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_di
 
 
 def open_cached(cache: Cache, key: str, catalog: HardwareCatalog) -> Trace | None:
-    """In a worker: return a cached trace, with all that this process derived from it, or None if it is gone."""
+    """Return, in a worker, a cached trace, with all that this process derived from it, or None if it is gone."""
     trace = _open.get(key)
     if trace is None and (cached := cache.load_trace(key)) is not None:
         trace = replace(cached, catalog=catalog)

@@ -134,7 +134,7 @@ class Loader:
         return self._shared_executor().submit(function, *arguments)
 
     def prefetch_answers(self, file: ListedFile, key: str, part: int | None, unavailable: Set[str]) -> None:
-        """Have a worker build and cache the first answers of a trace's tabs, one after the other.
+        """Let a worker build and cache the first answers of a trace's tabs, one after the other.
 
         A file that is requested in between is loaded before the remaining answers.
 

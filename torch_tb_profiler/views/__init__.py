@@ -54,23 +54,23 @@ CACHED_VIEWS = frozenset(
 
 
 def all_tabs() -> tuple[Tab, ...]:
-    """Every tab, in the order of the navigation."""
+    """Return all tabs in the order of the navigation."""
     return tuple(map(_tab, SLUGS))
 
 
 def all_views() -> tuple[View, ...]:
-    """The view of every tab, each followed by its parts."""
+    """Return the view of each tab, followed by its parts."""
     return tuple(view for slug in SLUGS for view in views_of(slug))
 
 
 def views_of(slug: str) -> tuple[View, ...]:
-    """The view of a tab, followed by its parts; no other tab is imported."""
+    """Return the view of a tab, followed by its parts; no other tab is imported."""
     tab = _tab(slug)
     return (tab.view, *tab.parts)
 
 
 def find_view(slug: str) -> View:
-    """A view by its slug; NotFoundError lists those of the tabs."""
+    """Return the view with this slug; raise NotFoundError if there is none."""
     tab = slug.partition("/")[0]
     for view in views_of(tab) if tab in SLUGS else ():
         if view.slug == slug:

@@ -11,11 +11,16 @@ from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps
 from torch_tb_profiler.analyses.diff.roles import autograd_threads
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, role_intervals
-from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, union
+from torch_tb_profiler.base.intervals import Intervals, covered_time, union
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_ids
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    DEVICE_KINDS,
+    Kind,
+    event_intervals,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.modules import module_calls
 from torch_tb_profiler.model.phases import PHASES, event_phases
 from torch_tb_profiler.model.steps import has_host_events
@@ -69,7 +74,7 @@ def phase_times(trace: Trace) -> PartTimes:
 def _host_intervals(trace: Trace, phase: str) -> Intervals:
     if not has_host_events(trace):  # the trace has the phases of a trainer only
         rows = trainer_phases(trace)[phase]
-        return merge(trace.events.start[rows], event_ends(trace)[rows])
+        return event_intervals(trace, rows)
     rows = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER)
     rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
     if phase == "forward":
@@ -78,7 +83,7 @@ def _host_intervals(trace: Trace, phase: str) -> Intervals:
     autograd = np.isin(trace.events.thread[rows], autograd_threads(trace))
     phase_of[(phase_of == 0) & autograd] = PHASES.index("backward")
     rows = rows[phase_of == PHASES.index(phase)]
-    return merge(trace.events.start[rows], event_ends(trace)[rows])
+    return event_intervals(trace, rows)
 
 
 def communication_times(trace: Trace) -> tuple[Int64, Int64]:
@@ -93,7 +98,7 @@ def busy_times(trace: Trace, device: int) -> Int64:
     steps = counted_steps(trace)
     rows: Int32 = rows_of_kind(trace, *DEVICE_KINDS)
     rows = rows[device_ids(trace)[rows] == device]
-    return covered_time(merge(trace.events.start[rows], event_ends(trace)[rows]), steps.starts, steps.ends)
+    return covered_time(event_intervals(trace, rows), steps.starts, steps.ends)
 
 
 def unknown_categories(pair: TracePair) -> frozenset[str]:

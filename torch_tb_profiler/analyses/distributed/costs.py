@@ -134,7 +134,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         ),
         absent=Suspect((), _cost_to_others(earlier[:, -2], ()), "absent"),
         absent_limit=_cost_to_others(earlier[:, -1], ()),
-        held_up_by=_held_up_by(job, split, matching, result, replayed),
+        held_up_by=_lateness_sources(job, split, matching, result, replayed),
         work=work,
         all_work=all_work,
     )
@@ -187,7 +187,7 @@ def _merge_links(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
     return (Suspect(members, cost, "transfer"),) if cost > 0 else ()
 
 
-def _held_up_by(
+def _lateness_sources(
     job: DistributedJob, split: WaitingSplit, matching: Matching, result: ReplayResult, replayed: Sequence[int]
 ) -> Int64:
     """Return int64[ranks], the rank whose lateness each rank passes on when it arrives last."""

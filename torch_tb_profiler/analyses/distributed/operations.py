@@ -27,7 +27,7 @@ import numpy.typing as npt
 from torch_tb_profiler.base.intervals import Intervals, OwnedIntervals, covered_time, merge, subtract
 from torch_tb_profiler.model.communication.collectives import Collectives
 from torch_tb_profiler.model.communication.events import ALL_TO_ALL, is_communication_call
-from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_intervals, rows_of_kind
 from torch_tb_profiler.model.steps import Steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int32, Int64, Trace
 
@@ -159,7 +159,7 @@ def computation_stalls(trace: Trace, operations: Collectives, computation: Inter
     if not len(rows_of_kind(trace, Kind.KERNEL)):
         rows = rows_of_kind(trace, Kind.CPU_OP)
         rows = rows[~is_communication_call(trace)[rows]]
-        computation = merge(trace.events.start[rows], event_ends(trace)[rows])
+        computation = event_intervals(trace, rows)
         lag = np.where(timed, operations.end - operations.start, 0) // _END_LAG_DIVISOR
     bare = subtract(merge(operations.parts.starts, operations.parts.ends), computation)
     first = np.searchsorted(bare.ends, operations.end - lag, "left")

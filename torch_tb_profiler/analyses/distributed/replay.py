@@ -151,13 +151,13 @@ class _JobReplay:
             since = saved - np.where(last >= 0, saved_at_stall[last], 0)
             return _Moments(member[of], stall_of[last], since, bounds)
 
-        before = last_stall.before(member, start - work.slack)
+        before = last_stall.before_times(member, start - work.slack)
         self._reached = moments(order, before[order], saved[order], levels.bounds)
-        before[stalls] = last_stall.before(member[stalls], stall_start)
+        before[stalls] = last_stall.before_times(member[stalls], stall_start)
         stall_bounds = np.searchsorted(np.flatnonzero(work.stall[order] > 0), levels.bounds)
         self._stalled = moments(stalled, before[stalled], saved_at_stall[stalled], stall_bounds)
         final = np.flatnonzero(np.diff(member, append=NO_CODE))
-        self._end = moments(final, last_stall.of(member[final]), saved[final], np.array([0, len(final)]))
+        self._end = moments(final, last_stall.of_ranks(member[final]), saved[final], np.array([0, len(final)]))
         self._ranks = len(job.sources)
 
     def run(self, scenarios: ReplayScenarios) -> ReplayResult:
@@ -224,14 +224,14 @@ class _LastStall:
     def __init__(self, member: Int64, end: Int64, stalls: Int64) -> None:
         self._member, self._end, self._stalls = member[stalls], end[stalls], stalls
 
-    def before(self, member: Int64, times: Int64) -> Int64:
+    def before_times(self, member: Int64, times: Int64) -> Int64:
         """Return int64[k], the last stall of each rank that had ended by its time, NO_CODE for none."""
         if len(self._stalls) == 0:
             return np.full(len(times), NO_CODE, np.int64)
         index = np.searchsorted(self._end, times, "right") - 1
         return np.where((index >= 0) & (self._member[index] == member), self._stalls[index], NO_CODE)
 
-    def of(self, member: Int64) -> Int64:
+    def of_ranks(self, member: Int64) -> Int64:
         """Return int64[k], the last stall of each rank, NO_CODE for none."""
         final = np.full(int(member.max(initial=NO_CODE)) + 1, NO_CODE, np.int64)
         final[self._member] = self._stalls  # the last write wins

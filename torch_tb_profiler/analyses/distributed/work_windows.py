@@ -76,7 +76,7 @@ def work_windows(job: DistributedJob) -> WorkWindows:
     previous = _previous_operations(table.group[rows], member, start, end)
     first = np.diff(member, prepend=-1) != 0
     begin = np.where(first, start - table.window[rows], np.roll(start, 1))
-    queued = _queued(table.issue[rows] + member * width, stall, start, end, previous) & ~first
+    queued = _waited_for_stream(table.issue[rows] + member * width, stall, start, end, previous) & ~first
     stalled_before = covered_time_before(stalled, start)
     stalled_first = covered_time_before(stalled, begin[first])
     stalls_within = _stalls_within(stalled_before, first, stalled_first)
@@ -99,7 +99,7 @@ def _previous_operations(groups: Int32, member: Int64, start: Int64, end: Int64)
     return previous
 
 
-def _queued(issue: Int64, stall: Int64, start: Int64, end: Int64, previous: Int64) -> Bool:
+def _waited_for_stream(issue: Int64, stall: Int64, start: Int64, end: Int64, previous: Int64) -> Bool:
     """Return bool[m], True for operations that only waited for their stream.
 
     If the computation waited for the previous operation, too, the host must have issued the operation before that

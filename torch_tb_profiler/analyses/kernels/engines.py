@@ -13,10 +13,15 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.utilization import complete_steps_window
-from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, subtract, total
+from torch_tb_profiler.base.intervals import Intervals, covered_time, subtract, total
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.engines import deduplicate_executions
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    DEVICE_KINDS,
+    Kind,
+    event_intervals,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.vendors.gaudi import ENGINE_NAMES, thread_engines
@@ -76,25 +81,23 @@ def engine_times(trace: Trace) -> EngineTimes | None:
     for number in np.unique(engine).tolist():
         mine = rows[engine == number]
         lanes = len(np.unique(trace.events.thread[mine]))
-        classes.append(EngineClassTime(ENGINE_NAMES[number], lanes, _within(_merged(trace, mine), begin, end)))
-    working = _merged(trace, rows)
+        classes.append(
+            EngineClassTime(ENGINE_NAMES[number], lanes, _covered_ns(event_intervals(trace, mine), begin, end))
+        )
+    working = event_intervals(trace, rows)
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     calls = calls[name_mask(trace.strings, lambda name: name in GRAPH_CALLS)[trace.events.name[calls]]]
-    graph_building = subtract(_merged(trace, calls), working)
+    graph_building = subtract(event_intervals(trace, calls), working)
     return EngineTimes(
         window=end - begin,
-        busy=_within(working, begin, end),
-        graphs=_within(graph_building, begin, end) if len(calls) else None,
+        busy=_covered_ns(working, begin, end),
+        graphs=_covered_ns(graph_building, begin, end) if len(calls) else None,
         classes=tuple(classes),
         recipes=_recipes(trace, rows),
     )
 
 
-def _merged(trace: Trace, rows: Int32) -> Intervals:
-    return merge(trace.events.start[rows], event_ends(trace)[rows])
-
-
-def _within(busy: Intervals, begin: int, end: int) -> int:
+def _covered_ns(busy: Intervals, begin: int, end: int) -> int:
     return int(covered_time(busy, np.array([begin]), np.array([end]))[0]) if end > begin else 0
 
 
@@ -108,5 +111,5 @@ def _recipes(trace: Trace, rows: Int32) -> tuple[RecipeTime, ...]:
         id, name, mine = int(number[part[0]]), int(names[part[0]]), rows[part]
         if id not in (ABSENT, 0):
             nodes, text = len(deduplicate_executions(trace, mine)), texts[name] if name >= 0 else ""
-            recipes.append(RecipeTime(id, text, nodes, total(_merged(trace, mine)), int(mine[0])))
+            recipes.append(RecipeTime(id, text, nodes, total(event_intervals(trace, mine)), int(mine[0])))
     return tuple(sorted(recipes, key=lambda each: -each.busy))

@@ -15,9 +15,9 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.sources import name_of
-from torch_tb_profiler.base.intervals import merge, total
+from torch_tb_profiler.base.intervals import total
 from torch_tb_profiler.model.devices import copy_directions, moved_bytes
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, event_kinds
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
 
 Direction = Literal["host to device", "device to host", "device to device", "device to peer", "unknown"]
@@ -81,7 +81,7 @@ def copy_groups(trace: Trace, work: Int32) -> list[CopyGroup]:
         size = moved_bytes(trace, mine)
         sized = mine[size >= 0]
         moved = int(size[size >= 0].sum()) if len(sized) else None
-        busy = total(merge(trace.events.start[sized], event_ends(trace)[sized]))
+        busy = total(event_intervals(trace, sized))
         groups.append(CopyGroup(direction, memory, mine, moved, len(sized), busy))
     return sorted(groups, key=lambda each: -each.time_ns)
 
@@ -108,13 +108,13 @@ def bytes_between(trace: Trace, rows: Int32, edges: Int64) -> Int64:
     counts = np.maximum(np.minimum(high, len(edges) - 1) - np.maximum(low, 0), 0)
     copy = np.repeat(np.arange(len(counts)), counts)
     bucket = np.arange(len(copy)) - np.repeat(np.cumsum(counts) - counts, counts) + np.maximum(low, 0)[copy]
-    part = _moved_by(edges[bucket + 1], start[copy], finish[copy], size[copy])
-    part -= _moved_by(edges[bucket], start[copy], finish[copy], size[copy])
+    part = _bytes_moved_before(edges[bucket + 1], start[copy], finish[copy], size[copy])
+    part -= _bytes_moved_before(edges[bucket], start[copy], finish[copy], size[copy])
     np.add.at(moved, bucket, part)
     return moved[:-1]
 
 
-def _moved_by(time: Int64, start: Int64, finish: Int64, size: Int64) -> Int64:
+def _bytes_moved_before(time: Int64, start: Int64, finish: Int64, size: Int64) -> Int64:
     """Return the bytes that each copy has moved by a time."""
     share = np.clip(time - start, 0, finish - start) / (finish - start)
     moved = np.floor(size * share).astype(np.int64)

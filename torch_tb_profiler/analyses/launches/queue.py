@@ -10,11 +10,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.shared.payload_values import optional_int
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.items import device_items
-from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import Int32, Int64, Trace
 
 
 class StreamQueue(msgspec.Struct, frozen=True):
@@ -72,13 +73,9 @@ def stream_queues(trace: Trace, work: Int32) -> list[StreamQueue]:
         change = np.repeat([1, -1], int(mine.sum()))
         order = np.lexsort((-change, times))
         results.append(
-            StreamQueue(_none_if_absent(key[0]), _none_if_absent(key[1]), times[order], np.cumsum(change[order]))
+            StreamQueue(optional_int(key[0]), optional_int(key[1]), times[order], np.cumsum(change[order]))
         )
     return results
-
-
-def _none_if_absent(value: np.int64) -> int | None:
-    return None if value == ABSENT else int(value)
 
 
 def max_lengths_between(queue: StreamQueue, edges: Int64) -> Int64:

@@ -79,7 +79,7 @@ def filter_blocks(trace: Trace, level: MemoryLevels, conditions: BlockFilter) ->
         index = int(np.searchsorted(level.time, conditions.at, "right")) - 1
         keep &= blocks.live_after(int(level.positions[index]) if index >= 0 else -1)
     if conditions.operator or conditions.search:
-        keep &= _allocated_by(trace, blocks, conditions)
+        keep &= _allocation_mask(trace, blocks, conditions)
     if conditions.state:
         keep &= blocks.state == BLOCK_STATES.index(conditions.state)
     return np.flatnonzero(keep)
@@ -91,7 +91,7 @@ def _lifetimes(trace: Trace, blocks: MemoryBlocks) -> tuple[Int64, Int64]:
     return times[blocks.allocation], times[blocks.release]
 
 
-def _allocated_by(trace: Trace, blocks: MemoryBlocks, conditions: BlockFilter) -> Bool:
+def _allocation_mask(trace: Trace, blocks: MemoryBlocks, conditions: BlockFilter) -> Bool:
     codes, texts = memory_names(trace)
     name = np.where(blocks.allocation >= 0, codes[blocks.allocation], NO_CODE)
     matches = np.array(

@@ -148,19 +148,19 @@ def class_times(model: Modules, times: ModuleTimes, order: Iterable[int]) -> lis
     device = times.forward_self + times.backward_self
     weight = np.where(device > 0, device, times.host_exclusive)
 
-    def sum_of(column: np.ndarray, codes: list[int]) -> int:
+    def sum_codes(column: np.ndarray, codes: list[int]) -> int:
         return int(column[codes].sum())
 
     return [
         ClassTimes(
             name=name,
             places=tuple(codes),
-            calls=sum_of(times.calls, codes),
-            operators=sum_of(times.operators, codes),
-            forward=sum_of(times.forward_self, codes),
-            backward=sum_of(times.backward_self, codes),
-            host=sum_of(times.host_exclusive, codes),
-            backward_host=sum_of(times.backward_host_self, codes),
+            calls=sum_codes(times.calls, codes),
+            operators=sum_codes(times.operators, codes),
+            forward=sum_codes(times.forward_self, codes),
+            backward=sum_codes(times.backward_self, codes),
+            host=sum_codes(times.host_exclusive, codes),
+            backward_host=sum_codes(times.backward_host_self, codes),
             longest=codes[int(weight[codes].argmax())],
         )
         for name, codes in places.items()

@@ -18,13 +18,12 @@ from torch_tb_profiler.base.intervals import (
     Intervals,
     covered_time,
     intersect,
-    merge,
     subtract,
     union,
 )
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.iterations import Iterations, iterations, stream_ranges
-from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.kinds import event_ends, event_intervals
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
 
@@ -83,7 +82,8 @@ def summarize_overlap(trace: Trace) -> RankOverlap:
         "total": iteration.totals,
         "loss": trace.arg_float("loss", iteration.row),
         "folded": sum(
-            (_folded(trace, ranges, iteration.begins) for ranges in rows.values()), np.zeros(len(step), np.int64)
+            (_count_overlapping(trace, ranges, iteration.begins) for ranges in rows.values()),
+            np.zeros(len(step), np.int64),
         ),
         **_busy_times(trace, iteration, rows),
         **_idle_times(trace, iteration, rows),
@@ -98,12 +98,12 @@ def _busy_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) 
     def per_iteration(busy: Intervals) -> Int64:
         return covered_time(busy, iteration.begins, bounds)
 
-    streams = {name: _busy(trace, ranges) for name, ranges in rows.items()}
+    streams = {name: event_intervals(trace, ranges) for name, ranges in rows.items()}
     compute = streams.get(COMPUTE, NO_INTERVALS)
     communication = {
         "allreduce": streams.get("allreduce", NO_INTERVALS),
         "reducescatter": streams.get("reducescatter", NO_INTERVALS),
-        "allgather": _busy(trace, _gathers(trace, rows)),
+        "allgather": event_intervals(trace, _gathers(trace, rows)),
     }
     reductions = union(communication["allreduce"], communication["reducescatter"])
     collectives = union(*communication.values())
@@ -120,17 +120,13 @@ def _busy_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) 
 
 
 def _idle_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:
-    active = union(*(_busy(trace, ranges) for ranges in rows.values()))
+    active = union(*(event_intervals(trace, ranges) for ranges in rows.values()))
     last = _last_ends(trace, rows, iteration)
     gaps = last - iteration.starts - covered_time(active, iteration.starts, last)
     idle = iteration.totals - covered_time(active, iteration.starts, iteration.starts + iteration.totals)
     bounds = np.append(iteration.begins[1:], np.iinfo(np.int64).max)
     rest = np.maximum(iteration.totals - covered_time(active, iteration.begins, bounds), 0)
     return {"idle": idle, "idle_before_last": np.where(gaps > 0, gaps, rest)}
-
-
-def _busy(trace: Trace, rows: Int32) -> Intervals:
-    return merge(trace.events.start[rows], event_ends(trace)[rows])
 
 
 def _gathers(trace: Trace, rows: Mapping[str, Int32]) -> Int32:
@@ -151,7 +147,7 @@ def _last_ends(trace: Trace, rows: Mapping[str, Int32], iteration: Iterations) -
     return last
 
 
-def _folded(trace: Trace, rows: Int32, begins: Int64) -> Int64:
+def _count_overlapping(trace: Trace, rows: Int32, begins: Int64) -> Int64:
     """Return int64[k]: how many ranges of one stream start while an earlier one runs, or just as it ends."""
     start, finish = trace.events.start[rows], event_ends(trace)[rows]
     order = np.lexsort((finish, start))

@@ -17,7 +17,13 @@ from torch_tb_profiler.base.markers import DATA_PARALLEL
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, names_of_kind, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    DEVICE_KINDS,
+    Kind,
+    event_intervals,
+    names_of_kind,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask
 
 LATE_RATIO = 3
@@ -112,10 +118,7 @@ def find_data_parallel(trace: Trace) -> Iterator[Finding]:
     kernels = kernels[~is_communication_kernel(trace)[kernels]]
     used = device_ids(trace)[kernels]
     busiest = max(
-        (
-            merge(trace.events.start[mine], event_ends(trace)[mine])
-            for mine in (kernels[used == id] for id in np.unique(used))
-        ),
+        (event_intervals(trace, mine) for mine in (kernels[used == id] for id in np.unique(used))),
         key=total,
     )
     yield Finding("data_parallel", typical_windows(trace), busiest, value=len(devices(trace)))
@@ -157,8 +160,8 @@ def find_layout_conversions(trace: Trace) -> Iterator[Finding]:
     others = np.setdiff1d(rows_of_kind(trace, *DEVICE_KINDS), mine)
     yield Finding(
         "layout_conversion",
-        merge(trace.events.start[mine], event_ends(trace)[mine]),
-        merge(trace.events.start[others], event_ends(trace)[others]),
+        event_intervals(trace, mine),
+        event_intervals(trace, others),
         mine,
         on_device=True,
         value=len(mine),

@@ -14,7 +14,7 @@ from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect,
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_training_mark
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
-from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_intervals, rows_of_kind
 from torch_tb_profiler.model.schedule.threads import main_thread
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, distinct_codes, name_mask
@@ -106,7 +106,7 @@ def function_without_operators(trace: Trace) -> DominantFrame | None:
     if frame is None:
         return None
     rows = rows[trace.events.name[rows] == trace.events.name[frame.event]]
-    duration = total(intersect(typical_windows(trace), merge(trace.events.start[rows], event_ends(trace)[rows])))
+    duration = total(intersect(typical_windows(trace), event_intervals(trace, rows)))
     return frame if 2 * total(frame.during) >= duration else None
 
 
@@ -145,7 +145,7 @@ def _frequent_names(trace: Trace, rows: Int32, times: Int64, time: int) -> tuple
 
 
 def _frame_of(trace: Trace, time: Intervals, rows: Int32) -> DominantFrame:
-    during = intersect(time, merge(trace.events.start[rows], event_ends(trace)[rows]))
+    during = intersect(time, event_intervals(trace, rows))
     longest = int(rows[np.argmax(trace.events.duration[rows])])
     return DominantFrame(trace.strings[trace.events.name[longest]], during, longest)
 

@@ -26,11 +26,11 @@ from torch_tb_profiler.analyses.schedule.what_if import (
 )
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_windows
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.intervals import covered_time, intersect, merge, subtract
+from torch_tb_profiler.base.intervals import covered_time, intersect, subtract
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import is_communication_kernel
-from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Trace
@@ -133,7 +133,7 @@ def _host_waiting_ns(trace: Trace) -> float | None:
     if len(calls) == 0:
         return None
     long = calls[trace.events.duration[calls] >= MIN_BLOCKING_NS]
-    blocked = intersect(merge(trace.events.start[long], event_ends(trace)[long]), device_busy(trace))
+    blocked = intersect(event_intervals(trace, long), device_busy(trace))
     windows = typical_windows(trace)
     inside = int(covered_time(blocked, windows.starts, windows.ends).sum())
     return (inside + _device_tail_ns(trace, int(event_ends(trace)[calls].max()))) / int(

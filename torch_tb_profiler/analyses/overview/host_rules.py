@@ -22,12 +22,19 @@ from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.sources import call_stack
 from torch_tb_profiler.base.arrays import median
-from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total, union
+from torch_tb_profiler.base.intervals import Intervals, intersect, subtract, total, union
 from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_launches
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    DEVICE_KINDS,
+    Kind,
+    event_ends,
+    event_intervals,
+    event_kinds,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
 from torch_tb_profiler.model.trainer import loading_per_batch
@@ -89,7 +96,7 @@ def _allocator(trace: Trace, passes: Intervals) -> Iterator[Finding]:
 
 
 def _idle_during_calls(id: str, trace: Trace, rows: Int32, passes: Intervals) -> Iterator[Finding]:
-    during = intersect(idle_times(trace), merge(trace.events.start[rows], event_ends(trace)[rows]))
+    during = intersect(idle_times(trace), event_intervals(trace, rows))
     during = subtract(during, passes)
     if len(during.starts):
         longest = int(rows[np.argmax(trace.events.duration[rows])])
@@ -176,7 +183,7 @@ def find_pageable_copies(trace: Trace) -> Iterator[Finding]:
     if len(copies):
         roles = role_intervals(trace)
         others = union(roles["kernel"], roles["communication"], roles["dataloader"])
-        during = merge(trace.events.start[copies], event_ends(trace)[copies])
+        during = event_intervals(trace, copies)
         longest = int(copies[np.argmax(trace.events.duration[copies])])
         yield Finding("pageable_copies", during, others, copies, value=len(copies), event=longest)
 

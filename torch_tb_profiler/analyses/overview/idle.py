@@ -13,7 +13,7 @@ from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, intersect, merge, subtract, union
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_intervals, rows_of_kind
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.trace import Bool, Int64, Trace
 
@@ -25,7 +25,7 @@ LONG_STRETCH_NS = 1_000_000
 def device_busy(trace: Trace) -> Intervals:
     """Return when any device computes, copies or communicates."""
     rows = rows_of_kind(trace, *DEVICE_KINDS)
-    return merge(trace.events.start[rows], event_ends(trace)[rows])
+    return event_intervals(trace, rows)
 
 
 @derived

@@ -55,7 +55,7 @@ def counter_totals(trace: Trace) -> CounterTotals:
     def sums(values: Float64) -> Float64:
         return np.bincount(groups.which, values, minlength=len(groups)).astype(np.float64)
 
-    flops, moved, why = _modeled(trace, groups)
+    flops, moved, why = _modeled_work(trace, groups)
     first = groups.first
     return CounterTotals(
         event=profiled.rows[first].astype(np.int64),
@@ -90,7 +90,7 @@ def _outermost(trace: Trace, rows: Int32) -> Int32:
     return outer
 
 
-def _modeled(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str | None, ...]]:
+def _modeled_work(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str | None, ...]]:
     """Return (FLOPs, bytes, why they are unknown) of each range from the shapes of its call."""
     profiled = counter_ranges(trace)
     owner = enclosing_modeled_operators(

@@ -123,7 +123,7 @@ def row_speed(totals: RooflineSums, i: int) -> Speed:
     return Speed(
         flops_per_s=_per_second(totals.flops[i], totals.flops_ns[i]),
         bytes_per_s=_per_second(totals.bytes[i], totals.bytes_ns[i]),
-        efficiency=_over(totals.roof[i], totals.roof_ns[i]),
+        efficiency=_ratio_or_none(totals.roof[i], totals.roof_ns[i]),
         bound=totals.bound[i],
         measured=totals.measured[i],
         reason=totals.reason[i],
@@ -131,9 +131,9 @@ def row_speed(totals: RooflineSums, i: int) -> Speed:
 
 
 def _per_second(amount: float, ns: int) -> float | None:
-    share = _over(amount, ns)
+    share = _ratio_or_none(amount, ns)
     return None if share is None else 1e9 * share
 
 
-def _over(part: float, whole: int) -> float | None:
+def _ratio_or_none(part: float, whole: int) -> float | None:
     return None if not np.isfinite(part) or whole == 0 else float(part) / int(whole)

@@ -60,7 +60,7 @@ def sum_rows(trace: Trace, items: WorkItems, groups: Groups, given: str) -> Roof
     def total(values: Float64 | Int64) -> Float64:
         return np.bincount(groups.which, values, minlength=count).astype(np.float64)
 
-    def of_known(name: str) -> Float64:
+    def total_of_known(name: str) -> Float64:
         none = total(known[name]) == 0
         return np.where(none, np.nan, total(np.where(known[name], getattr(items, name), 0.0)))
 
@@ -84,11 +84,11 @@ def sum_rows(trace: Trace, items: WorkItems, groups: Groups, given: str) -> Roof
         calls=groups.counts,
         device=groups.sums(items.device),
         busy=groups.sums(items.busy),
-        flops=of_known("flops"),
+        flops=total_of_known("flops"),
         flops_ns=groups.sums(np.where(known["flops"], items.busy, 0)),
-        bytes=of_known("bytes"),
+        bytes=total_of_known("bytes"),
         bytes_ns=groups.sums(np.where(known["bytes"], items.busy, 0)),
-        roof=of_known("roof"),
+        roof=total_of_known("roof"),
         roof_ns=groups.sums(np.where(known["roof"], items.busy, 0)),
         estimated=(total(estimated) > 0).tolist(),
         measured=(total(measured) > 0).tolist(),

@@ -59,7 +59,7 @@ def utilization(trace: Trace, chosen: WorkFilter, given: str) -> Utilization:
     needed_ns = 1e9 * float((done.needed[model] / rate[model]).sum())
     executed_ns = 1e9 * float((done.flops[matrix] / rate[matrix]).sum())
     measured = bool(matrix.any()) and time > 0
-    modeled, device = _covered(trace, chosen, keep)
+    modeled, device = _known_and_total_ns(trace, chosen, keep)
     return Utilization(
         mfu=needed_ns / time if measured and np.isfinite(needed_ns) else None,
         hfu=executed_ns / time if measured and np.isfinite(executed_ns) else None,
@@ -74,7 +74,7 @@ def utilization(trace: Trace, chosen: WorkFilter, given: str) -> Utilization:
     )
 
 
-def _covered(trace: Trace, chosen: WorkFilter, keep: Bool) -> tuple[int, int]:
+def _known_and_total_ns(trace: Trace, chosen: WorkFilter, keep: Bool) -> tuple[int, int]:
     """Return (ns of calls whose FLOPs or bytes are known, ns of all device events) within the filter."""
     done = operator_work(trace)
     known = keep & (~np.isnan(done.flops) | ~np.isnan(done.bytes))

@@ -13,12 +13,18 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.intervals import Intervals, merge, union
+from torch_tb_profiler.base.intervals import Intervals, union
 from torch_tb_profiler.base.markers import is_data_loading
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree, running_slices
 from torch_tb_profiler.model.communication.events import is_communication_call
-from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    HOST_KINDS,
+    Kind,
+    event_intervals,
+    event_kinds,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, distinct_codes, name_mask
 
 
@@ -198,7 +204,7 @@ def _intervals(trace: Trace, thread: int, cause: Cause) -> Intervals:
     """Return when a thread is in host slices of a cause."""
     rows = np.flatnonzero((slice_causes(trace) == cause) & (trace.events.thread == thread))
     rows = rows[np.isin(event_kinds(trace)[rows], HOST_KINDS)]
-    return merge(trace.events.start[rows], event_ends(trace)[rows])
+    return event_intervals(trace, rows)
 
 
 def _profiler_overhead(trace: Trace, thread: int) -> Intervals:
@@ -207,7 +213,7 @@ def _profiler_overhead(trace: Trace, thread: int) -> Intervals:
     threads = trace.events.thread[rows]
     host_threads = distinct_codes(trace.events.thread[rows_of_kind(trace, *HOST_KINDS)])
     rows = rows[(threads == thread) | ~np.isin(threads, host_threads)]
-    return union(merge(trace.events.start[rows], event_ends(trace)[rows]))
+    return union(event_intervals(trace, rows))
 
 
 def _lies_within(inside: Intervals, times: Int64) -> Bool:

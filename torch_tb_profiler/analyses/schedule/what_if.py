@@ -158,7 +158,7 @@ def host_time_target(trace: Trace, during: Intervals) -> WhatIfTarget:
     graph = schedule(trace)
     host = np.zeros(len(graph.points), np.int64)
     for code in graph.points.threads.tolist():
-        _set_covered(trace, host, code, during)
+        _fill_covered_times(trace, host, code, during)
     return _target_of(trace, host=host)
 
 
@@ -260,11 +260,11 @@ def _host_time_between_points(trace: Trace, rows: Int32) -> Int64:
     for code in points.threads.tolist():
         mine = thread == code
         if mine.any():
-            _set_covered(trace, time, code, merge(begin[mine], end[mine]))
+            _fill_covered_times(trace, time, code, merge(begin[mine], end[mine]))
     return time
 
 
-def _set_covered(trace: Trace, time: Int64, thread: int, during: Intervals) -> None:
+def _fill_covered_times(trace: Trace, time: Int64, thread: int, during: Intervals) -> None:
     """Set `time`, int64[p], to ns of the intervals between each point of a thread and the point before."""
     points = schedule(trace).points
     index = points.thread_index(thread)

@@ -23,7 +23,14 @@ from torch_tb_profiler.base.intervals import (
 )
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
-from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    HOST_KINDS,
+    Kind,
+    event_ends,
+    event_intervals,
+    event_kinds,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.serving.iterations import (
     PREFILL,
     ServingIterations,
@@ -180,7 +187,7 @@ def _host_work(trace: Trace, found: ServingIterations, on_device: bool) -> dict[
 
 
 def _intervals(trace: Trace, rows: Int32) -> Intervals:
-    return merge(trace.events.start[rows], event_ends(trace)[rows])
+    return event_intervals(trace, rows)
 
 
 def _close_holes(merged: Intervals) -> Intervals:

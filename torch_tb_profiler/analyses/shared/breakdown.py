@@ -7,14 +7,19 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, covered_time, merge, union
+from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, covered_time, union
 from torch_tb_profiler.base.markers import is_data_loading, is_step
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
 from torch_tb_profiler.model.communication.events import host_communication_calls, is_communication_kernel
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    DEVICE_KINDS,
+    Kind,
+    event_intervals,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.steps import Steps, has_host_events, steps
-from torch_tb_profiler.model.trace import ROCPROF, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import ROCPROF, Int64, Trace, name_mask
 from torch_tb_profiler.model.trainer import trainer_loading
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 
@@ -88,18 +93,16 @@ def role_intervals(trace: Trace) -> dict[str, Intervals]:
     loading = name_mask(trace.strings, is_data_loading)[name]
     outside = loading | np.isin(host, host_communication_calls(trace)) | name_mask(trace.strings, is_step)[name]
     return {
-        "kernel": _merged(trace, kernels[~communicates]),
-        "memcpy": NO_INTERVALS if kernels_missing else _merged(trace, rows_of_kind(trace, Kind.MEMCPY)),
-        "memset": NO_INTERVALS if kernels_missing else _merged(trace, rows_of_kind(trace, Kind.MEMSET)),
-        "communication": _merged(trace, np.concatenate([kernels[communicates], host_communication_calls(trace)])),
-        "runtime": _merged(trace, rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)),
-        "dataloader": _merged(trace, np.concatenate([host[loading], trainer_loading(trace)])),
-        "cpu_exec": _merged(trace, host[~outside]),
+        "kernel": event_intervals(trace, kernels[~communicates]),
+        "memcpy": NO_INTERVALS if kernels_missing else event_intervals(trace, rows_of_kind(trace, Kind.MEMCPY)),
+        "memset": NO_INTERVALS if kernels_missing else event_intervals(trace, rows_of_kind(trace, Kind.MEMSET)),
+        "communication": event_intervals(
+            trace, np.concatenate([kernels[communicates], host_communication_calls(trace)])
+        ),
+        "runtime": event_intervals(trace, rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)),
+        "dataloader": event_intervals(trace, np.concatenate([host[loading], trainer_loading(trace)])),
+        "cpu_exec": event_intervals(trace, host[~outside]),
     }
-
-
-def _merged(trace: Trace, rows: Int32) -> Intervals:
-    return merge(trace.events.start[rows], event_ends(trace)[rows])
 
 
 def missing_host_reason(trace: Trace) -> str:

@@ -9,10 +9,16 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
-from torch_tb_profiler.base.intervals import covered_time, merge
+from torch_tb_profiler.base.intervals import covered_time
 from torch_tb_profiler.base.markers import is_anonymous_frame, is_step, is_user_frame
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    DEVICE_KINDS,
+    Kind,
+    event_ends,
+    event_intervals,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.schedule.threads import main_thread
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, name_mask
@@ -122,6 +128,6 @@ def _long_names(trace: Trace, rows: Int32, number: int, least: float) -> list[in
 def _time_in_steps(trace: Trace, rows: Int32) -> np.ndarray:
     """Return int64[steps], the ns in which any of these slices runs."""
     spans = steps(trace)
-    merged = merge(trace.events.start[rows], event_ends(trace)[rows])
+    merged = event_intervals(trace, rows)
     times: np.ndarray = covered_time(merged, spans.starts, spans.ends)
     return times

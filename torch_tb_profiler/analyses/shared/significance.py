@@ -122,7 +122,7 @@ def compare_steps(base: Float64, candidate: Float64, rules: ChangeRules, alone: 
         if several or not rules.one_run:
             beyond = (low > 0) | (high < 0) | added | removed
             changed = tested & (q <= 1 - CONFIDENCE) & beyond & (np.abs(shift) >= margin)
-            needed = _needed(np.abs(shift), margin, error2, freedom, [side.count for side in sides])
+            needed = _needed_steps(np.abs(shift), margin, error2, freedom, [side.count for side in sides])
         # A rare long call is trimmed, so the plain means must show no change, either.
         unchanged = (low >= -margin) & (high <= margin) & (np.abs(second - first) <= margin)
     return ChangeEvidence(
@@ -182,7 +182,9 @@ def _difference(base: StepMeans, candidate: StepMeans) -> tuple[Float64, Float64
     return a + b, (a + b) ** 2 / (a**2 / base.freedom + b**2 / candidate.freedom)
 
 
-def _needed(change: Float64, margin: Float64, error2: Float64, freedom: Float64, counts: Sequence[int]) -> Float64:
+def _needed_steps(
+    change: Float64, margin: Float64, error2: Float64, freedom: Float64, counts: Sequence[int]
+) -> Float64:
     """Return how many steps (recordings) per side show a change of this size, or that it is below `margin`."""
     variance = error2 / sum(1 / count for count in counts)
     goal = np.where(change >= margin, change, margin - change)
@@ -212,7 +214,7 @@ def student_two_sided(t: Float64, freedom: Float64) -> Float64:
 
 
 def _beta_fraction(a: Float64, x: Float64) -> Float64:
-    """Regularized incomplete beta function I_x(a, 1/2) by Lentz's continued fraction (DLMF 8.17.22)."""
+    """Return the regularized incomplete beta function I_x(a, 1/2), by a continued fraction (DLMF 8.17.22)."""
     b = 0.5
     flip = x > (a + 1) / (a + b + 2)
     one, two, at = np.where(flip, b, a), np.where(flip, a, b), np.where(flip, 1 - x, x)
@@ -240,13 +242,13 @@ def _beta_fraction(a: Float64, x: Float64) -> Float64:
 
 
 def _log_beta(a: Float64) -> Float64:
-    """log B(a, 1/2)."""
+    """Return log B(a, 1/2)."""
     logarithm: Float64 = _log_gamma(a) + 0.5 * np.log(np.pi) - _log_gamma(a + 0.5)
     return logarithm
 
 
 def _log_gamma(x: Float64) -> Float64:
-    """Stirling's series after shifting x up (DLMF 5.11.1)."""
+    """Return log Gamma(x) by Stirling's series, after shifting x up (DLMF 5.11.1)."""
     shift = np.zeros(len(x))
     y = x.copy()
     for _ in range(8):

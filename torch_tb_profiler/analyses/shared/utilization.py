@@ -8,14 +8,21 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.format import format_ratio
-from torch_tb_profiler.base.intervals import covered_time, merge
+from torch_tb_profiler.base.intervals import covered_time
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices, stream_ids
 from torch_tb_profiler.model.engines import call_durations, deduplicate_executions
 from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_UNKNOWN, TC_YES, uses_tensor_cores
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    DEVICE_KINDS,
+    Kind,
+    event_ends,
+    event_intervals,
+    event_kinds,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace
 
@@ -93,12 +100,7 @@ def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
         unknown["utilization"] = unknown["computing"] = reason
     elif end > begin:
         used, computing, busy = (
-            int(
-                covered_time(
-                    merge(trace.events.start[rows], event_ends(trace)[rows]), np.array([begin]), np.array([end])
-                )[0]
-            )
-            / (end - begin)
+            int(covered_time(event_intervals(trace, rows), np.array([begin]), np.array([end]))[0]) / (end - begin)
             for rows in (kernels, kernels[computes], mine)
         )
         if format_ratio(busy) != format_ratio(used):

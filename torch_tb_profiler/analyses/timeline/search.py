@@ -39,7 +39,7 @@ class SearchHits(msgspec.Struct, frozen=True):
     track: Int32
     by_track: Int64
 
-    def on(self, track: int) -> Int32:
+    def rows_on_track(self, track: int) -> Int32:
         """Return int32[m], the rows on one track."""
         rows: Int32 = self.rows[self.track == track]
         return rows

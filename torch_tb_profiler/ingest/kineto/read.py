@@ -111,12 +111,12 @@ def _read_events(
         _note_strays(strays, health)
         source.events = decoder.events
 
-    def damaged(text: bytes, offset: int, final: bool) -> str | None:
+    def salvage_events(text: bytes, offset: int, final: bool) -> str | None:
         salvage = EventSalvage(text, offset, health, final=final)
         note(decoder.add_objects(salvage.events))
         return salvage.rest
 
-    metadata = read_document(source, health, add, damaged, decoder.create_read_ahead(note))
+    metadata = read_document(source, health, add, salvage_events, decoder.create_read_ahead(note))
     decoder.finish()
     if columns.dropped:
         message = f"arguments beyond the first {MAX_ARGUMENT_KEYS:,} keys are left out"

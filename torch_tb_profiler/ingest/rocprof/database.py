@@ -61,13 +61,13 @@ class Database:
 
     def columns(self, table: str) -> set[str]:
         """Return the stored (not computed) columns of a table."""
-        return {str(row[1]) for row in self._fetch_rows(f"PRAGMA table_xinfo({_quoted(table)})") if row[6] == 0}
+        return {str(row[1]) for row in self._fetch_rows(f"PRAGMA table_xinfo({_quote(table)})") if row[6] == 0}
 
     def rows(self, table: str, columns: Sequence[str], where: str = "") -> Iterator[list[Sequence[Any]]]:
         """Yield chunks of a table: one sequence of values per column, all None for a missing column."""
         stored = self.columns(table)
-        selected = ", ".join(_quoted(column) if column in stored else "NULL" for column in columns)
-        query = f"SELECT {selected} FROM {_quoted(table)} NOT INDEXED {where}"
+        selected = ", ".join(_quote(column) if column in stored else "NULL" for column in columns)
+        query = f"SELECT {selected} FROM {_quote(table)} NOT INDEXED {where}"
         count = 0
         try:
             with closing(self._connection.execute(query)) as cursor:
@@ -139,6 +139,6 @@ def _error_text(error: Exception) -> str:
     return (isinstance(error, sqlite3.Error) and str(error)) or "its schema is damaged"
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """Return the name of a table or column quoted for SQL, whatever characters it has."""
     return '"' + name.replace('"', '""') + '"'

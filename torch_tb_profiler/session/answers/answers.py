@@ -31,7 +31,7 @@ class Answers:
         self._builder: AnswerBuilder | None = None
 
     def answer(self, slug: str, request: ViewRequest) -> Answer:
-        """See `Session.view`."""
+        """Answer a view as `Session.view` does."""
         if slug in CACHED_VIEWS and not request.params:
             cached = cached_answer(self._files, self._targets, slug, request.names)
             if cached is not None:

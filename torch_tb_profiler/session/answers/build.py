@@ -41,7 +41,7 @@ class AnswerBuilder:
         self._dump_answers = DumpAnswers(log, files, targets)
 
     def answer(self, slug: str, request: ViewRequest) -> Answer:
-        """See `Session.view`."""
+        """Answer a view as `Session.view` does."""
         view = find_view(slug)
         match view:
             case TraceView():

@@ -164,7 +164,7 @@ class RunAnswers:
 
         def load_details() -> object:
             assert reduction.details is not None and file.file is not None
-            reduced = self._reduced(reduction.details, file.file, file.part, mapped=True)
+            reduced = self._reduction(reduction.details, file.file, file.part, mapped=True)
             if reduced is None:
                 raise _ReloadingError(file.file)
             return reduced
@@ -176,10 +176,10 @@ class RunAnswers:
             return member(state.state, state.error.message if state.error is not None else None)
         if reduction.slug in summary.unavailable:
             return member("ready", summary.unavailable[reduction.slug])
-        result = self._reduced(reduction, file.file, file.part)
+        result = self._reduction(reduction, file.file, file.part)
         return member("loading", None) if result is None else member("ready", None, result)
 
-    def _reduced(
+    def _reduction(
         self, reduction: Reduction[Any], file: FileId, part: int | None, mapped: bool = False
     ) -> object | None:
         """Return the reduction of a trace, from the cache or computed again; None while the trace is loading."""

@@ -19,7 +19,7 @@ def save_columns(trace: Trace, view: TraceView[Any, Any], part: int | None, cach
 
 @derived
 def restore_columns(trace: Trace, view: TraceView[Any, Any], part: int | None, cache: Cache, key: str) -> None:
-    """Have a trace use the cached tables of a view, if there are any."""
+    """Let a trace use the cached tables of a view, if there are any."""
     if view.columns is not None:
         columns = cache.load_columns(key, result_name(view.slug, part))
         if columns is not None:

@@ -198,7 +198,7 @@ def build_unplaced_work(work: DeviceWork) -> UnplacedWork:
 
 
 def missing_reasons(trace: Trace, model: Modules, times: ModuleTimes) -> dict[str, str]:
-    """Why fields of the rows are null."""
+    """Return why fields of the rows are null."""
     missing_reasons: dict[str, str] = {}
     if (silent := missing_work_reason(trace)) is not None:
         missing_reasons["speed"] = silent

@@ -85,7 +85,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
         odd_steps=odd,
         targets=targets,
         percents=list(REDUCTION_PERCENTS),
-        what_if=[*_results_of_unnamed(targets), *_requested_result(trace, params)],
+        what_if=[*_unnamed_results(targets), *_requested_result(trace, params)],
         explained=graph.explained_share,
         clock_shift_ns=graph.clock_shift_ns,
         reasons=reason_texts(_reasons(trace)),
@@ -215,7 +215,7 @@ def _target_row(trace: Trace, candidate: SpeedupCandidate, curve: list[int] | No
     )
 
 
-def _results_of_unnamed(targets: list[TargetRow]) -> list[WhatIfResult]:
+def _unnamed_results(targets: list[TargetRow]) -> list[WhatIfResult]:
     return [
         WhatIfResult(row.target, percent, time)
         for row in targets

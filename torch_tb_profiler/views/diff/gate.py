@@ -127,7 +127,7 @@ def _step_passes(diff: DiffPayload, max_slowdown: float) -> bool | None:
 
 
 def _is_one_program(diff: DiffPayload) -> bool:
-    """Whether each side is a single recording of the same run, which can't prove a change between programs."""
+    """Return whether each side is one recording of the same run, which can't prove a change between programs."""
     return diff.one_run and max(len(diff.base.recordings), len(diff.candidate.recordings)) < 2
 
 
@@ -142,7 +142,7 @@ def _uncertainty(diff: DiffPayload) -> str:
 
 
 def _exceeds(change: Change, max_slowdown: float) -> bool:
-    """Whether a proven slowdown of a typical step, the middle of its interval, exceeds `max_slowdown`."""
+    """Return whether a proven slowdown of a typical step, the middle of its interval, exceeds `max_slowdown`."""
     return change.verdict == "slower" and ((change.low_ns or 0) + (change.high_ns or 0)) / 2 > max_slowdown
 
 

@@ -78,7 +78,7 @@ def headline(step: Change, base: DiffSide, candidate: DiffSide, min_effect: floa
     if one_run:
         return sentences(
             text("In this recording, the step is {change}: {times}.", change=change, times=times),
-            text(_needed(step, several))
+            text(_needed_steps(step, several))
             if several
             else text("Both sides ran the same program: record each several times to rule out noise."),
         )
@@ -87,19 +87,19 @@ def headline(step: Change, base: DiffSide, candidate: DiffSide, min_effect: floa
             text(
                 "Inconclusive: {times} ({share}, {interval}).", times=times, share=share, interval=_interval(step)
             ),
-            text(_needed(step, several)),
+            text(_needed_steps(step, several)),
         )
     return sentences(
         text("The step is {change}: {times} ({interval}).", change=change, times=times, interval=_interval(step)),
         text(
             "Whether by the {min_effect} that matter is inconclusive: {needed}",
             min_effect=format_ratio(min_effect),
-            needed=_needed(step, several, lower=True),
+            needed=_needed_steps(step, several, lower=True),
         ),
     )
 
 
-def _needed(step: Change, several: bool, lower: bool = False) -> str:
+def _needed_steps(step: Change, several: bool, lower: bool = False) -> str:
     """Say how many steps (recordings, where a side has several) would settle an inconclusive verdict."""
     what = "recordings" if several else "steps"
     if step.needed is None:
@@ -157,7 +157,7 @@ def _category_sentences(step: Change, waterfall: DiffWaterfall, root: DiffLevel)
 
 
 def _has_direction(step: Change) -> bool:
-    """Whether the step changed as far as can be judged, and its mean in the same direction as a typical step."""
+    """Return whether the step significantly changed and its mean changed in the direction of a typical step."""
     low, high, delta = step.low_ns, step.high_ns, step.delta_ns or 0
     if step.verdict in ("unchanged", "equal", "unknown"):
         return False
@@ -355,5 +355,5 @@ def _uncertainty_notes(
 
 
 def _have_device_names(*sides: DiffSide) -> bool:
-    """Whether the devices are known by more than their numbers."""
+    """Return whether the devices are known by more than their numbers."""
     return not any(name.startswith(f"{side.device_type} ") for side in sides for name in side.devices)

@@ -70,7 +70,7 @@ def _with_waits(alone: IdlePayload, comparison: RankComparison, exposed: Exposed
         steps=[_step_with_waits(each, comparison, exposed, numbers) for each in alone.steps],
         communication=parts,
         waits_for=awaited,
-        beside=words.beside(parts, awaited),
+        beside=words.waiting_explanation(parts, awaited),
         limits=_limits(alone),
         reasons={field: reason for field, reason in alone.reasons.items() if field != "waiting_ns"},
     )

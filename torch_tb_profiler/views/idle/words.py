@@ -85,7 +85,9 @@ def headline(payload: IdlePayload, kind: str) -> Text:
     if share < MAX_BUSY_IDLE_SHARE or not payload.causes:
         least = "at least " if bounded else ""
         busy = Phrase(f"{least}{format_ratio(1 - share)} of {base}", link("kernels"))
-        return text("{device} is busy for {share}{exposed}.", device=device, share=busy, exposed=_exposed(payload))
+        return text(
+            "{device} is busy for {share}{exposed}.", device=device, share=busy, exposed=_exposed_clause(payload)
+        )
     most = "at most " if bounded else ""
     idle, duration = (format_duration(ns / payload.counted) for ns in (payload.idle_ns, payload.duration_ns))
     cause, (time, longest) = max(times_by_cause(payload.causes).items(), key=lambda each: each[1][0])
@@ -108,7 +110,7 @@ def _share_base(payload: IdlePayload) -> str:
     return share_base(payload.counted, payload.steps_recorded, has_odd)
 
 
-def _exposed(payload: IdlePayload) -> str:
+def _exposed_clause(payload: IdlePayload) -> str:
     """Return the clause about a busy device's exposed communication, which may be waiting for other ranks."""
     exposed = payload.exposed_communication_ns
     if exposed < _MIN_EXPOSED_SHARE * (payload.duration_ns - payload.idle_ns):
@@ -198,7 +200,7 @@ def limits(explained: float | None, clock_shift_ns: int, alone: bool = True) -> 
     )
 
 
-def beside(parts: CommunicationParts, awaited: Sequence[AwaitedRank]) -> Text:
+def waiting_explanation(parts: CommunicationParts, awaited: Sequence[AwaitedRank]) -> Text:
     """Say what the exposed communication of a step is spent on, and which ranks it waits for."""
     if parts.transfer_ns + parts.waiting_ns + parts.uncompared_ns <= 0:
         return ()

@@ -132,8 +132,8 @@ def _rows(trace: Trace, table: KernelTable, group_by: KernelGrouping) -> list[Ke
         sums.p95.tolist(),
         sums.max.tolist(),
         sums.min.tolist(),
-        _known(sums.blocks_per_sm.tolist()),
-        _known(sums.occupancy.tolist()),
+        _none_if_nan(sums.blocks_per_sm.tolist()),
+        _none_if_nan(sums.occupancy.tolist()),
         sums.tc_used,
         sums.tc_reason,
         sums.limiter,
@@ -146,7 +146,7 @@ def _no_launches(count: int) -> LaunchParameters:
     return LaunchParameters([None] * count, [None] * count, [None] * count, [None] * count, [None] * count)
 
 
-def _known(values: list[float]) -> list[float | None]:
+def _none_if_nan(values: list[float]) -> list[float | None]:
     return [None if isnan(value) else value for value in values]
 
 
@@ -250,7 +250,7 @@ def build_engines(trace: Trace) -> EnginesPayload | None:
         return None
     limit = _engine_limit(times)
     return EnginesPayload(
-        headline=sentences(_engines_busy(times), _engine_verdict(times, limit)),
+        headline=sentences(_engine_headline(times), _engine_verdict(times, limit)),
         bound=limit,
         classes=[
             EngineRow(each.name, each.engines, each.busy, each.busy / times.window if times.window else None)
@@ -268,7 +268,7 @@ def _engine_limit(times: EngineTimes) -> Literal["device", "host"] | None:
     return None
 
 
-def _engines_busy(times: EngineTimes) -> Text:
+def _engine_headline(times: EngineTimes) -> Text:
     if not times.window:
         return text("No complete step was recorded, so there is no busy share of the engines.")
     shares = [f"{each.name} {format_ratio(each.busy / times.window)}" for each in times.classes]

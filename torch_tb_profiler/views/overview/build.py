@@ -135,7 +135,7 @@ def _build_measured(trace: Trace) -> Overview:
         explanation=sentences(
             *_iteration_sentences(trace, spent),
             *evidence,
-            words.link_recorded(explanation, configuration.recorded.get("host", False)),
+            words.redirect_operator_links(explanation, configuration.recorded.get("host", False)),
             odd_steps_sentence(trace),
             words.throughput_sentence(count_tokens(trace)),
         ),
@@ -196,7 +196,7 @@ def _step_sentence(
         hardware,
         _submitted_share(trace),
     )
-    return words.link_recorded(sentence, build_configuration(trace).recorded.get("host", False))
+    return words.redirect_operator_links(sentence, build_configuration(trace).recorded.get("host", False))
 
 
 def _submitted_share(trace: Trace) -> float:

@@ -79,7 +79,7 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
         gains=alone.gains if {advice.basis for advice in recommendations} & {"what_if", "share"} else (),
         recommendations=recommendations,
         no_advice=() if recommendations else alone.no_advice or no_advice_sentence(average, None, kind),
-        beside=_beside(members, verdict, waiting, by_kernels),
+        beside=_waiting_and_stragglers(members, verdict, waiting, by_kernels),
         waiting=waiting,
     )
 
@@ -113,7 +113,7 @@ def _waiting_clause(average: Average, waiting: CommunicationParts, base: str) ->
     return text("{share} is waiting for other ranks", share=share)
 
 
-def _beside(
+def _waiting_and_stragglers(
     members: Members[RankSummary], verdict: StragglerVerdict, waiting: CommunicationParts, by_kernels: bool
 ) -> Text:
     """Say what communication (exposed, if `by_kernels`) is spent on, and whether a rank is a straggler."""

@@ -194,7 +194,7 @@ def _idle_subject(kind: str, ids: Sequence[int]) -> str:
 
 
 def _busy_subject(kind: str, ids: Sequence[int]) -> str:
-    """Several devices are busy while at least one of them is."""
+    """Return the subject of "busy": several devices are busy while at least one of them is."""
     if len(ids) > 1:
         return f"At least one of {plural(len(ids), device_noun(kind))} is"
     return _idle_subject(kind, ids)
@@ -318,8 +318,8 @@ def no_advice_sentence(average: Average | None, reason: str | None, kind: str | 
     return text("Nothing stands out: no known fix would save {share} or more.", share=format_ratio(MIN_GAIN_SHARE))
 
 
-def link_recorded(texts: Text, has_operators: bool) -> Text:
-    """Let links to the Operators tab open the timeline where no operators are recorded."""
+def redirect_operator_links(texts: Text, has_operators: bool) -> Text:
+    """Return `texts`; without recorded operators, links to the Operators tab open the timeline instead."""
     if has_operators:
         return texts
     return tuple(Phrase(each.text, link("trace")) if each.link == link("operators") else each for each in texts)

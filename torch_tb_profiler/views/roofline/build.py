@@ -59,7 +59,7 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
         if is_truncated(trace.health)
         else headline(rows, used, peaks, counters, params),
         rows=rows[:shown],
-        others=_others(rows[shown:]),
+        others=_other_rows(rows[shown:]),
         group_by=params.group_by,
         coverage=used.coverage,
         mfu=used.mfu,
@@ -149,7 +149,7 @@ def _count_fitting(rows: list[RooflineRow]) -> int:
     return len(rows)
 
 
-def _others(rows: list[RooflineRow]) -> OtherRows | None:
+def _other_rows(rows: list[RooflineRow]) -> OtherRows | None:
     if not rows:
         return None
     return OtherRows(len(rows), sum(row.calls for row in rows), sum(row.device_ns for row in rows))

@@ -57,7 +57,7 @@ def _counter_sentence(counters: Counters) -> Text:
 def _utilization(used: Utilization, devices: Sequence[DevicePeaks], params: RooflineParams) -> Text:
     if used.coverage is None:
         return text("No device work matches.")
-    modeled = _modeled(used)
+    modeled = _coverage_clause(used)
     unknown = next((each.reason for each in devices if each.reason), None)
     if used.mfu is None and unknown is not None:
         return text("No roofline: {reason}. Enter the rates under Device.", reason=unknown)
@@ -79,7 +79,7 @@ def _small_ratio(ratio: float) -> str:
     return format_ratio(ratio) if ratio >= 0.001 else f"{format_number(100 * ratio, 2)}%"
 
 
-def _modeled(used: Utilization) -> str:
+def _coverage_clause(used: Utilization) -> str:
     """Return the share of kernel time whose work is known; empty if it is all, and never rounded up to all."""
     if used.modeled_ns == used.device_ns:
         return ""

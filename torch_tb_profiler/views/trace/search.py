@@ -59,10 +59,10 @@ def build_search(trace: Trace, params: SearchParams) -> TraceSearch:
         raise UsageError("query is empty", hint="give a part of a name")
     hits = find_hits(trace, params.query, regex=params.regex)
     before, after = adjacent_hits(trace, hits, params.at, params.event)
-    rows = hits.rows if params.track < 0 else hits.on(params.track)
+    rows = hits.rows if params.track < 0 else hits.rows_on_track(params.track)
     by_track = [TrackHits(track, count) for track, count in enumerate(hits.by_track.tolist()) if count]
 
-    def hit(index: int | None) -> TraceRef | None:
+    def hit_ref(index: int | None) -> TraceRef | None:
         return None if index is None else event_ref(trace, int(hits.rows[index]), params.python)
 
     return TraceSearch(
@@ -70,8 +70,8 @@ def build_search(trace: Trace, params: SearchParams) -> TraceSearch:
         hits=len(hits.rows),
         by_track=by_track,
         rows=[event_ref(trace, row, params.python) for row in rows[params.rows].tolist()],
-        previous=hit(before),
-        next=hit(after),
+        previous=hit_ref(before),
+        next=hit_ref(after),
         index=after,
     )
 

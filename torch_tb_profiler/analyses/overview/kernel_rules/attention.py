@@ -61,7 +61,7 @@ def find_unfused_attention(trace: Trace) -> Iterator[Finding]:
         low, high = np.searchsorted(owner[by_owner], [first, last + 1])
         rows = own.events[by_owner[low:high]]
         share = min(1.0, fused / max(1, int(done.device[calls].sum())))
-        case = "fallback" if _inside(trace, int(own.calls[order[at]]), FALLBACK) else "operators"
+        case = "fallback" if _is_inside(trace, int(own.calls[order[at]]), FALLBACK) else "operators"
         cases[case].append((rows, np.full(len(rows), share)))
     for case, parts in cases.items():
         if parts:
@@ -176,7 +176,7 @@ def _width(trace: Trace, calls: Int64) -> int | None:
     return {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4}.get(types.pop()) if len(types) == 1 else None
 
 
-def _inside(trace: Trace, row: int, name: str) -> bool:
+def _is_inside(trace: Trace, row: int, name: str) -> bool:
     around = enclosing_operators(trace)
     while row >= 0:
         if trace.strings[trace.events.name[row]] == name:

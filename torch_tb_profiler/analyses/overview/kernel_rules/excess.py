@@ -8,7 +8,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_shape_texts
 from torch_tb_profiler.base.intervals import Intervals, merge
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, event_intervals, rows_of_kind
 from torch_tb_profiler.model.trace import Float64, Int32, Trace
 from torch_tb_profiler.model.work.operator_work import operator_work
 from torch_tb_profiler.model.work.roofline import roofline_times
@@ -48,7 +48,7 @@ def times_after_share(trace: Trace, rows: Int32, share: Float64) -> Intervals:
 def other_device_work(trace: Trace, rows: Int32) -> Intervals:
     """Return when other device work runs."""
     others = np.setdiff1d(rows_of_kind(trace, *DEVICE_KINDS), rows)
-    return merge(trace.events.start[others], event_ends(trace)[others])
+    return event_intervals(trace, others)
 
 
 def recorded_shapes(trace: Trace, row: int) -> str:

@@ -13,11 +13,11 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     roofline_shares,
     times_after_share,
 )
-from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total
+from torch_tb_profiler.base.intervals import Intervals, intersect, subtract, total
 from torch_tb_profiler.base.markers import is_optimizer_step
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
-from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_intervals, rows_of_kind
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
 
 MIN_PARAMETERS = 8
@@ -73,7 +73,7 @@ def _marks(trace: Trace) -> Int32:
 
 
 def _step_times(trace: Trace, marks: Int32) -> Intervals:
-    return merge(trace.events.start[marks], event_ends(trace)[marks])
+    return event_intervals(trace, marks)
 
 
 def _calls_per_step(trace: Trace, marks: Int32, operators: Int32) -> int:

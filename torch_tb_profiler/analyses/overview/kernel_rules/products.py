@@ -43,10 +43,10 @@ def find_slow_products(trace: Trace) -> Iterator[Finding]:
     """Find the time of such kernels beyond the roofline, where that is known."""
     product = family_codes(trace) == FAMILIES.index("matrix product")
     rows = np.flatnonzero(product & (uses_tensor_cores(trace) == TC_YES)).astype(np.int32)
-    older = _older(trace, rows)
+    older = _use_old_kernels_only(trace, rows)
     share = roofline_shares(trace, rows)
     rows, share = rows[~np.isnan(share)], share[~np.isnan(share)]
-    unaligned = _unaligned(trace, rows)
+    unaligned = _unaligned_mask(trace, rows)
     for case, which in (("alignment", unaligned), ("older", ~unaligned & older)):
         mine = rows[which]
         if len(mine) == 0:
@@ -69,11 +69,11 @@ def find_slow_products(trace: Trace) -> Iterator[Finding]:
         )
 
 
-def _unaligned(trace: Trace, rows: Int32) -> Bool:
+def _unaligned_mask(trace: Trace, rows: Int32) -> Bool:
     """Return bool[k]: the name shows loads of less than LOAD_BYTES, and a size of the inputs is why."""
     least = np.zeros(len(trace.strings) + 1, np.int64)
     for code in distinct_codes(trace.events.name[rows]):
-        text = _spelled(trace.strings[code])
+        text = _path_and_arguments(trace.strings[code])
         width = _WIDTHS.get(number_type(text), 0)
         elements = int(alignment(text).removeprefix("align") or 0)
         if 0 < elements * width < LOAD_BYTES:
@@ -91,7 +91,7 @@ def _unaligned(trace: Trace, rows: Int32) -> Bool:
     return unaligned
 
 
-def _older(trace: Trace, rows: Int32) -> bool:
+def _use_old_kernels_only(trace: Trace, rows: Int32) -> bool:
     """Return whether no product runs in a kernel made for the device: the library seems to have none."""
     majors = {int((each.compute_capability or "0").partition(".")[0]) for each in devices(trace)}
     if len(majors) != 1 or not majors <= set(NATIVE_CAPABILITIES) or len(rows) == 0:
@@ -102,11 +102,11 @@ def _older(trace: Trace, rows: Int32) -> bool:
 
 def _generation(name: str) -> int:
     """Return the major compute capability that a kernel was compiled for, 0 if its name doesn't say."""
-    spelled = gpu_architecture(_spelled(name))
+    spelled = gpu_architecture(_path_and_arguments(name))
     number = re.fullmatch(r"sm(\d+)\d", spelled)
     return int(number[1]) if number else _GENERATIONS.get(spelled, 0)
 
 
-def _spelled(name: str) -> str:
+def _path_and_arguments(name: str) -> str:
     parts = parse_identifiers(name)
     return f"{parts.path} {parts.arguments}"

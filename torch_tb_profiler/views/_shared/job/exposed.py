@@ -100,11 +100,11 @@ def communication_sentence(
         waiting=Phrase(format_duration(parts.waiting_ns) if parts.waiting_ns else "none", _EVIDENCE),
         awaited=awaited,
         transfer=format_duration(parts.transfer_ns),
-        rest=_uncompared(parts.uncompared_ns, total),
+        rest=_uncompared_clause(parts.uncompared_ns, total),
     )
 
 
-def _uncompared(uncompared_ns: float, total: float) -> str:
+def _uncompared_clause(uncompared_ns: float, total: float) -> str:
     """Return the remaining part, if it is more than rounding."""
     if uncompared_ns < _MIN_NAMED_SHARE * total:
         return ""
