@@ -39,10 +39,10 @@ def of_pytorch() -> bytes:
     ],
     ids=["chrome", "rocprofv3's JSON", "rocpd", "rocprofv3's .pftrace", "PyTorch's .pftrace"],
 )
-def test_each_column_that_is_put_together_is_told(drawn: Callable[[], bytes], passes: int) -> None:
-    content, told = drawn(), list[Progress]()
-    trace = read_trace(io.BytesIO(content), size=len(content), report=told.append)
-    end = [each for each in told if each == told[-1]]
+def test_each_arranged_column_reports_progress(drawn: Callable[[], bytes], passes: int) -> None:
+    content, reported = drawn(), list[Progress]()
+    trace = read_trace(io.BytesIO(content), size=len(content), report=reported.append)
+    end = [each for each in reported if each == reported[-1]]
     columns = len(trace.events.__slots__) + len(trace.args)
     assert (end[0].stage, end[0].bytes_done, end[0].bytes_total) == ("arranging", len(content), len(content))
     assert len(end) > columns + passes

@@ -66,7 +66,7 @@ def middle(name: bytes = b"op3", extra: bytes = b"5") -> bytes:
         (b"[1, 2]", "not_an_event", 6, "op4"),
     ],
 )
-def test_one_damaged_event(damaged: bytes, kind: str | None, events: int, name: str) -> None:
+def test_a_damaged_event_is_skipped_alone(damaged: bytes, kind: str | None, events: int, name: str) -> None:
     trace = read_bytes(with_middle(damaged))
     assert len(trace) == events
     assert trace.strings[trace.events.name[3]] == name
@@ -76,7 +76,7 @@ def test_one_damaged_event(damaged: bytes, kind: str | None, events: int, name: 
         assert kind in [note.kind for note in trace.health]
 
 
-def test_notes_say_where() -> None:
+def test_notes_have_the_offset() -> None:
     content = with_middle(middle(b"C:\\x"))
     note = next(note for note in read_bytes(content).health if note.kind == "repaired_event")
     assert note.count == 1
@@ -84,7 +84,7 @@ def test_notes_say_where() -> None:
     assert content[note.first_offset :].startswith(b'{"ph": "X", "cat": "cpu_op", "name": "C:')
 
 
-def test_a_cut_file_keeps_what_came_before() -> None:
+def test_a_truncated_file_keeps_the_events_before_the_cut() -> None:
     content = document([op(i) for i in range(100)])
     trace = read_bytes(content[:-200])
     assert 95 <= len(trace) < 100
@@ -94,14 +94,14 @@ def test_a_cut_file_keeps_what_came_before() -> None:
     assert len(content) - 500 < note.first_offset < len(content)
 
 
-def test_a_cut_gzip_keeps_what_came_before() -> None:
+def test_a_truncated_gzip_keeps_the_events_before_the_cut() -> None:
     content = gzip.compress(document([op(i) for i in range(5000)]))
     trace = read_bytes(content[: len(content) // 2])
     assert 1000 < len(trace) < 5000
     assert {note.kind for note in trace.health} == {"gzip_damaged", "truncated"}
 
 
-def test_missing_and_odd_fields_cost_nothing_else() -> None:
+def test_missing_and_unusual_fields_affect_nothing_else() -> None:
     trace = read(
         [
             op(0),
@@ -142,16 +142,16 @@ BASE = document([op(i) for i in range(60)])
 )
 def test_mutated_files_never_crash_the_reader(changes: list[tuple[str, int, int]], packed: bool) -> None:
     content = bytearray(gzip.compress(BASE, mtime=0) if packed else BASE)
-    for what, at, value in changes:
-        at = min(at, max(len(content) - 1, 0))
+    for what, position, value in changes:
+        position = min(position, max(len(content) - 1, 0))
         if what == "flip" and content:
-            content[at] = value % 256
+            content[position] = value % 256
         elif what == "cut":
-            del content[at : at + value]
+            del content[position : position + value]
         elif what == "repeat":
-            content[at:at] = content[at : at + value]
+            content[position:position] = content[position : position + value]
         elif what == "end":
-            del content[at:]
+            del content[position:]
     try:
         trace = read_bytes(bytes(content))
     except TraceError as error:
@@ -183,7 +183,7 @@ def test_mutated_files_never_crash_the_reader(changes: list[tuple[str, int, int]
         max_size=8,
     )
 )
-def test_any_objects_are_kept_as_events(events: list[dict[str, object]]) -> None:
+def test_any_object_becomes_an_event(events: list[dict[str, object]]) -> None:
     assert len(read(events)) == len(events)
     assert len(read(events * 3000)) == len(events) * 3000 if len(events) < 2 else True
 
@@ -191,7 +191,7 @@ def test_any_objects_are_kept_as_events(events: list[dict[str, object]]) -> None
 EPOCH_US = 1_700_000_000_000_000
 
 
-def test_repaired_events_keep_the_nanoseconds_of_times_of_the_day() -> None:
+def test_repaired_events_keep_nanoseconds() -> None:
     """A float64 of microseconds since the epoch would be off by up to 125 ns."""
     broken = b'{"ph": "X", "name": "\\x", "pid": 1, "tid": 1, "ts": 1700000000000000.123, "dur": 1}'
     trace = read_bytes(b'{"traceEvents": [' + broken + b"]}")
@@ -199,7 +199,7 @@ def test_repaired_events_keep_the_nanoseconds_of_times_of_the_day() -> None:
     assert trace.trace_start_ns == EPOCH_US * 1000 + 123
 
 
-def test_many_brackets_behind_the_events_cost_no_nanoseconds() -> None:
+def test_many_brackets_after_the_events_keep_nanoseconds() -> None:
     """Kineto's log behind the events is full of them, and the end of the list is not found at once."""
     events = [{"ph": "X", "name": "a", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 0, "dur": 1}] * 3
     text = json.dumps({"traceEvents": events, "INFO": ["[Profiler] Evaluating"] * 40})

@@ -75,7 +75,7 @@ def assert_same(one: Trace, other: Trace) -> None:
 
 @pytest.mark.slow
 @given(st.lists(st.lists(events(), min_size=1, max_size=12), min_size=1, max_size=6))
-def test_learned_blocks_equal_plain_ones(blocks: list[list[dict[str, Any]]]) -> None:
+def test_learned_blocks_equal_blocks_decoded_one_by_one(blocks: list[list[dict[str, Any]]]) -> None:
     learned, plain = EventColumns(), EventColumns()
     decoder, reference = BlockDecoder(learned), BlockDecoder(plain)
     for block in blocks:
@@ -100,7 +100,7 @@ def event(**args: Any) -> dict[str, Any]:
         {**event(size=1, name="a", dims=[2]), "args": None},
     ],
 )
-def test_what_a_later_block_changes_costs_nothing_before(later: dict[str, Any]) -> None:
+def test_a_change_in_a_later_block_keeps_the_earlier_rows(later: dict[str, Any]) -> None:
     columns = EventColumns()
     decoder = BlockDecoder(columns)
     usual = [event(size=i, name="a", dims=[i]) for i in range(5)]
@@ -116,7 +116,7 @@ def test_what_a_later_block_changes_costs_nothing_before(later: dict[str, Any]) 
 
 
 @pytest.mark.parametrize(("field", "value"), [("ph", "\u00e9"), ("dur", 1.7e15 + 0.25), ("ts", 1.7e15 + 0.25)])
-def test_odd_fields_are_read_alike_in_both_ways(field: str, value: object) -> None:
+def test_unusual_fields_are_read_the_same_in_both_ways(field: str, value: object) -> None:
     """A phase that is no ASCII; times of which a float64 does not hold every nanosecond."""
     usual = [event(size=i, name="a", dims=[i]) for i in range(5)]
     odd = [*usual, {**event(size=1, name="a", dims=[2]), field: value}]
@@ -130,7 +130,7 @@ def test_odd_fields_are_read_alike_in_both_ways(field: str, value: object) -> No
 
 
 @pytest.mark.parametrize("known", [[], [0], [0, "text"]])
-def test_an_integer_that_stands_for_none_is_kept_as_it_is_written(known: list[object]) -> None:
+def test_the_integer_of_the_placeholder_for_missing_is_read_as_written(known: list[object]) -> None:
     """Whether or not the key was known to hold integers: as one of these it would read as absent."""
     columns = EventColumns()
     decoder = BlockDecoder(columns)

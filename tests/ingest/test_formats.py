@@ -36,7 +36,7 @@ class OnlyRead:
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_the_bytes_by_which_a_format_is_recognized_are_not_lost(pack: Callable[[bytes], bytes]) -> None:
+def test_the_bytes_read_for_recognition_are_parsed_as_well(pack: Callable[[bytes], bytes]) -> None:
     assert len(TRACE) > 2 * HEAD_BYTES
     assert len(read_trace(io.BytesIO(pack(TRACE)))) == 3000
     assert len(read_trace(cast(BinaryIO, OnlyRead(pack(TRACE))))) == 3000
@@ -71,7 +71,7 @@ def test_a_file_is_parsed_by_the_format_that_recognizes_it(lines: list[bytes]) -
     assert gzip.decompress(lines[1]) == content
 
 
-def test_what_no_format_recognizes_is_read_by_the_first_which_says_what_is_wrong(lines: list[bytes]) -> None:
+def test_an_unrecognized_file_gets_the_error_of_the_first_format(lines: list[bytes]) -> None:
     with pytest.raises(TraceError):
         read_trace(io.BytesIO(b"neither"))
     assert lines == []
@@ -83,7 +83,7 @@ def test_the_longest_suffix_of_a_name_counts(lines: list[bytes]) -> None:
     assert formats.trace_suffix("w.txt") is None
 
 
-def test_the_head_of_a_damaged_package_is_recognized_by_none() -> None:
+def test_no_format_recognizes_a_damaged_compressed_head() -> None:
     packed = gzip.compress(TRACE)
     assert TRACE.startswith(unpack_head(packed[:1000]))
     assert unpack_head(packed[:2] + b"x" * 100) == b""
@@ -92,7 +92,7 @@ def test_the_head_of_a_damaged_package_is_recognized_by_none() -> None:
 @pytest.mark.parametrize(
     ("name", "kind"), [("a.PICKLE", "snapshot"), ("m.raw.json.gz", "timeline"), ("a.json", None)]
 )
-def test_files_beside_traces_are_known_by_their_names(name: str, kind: str | None) -> None:
+def test_files_beside_traces_are_recognized_by_name(name: str, kind: str | None) -> None:
     beside = formats.file_format_by_name(name)
     assert (beside and beside.kind) == kind
 

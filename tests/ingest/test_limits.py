@@ -53,7 +53,7 @@ def test_a_plain_file_beyond_the_limit_is_refused_before_it_is_read() -> None:
     assert len(read(content, limit=2 * MIB)) == 1
 
 
-def test_a_packed_file_beyond_the_limit_is_told_by_its_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compressed_file_over_the_limit_is_refused_by_its_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the first part: nobody waits until the last byte to hear that it was too much."""
     monkeypatch.setattr(source, "_ESTIMATE_AFTER_BYTES", MIB)
     packed = gzip.compress(
@@ -76,7 +76,7 @@ def test_the_ratio_so_far_is_an_estimate(share: float, words: str, monkeypatch: 
         read_trace(io.BytesIO(packed), size=len(packed), limit=int(len(content) / share))
 
 
-def test_a_packed_file_of_unknown_size_stops_at_the_limit() -> None:
+def test_a_compressed_file_of_unknown_size_stops_at_the_limit() -> None:
     packed = gzip.compress(b'{"traceEvents":[' + b",".join([EVENT] * 100_000) + b"]}", 1)
     with pytest.raises(TooLargeError, match="it holds more than"):
         read_trace(io.BytesIO(packed), limit=2 * MIB)
@@ -94,21 +94,21 @@ def test_a_gzip_bomb_stops_at_the_limit_in_little_memory() -> None:
 
 
 @pytest.mark.parametrize("filler", [b" ", b"\0", b"a", b"{", b"[", b"1,"])
-def test_an_event_that_does_not_end_ends_the_file(filler: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_event_ends_the_file(filler: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "_MAX_EVENT_BYTES", 4 * MIB)
     trace = read(b'{"traceEvents":[' + EVENT + b"," + filler * (8 * MIB // len(filler)) + b"]}")
     assert len(trace) == 1
     assert "endless_event" in kinds(trace)
 
 
-def test_deep_nesting_costs_its_own_event() -> None:
+def test_deep_nesting_costs_only_its_event() -> None:
     deep = b'{"ph":"X","name":"deep","ts":2,"args":{"x":' + b"[" * 5000 + b"]" * 5000 + b"}}"
     trace = read(b'{"traceEvents":[' + b",".join([EVENT, deep, EVENT]) + b"]}")
     assert len(trace) >= 2
     assert [trace.strings[code] for code in trace.events.name[[0, -1]]] == ["a", "a"]
 
 
-def test_keys_without_number_are_counted_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_beyond_the_key_limit_are_counted_and_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "MAX_ARGUMENT_KEYS", 100)
     events = [{"ph": "X", "cat": "c", "name": "n", "ts": i, "dur": 1, "args": {f"k{i}": i}} for i in range(300)]
     trace = read(document(events))
@@ -117,14 +117,14 @@ def test_keys_without_number_are_counted_and_left_out(monkeypatch: pytest.Monkey
     assert next(note.count for note in trace.health if note.kind == "too_many_arguments") == 200
 
 
-def test_events_spelled_in_their_own_way_are_cut_too() -> None:
+def test_events_with_unusual_spelling_are_cut() -> None:
     """Twenty megabytes whose events begin with a key that no profiler writes first, objects nested in them."""
     event = b'{"zz":[{"a":1},{"b":2}],"ph":"X","cat":"c","name":"n","pid":1,"tid":1,"ts":1,"dur":5}'
     count = 20 * MIB // len(event)
     assert len(read(b'{"traceEvents":[' + b",".join([event] * count) + b"]}")) == count
 
 
-def test_a_sampling_profiler_does_not_disturb() -> None:
+def test_signals_of_a_sampling_profiler_change_nothing() -> None:
     """Another thread that keeps frames of this one alive, as the workers of a cluster have: nothing may depend on
     the moment at which a block's values go."""
     plain = {"ph": "X", "cat": "c", "name": "n", "pid": 1, "tid": 1, "ts": 1, "dur": 5}
@@ -154,7 +154,7 @@ def _and_callers(frame: FrameType | None) -> list[dict[str, object]]:
     return found
 
 
-def test_an_endless_head_is_no_trace() -> None:
+def test_an_endless_head_is_refused() -> None:
     with pytest.raises(TraceError):
         read(b'{"x":"' + b"a" * (80 * MIB))
 
@@ -181,14 +181,14 @@ def sample() -> tuple[bytes, Trace]:
     return content, read(content)
 
 
-def test_the_start_is_found_without_keeping_anything() -> None:
+def test_the_start_is_found_without_storing_rows() -> None:
     content, trace = sample()
     assert find_start(io.BytesIO(content)) == trace.trace_start_ns == 100_000
     with pytest.raises(TraceError):
         find_start(io.BytesIO(document([{"ph": "X", "name": "a"}])))
 
 
-def test_a_part_is_what_the_window_touches() -> None:
+def test_an_excerpt_has_the_events_that_touch_its_window() -> None:
     content, trace = sample()
     window = PartWindow(1_100_000, 2_100_000, frozenset({"kernel"}), 5000)
     part = read_part(io.BytesIO(content), window, max_events=1000)
@@ -206,7 +206,7 @@ def test_a_part_is_what_the_window_touches() -> None:
     assert {chr(phase) for phase in part.events.phase} == {"M", "X", "B", "E", "s", "f"}
 
 
-def test_a_part_that_is_too_large_says_so() -> None:
+def test_an_excerpt_over_the_limit_is_refused() -> None:
     content, _ = sample()
     with pytest.raises(TooLargeError, match="more than 100 events"):
         read_part(io.BytesIO(content), PartWindow(), max_events=100)

@@ -65,9 +65,9 @@ def composer() -> bytes:
     """Two ranks of a trainer in one file, and samples of their machine."""
     ranks = [cycle([Batch(), Batch()], rank=rank, sync=EPOCH + 5 * rank) for rank in (0, 1)]
     samples = [
-        counter(name, EPOCH + 50 * at, {field: 20_000.0 * (at + 1)})
+        counter(name, EPOCH + 50 * position, {field: 20_000.0 * (position + 1)})
         for name, field in (("memory/virtual", "used_gb"), ("disk/sda/read_bytes", "field_name"))
-        for at in range(3)
+        for position in range(3)
     ]
     return content([*merged(*ranks), *samples], closed=False)
 
@@ -93,13 +93,13 @@ def flip(text: bytearray, chance: random.Random) -> None:
 
 
 def cut_out(text: bytearray, chance: random.Random) -> None:
-    at = chance.randrange(len(text))
-    del text[at : at + chance.choice((1, 3, 30, 300))]
+    position = chance.randrange(len(text))
+    del text[position : position + chance.choice((1, 3, 30, 300))]
 
 
 def repeat(text: bytearray, chance: random.Random) -> None:
-    at, to = chance.randrange(len(text)), chance.randrange(len(text))
-    text[to:to] = text[at : at + chance.choice((1, 10, 100, 1000))]
+    position, to = chance.randrange(len(text)), chance.randrange(len(text))
+    text[to:to] = text[position : position + chance.choice((1, 10, 100, 1000))]
 
 
 def cut_off(text: bytearray, chance: random.Random) -> None:
@@ -134,9 +134,9 @@ BYTES: tuple[Mutation, ...] = (flip, cut_out, repeat, cut_off)
 FIELDS: tuple[Mutation, ...] = (swap_fields, odd_value, odd_value)
 
 
-def mangled(whole: bytes, mutations: Sequence[Mutation], chance: random.Random) -> bytes:
+def mangled(complete: bytes, mutations: Sequence[Mutation], chance: random.Random) -> bytes:
     """After a few mutations, or many."""
-    content = bytearray(whole)
+    content = bytearray(complete)
     for _ in range(chance.choice((1, 1, 2, 5, 40))):
         if content:
             chance.choice(mutations)(content, chance)
@@ -182,9 +182,9 @@ def test_no_damage_to_samples_crashes(name: str, long: bool) -> None:
 
 
 @pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "gzip"])
-def test_a_flipped_byte_costs_an_event_at_most_and_not_in_silence(layout: str, long: bool) -> None:
-    whole = survives(LAYOUTS[layout])
-    assert whole is not None
+def test_a_flipped_byte_costs_at_most_one_event_and_is_noted(layout: str, long: bool) -> None:
+    complete = survives(LAYOUTS[layout])
+    assert complete is not None
     chance = random.Random(layout)
     for _ in range(LONG_ROUNDS if long else ROUNDS):
         text = bytearray(LAYOUTS[layout])
@@ -193,5 +193,5 @@ def test_a_flipped_byte_costs_an_event_at_most_and_not_in_silence(layout: str, l
         if trace is None:  # refused: nothing says any more where the events are
             assert EVENTS.search(LAYOUTS[layout]) and not EVENTS.search(text)
             continue
-        assert len(whole) - len(trace) in (0, 1)
-        assert len(trace) == len(whole) or trace.health != whole.health
+        assert len(complete) - len(trace) in (0, 1)
+        assert len(trace) == len(complete) or trace.health != complete.health

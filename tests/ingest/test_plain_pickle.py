@@ -73,7 +73,7 @@ def outside() -> bytes:
     [Calls(), State(), os.system, OrderedDict(a=1), Decimal(1), date(2026, 1, 1), {"segments": [State()]}, print],
     ids=["reduce", "object", "function", "ordered", "decimal", "date", "inside", "builtin"],
 )
-def test_whatever_needs_code_is_refused(value: Any, protocol: int) -> None:
+def test_pickles_that_need_code_are_refused(value: Any, protocol: int) -> None:
     with pytest.raises(TraceError, match="refused: the pickle"):
         read(pickle.dumps(value, protocol))
 
@@ -137,7 +137,7 @@ def test_hostile_and_broken_pickles_are_refused_with_a_reason(content: bytes, re
         b"\x80\x04\x95" + struct.pack("<Q", 2**40) + b"N.",
     ],
 )
-def test_claims_beyond_the_file_cost_nothing(content: bytes) -> None:
+def test_sizes_beyond_the_file_allocate_nothing(content: bytes) -> None:
     with pytest.raises(TraceError, match="truncated"):
         read(content)
 
@@ -147,17 +147,17 @@ def test_a_key_that_would_overflow_the_stack_when_hashed_is_refused() -> None:
         read(b"})" + b"\x85" * 300_000 + b"Ns.")
 
 
-def test_a_far_memo_takes_no_room() -> None:
+def test_a_large_memo_index_allocates_nothing() -> None:
     assert read(b"Nr\xff\xff\xff\xff0j\xff\xff\xff\xff.") is None
 
 
 def test_any_truncation_is_reported() -> None:
-    whole = pickle.dumps({"segments": [{"a": 1, "b": [1.5, None, True, "text"], "c": (2, 3)}] * 3}, 4)
-    for length in range(1, len(whole)):
+    complete = pickle.dumps({"segments": [{"a": 1, "b": [1.5, None, True, "text"], "c": (2, 3)}] * 3}, 4)
+    for length in range(1, len(complete)):
         with pytest.raises(TraceError):
-            read(whole[:length])
-    with pytest.raises(TraceError, match=f"truncated at byte {len(whole) - 1}"):
-        read(whole[:-1])
+            read(complete[:length])
+    with pytest.raises(TraceError, match=f"truncated at byte {len(complete) - 1}"):
+        read(complete[:-1])
 
 
 @given(st.binary(max_size=60))
@@ -171,7 +171,7 @@ def test_any_bytes_give_plain_values_or_a_reason(content: bytes) -> None:
         assert type(value) in (type(None), bool, int, float, str, list, tuple, dict)
 
 
-def test_too_large_files_and_too_many_containers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_and_container_counts_over_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain_pickle, "MAX_BYTES", 2**20)
     with pytest.raises(TraceError, match="larger than 1 MiB"):
         read(b"N" * (2**20 + 1))

@@ -152,7 +152,7 @@ def test_flow_ids_may_be_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "messages"),
     [
         (b"", "empty"),
         (b"  \n", "empty"),
@@ -164,13 +164,13 @@ def test_flow_ids_may_be_text() -> None:
         (gzip.compress(b"", mtime=0), "empty"),
     ],
 )
-def test_what_is_no_trace_is_refused_with_a_reason(content: bytes, said: str) -> None:
-    with pytest.raises(TraceError, match=said) as caught:
+def test_a_file_that_is_not_a_trace_is_refused_with_a_reason(content: bytes, messages: str) -> None:
+    with pytest.raises(TraceError, match=messages) as caught:
         read_bytes(content)
     assert caught.value.hint
 
 
-def test_progress_is_told_in_stored_bytes() -> None:
+def test_progress_counts_stored_bytes() -> None:
     import io
 
     from torch_tb_profiler.ingest import Progress, read_trace

@@ -70,7 +70,7 @@ def planted_ns(trace: Trace, target: str) -> float:
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_was_planted_is_what_the_host_would_gain(recorded: Path, name: str) -> None:
+def test_the_saving_equals_the_planted_host_time(recorded: Path, name: str) -> None:
     trace = read_bytes(next((recorded / name).iterdir()).read_bytes())
     planted, answer = planted_ns(trace, PLANTED[name]), ask(recorded, "critical_path", name)
     row = ask(recorded, "critical_path/what_if", name, target=PLANTED[name])
@@ -86,11 +86,11 @@ def test_what_was_planted_is_what_the_host_would_gain(recorded: Path, name: str)
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_trace_of_the_host_alone_says_nothing_of_a_device(recorded: Path, name: str) -> None:
+def test_a_cpu_only_trace_has_no_device_figures(recorded: Path, name: str) -> None:
     answer = ask(recorded, "critical_path", name)
     assert answer["explained"] is None
     assert "no device work is recorded" in words(answer["reasons"]["explained"])
-    said = "".join(phrase["text"] for phrase in (*answer["headline"], *answer["explanation"]))
-    assert "Only the host was recorded" in said
-    assert not any(word in said for word in ("The host bounds", "kernel", "GPU"))
+    messages = "".join(phrase["text"] for phrase in (*answer["headline"], *answer["explanation"]))
+    assert "Only the host was recorded" in messages
+    assert not any(word in messages for word in ("The host bounds", "kernel", "GPU"))
     assert {category["group"] for category in answer["path"]["categories"]} == {"host"}

@@ -47,12 +47,12 @@ def record(tmp_path: Path, step: Any, steps: int, **options: Any) -> Trace:
 
 
 def test_known_allocations(tmp_path: Path) -> None:
-    kept: list[Any] = []
+    remaining: list[Any] = []
 
     def step() -> None:
-        kept.append(torch.empty(8 * FLOATS))
+        remaining.append(torch.empty(8 * FLOATS))
         torch.zeros(3 * FLOATS).add_(1)
-        del kept[:]
+        del remaining[:]
 
     trace = record(tmp_path, step, 1)
     payload = build(trace, NoParams())
@@ -128,7 +128,7 @@ def test_the_planted_leak_is_named(tmp_path: Path) -> None:
     assert any(frame.function == "forward" and here in (frame.file or "") for frame in holder.frames)
 
 
-def test_training_without_a_leak_raises_no_alarm(tmp_path: Path) -> None:
+def test_training_without_a_leak_reports_none(tmp_path: Path) -> None:
     trace = record(tmp_path, train(torch.nn.Linear(256, 256)), 5)
     (growth,) = build(trace, NoParams()).growth
     assert len(growth.live_bytes) == 5 and not growth.growing and growth.holders == []

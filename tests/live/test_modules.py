@@ -85,7 +85,7 @@ def test_a_training_loop_has_the_tree_of_its_model(tmp_path: Path) -> None:
     assert root.host_total_ns == recorded
 
 
-def test_what_checkpointing_computes_again_stays_in_its_place(tmp_path: Path) -> None:
+def test_recomputed_modules_stay_in_their_place(tmp_path: Path) -> None:
     net = Net(again=True)
     trace = record(tmp_path, lambda: net(torch.randn(16, 64, requires_grad=True)).backward(), with_stack=True)
     (root,) = build_modules(trace, NoParams()).rows
@@ -106,7 +106,7 @@ def test_a_scripted_model_without_stacks(tmp_path: Path) -> None:
     assert all(child.host_total_ns > 0 for child in top.children)
 
 
-def test_without_the_flag_the_reason_names_it(tmp_path: Path) -> None:
+def test_the_reason_names_the_missing_flag(tmp_path: Path) -> None:
     net = Net()
     trace = record(tmp_path, lambda: net(torch.randn(16, 64)))
     assert "with_stack=True" in str(unavailable(trace))

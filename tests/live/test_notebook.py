@@ -64,20 +64,20 @@ def percent(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"(\d+)%", text)]
 
 
-def test_it_finds_that_the_steps_wait_for_data(executed: list[dict[str, Any]]) -> None:
+def test_the_advice_names_data_loading(executed: list[dict[str, Any]]) -> None:
     assert "slow" in cell_html(executed, "log = ")
     assert "dataloader" in cell_html(executed, "run = ")
     (waits,) = percent(printed(executed, "average = "))
     assert waits > 50
 
 
-def test_it_finds_the_function_that_takes_the_time(executed: list[dict[str, Any]]) -> None:
+def test_the_advice_names_the_slow_function(executed: list[dict[str, Any]]) -> None:
     assert "aten::roll" in cell_html(executed, "run.operators()")
     first, second = re.findall(r"<th>(\w+)</th>", cell_html(executed, "events = ").partition("<tbody>")[2])[:2]
     assert {first, second} == {"__getitem__", "decode"}
 
 
-def test_the_change_is_proved_by_the_diff(executed: list[dict[str, Any]]) -> None:
+def test_the_diff_proves_the_change(executed: list[dict[str, Any]]) -> None:
     assert "faster" in printed(executed, "log.refresh()")
     waits, time = percent(printed(executed, "after = "))
     assert waits < 50 and time < 80

@@ -71,7 +71,7 @@ def own(profiler: Any, *, by_shape: bool) -> dict[tuple[str, str], list[float]]:
 
 
 @pytest.mark.parametrize("by_shape", [False, True], ids=["name", "shape"])
-def test_calls_and_times_are_those_of_key_averages(recorded: tuple[Any, Any], by_shape: bool) -> None:
+def test_calls_and_times_equal_those_of_key_averages(recorded: tuple[Any, Any], by_shape: bool) -> None:
     profiler, trace = recorded
     payload = operators.build(trace, OperatorsParams("shape" if by_shape else "name"))
     ours = {
@@ -88,7 +88,7 @@ def test_calls_and_times_are_those_of_key_averages(recorded: tuple[Any, Any], by
         assert abs(row.host_self_ns / 1000 - self_us) <= calls, key
 
 
-def test_a_call_leads_back_to_this_file(recorded: tuple[Any, Any]) -> None:
+def test_the_stack_of_a_call_names_this_file(recorded: tuple[Any, Any]) -> None:
     _, trace = recorded
     row = next(row for row in operators.build(trace, OperatorsParams()).rows if row.name == "aten::addmm")
     found = build_stacks(trace, OperatorRowParams(row.event))

@@ -33,7 +33,7 @@ def train(on_trace_ready: Callable[[Any], None], repeat: int = 1) -> None:
             prof.step()
 
 
-def test_traces_lie_where_the_tab_finds_them_and_five_lines_say_what_is_in_them(
+def test_traces_are_written_where_the_tab_finds_them_with_a_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     handler = ttp.handler(tmp_path / "log" / "run")
@@ -54,7 +54,7 @@ def test_traces_lie_where_the_tab_finds_them_and_five_lines_say_what_is_in_them(
     assert lines[9] == f"For details: tensorboard --logdir {tmp_path / 'log' / 'run'}"
 
 
-def test_ranks_are_workers_and_the_first_one_speaks(
+def test_ranks_are_workers_and_rank_0_prints_the_summary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RANK", "3")
@@ -64,7 +64,7 @@ def test_ranks_are_workers_and_the_first_one_speaks(
         assert list(log.run().workers) == ["rank3"]
 
 
-def test_trouble_is_a_warning_and_the_training_goes_on(
+def test_a_failure_is_a_warning_and_training_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "taken").write_text("a file where the folder should be")

@@ -65,7 +65,7 @@ OPERATIONS = [
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=lambda value: str(value))
-def test_requests_that_nobody_thought_of(served: Served, method: str, path: str, long: bool) -> None:
+def test_random_requests_never_crash_the_server(served: Served, method: str, path: str, long: bool) -> None:
     """Every answer is one that the description promises, and none is a defect of the server."""
     from hypothesis import HealthCheck, given, settings
 

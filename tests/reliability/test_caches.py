@@ -66,7 +66,7 @@ def test_a_cache_that_cannot_be_created_costs_only_the_cache(tmp_path: Path, pla
         assert payload(session, "kernels")
 
 
-def test_damage_anywhere_in_the_cache_means_reading_again(tmp_path: Path) -> None:
+def test_a_damaged_cache_is_read_again(tmp_path: Path) -> None:
     """Any byte of any entry changed, cut off or lengthened: never another number."""
     log = write_log(tmp_path / "log", workers=1, count=100)
     correct = expected(log, settings())
@@ -76,16 +76,16 @@ def test_damage_anywhere_in_the_cache_means_reading_again(tmp_path: Path) -> Non
         victims = sorted(cache.iterdir())
         victim = victims[round_ % len(victims)]
         content = bytearray(victim.read_bytes())
-        at = chance.randrange(len(content))
+        position = chance.randrange(len(content))
         if round_ % 5 == 3:
-            del content[at:]
+            del content[position:]
         elif round_ % 5 == 4:
-            content += content[:at]
+            content += content[:position]
         else:
-            content[at] ^= 1 << chance.randrange(8)
+            content[position] ^= 1 << chance.randrange(8)
         victim.write_bytes(content)
         with opened(log) as session:
-            assert all_payloads(session) == correct, (victim.name, at)
+            assert all_payloads(session) == correct, (victim.name, position)
 
 
 def test_entries_of_another_version_are_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +112,7 @@ def test_a_cache_that_is_emptied_under_an_open_session_is_filled_again(tmp_path:
 
 
 @pytest.mark.slow
-def test_two_servers_share_a_cache_that_is_too_small_for_both(tmp_path: Path) -> None:
+def test_two_servers_share_a_cache_too_small_for_both(tmp_path: Path) -> None:
     """Each drops what the other has just written; both give the right numbers."""
     log = write_log(tmp_path / "log", workers=6, count=300)
     correct = expected(log, settings(cache_dir=str(tmp_path / "own")))

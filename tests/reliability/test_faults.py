@@ -29,7 +29,7 @@ def _take(size: int) -> int:
     return len(bytearray(size))
 
 
-def test_a_worker_that_wants_too_much_memory_fails_its_job_and_takes_the_next() -> None:
+def test_a_worker_out_of_memory_fails_its_job_and_takes_the_next() -> None:
     pytest.importorskip("resource")
     executor = ProcessExecutor(1, memory=1 << 30)
     try:
@@ -62,7 +62,7 @@ def test_a_file_that_takes_too_much_memory_is_named(tmp_path: Path, monkeypatch:
 # ---- files that change ----------------------------------------------------------------------------------
 
 
-def test_a_file_replaced_while_it_is_read_is_never_half_old_half_new(tmp_path: Path) -> None:
+def test_a_file_replaced_while_it_is_read_is_never_mixed(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log", workers=1, count=6000)
     file = log / "run0" / "w0.1.pt.trace.json"
     new = tmp_path / "new"
@@ -94,7 +94,7 @@ def _alone(folder: Path, content: bytes, slug: str = "kernels") -> Any:
         return payload(session, slug)
 
 
-def test_a_file_that_grows_is_shown_whole_in_the_end(tmp_path: Path) -> None:
+def test_a_growing_file_is_complete_in_the_end(tmp_path: Path) -> None:
     """Written in pieces while the folder is polled: waiting, failed or what is there so far; then all of it."""
     content = trace(1, 2000)
     file = tmp_path / "log" / "run0" / "w0.1.pt.trace.json"
@@ -103,9 +103,9 @@ def test_a_file_that_grows_is_shown_whole_in_the_end(tmp_path: Path) -> None:
     with Session([Root(str(tmp_path / "log"))], settings()) as session:
         session.start()
         step = len(content) // 6 + 1
-        for at in range(0, len(content), step):
+        for position in range(0, len(content), step):
             with file.open("ab") as end:
-                end.write(content[at : at + step])
+                end.write(content[position : position + step])
             assert until(lambda: bool(session.catalog.runs))
             answer = session.view("kernels", timeout=0.1)
             assert answer.payload is not None or answer.state.state in ("waiting", "loading", "failed")
@@ -179,7 +179,7 @@ def test_permission_denied_is_named_and_recovers(nobody: Path, tmp_path: Path) -
         assert session.error is None
 
 
-def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_found_and_cached_after_the_clock_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten years ahead and back, for the clock and for the files: everything is still found, read and kept."""
     log = write_log(tmp_path / "log")
     right = expected(log, settings())
@@ -202,7 +202,7 @@ def all_payloads_or_none(session: Session) -> Any:
         return None  # a file that looks as if it were being written is waited for
 
 
-def test_forgotten_files_leave_no_trace_in_memory(tmp_path: Path) -> None:
+def test_removed_files_free_their_memory(tmp_path: Path) -> None:
     """Runs that vanish take what was known of them along."""
     log = tmp_path / "log"
     with opened(write_log(log)) as session:

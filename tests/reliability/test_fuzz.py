@@ -16,7 +16,7 @@ CORPUS = Path(__file__).parent / "corpus"
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CORPUS.iterdir()))
-def test_the_kept_corpus(name: str) -> None:
+def test_inputs_of_the_corpus_are_read(name: str) -> None:
     read((CORPUS / name).read_bytes())
 
 

@@ -50,19 +50,19 @@ def test_a_file_beyond_the_limit_names_the_command_and_the_command_works(tmp_pat
     ],
 )
 @pytest.mark.parametrize("name", ["drawn", "ddp"])
-def test_a_cut_in_passes_is_the_cut_of_the_whole(
+def test_a_slice_cut_in_passes_equals_one_cut_at_once(
     options: tuple[str, ...], name: str, tmp_path: Path, samples: Path
 ) -> None:
     log = write_log(tmp_path / "log", workers=1, count=1000) if name == "drawn" else samples / name
-    whole, passes = (
+    complete, passes = (
         cli("slice", str(log), *options, "-o", "-", TORCH_PROFILER_TRACE_BYTES=limit)
         for limit in ("1000000000", "600000")
     )
     if "this part has more than" in passes.stderr:
         pytest.skip("the part is larger than the limit")
-    assert (passes.returncode, whole.returncode) in ((0, 0), (2, 2)), passes.stderr
-    if whole.returncode == 0:
-        assert _events(passes.stdout) == _events(whole.stdout)
+    assert (passes.returncode, complete.returncode) in ((0, 0), (2, 2)), passes.stderr
+    if complete.returncode == 0:
+        assert _events(passes.stdout) == _events(complete.stdout)
 
 
 def _events(text: str) -> list[Any]:
@@ -70,8 +70,8 @@ def _events(text: str) -> list[Any]:
     return events
 
 
-def test_a_step_of_so_large_a_file_is_not_known(tmp_path: Path) -> None:
+def test_a_step_cannot_be_cut_from_a_file_over_the_limit(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log", workers=1)
-    asked = cli("slice", str(log), "--step", "1", "-o", "-", TORCH_PROFILER_TRACE_BYTES="1000")
-    assert asked.returncode == 2
-    assert "--from" in asked.stderr
+    completed = cli("slice", str(log), "--step", "1", "-o", "-", TORCH_PROFILER_TRACE_BYTES="1000")
+    assert completed.returncode == 2
+    assert "--from" in completed.stderr

@@ -31,14 +31,16 @@ VIEWS = [view for view in all_views() if isinstance(view, TraceView)]
 
 
 @pytest.mark.parametrize(
-    "lost", [*range(len(EVENTS)), None], ids=lambda at: "all" if at is None else EVENTS[at]["name"]
+    "lost",
+    [*range(len(EVENTS)), None],
+    ids=lambda position: "all" if position is None else EVENTS[position]["name"],
 )
-def test_a_kind_of_event_without_a_name_breaks_no_view(lost: int | None) -> None:
+def test_events_without_a_name_break_no_view(lost: int | None) -> None:
     events = json.loads(
         json.dumps([{**each, "ts": each["ts"] + start} for start in (0, 400, 800) for each in EVENTS])
     )
-    for at, each in enumerate(events):
-        if lost is None or at % len(EVENTS) == lost:
+    for position, each in enumerate(events):
+        if lost is None or position % len(EVENTS) == lost:
             del each["name"]
     trace = read(events, distributedInfo={"rank": 0, "world_size": 2})
     answered = 0

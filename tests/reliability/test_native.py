@@ -120,11 +120,11 @@ def test_damaged_traces_stay_within_their_bytes(fuzzer: Path, long: bool) -> Non
         for layout, content in LAYOUTS.items():
             chance = random.Random(layout)
             for _ in range(LONG_MUTANTS if long else MUTANTS):
-                whole = gzip.decompress(content) if layout == "gzip" else content
-                yield from blocks_of(mangled(whole, BYTES + FIELDS, chance), MOST_BLOCKS)
+                complete = gzip.decompress(content) if layout == "gzip" else content
+                yield from blocks_of(mangled(complete, BYTES + FIELDS, chance), MOST_BLOCKS)
 
-    inputs, whole = have_read(fuzzer, mutants())
-    assert inputs // 20 < whole < inputs
+    inputs, complete = have_read(fuzzer, mutants())
+    assert inputs // 20 < complete < inputs
 
 
 @pytest.mark.slow
@@ -135,5 +135,5 @@ def test_real_traces_stay_within_their_bytes(fuzzer: Path, corpus: Path, long: b
         for path in real_traces.files(corpus):
             yield from blocks_of(path.read_bytes(), -1 if long else MOST_BLOCKS)
 
-    inputs, whole = have_read(fuzzer, blocks())
-    assert 0.9 * inputs < whole
+    inputs, complete = have_read(fuzzer, blocks())
+    assert 0.9 * inputs < complete

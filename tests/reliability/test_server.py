@@ -91,7 +91,7 @@ def test_workers_killed_while_they_read(large: Server, tmp_path: Path) -> None:
     assert len(large.workers()) == 1
 
 
-def test_a_killed_server_takes_its_workers_along_and_starts_again(large: Server, tmp_path: Path) -> None:
+def test_workers_of_a_killed_server_end_and_it_starts_again(large: Server, tmp_path: Path) -> None:
     """No worker outlives a server that could not clean up; the next server on the port has the right numbers."""
     large.get("view/overview")
     workers = stopped_while_reading(large)
@@ -112,7 +112,7 @@ def test_two_hundred_requests_at_once(tmp_path: Path) -> None:
     settings = replace(Settings.from_environment(), executor="serial", cache_dir=str(tmp_path / "own"))
     right = expected(log, settings)
     names = [f"view/{slug}" for slug in VIEWS] + ["runs", "workers", "spans", "state", "health", "views"]
-    asked = [(name, f"run{run}", f"w{worker}") for name in names for run in (0, 1) for worker in (0, 1)]
+    completed = [(name, f"run{run}", f"w{worker}") for name in names for run in (0, 1) for worker in (0, 1)]
     with server(log, TORCH_PROFILER_CACHE_DIR=str(tmp_path / "cache")) as made:
         before = made.count_open()
         start = threading.Barrier(200)
@@ -126,7 +126,7 @@ def test_two_hundred_requests_at_once(tmp_path: Path) -> None:
             return status, status != 200 or not slug or body["payload"] == right[run, worker, slug]
 
         with ThreadPoolExecutor(200) as threads:
-            answers = list(threads.map(ask, itertools.islice(itertools.cycle(asked), 200)))
+            answers = list(threads.map(ask, itertools.islice(itertools.cycle(completed), 200)))
         assert all(fits for _, fits in answers)
         assert set(Counter(status for status, _ in answers)) <= {200, 202}
         for (run, worker, slug), payload in right.items():
@@ -136,7 +136,7 @@ def test_two_hundred_requests_at_once(tmp_path: Path) -> None:
         assert until(lambda: made.count_open()[1] <= threads_before + 8), (before, made.count_open())
 
 
-def test_connections_cut_in_the_middle_of_a_download(tmp_path: Path) -> None:
+def test_aborted_downloads_free_their_files(tmp_path: Path) -> None:
     """Clients that leave early leave nothing open."""
     log = write_log(tmp_path / "log", workers=1, count=8000)
     with server(log, TORCH_PROFILER_CACHE_DIR=str(tmp_path / "cache")) as made:

@@ -73,6 +73,15 @@ def serving(log: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Session
 Serving = tuple[Session, Queue, Settings]
 
 
+def prefetch_all(session: Session, queue: Queue) -> None:
+    """Load worker `one`, look at it, and run all jobs that prefetch its answers."""
+    session.view("overview/preview", worker="one")
+    queue.run_first()
+    session.view("overview/preview", worker="one")
+    while queue.jobs:
+        queue.run_first()
+
+
 def test_first_answers_are_prefetched_once_a_user_looks_and_a_file_is_loaded_in_between(serving: Serving) -> None:
     session, queue, settings = serving
     session.view("overview", worker="one")
@@ -166,11 +175,7 @@ def test_the_first_requests_of_a_timeline_are_answered_without_the_trace(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, queue, settings = serving
-    session.view("overview/preview", worker="one")
-    queue.run_first()
-    session.view("overview/preview", worker="one")
-    while queue.jobs:
-        queue.run_first()
+    prefetch_all(session, queue)
     target, cache = session.find(None, "one", None), Cache.from_settings(settings)
     trace = cache.load_trace(entry_key(target.file.id))
     opened: list[str] = []
@@ -214,11 +219,7 @@ def test_a_zoom_of_a_cached_timeline_takes_its_lanes_from_the_cache(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, queue, _ = serving
-    session.view("overview/preview", worker="one")
-    queue.run_first()
-    session.view("overview/preview", worker="one")
-    while queue.jobs:
-        queue.run_first()
+    prefetch_all(session, queue)
     session._files._open.keep_only(frozenset())
     window = {"begin": "0", "end": "7000", "width": "64"}
     view: Any = find_view("trace/tile")
@@ -260,11 +261,7 @@ def test_the_tables_that_filters_need_are_derived_after_a_cached_answer(
     serving: Serving, prefetches: bool
 ) -> None:
     session, queue, _ = serving
-    session.view("overview/preview", worker="one")
-    queue.run_first()
-    session.view("overview/preview", worker="one")
-    while queue.jobs:
-        queue.run_first()
+    prefetch_all(session, queue)
     session._files.prefetches = prefetches
     file = session.find(None, "one", None).file.id
     session._files._open.keep_only(frozenset())

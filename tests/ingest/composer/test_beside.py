@@ -65,7 +65,7 @@ def lanes(timeline: Any) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize("copy", [True, False])
-def test_a_rank_is_one_worker_that_knows_its_device(tmp_path: Path, copy: bool) -> None:
+def test_a_rank_is_one_worker_with_its_device(tmp_path: Path, copy: bool) -> None:
     with open_(folder(tmp_path, copy=copy)) as session:
         assert workers(session) == {"job/traces": [("rank0", 0, 1), ("rank1", 1, 1)]}
         for rank in (0, 1):
@@ -81,7 +81,7 @@ def test_a_rank_is_one_worker_that_knows_its_device(tmp_path: Path, copy: bool) 
         ]
 
 
-def test_events_come_from_either_file_alike_and_never_twice(tmp_path: Path) -> None:
+def test_events_are_the_same_from_either_file_and_never_doubled(tmp_path: Path) -> None:
     with open_(folder(tmp_path / "a")) as session:
         once = answer(session, "overview"), answer(session, "trace")
     with open_(folder(tmp_path / "b", copy=False)) as session:
@@ -94,7 +94,7 @@ def test_events_come_from_either_file_alike_and_never_twice(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("copy", [True, False])
-def test_ranks_are_compared_from_the_moment_at_which_all_met(tmp_path: Path, copy: bool) -> None:
+def test_ranks_are_aligned_at_the_time_they_all_met(tmp_path: Path, copy: bool) -> None:
     with open_(folder(tmp_path, copy=copy)) as session:
         ranks = answer(session, "distributed")["ranks"]
     first, second = (each["clock"] for each in ranks)
@@ -104,13 +104,13 @@ def test_ranks_are_compared_from_the_moment_at_which_all_met(tmp_path: Path, cop
     assert [each["recording_start_ns"] for each in ranks] == [0, 1000 * LATE]
 
 
-def test_without_its_neighbor_a_file_knows_what_it_holds(tmp_path: Path) -> None:
+def test_without_pytorch_files_the_device_has_no_name(tmp_path: Path) -> None:
     with open_(folder(tmp_path) / "job" / "traces") as session:
         (device,) = answer(session, "overview")["devices"]
     assert device["name"] is None
 
 
-def test_another_window_or_rank_is_a_trace_of_its_own(tmp_path: Path) -> None:
+def test_another_window_or_rank_is_a_separate_trace(tmp_path: Path) -> None:
     root = folder(tmp_path)
     put(root, ("job/torch_traces/rank0.4.pt.trace.json", pytorch_file(pytorch_events(), 0)))
     with open_(root) as session:
@@ -120,7 +120,7 @@ def test_another_window_or_rank_is_a_trace_of_its_own(tmp_path: Path) -> None:
         }
 
 
-def test_what_is_written_anew_beside_a_file_is_read_anew(tmp_path: Path) -> None:
+def test_a_rewritten_companion_file_is_read_again(tmp_path: Path) -> None:
     root = folder(tmp_path)
     with open_(root) as session:
         before = answer(session, "overview")["devices"][0]["name"]
@@ -132,7 +132,7 @@ def test_what_is_written_anew_beside_a_file_is_read_anew(tmp_path: Path) -> None
     assert (before, after) == ("NVIDIA A100-SXM4-80GB", "NVIDIA H100")
 
 
-def test_the_thread_of_the_trainer_is_pytorch_s_main_thread(tmp_path: Path) -> None:
+def test_the_trainer_runs_on_the_main_thread_of_pytorch(tmp_path: Path) -> None:
     with open_(folder(tmp_path, copy=False)) as session:
         timeline = answer(session, "trace", worker="rank1")
     threads = {track["role"]: track["thread"] for track in timeline["tracks"]}

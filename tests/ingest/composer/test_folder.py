@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_more_workers_of_the_loader_are_what_the_comparison_names(folder: Path) -> None:
+def test_the_diff_names_data_loading_after_adding_loader_workers(folder: Path) -> None:
     with open_(folder) as session:
         before = answer(session, "overview", run="workers0/traces")
         after = answer(session, "overview", run="workers8/traces")
@@ -72,7 +72,7 @@ def test_more_workers_of_the_loader_are_what_the_comparison_names(folder: Path) 
     assert "Nearly all of the change comes from data loading (−58.0 µs)." in sentence(diff["explanation"][0])
 
 
-def test_no_rank_is_counted_twice(folder: Path) -> None:
+def test_no_rank_is_listed_twice(folder: Path) -> None:
     with open_(folder) as session:
         both, alone = session.catalog.run("both/traces"), session.catalog.run("merged/traces")
         assert [(worker.name, worker.rank) for worker in both.workers] == [("rank0", 0), ("rank1", 1)]

@@ -37,9 +37,9 @@ def torch(rank: int) -> list[dict[str, Any]]:
 
 def described(rank: int) -> bytes:
     """PyTorch's file of a rank, with a device of its own."""
-    told = json.loads(pytorch_file(torch(rank), rank, len(RANKS)))
-    told["deviceProperties"][0]["name"] = NAMES[rank]
-    return json.dumps(told).encode()
+    reported = json.loads(pytorch_file(torch(rank), rank, len(RANKS)))
+    reported["deviceProperties"][0]["name"] = NAMES[rank]
+    return json.dumps(reported).encode()
 
 
 def folder(root: Path, copies: set[int], merge: str = "node0.json") -> Path:
@@ -64,10 +64,10 @@ def parts(session: Session) -> Any:
     found = {}
     for rank in RANKS:
         overview = answer(session, "overview", run="job/traces", worker=f"node0/rank{rank}")
-        told = overview["configuration"]
+        reported = overview["configuration"]
         found[rank] = (
             [(device["kind"], device["name"]) for device in overview["devices"]],
-            (told["rank"], told["world_size"], told["backend"]),
+            (reported["rank"], reported["world_size"], reported["backend"]),
             [step["categories"]["kernel"] for step in overview["steps"]],
             overview["trace_start_ns"],
         )
@@ -75,7 +75,7 @@ def parts(session: Session) -> Any:
 
 
 @pytest.mark.parametrize("copies", [{0, 1, 2}, set(), {1}], ids=["copied", "none copied", "one copied"])
-def test_each_rank_of_a_merged_file_knows_its_own_device_and_job(tmp_path: Path, copies: set[int]) -> None:
+def test_each_rank_of_a_merged_file_has_its_own_device_and_job(tmp_path: Path, copies: set[int]) -> None:
     with open_(folder(tmp_path, copies)) as session:
         assert workers(session) == {"job/traces": [("node0", None, 1)]}
         found = parts(session)
@@ -92,7 +92,7 @@ def test_each_rank_of_a_merged_file_knows_its_own_device_and_job(tmp_path: Path,
         assert began - found[0][3] == 1000 * LATE * rank
 
 
-def test_events_lie_where_the_merge_would_have_put_their_copies(tmp_path: Path) -> None:
+def test_added_events_are_placed_like_merged_copies(tmp_path: Path) -> None:
     drawn = []
     for number, copies in enumerate((set(RANKS), set[int]())):
         with open_(folder(tmp_path / str(number), copies)) as session:
@@ -115,7 +115,7 @@ def test_ranks_of_a_merged_file_are_one_job(tmp_path: Path) -> None:
     assert [(each["rank"], each["world_size"]) for each in found["ranks"]] == [(rank, 3) for rank in RANKS]
 
 
-def test_a_later_merge_of_all_nodes_is_joined_alike(tmp_path: Path) -> None:
+def test_a_later_merge_of_all_nodes_is_joined_the_same(tmp_path: Path) -> None:
     with open_(folder(tmp_path, {0, 1, 2}, "merged_trace.json")) as session:
         overview = answer(session, "overview", run="job/traces", worker="merged/rank2")
     assert [device["name"] for device in overview["devices"]] == [NAMES[2]]
@@ -135,7 +135,7 @@ def two_nodes(root: Path, others: tuple[int, ...] = OTHERS) -> Path:
     return root
 
 
-def test_of_several_merged_files_each_takes_the_files_of_its_ranks(tmp_path: Path) -> None:
+def test_each_of_several_merged_files_takes_the_files_of_its_ranks(tmp_path: Path) -> None:
     with open_(two_nodes(tmp_path)) as session:
         assert workers(session) == {"job/traces": [("node0", None, 1), ("node1", None, 1)]}
         found = parts(session)
@@ -167,7 +167,7 @@ def test_nodes_that_are_merged_once_more_count_once(tmp_path: Path) -> None:
     assert "duplicate_rank" not in {each["kind"] for each in job["problems"]}
 
 
-def test_a_node_that_is_merged_once_more_is_the_only_one(tmp_path: Path) -> None:
+def test_a_node_that_is_merged_again_is_listed_once(tmp_path: Path) -> None:
     stranger = pytorch_file(pytorch_events(), 20, 30)
     put(
         folder(tmp_path, set(RANKS)),
@@ -188,7 +188,7 @@ def test_a_node_of_one_rank_takes_the_file_of_that_rank(tmp_path: Path) -> None:
     assert overview["configuration"]["rank"] == 8
 
 
-def test_beside_files_of_single_ranks_a_merged_one_takes_nothing(tmp_path: Path) -> None:
+def test_a_merged_file_beside_files_of_single_ranks_takes_no_companions(tmp_path: Path) -> None:
     root = folder(tmp_path, {0, 1, 2})
     put(root, ("job/traces/ep0-ba2-rank0.json", files(0, copy=True)[0]))
     with open_(root) as session:
@@ -198,7 +198,7 @@ def test_beside_files_of_single_ranks_a_merged_one_takes_nothing(tmp_path: Path)
         }
 
 
-def test_a_rank_that_the_merged_file_does_not_hold_is_said(tmp_path: Path) -> None:
+def test_a_rank_missing_from_the_merged_file_is_noted(tmp_path: Path) -> None:
     root = folder(tmp_path, {0, 1})
     put(root, ("job/torch_traces/rank7.2.pt.trace.json", pytorch_file(torch(0), 7, 8)))
     with open_(root) as session:
@@ -217,7 +217,7 @@ def test_a_rank_that_the_merged_file_does_not_hold_is_said(tmp_path: Path) -> No
     ]
 
 
-def test_a_rank_that_none_of_several_merged_files_holds_is_a_worker_once_all_are_read(tmp_path: Path) -> None:
+def test_a_rank_in_no_merged_file_becomes_a_worker_once_all_are_read(tmp_path: Path) -> None:
     put(
         two_nodes(tmp_path),
         *((f"job/torch_traces/rank20.{batch}.pt.trace.json", described(0)) for batch in (10, 9)),
@@ -235,7 +235,7 @@ def test_a_rank_that_none_of_several_merged_files_holds_is_a_worker_once_all_are
     assert len({worker.name for worker in after}) == len(after) == len(job["ranks"])
 
 
-def test_beside_a_merged_file_that_cannot_be_read_pytorch_s_files_are_workers(tmp_path: Path) -> None:
+def test_pytorch_files_are_workers_if_the_merged_file_is_unreadable(tmp_path: Path) -> None:
     root = folder(tmp_path, {0})
     (root / "job/traces/node0.json").write_bytes(b"no JSON")
     with open_(root) as session:
@@ -260,7 +260,7 @@ def test_a_second_window_of_a_rank_adds_its_events(tmp_path: Path) -> None:
     assert found[1][0] == [("CUDA", NAMES[1])]
 
 
-def test_what_is_written_anew_beside_it_is_read_anew(tmp_path: Path) -> None:
+def test_a_rewritten_companion_file_is_read_again(tmp_path: Path) -> None:
     root = folder(tmp_path, {0, 1, 2})
     with open_(root) as session:
         before = parts(session)

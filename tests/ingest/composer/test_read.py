@@ -39,13 +39,13 @@ def test_a_list_may_lack_its_closing_bracket(closed: bool) -> None:
     assert slices(trace, "event/backward") == [(80_000, 15_000), (115_000, 6_000)]
 
 
-def test_what_a_cycle_cuts_is_told_and_neither_drawn_nor_damage() -> None:
+def test_events_cut_by_a_cycle_are_noted_and_not_drawn() -> None:
     trace = read(content(cycle([Batch()])))
     assert [(note.kind, note.severity, note.count) for note in trace.health] == [("trainer_cut", "info", 2)]
     assert slices(trace, HANDLER) == []
 
 
-def test_two_cycles_in_one_list_close_what_the_first_left_open() -> None:
+def test_a_second_cycle_ends_the_open_events_of_the_first() -> None:
     trace = read(content(cycle([Batch()]) + cycle([Batch()], first=1, start=EPOCH + 5_000)))
     assert slices(trace, HANDLER) == [(100_000, 4_900_000)]
     assert steps(trace).names == ("0", "1")
@@ -69,7 +69,7 @@ def test_an_end_ends_the_innermost_of_its_own_name() -> None:
     assert slices(trace, "event/fit") == []
 
 
-def test_torch_counts_from_the_quarter_and_lies_inside_its_batch() -> None:
+def test_pytorch_events_with_times_since_the_quarter_lie_in_their_batch() -> None:
     """Time of an operator 70 µs after the trainer's first event, as torch writes it since 2024."""
     quarter_us = QUARTER_NS // 1000
     torch = {
@@ -93,7 +93,7 @@ def test_a_merged_list_is_a_trace_per_rank() -> None:
     assert [clock_sync(part) for part in parts.values()] == [None, None]
 
 
-def test_the_moment_at_which_all_met_is_read_in_the_clock_of_the_file() -> None:
+def test_the_time_all_ranks_met_is_in_the_clock_of_the_file() -> None:
     assert clock_sync(read(content(cycle([Batch()], start=EPOCH + 900, sync=EPOCH + 800)))) == ClockSync(
         -100_000, 7000
     )

@@ -27,7 +27,7 @@ def outcome(content: bytes, native: str = "1") -> Trace | TraceError:
             return error
 
 
-def plainly(content: bytes) -> Trace | TraceError:
+def read_in_python(content: bytes) -> Trace | TraceError:
     """What is read without the library."""
     return outcome(content, "0")
 

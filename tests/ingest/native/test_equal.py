@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.corpus import real_traces
-from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
+from tests.ingest.native.comparison import NEEDED, differences, outcome, read_in_python
 from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS, mangled
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.ingest.kineto.native import decode
@@ -43,15 +43,15 @@ def event(**given: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("layout", sorted(LAYOUTS.keys() - {"ascend"}))  # which writes times as texts
-def test_what_profilers_write_is_read_natively(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_traces_are_read_natively(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     content = LAYOUTS[layout]
-    plain = plainly(content)
+    plain = read_in_python(content)
     blocks = handed_back(monkeypatch)
     assert differences(outcome(content), plain) == []
     assert blocks == []
 
 
-def test_rows_and_texts_are_taken_over_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_and_texts_are_added_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two of them comes a block that goes back, and what the reader knew is forgotten."""
     events = [
         event(
@@ -66,7 +66,7 @@ def test_rows_and_texts_are_taken_over_in_parts(monkeypatch: pytest.MonkeyPatch)
     ]
     events[15_000]["ts"] = "15000.25"
     content = json.dumps(events).encode()
-    plain = plainly(content)
+    plain = read_in_python(content)
     monkeypatch.setattr(decode, "_MIN_TAKE_ROWS", 5_000)
     monkeypatch.setattr(decode, "_MAX_TOKEN_BYTES", 1 << 19)
     blocks = handed_back(monkeypatch)
@@ -102,20 +102,20 @@ ODD_EVENTS = {
 
 
 @pytest.mark.parametrize("odd", ODD_EVENTS.values(), ids=ODD_EVENTS)
-@pytest.mark.parametrize("at", [0, 50, 100])
-def test_an_odd_event_is_read_as_the_plain_way_reads_it(odd: str, at: int) -> None:
+@pytest.mark.parametrize("position", [0, 50, 100])
+def test_an_unusual_event_is_read_as_in_python(odd: str, position: int) -> None:
     events = [json.dumps(event(args={"k": i, "s": "text"})) for i in range(100)]
-    events.insert(at, odd)
+    events.insert(position, odd)
     content = f'{{"traceEvents": [{", ".join(events)}]}}'.encode()
-    assert differences(outcome(content), plainly(content)) == []
+    assert differences(outcome(content), read_in_python(content)) == []
 
 
-def test_numbers_of_a_column_that_mixes_kinds_may_be_spelled_otherwise() -> None:
+def test_numbers_in_a_mixed_column_may_be_spelled_differently() -> None:
     """The one difference that is left: natively they are numbers until a text comes; the values are equal."""
     events = [event(args={"k": 0, "s": value}) for value in ("t", 1)]
     texts = [json.dumps(each).replace('"s": 1', '"s": 1e18') for each in events]
     content = f"[{', '.join(texts)}]".encode()
-    native, plain = outcome(content), plainly(content)
+    native, plain = outcome(content), read_in_python(content)
     assert isinstance(native, Trace) and isinstance(plain, Trace)
     assert (native.args["s"].kind, plain.args["s"].kind) == ("json", "json")
     assert [*native.args["s"].dictionary] == ['"t"', "1e+18"] and [*plain.args["s"].dictionary] == ['"t"', "1e18"]
@@ -125,7 +125,7 @@ def test_numbers_of_a_column_that_mixes_kinds_may_be_spelled_otherwise() -> None
 
 
 @pytest.mark.parametrize("first", ["0", "4383549797800", "8796093022208", "1652387435893212"])
-def test_times_are_rounded_as_the_plain_way_rounds_them(first: str) -> None:
+def test_times_are_rounded_as_in_python(first: str) -> None:
     chance = random.Random(first)
     for _ in range(300):
         decimals = [
@@ -145,22 +145,22 @@ def test_times_are_rounded_as_the_plain_way_rounds_them(first: str) -> None:
             for _ in range(count)
         ]
         content = f"[{', '.join(events)}]".encode()
-        assert differences(outcome(content), plainly(content)) == [], content
+        assert differences(outcome(content), read_in_python(content)) == [], content
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_damage_is_read_as_the_plain_way_reads_it(layout: str, long: bool) -> None:
+def test_damage_is_handled_as_in_python(layout: str, long: bool) -> None:
     chance = random.Random(layout)
     mutations = BYTES if layout == "gzip" else BYTES + FIELDS
     for number in range(LONG_ROUNDS if long else ROUNDS):
         content = mangled(LAYOUTS[layout], mutations, chance)
-        assert differences(outcome(content), plainly(content)) == [], number
+        assert differences(outcome(content), read_in_python(content)) == [], number
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("corpus")
-def test_real_traces_are_read_as_the_plain_way_reads_them(corpus: Path, long: bool) -> None:
+def test_real_traces_are_read_as_in_python(corpus: Path, long: bool) -> None:
     """What is read plainly is what the other tests of the corpus share; large files only with `--long`."""
     found = {}
     for path in real_traces.files(corpus):

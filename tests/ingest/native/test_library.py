@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_without_the_library_files_are_read_as_before(folder: Path) -> None:
+def test_without_the_library_files_are_read_in_python(folder: Path) -> None:
     assert native.load_library() is None
     assert native.describe_state() == "not part of this installation"
     trace = outcome(KINETO)
@@ -62,7 +62,7 @@ def test_a_library_of_another_version_is_reported(folder: Path, caplog: pytest.L
 
 
 @NEEDED
-def test_workers_alone_use_it_and_a_variable_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_workers_use_the_library_unless_a_variable_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     assert native.load_library() is None
     for given, used in {"": True, "1": True, "0": False}.items():
         if given:
@@ -81,7 +81,7 @@ def _loads() -> bool:
 
 
 @NEEDED
-def test_memory_that_is_not_there_is_an_error_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_allocation_raises_memory_error(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = library._load()
     monkeypatch.setattr(library, "_load", lambda: _Full(loaded))
     with pytest.raises(MemoryError):
@@ -119,7 +119,7 @@ ctypes.string_at(8)
 @NEEDED
 @pytest.mark.skipif(sys.platform == "win32", reason="a crash is no signal there")
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
-def test_a_crash_says_what_to_do_if_it_was_the_readers(where: str) -> None:
+def test_a_crash_of_the_reader_says_what_to_do(where: str) -> None:
     environment = {**os.environ, "TORCH_PROFILER_NATIVE": "1"}
     command = [sys.executable, "-c", CRASH, where]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE)
@@ -128,7 +128,7 @@ def test_a_crash_says_what_to_do_if_it_was_the_readers(where: str) -> None:
 
 
 @NEEDED
-def test_a_crash_in_a_worker_fails_its_job_alone(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_crash_in_a_worker_fails_only_its_job(capfd: pytest.CaptureFixture[str]) -> None:
     executor = ProcessExecutor(1)
     try:
         with pytest.raises(WorkerDiedError):

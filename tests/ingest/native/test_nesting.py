@@ -45,7 +45,7 @@ def calculating_with(chosen: CompiledFunctions | None) -> Iterator[None]:
 
 
 @given(st.lists(st.tuples(st.integers(-9, 30), st.integers(0, 12)), max_size=30))
-def test_it_is_the_definition(intervals: list[tuple[int, int]]) -> None:
+def test_nesting_matches_its_definition(intervals: list[tuple[int, int]]) -> None:
     begin = np.array([start for start, _ in intervals], np.int64)
     finish = begin + np.array([length for _, length in intervals], np.int64)
     order = nesting.nesting_order(begin, finish)
@@ -81,7 +81,7 @@ def answers(picture: str) -> list[list[Any]]:
 
 
 @given(SLICES)
-def test_call_trees_are_those_of_python(slices: list[tuple[str, str, int, int]]) -> None:
+def test_call_trees_equal_those_of_the_python_code(slices: list[tuple[str, str, int, int]]) -> None:
     """Slices of several threads, in any order, of no length, at one instant, and sticking out of each other."""
     picture = "\n".join(f"{thread} {what} {start} {length}" for thread, what, start, length in slices)
     expected = answers(picture)
@@ -108,7 +108,7 @@ def test_times_at_the_ends_of_their_range_are_compared_and_never_added() -> None
     assert (nested.tolist(), parent.tolist(), depth.tolist()) == ([0, 1, 3, 2], [-1, 0, -1, 1], [0, 1, 0, 2])
 
 
-def test_columns_that_do_not_fit_reach_no_compiled_code() -> None:
+def test_invalid_columns_never_reach_compiled_code() -> None:
     two, three, times = np.zeros(2, np.int32), np.zeros(3, np.int32), np.zeros(2, np.int64)
     found = functions()
     with pytest.raises(ValueError, match="different lengths: 2, 1"):
@@ -135,12 +135,12 @@ host cpu_op aten::late   8 30
 """
 
 
-def test_a_process_that_may_uses_it_and_another_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def test_only_enabled_processes_use_the_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    completed = []
 
     def count(name: str) -> Any:
         def called(*given: Any) -> Any:
-            asked.append(name)
+            completed.append(name)
             return getattr(functions(), name)(*given)
 
         return called
@@ -151,7 +151,7 @@ def test_a_process_that_may_uses_it_and_another_does_not(monkeypatch: pytest.Mon
 
     with calculating_with(CompiledFunctions(*map(count, CompiledFunctions._fields))):
         ask(draw(PICTURE))
-    assert asked == ["tree", "enclosing", "changes"]
+    assert completed == ["tree", "enclosing", "changes"]
     with calculating_with(None):
         enable_compiled_functions()
         assert active_functions() is not None

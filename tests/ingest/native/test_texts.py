@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
+from tests.ingest.native.comparison import NEEDED, differences, outcome, read_in_python
 from tests.ingest.native.test_equal import ODD_EVENTS, event
 from tests.ingest.test_mutations import LAYOUTS
 from torch_tb_profiler.base.arrays import ArrowTexts, text_array_from_bytes
@@ -51,7 +51,7 @@ def read(table: TextCodes, *batches: list[str]) -> list[str]:
 
 @ALL
 @pytest.mark.parametrize("first", [[], ["own", "c"], ODD_TEXTS], ids=["none", "own", "odd"])
-def test_the_texts_of_buffers_are_those_that_were_given(first: list[str], many: int) -> None:
+def test_texts_in_buffers_equal_the_given_texts(first: list[str], many: int) -> None:
     """Also those that are in several, or had a code before, or look like the signs between them."""
     plain = [text for text in ODD_TEXTS if not set(text) & set('"\\\t')]
     batches = [["a", "b", "c"], plain, ["c", "d", "own"], [*plain[::-1], "e"], ['quote"'], ["f"] * 20]
@@ -61,7 +61,7 @@ def test_the_texts_of_buffers_are_those_that_were_given(first: list[str], many: 
     assert own.tolist() == list(range(len(first)))
 
 
-def test_each_text_is_held_once_and_most_in_arrow(buffers: list[int]) -> None:
+def test_each_text_is_stored_once_and_most_in_arrow(buffers: list[int]) -> None:
     table = TextCodes()
     for batch in (b'["a","b"]', b'["b","c"]'):
         table.encode_json(batch)
@@ -111,7 +111,7 @@ def test_columns_of_new_texts_are_equal(
     written[1000:1000] = ODD_EVENTS.values()
     written.insert(2000, json.dumps(event(ts=7, args={"new": "\ud800", "shared": "text 5", "ts": 1})))
     content = f"[{', '.join(written)}]".encode()
-    plain = plainly(content)
+    plain = read_in_python(content)
     assert isinstance(plain, Trace) and not buffers
     native = outcome(content)
     assert isinstance(native, Trace)
@@ -121,12 +121,12 @@ def test_columns_of_new_texts_are_equal(
 
 @NEEDED
 @pytest.mark.parametrize("layout", sorted(LAYOUTS))
-def test_what_profilers_write_is_the_same(layout: str) -> None:
-    assert differences(outcome(LAYOUTS[layout]), plainly(LAYOUTS[layout])) == []
+def test_texts_of_recorded_traces_are_the_same(layout: str) -> None:
+    assert differences(outcome(LAYOUTS[layout]), read_in_python(LAYOUTS[layout])) == []
 
 
 @NEEDED
-def test_a_dictionary_in_buffers_has_no_texts_of_python() -> None:
+def test_a_dictionary_in_buffers_holds_no_python_texts() -> None:
     trace = outcome(json.dumps(events(500), ensure_ascii=False).encode())
     assert isinstance(trace, Trace)
     assert isinstance(trace.args["new"].dictionary, ArrowTexts) and len(trace.args["new"].dictionary) == 500

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
+from tests.ingest.native.comparison import NEEDED, differences, outcome, read_in_python
 from tests.ingest.native.test_equal import ODD_EVENTS, event
 from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS, mangled
 from torch_tb_profiler.base.errors import TraceError
@@ -64,31 +64,31 @@ def ahead(content: bytes, executor: Executor) -> Trace | TraceError:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_columns_and_their_order_are_those_of_one_thread(layout: str, helpers: ThreadPoolExecutor) -> None:
+def test_columns_and_order_equal_those_of_one_thread(layout: str, helpers: ThreadPoolExecutor) -> None:
     at_once = AtOnce()
-    plain = plainly(LAYOUTS[layout])
+    plain = read_in_python(LAYOUTS[layout])
     assert differences(ahead(LAYOUTS[layout], at_once), plain) == []
     assert differences(ahead(LAYOUTS[layout], helpers), plain) == []
     assert at_once.jobs > 2
 
 
 @pytest.mark.parametrize("odd", ODD_EVENTS.values(), ids=ODD_EVENTS)
-@pytest.mark.parametrize("at", [60, 150])
-def test_an_odd_event_takes_the_plain_way_in_its_place(odd: str, at: int) -> None:
+@pytest.mark.parametrize("position", [60, 150])
+def test_an_unusual_event_is_decoded_in_python_at_its_position(odd: str, position: int) -> None:
     events = [json.dumps(event(name=f"n{i}", cat=f"c{i % 7}", args={"k": i, f"s{i}": "text"})) for i in range(200)]
-    events.insert(at, odd)
+    events.insert(position, odd)
     content = f'{{"traceEvents": [{", ".join(events)}], "after": 1}}'.encode()
     at_once = AtOnce()
-    assert differences(ahead(content, at_once), plainly(content)) == []
+    assert differences(ahead(content, at_once), read_in_python(content)) == []
     assert at_once.jobs > 2
 
 
-def test_times_that_need_decimals_count_for_what_was_read_meanwhile() -> None:
+def test_exact_decimals_apply_to_blocks_that_were_read_already() -> None:
     """Of the one block, doubles lose digits; those after it have times that a double rounds otherwise."""
     events = [event(ts=f"{1000 + i}.1234565") for i in range(200)]
     events[70]["ts"] = "8796093022208.125"
     content = json.dumps(events).replace('"ts": "', '"ts": ').replace('", "dur"', ', "dur"').encode()
-    plain, found = plainly(content), ahead(content, AtOnce())
+    plain, found = read_in_python(content), ahead(content, AtOnce())
     assert differences(found, plain) == []
     assert isinstance(found, Trace)
     fractions = {int(start) % 1000 for start in found.events.start}
@@ -97,7 +97,7 @@ def test_times_that_need_decimals_count_for_what_was_read_meanwhile() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_damage_is_read_as_one_thread_reads_it(layout: str, long: bool) -> None:
+def test_damage_is_handled_as_by_one_thread(layout: str, long: bool) -> None:
     chance = random.Random(f"threads {layout}")
     mutations = BYTES if layout == "gzip" else BYTES + FIELDS
     for number in range(LONG_ROUNDS if long else ROUNDS):
@@ -105,18 +105,18 @@ def test_damage_is_read_as_one_thread_reads_it(layout: str, long: bool) -> None:
         assert differences(ahead(content, AtOnce()), outcome(content)) == [], number
 
 
-def test_what_follows_a_list_that_ends_early_is_read_once() -> None:
+def test_events_after_an_early_end_of_the_list_are_read_once() -> None:
     """Another list of objects behind the events looks like events until the block with the bracket is read."""
     events, others = ([json.dumps(event(name=f"{what}{i}")) for i in range(100)] for what in "ab")
     content = f'{{"traceEvents": [{", ".join(events)}], "other": [{", ".join(others)}], "x": 5}}'.encode()
     at_once = AtOnce()
     found = ahead(content, at_once)
-    assert differences(found, plainly(content)) == []
+    assert differences(found, read_in_python(content)) == []
     assert isinstance(found, Trace) and len(found) == 100 and found.metadata["x"] == 5
     assert at_once.jobs > 2
 
 
-def test_one_that_stops_reading_leaves_no_thread_at_work(helpers: ThreadPoolExecutor) -> None:
+def test_an_aborted_read_leaves_no_running_thread(helpers: ThreadPoolExecutor) -> None:
     class Stopped(Exception):
         pass
 
@@ -132,7 +132,7 @@ def test_one_that_stops_reading_leaves_no_thread_at_work(helpers: ThreadPoolExec
     helpers.shutdown(wait=True)  # returns: no job waits for another
 
 
-def test_progress_counts_what_was_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_counts_the_blocks_that_were_added(monkeypatch: pytest.MonkeyPatch) -> None:
     content = json.dumps([event(name=f"n{i}") for i in range(2000)]).encode()
     seen: list[int] = []
     monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
@@ -141,7 +141,7 @@ def test_progress_counts_what_was_taken_over(monkeypatch: pytest.MonkeyPatch) ->
     assert seen == sorted(seen) and seen[-1] == 2000 and len(set(seen)) > 10
 
 
-def test_memory_that_is_not_there_on_another_thread_is_an_error_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_allocation_on_another_thread_raises_memory_error(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: Any = library._load()
     calls = 0
 
@@ -164,19 +164,19 @@ def test_memory_that_is_not_there_on_another_thread_is_an_error_of_python(monkey
         ahead(content, AtOnce())
 
 
-def test_a_packed_file_is_unpacked_while_threads_read(helpers: ThreadPoolExecutor) -> None:
+def test_a_compressed_file_is_unpacked_while_threads_read(helpers: ThreadPoolExecutor) -> None:
     chance = random.Random(5)
     events = [event(name=f"n{chance.random()}", args={"k": chance.random()}) for _ in range(3000)]
     content = json.dumps(events).encode()
     at_once = AtOnce()
     packed = gzip.compress(content)
-    assert differences(ahead(packed, at_once), plainly(content)) == []
-    assert differences(ahead(packed, helpers), plainly(content)) == []
+    assert differences(ahead(packed, at_once), read_in_python(content)) == []
+    assert differences(ahead(packed, helpers), read_in_python(content)) == []
     assert at_once.jobs > 2
 
 
-def test_texts_that_a_reader_forgets_are_numbered_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_forgotten_by_a_reader_get_new_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decode, "_MAX_TOKEN_BYTES", 1)
     events = [event(name=f"n{i % 40}", args={"s": f"t{i % 30}", f"k{i}": i}) for i in range(600)]
     content = json.dumps(events).encode()
-    assert differences(ahead(content, AtOnce()), plainly(content)) == []
+    assert differences(ahead(content, AtOnce()), read_in_python(content)) == []

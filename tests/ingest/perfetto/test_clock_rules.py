@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from tests.ingest.perfetto.test_clocks import WHOLE, clock, clock_snapshot, extra, sample, snapshot
+from tests.ingest.perfetto.test_clocks import COMPLETE, clock, clock_snapshot, extra, sample, snapshot
 from tests.ingest.rocprof.test_read import slices
 from tests.support.producers.pftrace import field
 from tests.support.producers.rocprof import BOOT
@@ -91,7 +91,7 @@ def clock_packet(sequence: int, content: bytes) -> bytes:
             + snapshot(9, clock(6, BOOT + 200), clock(3, 1050), clock(64, 0), default=64)
             + at(1, 9),
             [201],
-            id="in whichever order they are told",
+            id="in any order",
         ),
         pytest.param(
             snapshot(8, clock(6, BOOT), clock(63, 10), clock(128, 20)) + at(11, 9, 63) + at(22, 9, 128),
@@ -126,7 +126,7 @@ def clock_packet(sequence: int, content: bytes) -> bytes:
         ),
     ],
 )
-def test_a_rule_holds(packets: bytes, times: list[int]) -> None:
+def test_each_clock_rule_holds(packets: bytes, times: list[int]) -> None:
     expected = [(float(time), VALUE) for time in times if time != LOST]
     lost = times.count(LOST)
     assert extra(packets) == expected + ([(LOST, float(lost))] if lost else [])
@@ -188,20 +188,20 @@ def test_a_rule_holds(packets: bytes, times: list[int]) -> None:
         ),
     ],
 )
-def test_what_no_writer_writes_is_left_out(packets: bytes, times: list[int]) -> None:
+def test_values_that_no_writer_writes_are_skipped(packets: bytes, times: list[int]) -> None:
     lost = times.count(LOST)
     found = extra(packets)
     assert [each for each in found if each[0] == LOST] == ([(LOST, float(lost))] if lost else [])
     assert [time for time, _ in found if time != LOST] == sorted({*times} - {LOST})
-    assert slices(read_bytes(WHOLE + packets)) == slices(read_bytes(WHOLE))
+    assert slices(read_bytes(COMPLETE + packets)) == slices(read_bytes(COMPLETE))
 
 
-def test_a_damaged_snapshot_is_said() -> None:
-    (note,) = read_bytes(WHOLE + clock_packet(8, field(6, b"\x0a\x7f\x01"))).health
+def test_a_damaged_snapshot_is_noted() -> None:
+    (note,) = read_bytes(COMPLETE + clock_packet(8, field(6, b"\x0a\x7f\x01"))).health
     assert (note.kind, note.count) == ("skipped_event", 1)
 
 
-def test_the_first_sequences_and_clocks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_sequences_and_clocks_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clocks, "MAX_SEQUENCES", 3)
     # The sequence of the file itself is one of three.
     first = [snapshot(100 + n, clock(6, BOOT), clock(64, 0, steps=True), default=64) for n in range(9)]

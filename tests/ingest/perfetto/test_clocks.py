@@ -67,7 +67,7 @@ def expected_counters(unit: int = 1) -> dict[str, list[tuple[int, float]]]:
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("kind", ["steps", "absolute"])
-def test_samples_are_at_their_times_with_their_values(kind: str, packed: bool) -> None:
+def test_samples_have_their_times_and_values(kind: str, packed: bool) -> None:
     trace = read_bytes(rocprof_pftrace(RUN, clock=Clock(kind), packed=packed))
     assert read(trace) == expected_counters()
     assert trace.health == ()
@@ -78,7 +78,7 @@ def test_samples_are_at_their_times_with_their_values(kind: str, packed: bool) -
     assert clock_snapshot == {name: len(samples) for name, samples in expected_counters().items()}
 
 
-def test_a_clock_with_steps_of_a_microsecond_is_exact_to_one() -> None:
+def test_a_microsecond_clock_is_exact_to_a_microsecond() -> None:
     """All else in the file is to the ns, since records carry their own times."""
     trace = read_bytes(rocprof_pftrace(RUN, clock=Clock("steps", 1000)))
     assert slices(trace) == slices(read_bytes(rocprof_pftrace(RUN)))
@@ -88,36 +88,38 @@ def test_a_clock_with_steps_of_a_microsecond_is_exact_to_one() -> None:
 
 
 @pytest.mark.parametrize("format_", ["json", "rocpd 3", "rocpd 4"])
-def test_counters_are_those_of_the_other_formats(format_: str) -> None:
+def test_counters_equal_those_of_the_other_formats(format_: str) -> None:
     """There they are arguments: the bytes of copies, and what was counted of a kernel from its begin on."""
-    other, mine = read_bytes(content(RUN, format_)), read(read_bytes(rocprof_pftrace(RUN)))
+    other, actual = read_bytes(content(RUN, format_)), read(read_bytes(rocprof_pftrace(RUN)))
     begin = other.events.start + other.trace_start_ns - BOOT
     kernels = rows_of_kind(other, Kind.KERNEL)
     for name, track in (("SQ_WAVES", WAVES), ("FETCH_SIZE", FETCHED)):
         counted_ = other.arg_float(COUNTER_PREFIX + name, kernels)
         begins = begin[kernels].tolist()
-        told = {at: value for at, value in zip(begins, counted_.tolist(), strict=True) if value == value}
-        assert len(told) == 3 and told.items() <= dict(mine[track]).items()
+        reported = {
+            position: value for position, value in zip(begins, counted_.tolist(), strict=True) if value == value
+        }
+        assert len(reported) == 3 and reported.items() <= dict(actual[track]).items()
     copies = rows_of_kind(other, Kind.MEMCPY)
     names = [other.strings[code] for code in other.events.name[copies].tolist()]
     size, end = other.arg_int("bytes", copies), begin[copies] + other.events.duration[copies]
     inbound = np.array(["HtoD" in name for name in names])
-    for time, value in mine[COPIES]:
+    for time, value in actual[COPIES]:
         under_way = inbound & (begin[copies] <= time) & (time <= end)
         assert value == size[under_way].sum()
-    assert max(value for _, value in mine[COPIES]) == 4 << 20
+    assert max(value for _, value in actual[COPIES]) == 4 << 20
 
 
-def test_counters_before_the_first_record_move_no_step() -> None:
+def test_counters_before_the_first_record_do_not_move_steps() -> None:
     run = RocprofRun(copies=[RocprofCopy(True, 10_000, 20_000, 1, 0)], dispatches=RUN.dispatches[:1])
     with_counters = read_bytes(rocprof_pftrace(run))
     without = read_bytes(content(uncounted(run), "json"))
-    mine, theirs = ask(with_counters, "overview"), ask(without, "overview")
+    actual, theirs = ask(with_counters, "overview"), ask(without, "overview")
     assert with_counters.trace_start_ns == without.trace_start_ns - 5_000
-    for step in mine["steps"]:
+    for step in actual["steps"]:
         step["start_ns"] -= 5_000
     for key in ("steps", "average", "headline"):
-        assert mine[key] == theirs[key]
+        assert actual[key] == theirs[key]
 
 
 def uncounted(run: RocprofRun) -> RocprofRun:
@@ -143,14 +145,14 @@ def snapshot(sequence: int, *clocks_: bytes, default: int | None = None, anew: b
     )
 
 
-WHOLE = rocprof_pftrace(training(1))
+COMPLETE = rocprof_pftrace(training(1))
 """Its copies are track 99."""
 
 
 def extra(content_: bytes) -> list[tuple[int, float]]:
-    """Samples beside those of WHOLE; how many are not read comes last, as (-1, number)."""
-    trace = read_bytes(WHOLE + content_)
-    before = read(read_bytes(WHOLE))[COPIES]
+    """Return the samples besides those of COMPLETE; the number of unread ones is last, as (-1, number)."""
+    trace = read_bytes(COMPLETE + content_)
+    before = read(read_bytes(COMPLETE))[COPIES]
     lost = sum(note.count for note in trace.health if note.kind == "counters_not_read")
     return [each for each in read(trace)[COPIES] if each not in before] + ([(-1, float(lost))] if lost else [])
 
@@ -232,27 +234,29 @@ NOW = BOOT + 500_000
         ),
     ],
 )
-def test_a_time_is_what_its_clock_shows(packets: bytes, expected: list[tuple[int, float]]) -> None:
+def test_times_follow_their_clock(packets: bytes, expected: list[tuple[int, float]]) -> None:
     found = extra(packets)
     assert found == expected
     # Compressed packets and those behind them are batches of their own: clocks go on from one to the other.
     if (-1, 4.0) not in expected:
-        begins = [at for at in range(len(packets)) if packets[at:] and is_packet(packets, at)]
+        begins = [
+            position for position in range(len(packets)) if packets[position:] and is_packet(packets, position)
+        ]
         for cut in begins:
             inner = packets[:cut] and field(1, field(50, zlib.compress(packets[:cut])))
             assert extra(inner + packets[cut:]) == expected
 
 
-def is_packet(content_: bytes, at: int) -> bool:
+def is_packet(content_: bytes, position: int) -> bool:
     """Whether a packet of `content_` begins at `at`."""
     place = 0
-    while place < at:
+    while place < position:
         size = content_[place + 1]
         place += 2 + size
-    return place == at
+    return place == position
 
 
-def test_what_is_kept_of_clocks_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_clocks_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sequences, clocks and snapshots without end: what comes first is read, the rest said."""
     monkeypatch.setattr(clocks, "MAX_SEQUENCES", 3)
     many = b"".join(
@@ -261,14 +265,14 @@ def test_what_is_kept_of_clocks_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     # In the batch of its snapshot a clock is known whatever is kept.
     assert len(extra(many)) == 9
     monkeypatch.setattr(clocks, "MAX_CLOCK_PACKETS", 2)
-    trace = read_bytes(WHOLE + many)
+    trace = read_bytes(COMPLETE + many)
     assert {note.kind for note in trace.health} == {"skipped_event", "counters_not_read"}
-    assert slices(trace) == slices(read_bytes(WHOLE))
+    assert slices(trace) == slices(read_bytes(COMPLETE))
 
 
 @pytest.mark.slow
 def test_no_damage_to_clocks_crashes(long: bool) -> None:
-    whole = rocprof_pftrace(RUN)[:900] + rocprof_pftrace(RUN)[-4000:]
+    complete = rocprof_pftrace(RUN)[:900] + rocprof_pftrace(RUN)[-4000:]
     chance = random.Random("clocks")
     for _ in range(1000 if long else 60):
-        survives(mangled(whole, BYTES, chance))
+        survives(mangled(complete, BYTES, chance))

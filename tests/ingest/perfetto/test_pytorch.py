@@ -72,7 +72,7 @@ def joined(trace: Trace) -> Counter[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_drawn_is_what_is_parsed(form: Form) -> None:
+def test_parsed_slices_are_the_recorded_ones(form: Form) -> None:
     trace = read_drawn(form)
     assert joined(trace) == joined(JSON)
     assert form == "submitted" or slices(trace) == slices(JSON)
@@ -87,7 +87,7 @@ def test_what_is_drawn_is_what_is_parsed(form: Form) -> None:
     "view", ["overview", "operators", "kernels", "idle", "critical_path", "memory", "roofline"]
 )
 @pytest.mark.parametrize("form", FORMS)
-def test_every_number_is_that_of_the_json(form: Form, view: str) -> None:
+def test_numbers_equal_those_of_the_json(form: Form, view: str) -> None:
     trace = read_drawn(form)
     mine, theirs = settled(ask(trace, view), trace), settled(ask(JSON, view), JSON)
     for payload in (mine, theirs):
@@ -96,14 +96,14 @@ def test_every_number_is_that_of_the_json(form: Form, view: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_timeline_is_that_of_the_json(form: Form) -> None:
+def test_the_timeline_equals_that_of_the_json(form: Form) -> None:
     mine, other = ask(read_drawn(form), "trace"), ask(JSON, "trace")
     for key in mine.keys() - {"base_ns", "wall_ns", "reasons"}:  # which clock it is, the newest files alone say
         assert mine[key] == other[key], key
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_arguments_are_those_of_the_json(form: Form) -> None:
+def test_arguments_equal_those_of_the_json(form: Form) -> None:
     trace = read_drawn(form)
     for key in ("External id", "cbid", "Sequence number", "bytes"):
         assert sorted(trace.arg_int(key).tolist()) == sorted(JSON.arg_int(key).tolist())
@@ -136,7 +136,7 @@ def test_a_launch_lists_the_stages_that_it_submitted(packed: bool) -> None:
     }
 
 
-def test_a_stage_that_no_launch_lists_stays_without_one() -> None:
+def test_a_stage_not_listed_by_a_launch_has_no_launch() -> None:
     events = [event(line) for line in GRAPH.strip().splitlines()]
     host, device = [events[3]], [events[4], events[1]]
     trace = read_bytes(pytorch_pftrace([host, device], "submitted"))
@@ -155,7 +155,7 @@ SAMPLES: list[tuple[int, str, list[tuple[int, float]]]] = [
 ]
 
 
-def test_counters_of_a_gpu_are_counters_of_the_timeline() -> None:
+def test_gpu_counters_are_on_the_timeline() -> None:
     trace = read_bytes(pytorch_pftrace(GROUPS, "submitted", SAMPLES))
     series = {each.name: each for each in all_series(trace) if not each.role}
     expected = {f"{name}, GPU {gpu}": samples for gpu, name, samples in SAMPLES}
@@ -168,7 +168,7 @@ def test_counters_of_a_gpu_are_counters_of_the_timeline() -> None:
     assert joined(trace) == joined(JSON)
 
 
-def test_a_folder_lists_it_beside_its_json_once(tmp_path: Path) -> None:
+def test_a_folder_lists_the_trace_and_its_json_once(tmp_path: Path) -> None:
     (tmp_path / "rank0.pftrace.gz").write_bytes(pytorch_pftrace(GROUPS, "stages"))
     (tmp_path / "rank1.pftrace").write_bytes(pytorch_pftrace(GROUPS))
     with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
@@ -184,7 +184,7 @@ def test_an_end_without_a_begin_is_noted() -> None:
     assert [note.kind for note in trace.health] == ["unmatched_begin_end"]
 
 
-def test_values_are_nested_only_so_deep() -> None:
+def test_nesting_of_values_is_limited() -> None:
     deep: Any = 1
     for _ in range(300):
         deep = [deep]

@@ -66,23 +66,23 @@ def answers(folder: Path) -> dict[str, Any]:
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, Any]]:
     """Of JSON that tells the time of day, and of JSON that does not."""
     found = {}
-    for told in (False, True):
+    for reported in (False, True):
         folder = tmp_path_factory.mktemp("json")
-        clock = {"baseTimeNanoseconds": BOOTED} if told else {}
+        clock = {"baseTimeNanoseconds": BOOTED} if reported else {}
         for rank, events in EVENTS.items():
             (folder / f"rank{rank}.pt.trace.json").write_bytes(document(events, **clock))
-        found[told] = answers(folder)
+        found[reported] = answers(folder)
     return found
 
 
 @pytest.mark.parametrize("form", ["slices", "stages", "submitted"])
-def test_a_job_is_that_of_the_json(tmp_path: Path, form: Form, expected: dict[bool, dict[str, Any]]) -> None:
+def test_the_job_equals_that_of_the_json(tmp_path: Path, form: Form, expected: dict[bool, dict[str, Any]]) -> None:
     for rank, events in EVENTS.items():
         (tmp_path / f"rank{rank}.pftrace").write_bytes(pytorch_pftrace(groups(events), form))
     assert answers(tmp_path) == expected[form == "submitted"]
 
 
-def test_the_job_has_something_to_say(expected: dict[bool, dict[str, Any]]) -> None:
+def test_the_job_has_stragglers_and_waiting(expected: dict[bool, dict[str, Any]]) -> None:
     for job in expected.values():
         assert CULPRIT in json.dumps(job["distributed"])
         assert [rank["rank"] for rank in job["distributed"]["ranks"]] == list(range(RANKS))

@@ -31,7 +31,7 @@ from torch_tb_profiler.views.memory.words import unavailable
 
 RUN = training(3)
 CONTENT = rocprof_pftrace(RUN)
-WHOLE = read_bytes(CONTENT)
+COMPLETE = read_bytes(CONTENT)
 
 
 def kinds(trace: Trace) -> set[str]:
@@ -43,7 +43,7 @@ def without_grids(drawn: Any) -> dict[tuple[Any, ...], int]:
 
 
 @pytest.mark.parametrize("content", [CONTENT, rocprof_pftrace(RUN, packed=True), gzip.compress(CONTENT)])
-def test_what_is_drawn_is_what_is_parsed(content: bytes) -> None:
+def test_parsed_slices_are_the_recorded_ones(content: bytes) -> None:
     trace = read_bytes(content)
     assert without_grids(slices(trace)) == without_grids(expected(RUN))
     assert (trace.producer, trace.clock, kinds(trace)) == ("rocprofv3", "boot", set())
@@ -51,32 +51,32 @@ def test_what_is_drawn_is_what_is_parsed(content: bytes) -> None:
     assert (device_launches(trace)[1] >= 0).all()
 
 
-def test_times_of_the_overview_are_those_of_the_other_formats_and_of_pytorch() -> None:
-    mine = ask(WHOLE, "overview")
+def test_the_overview_equals_that_of_the_other_formats_and_of_pytorch() -> None:
+    actual = ask(COMPLETE, "overview")
     for other in (chrome(RUN), rocprof_json(RUN)):
         theirs = ask(read_bytes(other), "overview")
         for key in ("steps", "average", "headline", "trace_start_ns"):
-            assert mine.get(key) == theirs.get(key)
+            assert actual.get(key) == theirs.get(key)
 
 
-def test_kernels_are_those_of_the_drawing() -> None:
-    rows = {row["name"]: row for row in ask(WHOLE, "kernels")["rows"]}
+def test_kernels_equal_the_recorded_ones() -> None:
+    rows = {row["name"]: row for row in ask(COMPLETE, "kernels")["rows"]}
     for number, name in enumerate(KERNELS):
         own = [each.end - each.start for each in RUN.dispatches if each.kernel == number]
         assert (rows[name]["calls"], rows[name]["total_ns"]) == (len(own), sum(own))
-    assert {thread.label for thread in WHOLE.threads} >= {f"{PID}/{PID}", f"{GPU_INDEX}/0", f"{GPU_INDEX}/1"}
+    assert {thread.label for thread in COMPLETE.threads} >= {f"{PID}/{PID}", f"{GPU_INDEX}/0", f"{GPU_INDEX}/1"}
 
 
 @pytest.mark.parametrize("content", [CONTENT, rocprof_json(RUN)])
-def test_memory_is_not_said_to_be_an_option_that_the_tool_has_not(content: bytes) -> None:
+def test_memory_does_not_suggest_an_option_that_the_tool_lacks(content: bytes) -> None:
     trace = read_bytes(content)
-    said = "rocprofv3 records calls of the driver and work of the devices, not what PyTorch does"
-    assert unavailable(trace) == f"no memory events were recorded ({said})"
+    messages = "rocprofv3 records calls of the driver and work of the devices, not what PyTorch does"
+    assert unavailable(trace) == f"no memory events were recorded ({messages})"
     assert "profile_memory" not in str(ask(trace, "trace"))
     assert "profile(profile_memory=True)" in str(unavailable(read_bytes(chrome(RUN))))
 
 
-def test_a_folder_lists_it_once(tmp_path: Path) -> None:
+def test_a_folder_lists_the_trace_once(tmp_path: Path) -> None:
     (tmp_path / "host").mkdir()
     (tmp_path / "host/7_results.pftrace").write_bytes(CONTENT)
     (tmp_path / "host/8_results.pftrace").write_bytes(CONTENT)
@@ -90,17 +90,17 @@ def test_a_folder_lists_it_once(tmp_path: Path) -> None:
     assert catalog.others == ()
 
 
-def test_a_snapshot_of_clocks_tells_the_time_of_day() -> None:
+def test_a_clock_snapshot_gives_the_time_of_day() -> None:
     """The machine booted `BOOT` ns before; without the wall's clock in the snapshot that is not known."""
     wall = 1_790_000_000_000_000_000
     clocks = field(1, field(1, 6) + field(2, BOOT)) + field(1, field(1, 1) + field(2, wall))
     trace = read_bytes(field(1, field(8, BOOT) + field(6, clocks)) + CONTENT)
     assert (trace.clock, trace.wall_start_ns) == ("epoch", wall)
-    assert slices(trace) == slices(WHOLE)
-    assert (WHOLE.clock, WHOLE.wall_start_ns) == ("boot", None)
+    assert slices(trace) == slices(COMPLETE)
+    assert (COMPLETE.clock, COMPLETE.wall_start_ns) == ("boot", None)
 
 
-def test_a_large_trace_is_read_in_pieces_with_progress() -> None:
+def test_a_large_trace_is_read_in_chunks_with_progress() -> None:
     run = training(2000)
     content = rocprof_pftrace(run)
     assert len(content) > 2 << 20
@@ -111,11 +111,11 @@ def test_a_large_trace_is_read_in_pieces_with_progress() -> None:
     assert len(done) > 2 and done == sorted(done)
 
 
-def test_a_bomb_of_compressed_packets_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_of_compressed_packets_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packets, "MAX_PACKET_BYTES", 1 << 20)
     bomb = field(1, field(50, zlib.compress(bytes(2 << 20))))
     trace = read_bytes(CONTENT + bomb)
-    assert len(trace) == len(WHOLE)
+    assert len(trace) == len(COMPLETE)
     assert "skipped_event" in kinds(trace)
 
 
@@ -123,32 +123,32 @@ def test_a_bomb_of_many_compressed_packets_stops(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(packets, "MAX_INFLATED_BYTES", 100_000)
     inner = zlib.compress(field(1, field(8, 1)) * 10_000)
     trace = read_bytes(CONTENT + field(1, field(50, inner)) * 20)
-    assert len(trace) == len(WHOLE)
+    assert len(trace) == len(COMPLETE)
     assert "skipped_event" in kinds(trace)
 
 
-def test_a_message_that_is_nested_a_million_times_costs_nothing() -> None:
+def test_a_message_nested_a_million_times_is_skipped() -> None:
     deep = b""
     for _ in range(2000):
         deep = field(12, deep)
     trace = read_bytes(CONTENT + field(1, field(10, 7) + field(11, field(9, 1) + field(4, deep))))
-    assert len(trace) == len(WHOLE)
+    assert len(trace) == len(COMPLETE)
 
 
 def test_a_packet_without_an_end_ends_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packets, "MAX_PACKET_BYTES", 1 << 20)
     endless = CONTENT + b"\x0a" + b"\xff\xff\xff\xff\x7f" + bytes(4 << 20)
     trace = read_bytes(endless)
-    assert len(trace) == len(WHOLE)
+    assert len(trace) == len(COMPLETE)
     assert "endless_packet" in kinds(trace)
 
 
-def test_a_trace_that_is_cut_off_keeps_what_came_before() -> None:
+def test_a_truncated_trace_keeps_the_packets_before_the_cut() -> None:
     counts = []
     for cut in range(2000, len(CONTENT), 307):
         trace = read_bytes(CONTENT[:cut])
         counts.append(len(trace))
-        assert len(trace) == len(WHOLE) or "truncated" in kinds(trace)
+        assert len(trace) == len(COMPLETE) or "truncated" in kinds(trace)
     assert counts == sorted(counts) and len(set(counts)) > 3
 
 
@@ -158,12 +158,12 @@ def test_a_trace_beyond_the_limit_is_refused() -> None:
 
 
 @pytest.mark.parametrize("number", [b"\x80" * 11, b"\xff" * 20, b"\x80"])
-def test_a_number_that_does_not_end_is_damage(number: bytes) -> None:
+def test_an_endless_number_is_damage(number: bytes) -> None:
     with pytest.raises(TraceError, match="damaged"):
         wire.read_varint(number, 0)
 
 
-def test_numbers_of_64_bits_are_read_as_they_are() -> None:
+def test_numbers_of_64_bits_are_read_exactly() -> None:
     assert wire.parse_fields(field(3, 2**64 - 1)) == [(3, 2**64 - 1)]
     assert wire.to_signed(2**64 - 1) == -1
     assert np.int64(wire.to_signed(2**63 - 1)) == 2**63 - 1
@@ -172,7 +172,7 @@ def test_numbers_of_64_bits_are_read_as_they_are() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("packed", [False, True])
 def test_no_damage_crashes(packed: bool, long: bool) -> None:
-    whole = rocprof_pftrace(training(1), packed=packed)
+    complete = rocprof_pftrace(training(1), packed=packed)
     chance = random.Random(f"pftrace {packed}")
     for _ in range(1000 if long else 60):
-        survives(mangled(whole, BYTES, chance))
+        survives(mangled(complete, BYTES, chance))

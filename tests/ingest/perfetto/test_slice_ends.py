@@ -16,7 +16,7 @@ def added(pairs: SliceEnds, *events: tuple[int, int, int]) -> None:
     pairs.add(track, time, row)
 
 
-def test_an_end_belongs_to_its_track_whatever_other_tracks_its_part_of_the_file_has() -> None:
+def test_an_end_closes_a_slice_of_its_own_track() -> None:
     pairs = SliceEnds()
     added(pairs, (900, 0, 0), (-5, 10, 1), (900, 20, 2))
     added(pairs, (-5, 17, END))
@@ -26,7 +26,7 @@ def test_an_end_belongs_to_its_track_whatever_other_tracks_its_part_of_the_file_
     assert (duration.tolist(), alone) == ([1, 7, 3, 9], 0)
 
 
-def test_what_has_no_partner_is_counted_by_track() -> None:
+def test_begins_and_ends_without_a_partner_are_counted() -> None:
     pairs = SliceEnds()
     added(pairs, (1, 5, END), (2, 0, 0))
     added(pairs, (1, 6, 1), (1, 8, END), (1, 9, END))

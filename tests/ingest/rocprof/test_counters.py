@@ -33,8 +33,13 @@ def counted(steps: int = 2) -> RocprofRun:
     """The first kernel of a step has both counters, the second one of them; values tell the dispatch."""
     run = training(steps)
     run.dispatches = [
-        replace(each, counters={"SQ_WAVES": 100.0 + at} if at % 2 else {"SQ_WAVES": 100.0 + at, "FETCH_SIZE": 8.0})
-        for at, each in enumerate(run.dispatches)
+        replace(
+            each,
+            counters={"SQ_WAVES": 100.0 + position}
+            if position % 2
+            else {"SQ_WAVES": 100.0 + position, "FETCH_SIZE": 8.0},
+        )
+        for position, each in enumerate(run.dispatches)
     ]
     return run
 
@@ -57,17 +62,17 @@ def values(trace: Trace) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize("format_", ["json", "rocpd 3", "rocpd 4", "rocpd 4.1.0"])
-def test_a_kernel_has_the_counters_of_its_dispatch_summed_over_the_device(format_: str) -> None:
+def test_counters_of_a_kernel_are_summed_over_the_device(format_: str) -> None:
     trace = read_bytes(content(counted(), format_))
     assert values(trace) == [(100, 8), (101, -1), (102, 8), (103, -1)]
     assert trace.health == ()
 
 
-def test_kernels_that_were_counted_and_not_traced_are_kernels() -> None:
+def test_kernels_with_counters_only_are_kernels() -> None:
     run = counted()
-    whole = document(run)
-    whole["rocprofiler-sdk-tool"][0]["buffer_records"]["kernel_dispatch"] = []
-    trace = read_bytes(json.dumps(whole).encode())
+    complete = document(run)
+    complete["rocprofiler-sdk-tool"][0]["buffer_records"]["kernel_dispatch"] = []
+    trace = read_bytes(json.dumps(complete).encode())
     assert values(trace) == [(100, 8), (101, -1), (102, 8), (103, -1)]
     kernels = rows_of_kind(trace, Kind.KERNEL)
     assert {trace.strings[code] for code in trace.events.name[kernels].tolist()} == set(KERNELS)
@@ -75,10 +80,10 @@ def test_kernels_that_were_counted_and_not_traced_are_kernels() -> None:
 
 
 def test_dispatches_of_two_processes_do_not_share_their_numbers() -> None:
-    whole = document(counted(1))
+    complete = document(counted(1))
     other = document(training(1))["rocprofiler-sdk-tool"]
-    whole["rocprofiler-sdk-tool"] += other
-    trace = read_bytes(json.dumps(whole).encode())
+    complete["rocprofiler-sdk-tool"] += other
+    trace = read_bytes(json.dumps(complete).encode())
     assert sorted(values(trace)) == [(-1, -1), (-1, -1), (100, 8), (101, -1)]
 
 
@@ -96,7 +101,7 @@ def test_a_table_holds_the_dispatches_in_their_order() -> None:
     assert np.nan_to_num(found.counters["FETCH_SIZE"], nan=-1).tolist() == [8, -1, 8, -1]
 
 
-def test_lines_that_are_none_are_left_out_and_values_of_one_dispatch_are_summed() -> None:
+def test_invalid_lines_are_skipped_and_values_of_a_dispatch_are_summed() -> None:
     header, first, *_ = counters_csv(counted()).splitlines()
     broken = [
         "1,2",
@@ -109,7 +114,7 @@ def test_lines_that_are_none_are_left_out_and_values_of_one_dispatch_are_summed(
     assert {name: column.tolist() for name, column in found.counters.items()} == {"FETCH_SIZE": [16]}
 
 
-def test_what_is_no_table_of_counters_is_refused() -> None:
+def test_a_file_that_is_not_a_counter_table_is_refused() -> None:
     text = counters_csv(counted())
     assert looks_like_counters(text.encode())
     assert not looks_like_counters(b"timestamp, index, utilization.gpu [%]\n")

@@ -45,7 +45,7 @@ def test_one_recording_in_two_formats_is_one_span_of_one_worker(folder: Path) ->
         assert (configuration["rank"], configuration["world_size"]) == (3, 8)
 
 
-def test_the_command_line_lists_and_checks_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_lists_and_checks_databases(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", str(folder), "--format", "json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [(row["run"], row["worker"]) for row in listed["rows"]] == [("both/host", "4242"), ("old/host", "7")]

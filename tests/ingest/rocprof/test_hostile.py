@@ -32,7 +32,7 @@ def kinds(trace: Trace) -> set[str]:
     return {note.kind for note in trace.health}
 
 
-def test_a_view_that_never_ends_is_not_asked(tmp_path: Path) -> None:
+def test_an_endless_sql_view_is_not_queried(tmp_path: Path) -> None:
     path = write_rocpd(tmp_path / "x.db", RUN)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DROP VIEW rocpd_region")
@@ -85,30 +85,32 @@ def test_more_rows_than_a_file_can_hold_are_not_read(monkeypatch: pytest.MonkeyP
     assert "database_damaged" in kinds(read_bytes(content))
 
 
-def test_pages_that_lead_to_themselves_end() -> None:
+def test_pages_that_form_a_circle_end() -> None:
     content = bytearray(database(training(300)))
     page = int.from_bytes(content[16:18], "big")
-    inner = [at for at in range(page, len(content), page) if content[at] == 5]  # interior pages of tables
+    inner = [
+        position for position in range(page, len(content), page) if content[position] == 5
+    ]  # interior pages of tables
     assert inner
-    for at in inner:
-        content[at + 8 : at + 12] = (at // page + 1).to_bytes(4, "big")
+    for position in inner:
+        content[position + 8 : position + 12] = (position // page + 1).to_bytes(4, "big")
     trace = survives(bytes(content))
     assert trace is None or "database_damaged" in kinds(trace)
 
 
-def test_a_database_that_is_cut_off_gives_what_it_holds_or_a_reason() -> None:
+def test_a_truncated_database_is_read_or_refused_with_a_reason() -> None:
     content = database(training(100))
-    kept = 0
+    remaining = 0
     for share in range(1, 20):
         trace = survives(content[: len(content) * share // 20])
         if trace is not None:
-            kept += 1
+            remaining += 1
             assert kinds(trace) >= {"truncated"}
-    assert kept
+    assert remaining
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0rocpd_", b"SQLite format 3\0" + b"rocpd_" * 5000])
-def test_what_is_no_database_is_refused(content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_refused(content: bytes) -> None:
     with pytest.raises(TraceError):
         read_bytes(content)
 
@@ -119,29 +121,29 @@ def test_a_database_beyond_the_limit_is_refused_before_it_is_copied() -> None:
         read_trace(io.BytesIO(content), size=len(content), limit=len(content) - 1)
 
 
-def test_a_document_that_is_cut_off_keeps_its_records() -> None:
+def test_a_truncated_document_keeps_its_records() -> None:
     content = rocprof_json(RUN)
     records = content.index(b'"buffer_records": {')
-    whole = len(read_bytes(content))
+    complete = len(read_bytes(content))
     found = set()
     for cut in range(records, len(content), 293):
         trace = survives(content[:cut])
         if trace is not None:
             assert "truncated" in kinds(trace)
             found.add(len(trace))
-    assert len(found) > 5 and max(found) <= whole
+    assert len(found) > 5 and max(found) <= complete
 
 
 @pytest.mark.parametrize("indent", [None, 1, 60])
-def test_a_document_that_ends_with_empty_lists_is_whole_and_one_without_its_last_bytes_is_not(
+def test_only_a_document_without_its_last_bytes_is_truncated(
     indent: int | None,
 ) -> None:
     """The tool writes the list of each kind that it knows; most are empty, those at the end of the file, too."""
-    whole = json.dumps(document(RUN), indent=indent).encode()
-    assert kinds(read_bytes(whole)) == set()
+    complete = json.dumps(document(RUN), indent=indent).encode()
+    assert kinds(read_bytes(complete)) == set()
     for end in (b"}", b"]", b"}", b"}", b"]"):
-        whole = whole.rstrip().removesuffix(end)
-        cut = read_bytes(whole)
+        complete = complete.rstrip().removesuffix(end)
+        cut = read_bytes(complete)
         assert (kinds(cut), len(cut)) == ({"truncated"}, EVENTS + NAMES)
 
 
@@ -149,8 +151,8 @@ def test_a_document_that_ends_with_empty_lists_is_whole_and_one_without_its_last
 def test_a_record_without_an_end_ends_the_file(filler: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split, "MAX_TEXT_BYTES", 1 << 20)
     content = rocprof_json(RUN)
-    at = content.index(b'"hip_api"')
-    endless = content[:at] + b'"hip_api": [{' + filler[:1] + filler[1:] * (4 << 20 >> 6)
+    position = content.index(b'"hip_api"')
+    endless = content[:position] + b'"hip_api": [{' + filler[:1] + filler[1:] * (4 << 20 >> 6)
     assert kinds(read_bytes(endless)) & {"endless_text", "truncated"}
 
 
@@ -160,7 +162,7 @@ def test_a_description_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch
         read_bytes(b'{"rocprofiler-sdk-tool": [{"a": [' + b"1, " * (1 << 20))
 
 
-def test_one_bad_record_costs_itself() -> None:
+def test_one_bad_record_is_skipped_alone() -> None:
     content = rocprof_json(RUN).replace(b'"start_timestamp": 3600000000001000', b'"start_timestamp": "soon"')
     trace = read_bytes(content)
     assert len(trace) == EVENTS - 1 + NAMES
@@ -170,8 +172,8 @@ def test_one_bad_record_costs_itself() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["json", "rocpd 3", "rocpd 4"])
 def test_no_damage_crashes(name: str, long: bool) -> None:
-    whole = rocprof_json(RUN) if name == "json" else database(RUN, name.removeprefix("rocpd "))
+    complete = rocprof_json(RUN) if name == "json" else database(RUN, name.removeprefix("rocpd "))
     chance = random.Random(name)
     mutations: tuple[Mutation, ...] = BYTES + FIELDS if name == "json" else BYTES
     for _ in range(1000 if long else 60):
-        survives(mangled(whole, mutations, chance))
+        survives(mangled(complete, mutations, chance))

@@ -100,7 +100,7 @@ def expected(run: RocprofRun) -> Counter[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_what_is_drawn_is_what_is_parsed(format_: str) -> None:
+def test_parsed_slices_are_the_recorded_ones(format_: str) -> None:
     trace = read_drawn(format_)
     assert slices(trace) == expected(RUN)
     assert (trace.producer, trace.clock, trace.health) == ("rocprofv3", "boot", ())
@@ -141,14 +141,14 @@ def in_terms_of(trace: Trace, payload: Any, other: Trace) -> Any:
 
 @pytest.mark.parametrize("view", ["overview", "operators", "kernels", "idle", "critical_path", "memory"])
 @pytest.mark.parametrize("format_", FORMATS)
-def test_every_number_is_that_of_the_same_run_as_pytorch_writes_it(format_: str, view: str) -> None:
+def test_numbers_equal_those_of_the_same_run_written_by_pytorch(format_: str, view: str) -> None:
     """Every word, too, but how what is missing can be recorded: each tool has options of its own."""
     trace, other = read_drawn(format_), read_drawn("chrome")
     assert settled(ask(trace, view), trace) == in_terms_of(trace, settled(ask(other, view), other), other)
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_the_timeline_is_that_of_the_same_run_as_pytorch_writes_it(format_: str) -> None:
+def test_the_timeline_equals_that_of_the_same_run_written_by_pytorch(format_: str) -> None:
     """All but the name of the process, which PyTorch does not write, which clock it is, and who opens the file."""
     mine, other = ask(read_drawn(format_), "trace"), ask(read_drawn("chrome"), "trace")
     for key in mine.keys() - {"groups", "reasons", "perfetto"}:
@@ -156,7 +156,7 @@ def test_the_timeline_is_that_of_the_same_run_as_pytorch_writes_it(format_: str)
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_every_tab_is_available_or_says_why_as_for_the_same_run_of_pytorch(format_: str) -> None:
+def test_tabs_are_available_as_for_the_same_run_written_by_pytorch(format_: str) -> None:
     trace, other = read_drawn(format_), read_drawn("chrome")
     theirs = in_terms_of(trace, {tab.slug: tab.reason(other) for tab in all_tabs()}, other)
     assert {tab.slug: tab.reason(trace) for tab in all_tabs()} == theirs
@@ -166,7 +166,7 @@ def test_every_tab_is_available_or_says_why_as_for_the_same_run_of_pytorch(forma
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_sums_are_those_of_the_drawing(format_: str) -> None:
+def test_totals_equal_the_recorded_ones(format_: str) -> None:
     rows = {row["name"]: row for row in ask(read_drawn(format_), "kernels")["rows"]}
     for number, name in enumerate(KERNELS):
         own = [each.end - each.start for each in RUN.dispatches if each.kernel == number]
@@ -196,7 +196,7 @@ def test_two_processes_of_a_file_do_not_share_their_calls(tmp_path: Path) -> Non
         assert len(set(launch.tolist())) == len(rows)
 
 
-def test_a_large_document_is_read_in_pieces_with_progress() -> None:
+def test_a_large_document_is_read_in_blocks_with_progress() -> None:
     content = rocprof_json(training(2000))
     assert len(content) > 5 << 20
     seen: list[Progress] = []
@@ -208,7 +208,7 @@ def test_a_large_document_is_read_in_pieces_with_progress() -> None:
     assert 0 < reading[len(reading) // 2].events < len(trace)
 
 
-def test_a_call_without_length_is_no_region_and_a_null_is_unknown(tmp_path: Path) -> None:
+def test_a_call_without_duration_and_null_fields_are_read_as_missing(tmp_path: Path) -> None:
     path = write_rocpd(tmp_path / "x.db", RUN)
     with closing(sqlite3.connect(path)) as connection, connection:
         (table,) = connection.execute(

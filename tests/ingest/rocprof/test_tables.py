@@ -59,7 +59,7 @@ def counting(flush: Callable[[Any], None], row_counts: list[int]) -> Callable[[A
 
 
 @pytest.mark.parametrize("rows", [2, 1 << 16])
-def test_what_is_drawn_is_what_is_parsed(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parsed_slices_are_the_recorded_ones(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "CHUNK_ROWS", rows)
     trace = joined(TABLES)
     assert without_bytes(slices(trace)) == without_bytes(expected(RUN))
@@ -71,13 +71,13 @@ def test_what_is_drawn_is_what_is_parsed(rows: int, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("order", [tuple(TABLES), ("hip_api_trace", "agent_info", *reversed(TABLES))])
-def test_the_overview_is_that_of_the_other_formats(order: tuple[str, ...]) -> None:
-    mine = ask(joined({name: TABLES[name] for name in order}), "overview")
+def test_the_overview_equals_that_of_the_other_formats(order: tuple[str, ...]) -> None:
+    actual = ask(joined({name: TABLES[name] for name in order}), "overview")
     for other in (chrome(RUN), rocprof_json(RUN)):
         theirs = ask(read_bytes(other), "overview")
         for key in ("steps", "average", "headline", "trace_start_ns"):
-            assert mine.get(key) == theirs.get(key)
-    (device,) = mine["devices"]
+            assert actual.get(key) == theirs.get(key)
+    (device,) = actual["devices"]
     assert (device["id"], device["name"]) == (GPU_INDEX, "AMD Instinct MI300X")
 
 
@@ -95,17 +95,17 @@ def comparable(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("view", ["overview", "kernels", "critical_path", "idle", "memory"])
-def test_all_answers_are_those_of_json_but_for_bytes(view: str) -> None:
-    mine, theirs = "".join(TABLES.values()).encode(), rocprof_json(RUN)
-    assert comparable(ask(read_bytes(mine), view)) == comparable(ask(read_bytes(theirs), view))
+def test_all_answers_equal_those_of_json_except_bytes(view: str) -> None:
+    actual, theirs = "".join(TABLES.values()).encode(), rocprof_json(RUN)
+    assert comparable(ask(read_bytes(actual), view)) == comparable(ask(read_bytes(theirs), view))
 
 
-def test_before_rocm_7_work_lies_on_queues() -> None:
-    mine, theirs = joined(tables(RUN, streams=False)), read_bytes(rocprof_json(RUN, streams=False))
-    assert without_bytes(slices(mine)) == without_bytes(slices(theirs))
+def test_before_rocm_7_work_is_on_queues() -> None:
+    actual, theirs = joined(tables(RUN, streams=False)), read_bytes(rocprof_json(RUN, streams=False))
+    assert without_bytes(slices(actual)) == without_bytes(slices(theirs))
 
 
-def test_columns_of_the_first_versions_and_of_the_converter_are_found_by_name() -> None:
+def test_columns_of_old_versions_and_of_the_converter_are_found_by_name() -> None:
     first = (
         '"Kind","Agent_Id","Queue_Id","Kernel_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp",'
         '"Private_Segment_Size","Group_Segment_Size","Workgroup_Size_X","Workgroup_Size_Y","Workgroup_Size_Z",'
@@ -144,15 +144,13 @@ def test_columns_of_the_first_versions_and_of_the_converter_are_found_by_name() 
         ("Agent {}", 0, False),
     ],
 )
-def test_a_device_has_the_number_of_its_label_and_a_name_where_the_agents_know_it(
-    label: str, index: int, named: bool
-) -> None:
+def test_a_device_has_the_number_of_its_label_and_its_agents_name(label: str, index: int, named: bool) -> None:
     trace = joined(tables(RUN, label=label, index=index))
     (device,) = ask(trace, "overview")["devices"]
     assert (device["id"], device["name"] == "AMD Instinct MI300X") == (index, named)
 
 
-def test_no_device_is_named_where_two_ways_of_counting_name_others() -> None:
+def test_no_device_is_named_if_its_numbering_is_ambiguous() -> None:
     agents = TABLES["agent_info"].splitlines()
     other = agents[-1].replace(f"{GPU},{GPU_INDEX}", "1,2").replace("MI300X", "MI210")
     doubtful = {**TABLES, "agent_info": "\n".join([*agents, other]) + "\n"}
@@ -160,7 +158,7 @@ def test_no_device_is_named_where_two_ways_of_counting_name_others() -> None:
     assert (device["id"], device["name"]) == (GPU_INDEX, None)
 
 
-def test_a_copy_is_of_the_gpu_that_it_goes_to_else_of_the_one_that_it_comes_from() -> None:
+def test_a_copy_is_on_its_target_gpu_or_else_its_source_gpu() -> None:
     rows = {
         "MEMORY_COPY_HOST_TO_DEVICE": ('"Agent 0","Agent 2"', "2/0", "Memcpy HtoD (Host -> Device)"),
         "DEVICE_TO_HOST": ('"Agent 3","Agent 0"', "3/0", "Memcpy DtoH (Device -> Host)"),
@@ -174,13 +172,13 @@ def test_a_copy_is_of_the_gpu_that_it_goes_to_else_of_the_one_that_it_comes_from
 
 
 def test_a_line_that_is_not_a_row_is_noted_and_skipped() -> None:
-    whole = TABLES["kernel_trace"]
-    rows = whole.splitlines()
+    complete = TABLES["kernel_trace"]
+    rows = complete.splitlines()
     damaged = "\r\n".join(
         ["\ufeff" + rows[0], rows[1], '"KERNEL_DISPATCH","Agent 1",1', "", *rows[2:], rows[-1][:40]]
     )
     trace = read_bytes(damaged.encode())
-    assert slices(trace) == slices(read_bytes(whole.encode()))
+    assert slices(trace) == slices(read_bytes(complete.encode()))
     assert kinds(trace) == {"line_unreadable": 2}
 
 
@@ -218,7 +216,7 @@ def test_agents_alone_or_a_header_alone_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("packed", [(), ("kernel_trace",), tuple(TABLES)])
-def test_files_are_read_as_one_packed_or_cut_off(packed: tuple[str, ...]) -> None:
+def test_joined_files_may_be_compressed_or_truncated(packed: tuple[str, ...]) -> None:
     def content(name: str) -> bytes:
         text = TABLES[name].rstrip("\n").encode()  # cut off behind its last row
         return gzip.compress(text[:40]) + gzip.compress(text[40:]) if name in packed else text

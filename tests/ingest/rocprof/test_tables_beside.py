@@ -46,7 +46,7 @@ def listed(root: Path) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_the_tables_of_a_process_are_a_worker_and_give_its_overview(tmp_path: Path, packed: bool) -> None:
+def test_the_tables_of_a_process_are_one_worker_with_an_overview(tmp_path: Path, packed: bool) -> None:
     written(tmp_path / "host", packed=packed)
     written(tmp_path / "host", training(2), "7_", packed)
     end = ".gz" if packed else ""
@@ -57,12 +57,12 @@ def test_the_tables_of_a_process_are_a_worker_and_give_its_overview(tmp_path: Pa
         session.scan()
         payload = session.view("overview", "host", worker="4242", wait=True, timeout=PATIENCE).payload
     assert payload is not None
-    mine, theirs = json.loads(payload), ask(read_bytes(rocprof_json(RUN)), "overview")
-    assert (mine["average"], mine["steps"]) == (theirs["average"], theirs["steps"])
-    assert mine["devices"][0]["name"] == "AMD Instinct MI300X"
+    actual, theirs = json.loads(payload), ask(read_bytes(rocprof_json(RUN)), "overview")
+    assert (actual["average"], actual["steps"]) == (theirs["average"], theirs["steps"])
+    assert actual["devices"][0]["name"] == "AMD Instinct MI300X"
 
 
-def test_tables_without_a_prefix_are_one_recording_too(tmp_path: Path) -> None:
+def test_tables_without_a_prefix_are_one_recording(tmp_path: Path) -> None:
     written(tmp_path / "run", prefix="")
     assert listed(tmp_path) == ({"run": {"worker": ["kernel_trace.csv"]}}, [])
     with Session([Root(str(tmp_path / "run/kernel_trace.csv"))], Settings(cache_bytes=0)) as session:
@@ -71,7 +71,7 @@ def test_tables_without_a_prefix_are_one_recording_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("view", ["distributed", "trace"])
-def test_ranks_and_timeline_are_those_of_json(tmp_path: Path, view: str) -> None:
+def test_ranks_and_timeline_equal_those_of_json(tmp_path: Path, view: str) -> None:
     """Two processes, the second of which works longer."""
     runs = {"4242_": training(2), "7_": training(3)}
     for prefix, run in runs.items():
@@ -89,7 +89,7 @@ def test_ranks_and_timeline_are_those_of_json(tmp_path: Path, view: str) -> None
     assert answers[0] == answers[1]
 
 
-def test_a_recording_in_a_format_that_says_more_is_read_from_it(tmp_path: Path) -> None:
+def test_a_recording_is_read_from_its_most_detailed_format(tmp_path: Path) -> None:
     for name in ("json", "db"):
         written(tmp_path / name)
     (tmp_path / "json/4242_results.json").write_bytes(rocprof_json(RUN))
@@ -99,7 +99,7 @@ def test_a_recording_in_a_format_that_says_more_is_read_from_it(tmp_path: Path) 
     assert others == []
 
 
-def test_what_no_table_of_records_lies_beside_is_named(tmp_path: Path) -> None:
+def test_files_without_a_table_of_records_are_listed_as_other_tools(tmp_path: Path) -> None:
     written(tmp_path)
     for name in TABLES:
         if name != "agent_info":
@@ -111,7 +111,7 @@ def test_what_no_table_of_records_lies_beside_is_named(tmp_path: Path) -> None:
     assert listed(tmp_path) == ({}, ["4242_agent_info.csv", "4242_scratch_memory_trace.csv"])
 
 
-def test_a_file_that_is_only_called_like_a_table_is_none_of_them(tmp_path: Path) -> None:
+def test_a_file_with_the_name_of_a_table_and_other_content_is_not_one(tmp_path: Path) -> None:
     written(tmp_path)
     (tmp_path / "4242_agent_info.csv").write_text("agents,of,the,insurance\n1,2,3,4\n")
     (tmp_path / "4242_hip_api_trace.csv").write_text("calls\n")
@@ -125,7 +125,7 @@ def test_a_file_that_is_only_called_like_a_table_is_none_of_them(tmp_path: Path)
     assert "line_unreadable" not in {note["kind"] for note in json.loads(payload)["health"]}
 
 
-def test_a_table_that_lies_packed_beside_itself_counts_once(tmp_path: Path) -> None:
+def test_a_table_beside_its_compressed_copy_counts_once(tmp_path: Path) -> None:
     written(tmp_path)
     written(tmp_path, packed=True)
     with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
@@ -149,7 +149,7 @@ def test_a_changed_table_is_read_again(tmp_path: Path) -> None:
     assert json.loads(payload)["devices"][0]["name"] == "AMD Instinct MI325X"
 
 
-def test_counters_beside_tables_are_those_of_their_kernels(tmp_path: Path) -> None:
+def test_counter_tables_are_joined_with_the_kernels(tmp_path: Path) -> None:
     run = training(2)
     run.dispatches[:] = [
         type(each)(**{**each.__dict__, "counters": {"SQ_WAVES": 10.0 + number}})
