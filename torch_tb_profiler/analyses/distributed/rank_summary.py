@@ -219,9 +219,6 @@ def _rank_steps(trace: Trace, spans: Steps, computation: Intervals) -> RankSteps
     return RankSteps(tuple(spans.names), table.tobytes())
 
 
-# ---- totals ---------------------------------------------------------------------------------------------
-
-
 def _operation_totals(operations: Collectives, computation: Intervals) -> tuple[OperationTotal, ...]:
     """Return the union of the operations' times by group and name."""
     keys, which = np.unique(
@@ -275,9 +272,6 @@ def kernel_family_totals(trace: Trace) -> tuple[KernelFamilyTotal, ...]:
     return tuple(sorted(totals, key=lambda total: -total.time))
 
 
-# ---- names ----------------------------------------------------------------------------------------------
-
-
 class StringTable:
     """A growing list of texts that name codes refer to."""
 
@@ -294,7 +288,7 @@ class StringTable:
 
 
 def short_names_of(trace: Trace, names: Iterable[str]) -> dict[str, str]:
-    """Return the short name, unique within the rank, of each kernel among `names` of a NameTable."""
+    """Return the short name, unique within the rank, of each kernel among `names` of a StringTable."""
     used = set(names)
     return {
         name[:_MAX_NAME_LENGTH]: short

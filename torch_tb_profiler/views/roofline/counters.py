@@ -10,7 +10,7 @@ from torch_tb_profiler.model.counters.dispatches import COUNTER_FILES_NOTE
 from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.kernels.short_names import short_names
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.views.roofline.payload import CounterRow, Counters
+from torch_tb_profiler.views.roofline.payload import CounterRow, RooflineCounters
 
 CUPTI = "Measured by CUPTI's range profiler; the n-th range belongs to the n-th launch."
 ROCPROF = "Measured by rocprofv3 for each dispatch of this recording."
@@ -19,7 +19,7 @@ MAX_ROWS = 100
 """Rows in one answer: 40 kB with a dozen counters each."""
 
 
-def hardware_counters(trace: Trace) -> Counters | None:
+def hardware_counters(trace: Trace) -> RooflineCounters | None:
     """Return the counters of `trace`, most FLOPs first, or None if it has none."""
     profiled = counter_ranges(trace)
     if not len(profiled):
@@ -30,7 +30,7 @@ def hardware_counters(trace: Trace) -> Counters | None:
     rows = [_row(trace, table, i, name, short[name]) for i, name in enumerate(names)]
     rows.sort(key=lambda row: (row.flops or 0.0, row.calls), reverse=True)
     shown = rows[:MAX_ROWS]
-    return Counters(
+    return RooflineCounters(
         source=_source(trace, profiled.amd),
         names=list(table.names),
         rows=shown,

@@ -131,7 +131,7 @@ class CounterRow(msgspec.Struct, frozen=True):
     modeled_reason: str | None
 
 
-class Counters(msgspec.Struct, frozen=True):
+class RooflineCounters(msgspec.Struct, frozen=True):
     """Hardware counters by kernel and operator; most FLOPs first, then most calls.
 
     source    which tool counted, and what joined its counts with the kernels
@@ -196,7 +196,7 @@ class RooflinePayload(msgspec.Struct, frozen=True):
     device_ns: int
     unlinked_ns: int
     tokens: TokenRate | None
-    counters: Counters | None
+    counters: RooflineCounters | None
     devices: list[DevicePeaks]
     steps: list[str]
     note: str | None

@@ -11,14 +11,14 @@ from torch_tb_profiler.model.hardware.clocks import RecordedClock
 from torch_tb_profiler.model.hardware.peaks import DeviceRates
 from torch_tb_profiler.views._shared.params import set_params
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, shorten_name, text
-from torch_tb_profiler.views.roofline.payload import Counters, DevicePeaks, RooflineParams, RooflineRow
+from torch_tb_profiler.views.roofline.payload import DevicePeaks, RooflineCounters, RooflineParams, RooflineRow
 
 
 def headline(
     rows: Sequence[RooflineRow],
     used: Utilization,
     devices: Sequence[DevicePeaks],
-    counters: Counters | None,
+    counters: RooflineCounters | None,
     params: RooflineParams,
 ) -> Text:
     """Return the MFU as far as the work is known, then the row that could save most.
@@ -32,7 +32,7 @@ def headline(
     return sentences(_utilization(used, devices, params), _saving(rows, params))
 
 
-def _counter_sentence(counters: Counters) -> Text:
+def _counter_sentence(counters: RooflineCounters) -> Text:
     """Return the FLOPs that the counters measured, and of how many kernels if not of all."""
     measured = [row for row in counters.rows if row.flops is not None]
     kernels = sum(row.calls for row in measured)

@@ -10,11 +10,11 @@ interface Props {
   onOpen: (event: number) => void;
 }
 
-const RECIPES = 12;
+const MAX_RECIPES = 12;
 
 /** The engines of a Gaudi card: how busy each class is, and the compiled graphs that ran on them. */
 export function Engines({ engines, onOpen }: Props) {
-  const hidden = engines.recipes.length - RECIPES;
+  const hidden = engines.recipes.length - MAX_RECIPES;
   return (
     <Panel title="Engines" className={css.panel}>
       <p>
@@ -51,7 +51,7 @@ export function Engines({ engines, onOpen }: Props) {
               </tr>
             </thead>
             <tbody>
-              {engines.recipes.slice(0, RECIPES).map(each => (
+              {engines.recipes.slice(0, MAX_RECIPES).map(each => (
                 <tr key={each.id}>
                   <td>
                     <Button look="text" onClick={() => onOpen(each.event)}>

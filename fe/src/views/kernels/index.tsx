@@ -16,19 +16,19 @@ import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
 import { Engines } from './Engines';
 import { MemoryOperations } from './MemoryOperations';
-import { nounOf, onCores, rowKey, totalOf } from './select';
+import { rowNoun, filterByCores, rowKey, totalText } from './select';
 import { NameCell } from './NameCell';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { speedColumns } from '../_shared/speed';
 import splitCss from '../../widgets/table/Split.module.css';
 
-const GROUPS = [
+const GROUPINGS = [
   ['name', 'kernel'],
   ['launch', 'kernel + operator + launch'],
   ['family', 'family'],
 ] as const;
 
-const TOPS = [
+const ROW_LIMITS = [
   ['5', 'top 5'],
   ['10', 'top 10'],
   ['20', 'top 20'],
@@ -45,7 +45,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
     [payload, select],
   );
   const keyOf = useMemo(() => (row: KernelRow) => rowKey(row, byLaunch), [byLaunch]);
-  const listed = useMemo(() => onCores(payload.rows, params.cores), [payload, params.cores]);
+  const listed = useMemo(() => filterByCores(payload.rows, params.cores), [payload, params.cores]);
   const { setParams, pick, chosen, close, table: rows } = useSelectableRows(listed, keyOf);
   const shares = useMemo(
     () => payload.rows.map(row => ({ key: keyOf(row), title: row.short_name, value: row.total_ns })),
@@ -62,7 +62,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
     <div className={`${splitCss.view} fill`}>
       <Answer
         crumb={params.operator ? `${crumb} · launched by ${params.operator}` : crumb}
-        why={totalOf(payload)}
+        why={totalText(payload)}
       >
         <Sentence text={payload.headline} />
       </Answer>
@@ -142,15 +142,15 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
           {...rows}
           columns={columns}
           {...table}
-          placeholder={`Filter ${plural(payload.rows.length, ...nounOf(payload))}`}
-          noun={nounOf(payload)[0]}
-          nounPlural={nounOf(payload)[1]}
+          placeholder={`Filter ${plural(payload.rows.length, ...rowNoun(payload))}`}
+          noun={rowNoun(payload)[0]}
+          nounPlural={rowNoun(payload)[1]}
           before={
             <>
               <Select
                 label="Rows"
-                value={GROUPS.find(([by]) => by === payload.group_by)?.[0] ?? 'name'}
-                options={GROUPS}
+                value={GROUPINGS.find(([by]) => by === payload.group_by)?.[0] ?? 'name'}
+                options={GROUPINGS}
                 onChange={group_by => setParams({ group_by, select: '' })}
               />
               {payload.families.length > 1 && (
@@ -207,7 +207,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
             <Select
               label="Pies"
               value={params.top ?? '5'}
-              options={TOPS}
+              options={ROW_LIMITS}
               onChange={next => setParams({ top: next })}
             />
           }

@@ -11,7 +11,7 @@ export function rowKey(row: KernelRow, byLaunch: boolean): string {
 }
 
 /** What a row is called, singular and plural. */
-export function nounOf({ group_by }: KernelsPayload): [string, string] {
+export function rowNoun({ group_by }: KernelsPayload): [string, string] {
   return group_by === 'launch'
     ? ['row', 'rows']
     : group_by === 'family'
@@ -20,19 +20,19 @@ export function nounOf({ group_by }: KernelsPayload): [string, string] {
 }
 
 /** The rows that a slice of the Tensor Cores pie counts; all of them without a choice. */
-export function onCores(rows: KernelRow[], cores: string | undefined): KernelRow[] {
-  const chosen = CORES.get(cores ?? '');
+export function filterByCores(rows: KernelRow[], cores: string | undefined): KernelRow[] {
+  const chosen = USES_CORES_BY_PARAM.get(cores ?? '');
   return chosen === undefined ? rows : rows.filter(row => row.tc_used === chosen);
 }
 
-const CORES = new Map<string, boolean | null>([
+const USES_CORES_BY_PARAM = new Map<string, boolean | null>([
   ['used', true],
   ['not used', false],
   ['unknown', null],
 ]);
 
 /** Time and launches of all rows. */
-export function totalOf(payload: KernelsPayload): string {
+export function totalText(payload: KernelsPayload): string {
   const names = new Set(payload.rows.map(row => row.name)).size;
   const what = payload.group_by === 'family' ? plural(names, 'family', 'families') : plural(names, 'kernel');
   return `${formatDuration(payload.total_ns)} in ${plural(payload.calls, 'launch', 'launches')} of ${what}`;

@@ -27,17 +27,17 @@ interface Props {
   before: React.ReactNode;
 }
 
-const GONE: Record<string, string> = {
+const RELEASE_TEXTS: Record<string, string> = {
   unreleased: 'still live',
   replaced: 'unknown',
   unknown: 'unknown',
 };
-const WHY: Record<string, string> = {
+const RELEASE_REASONS: Record<string, string> = {
   unreleased: 'Still live at the end of the trace.',
   replaced: 'No release is recorded, but its address was allocated again.',
   unknown: 'The file has no addresses, so releases can’t be matched with allocations.',
 };
-const UNSORTED: ReadonlySet<string> = new Set(['module', 'lifetime', 'event']);
+const UNSORTABLE_COLUMNS: ReadonlySet<string> = new Set(['module', 'lifetime', 'event']);
 
 export function Blocks(props: Props) {
   const { selectors, device, range, span, hasModules, sort, search, state, onEvent } = props;
@@ -66,7 +66,7 @@ export function Blocks(props: Props) {
       fetchAll={async () => (await pages.fetchRows(0)).rows}
       sort={{ id: by, descending }}
       onSort={next => props.onSort(`${next.descending ? '-' : ''}${next.id}`)}
-      unsortable={UNSORTED}
+      unsortable={UNSORTABLE_COLUMNS}
       search={search}
       onSearch={props.onSearch}
       placeholder="Filter by operator"
@@ -127,11 +127,11 @@ function columnsOf(
       title: 'Released',
       kind: 'number',
       width: 108,
-      value: row => row.released_ns ?? GONE[row.state],
+      value: row => row.released_ns ?? RELEASE_TEXTS[row.state],
       render: row =>
         row.released_ns === null ? (
-          <span className="dim" title={WHY[row.state]}>
-            {GONE[row.state]}
+          <span className="dim" title={RELEASE_REASONS[row.state]}>
+            {RELEASE_TEXTS[row.state]}
           </span>
         ) : (
           <span title={exactDuration(row.released_ns)}>{time(row.released_ns)}</span>
@@ -142,7 +142,7 @@ function columnsOf(
       title: 'Lived',
       kind: 'duration',
       value: row => row.duration_ns,
-      reason: row => WHY[row.state],
+      reason: row => RELEASE_REASONS[row.state],
     },
     {
       id: 'lifetime',

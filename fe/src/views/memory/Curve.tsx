@@ -26,9 +26,9 @@ const LEFT = 64;
 const RIGHT = 8;
 const TOP = 24;
 const BOTTOM = 40;
-const DRAG = 4;
+const MIN_DRAG_PX = 4;
 /** The capacity is drawn where the curve comes near it; else the curve would be a flat line below it. */
-const NEAR = 2;
+const CAPACITY_SHOWN_RATIO = 2;
 
 export function Curve({ curve, device, steps, at, range, onAt, onRange }: Props) {
   const { ref, width } = useWidth();
@@ -39,7 +39,7 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange }: Props)
   const data = useMemo(() => decode(curve), [curve]);
   const reach = useMemo(() => bounds(data), [data]);
   const capacity =
-    device.capacity_bytes !== null && device.capacity_bytes < NEAR * reach.high
+    device.capacity_bytes !== null && device.capacity_bytes < CAPACITY_SHOWN_RATIO * reach.high
       ? device.capacity_bytes
       : null;
   const high = Math.max(reach.high, capacity ?? 0) * 1.06 || 1;
@@ -74,7 +74,7 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange }: Props)
   const onPointerMove = (event: PointerEvent) => {
     const px = placeOf(event);
     const start = drag.current;
-    if (start && (start.moved || Math.abs(px - start.x) > DRAG)) {
+    if (start && (start.moved || Math.abs(px - start.x) > MIN_DRAG_PX)) {
       start.moved = true;
       setPointed(null);
       setDraft(ordered(timeAt(start.x), timeAt(px)));

@@ -12,9 +12,9 @@ import css from './Live.module.css';
 import panelCss from '../../widgets/Panel.module.css';
 import pageCss from './index.module.css';
 
-const SHOWN = 100;
+const MAX_ROWS = 100;
 
-const BY: Record<GroupBy, string> = {
+const GROUP_LABELS: Record<GroupBy, string> = {
   operator: 'by operator',
   module: 'by module',
   stack: 'by stack',
@@ -35,8 +35,8 @@ interface Props {
 
 export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPick, onEvent }: Props) {
   const total = live.allocated_bytes ?? live.known_bytes;
-  const rows = live.rows.slice(0, SHOWN);
-  const rest = live.rows.slice(SHOWN);
+  const rows = live.rows.slice(0, MAX_ROWS);
+  const rest = live.rows.slice(MAX_ROWS);
   return (
     <section className={`panel ${css.live}`} data-part="memory-live">
       <header className={panelCss.head}>
@@ -56,7 +56,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
             label=""
             name="Live by"
             value={group}
-            options={groups.map(each => [each, BY[each]] as const)}
+            options={groups.map(each => [each, GROUP_LABELS[each]] as const)}
             onChange={onGroup}
           />
         </span>
@@ -64,7 +64,9 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
       <ol className={css.rows} data-part="live-rows">
         {rows.map(row => {
           const name =
-            group === 'size' ? formatBytes(row.size_bytes ?? 0) : (row.name ?? NAMELESS[group] ?? 'unknown');
+            group === 'size'
+              ? formatBytes(row.size_bytes ?? 0)
+              : (row.name ?? PLACEHOLDERS[group] ?? 'unknown');
           const line = (
             <>
               <span className="clip" title={name}>
@@ -128,7 +130,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
   );
 }
 
-const NAMELESS: Partial<Record<GroupBy, string>> = {
+const PLACEHOLDERS: Partial<Record<GroupBy, string>> = {
   operator: 'outside operators',
   module: 'outside modules',
   stack: 'no stack recorded',

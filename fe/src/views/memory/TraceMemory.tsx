@@ -18,7 +18,7 @@ import curveCss from './Curve.module.css';
 import css from './index.module.css';
 import { Live } from './Live';
 import liveCss from './Live.module.css';
-import { GROUPS, limits, readState, writeState, type MemoryState } from './state';
+import { GROUPINGS, limits, readState, writeState, type MemoryState } from './state';
 import { Strip } from './Strip';
 import { Tables } from './Tables';
 
@@ -84,7 +84,7 @@ export function TraceMemory({ payload, crumb, files }: Props) {
     return null;
   }
   const growth = payload.growth.find(each => each.device === name);
-  const groups = GROUPS.filter(
+  const groups = GROUPINGS.filter(
     group => (group !== 'module' || payload.has_modules) && (group !== 'stack' || payload.has_stacks),
   );
   return (

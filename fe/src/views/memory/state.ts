@@ -34,8 +34,8 @@ export const limits = (range: Range | null): Record<string, string> =>
 const oneOf = <T extends string>(text: string | undefined, options: readonly T[]): T =>
   options.find(option => option === text) ?? options[0]!;
 
-export const GROUPS = ['operator', 'module', 'stack', 'size'] as const;
-export const TABLES = ['blocks', 'operators', 'growth'] as const;
+export const GROUPINGS = ['operator', 'module', 'stack', 'size'] as const;
+export const TABLE_NAMES = ['blocks', 'operators', 'growth'] as const;
 
 export function readState(params: Record<string, string>, device: string): MemoryState {
   return {
@@ -43,8 +43,8 @@ export function readState(params: Record<string, string>, device: string): Memor
     at: /^-?\d+$/.test(params.at ?? '') ? Number(params.at) : null,
     range: rangeOf(params.range),
     window: rangeOf(params.window),
-    group: oneOf(params.group, GROUPS),
-    table: oneOf(params.table, TABLES),
+    group: oneOf(params.group, GROUPINGS),
+    table: oneOf(params.table, TABLE_NAMES),
   };
 }
 

@@ -1,6 +1,6 @@
 // What hardware counters counted for the kernels of each operator, beside what the shapes say.
 import { useMemo, useState } from 'react';
-import type { CounterRow, Counters as Counted } from '../../api/types';
+import type { CounterRow, RooflineCounters } from '../../api/types';
 import { formatCount, formatNumber, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { Panel } from '../../widgets/Panel';
@@ -10,7 +10,7 @@ import type { Search } from '../../widgets/table/search';
 import { Term } from '../../widgets/Term';
 import css from './Counters.module.css';
 
-export function Counters({ counters }: { counters: Counted }) {
+export function Counters({ counters }: { counters: RooflineCounters }) {
   const { select } = useSelection();
   const [sort, setSort] = useState<Sort | undefined>({ id: 'flops', descending: true });
   const [search, setSearch] = useState<Search>({ text: '', regex: false });
@@ -49,7 +49,7 @@ export function Counters({ counters }: { counters: Counted }) {
   );
 }
 
-function columnsOf({ names, note }: Counted): Column<CounterRow>[] {
+function columnsOf({ names, note }: RooflineCounters): Column<CounterRow>[] {
   const unjoined = note ?? 'Its launch lies outside of every operator.';
   const gflop = (value: number | null) => (value === null ? null : value / 1e9);
   return [
