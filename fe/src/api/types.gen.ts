@@ -6577,7 +6577,7 @@ export interface components {
       device_ns: number;
       unlinked_ns: number;
       tokens: components['schemas']['TokenRate'] | null;
-      counters: components['schemas']['Counters'] | null;
+      counters: components['schemas']['RooflineCounters'] | null;
       devices: components['schemas']['DevicePeaks'][];
       steps: string[];
       note: string | null;
@@ -6654,7 +6654,7 @@ export interface components {
       duration_ns: number;
     };
     /**
-     * Counters
+     * RooflineCounters
      * @description Hardware counters by kernel and operator; most FLOPs first, then most calls.
      *
      *     source    which tool counted, and what joined its counts with the kernels
@@ -6663,7 +6663,7 @@ export interface components {
      *     left_out  rows that are not sent
      *     note      why the ranges could not be joined to operators; null if they are
      */
-    Counters: {
+    RooflineCounters: {
       source: string;
       names: string[];
       rows: components['schemas']['CounterRow'][];

@@ -161,7 +161,7 @@ def test_tabs_are_available_as_for_the_same_run_written_by_pytorch(format_: str)
     theirs = in_terms_of(trace, {tab.slug: tab.reason(other) for tab in all_tabs()}, other)
     assert {tab.slug: tab.reason(trace) for tab in all_tabs()} == theirs
     assert [tab.slug for tab in all_tabs() if tab.reason(trace) is None] == [
-        "overview", "kernels", "trace", "idle", "critical_path", "distributed", "diff",
+        "overview", "kernels", "trace", "idle", "critical_path", "origins", "distributed", "diff",
     ]  # fmt: skip
 
 
