@@ -13,12 +13,14 @@ import pytest
 from werkzeug.test import Client
 
 import torch_tb_profiler
+from tests.report.test_report import answers, embedded
 from tests.support.dumps import DrawnJob, hung_job
 from tests.support.traces import document
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli.main import main
 from torch_tb_profiler.http import App
+from torch_tb_profiler.mcp.tools import Tools
 from torch_tb_profiler.session import open_session
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.hangs.payload import HangsPayload
@@ -163,3 +165,38 @@ def test_a_hostile_name_of_a_group_stays_text(tmp_path: Path) -> None:
     with torch_tb_profiler.open(str(tmp_path)) as log:
         payload = log.run().hangs().data
     assert payload.verdict.group == "<script>" and payload.as_of_ns is not None
+
+
+def test_every_surface_says_the_same_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hung_job().write(tmp_path / "hang")
+    (tmp_path / "hang" / "nccl_trace_rank_3").write_bytes(b"")
+    sentence = SENTENCE
+    with torch_tb_profiler.open(str(tmp_path)) as log:
+        assert log["hang"].summary().headline[0] == sentence
+        assert "nccl_trace_rank_3 can't be read: the file is empty" in log["hang"].summary().health.notes[0]
+    assert main(["summary", str(tmp_path)]) == 0
+    assert f"- {sentence}" in capsys.readouterr().out.replace("\\", "")
+    assert main(["check", str(tmp_path)]) == 1  # one dump yields nothing
+    checked = capsys.readouterr().out
+    assert f"hang    hang: {sentence}" in checked and "ready   hang/nccl_trace_rank_0: 4 entries" in checked
+    assert "failed  hang/nccl_trace_rank_3: the file is empty" in checked
+    with open_session(str(tmp_path)) as session:
+        tools = Tools(session)
+        assert sentence in tools.view("hangs") and sentence in tools.summary().replace("\\", "")
+        assert '"flight_recorder_dumps":4' in tools.list_runs().replace(" ", "")
+    output = tmp_path / "report.html"
+    assert main(["report", str(tmp_path), "-o", str(output)]) == 0
+    report = embedded(output.read_text("utf-8"))
+    names = report["recordings"][0]
+    status, body = answers(report)["view/hangs", json.dumps({"run": names["run"], "span": ""}, sort_keys=True)]
+    assert status == 200 and plain_text(body["payload"]["headline"]) == sentence
+
+
+def test_the_summary_of_a_run_with_traces_leads_with_the_hang(tmp_path: Path) -> None:
+    hung_job().write(tmp_path)
+    (tmp_path / "w.1.pt.trace.json").write_bytes(TRACE)
+    with torch_tb_profiler.open(str(tmp_path)) as log:
+        assert log.run().summary().headline[0] == SENTENCE
+    DrawnJob(4).call("all_reduce").write(tmp_path)
+    with torch_tb_profiler.open(str(tmp_path)) as log:
+        assert "rank" not in " ".join(log.run().summary().headline).lower()

@@ -16,6 +16,7 @@ from torch_tb_profiler.session import FileState, Session
 from torch_tb_profiler.session.state import POLL_SECONDS, wait_for_answer
 from torch_tb_profiler.summary import Summary, summarize
 from torch_tb_profiler.views import SLUGS, find_view
+from torch_tb_profiler.views.hangs.payload import HangsPayload
 
 
 class Log:
@@ -147,10 +148,12 @@ class WorkerAnswers:
         selected = session.catalog.run(run)
         spans = [each for worker in selected.workers for each in worker.spans]
         self.run = selected.name
-        self.span = span or spans[0].name
+        self._has_dumps = bool(selected.dumps)
+        self._show = show
+        self.span = span or (spans[0].name if spans else "")
         self._session = session
         files = [each for each in spans if each.name == self.span]
-        if not files:
+        if not files and spans:
             available = ", ".join(dict.fromkeys(each.name for each in spans))
             raise NotFoundError(f"there is no span {self.span!r}", hint=f"spans: {available}")
         ids = [session.load(each) for each in files]
@@ -163,6 +166,18 @@ class WorkerAnswers:
         """Names of the workers that have the span; each rank of a file of several ranks is one."""
         workers = self._session.workers(self._session.catalog.run(self.run))
         return [each.name for each in workers if any(span.name == self.span for span in each.spans)]
+
+    @property
+    def hang(self) -> HangsPayload | None:
+        """The answer of the Hangs tab, None if the run has no flight recorder dumps."""
+        if not self._has_dumps:
+            return None
+
+        def ask() -> tuple[FileState, bytes | None]:
+            answer = self._session.view("hangs", self.run, wait=True, timeout=POLL_SECONDS)
+            return answer.state, answer.payload
+
+        return msgspec.json.decode(wait_for_answer(ask, self._show), type=HangsPayload)
 
     def answer(self, slug: str, worker: str) -> Any:
         """Return the payload of a view for a worker; raise ProfilerError if it has none."""

@@ -13,7 +13,7 @@ from torch_tb_profiler.cli._session import open_session, other_files, print_othe
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.discovery import Span
-    from torch_tb_profiler.session import ErrorInfo, Session
+    from torch_tb_profiler.session import ErrorInfo, FileState, Session
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,16 +31,56 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
             for worker in run.workers
             for span in worker.spans
         ]
+        hangs = [_check_dumps(session, run.name) for run in session.catalog.runs if run.dumps]
         others = other_files(session.catalog)
         print_other_files_note(session.catalog)
     if options.format == "json":
-        sys.stdout.write(json.dumps({"files": files, "other_files": others}, indent=1) + "\n")
+        found = {"files": files, "other_files": others, **({"hangs": hangs} if hangs else {})}
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
     else:
         sys.stdout.writelines(line for file in files for line in _lines(file))
         sys.stdout.writelines(f"other   {each['file']}: {each['kind']}; {each['advice']}\n" for each in others)
-    if not files:
+        sys.stdout.writelines(line for hang in hangs for line in _hang_lines(hang))
+    if not files and not hangs:
         sys.stderr.write(f"no trace found in {options.path}\n")
-    return OK if files and all(file["state"] == "ready" for file in files) else TROUBLE
+    states = [each["state"] for each in (*files, *(dump for hang in hangs for dump in hang["dumps"]))]
+    return OK if states and all(state == "ready" for state in states) else TROUBLE
+
+
+def _check_dumps(session: Session, run: str) -> dict[str, Any]:
+    """Read the flight recorder dumps of a run; return the state of each, and who holds the job up."""
+    from torch_tb_profiler.cli._session import wait_for_answer
+
+    def ask() -> tuple[FileState, bytes | None]:
+        answer = session.view("hangs", run, wait=True, timeout=0.5)
+        return answer.state, answer.payload
+
+    payload = json.loads(wait_for_answer(ask))
+    return {
+        "run": run,
+        "verdict": payload["verdict"]["verdict"],
+        "headline": "".join(phrase["text"] for phrase in payload["headline"]),
+        "dumps": [
+            {
+                "file": row["file"],
+                "state": "ready" if row["state"] == "ready" else "failed",
+                "entries": row["entries"],
+                "error": row["problem"],
+            }
+            for row in payload["ranks"]
+            if row["file"] is not None
+        ],
+        "problems": payload["problems"],
+    }
+
+
+def _hang_lines(hang: dict[str, Any]) -> list[str]:
+    lines = []
+    for dump in hang["dumps"]:
+        about = dump["error"] if dump["entries"] is None else f"{dump['entries']:,} entries"
+        lines.append(f"{dump['state']:7} {dump['file']}: {about}\n")
+    lines += [f"        warning: {problem}\n" for problem in hang["problems"]]
+    return [*lines, f"hang    {hang['run']}: {hang['headline']}\n"]
 
 
 def _check_file(session: Session, span: Span) -> dict[str, Any]:

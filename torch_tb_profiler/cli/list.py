@@ -42,18 +42,24 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     for problem in catalog.problems:
         sys.stderr.write(f"warning: {problem}\n")
     print_other_files_note(catalog)
-    if not rows:
+    if not rows and not any(run.dumps for run in catalog.runs):
         sys.stderr.write(f"no trace found in {options.path}\n")
     memory = [
         {"run": run.name, "file": number, "name": each.name, "kind": each.kind, "bytes": each.file.size}
         for run in catalog.runs
         for number, each in enumerate(run.memory_files)
     ]
+    dumps = [
+        {"run": run.name, "rank": each.rank, "kind": each.kind, "file": each.file.path, "bytes": each.file.size}
+        for run in catalog.runs
+        for each in run.dumps
+    ]
     others = other_files(catalog)
     print_payload(
         {
             "rows": rows,
             **({"memory_files": memory} if memory else {}),
+            **({"dumps": dumps} if dumps else {}),
             **({"other_files": others} if others else {}),
         },
         options,

@@ -66,8 +66,11 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
 def _load(session: Session, run: str | None, worker: str | None, span: str | None) -> tuple[str, str, str]:
     """Load the trace and what its views need; return its full names. Raises ProfilerError if it can't be read."""
 
+    # A run of flight recorder dumps has no overview.
+    slug = "overview" if session.catalog.run(run).workers else "hangs"
+
     def ask() -> tuple[FileState, tuple[str, str, str] | None]:
-        answer = session.view("overview", run, worker, span, wait=True, timeout=0.5)
+        answer = session.view(slug, run, worker, span, wait=True, timeout=0.5)
         return answer.state, None if answer.payload is None else (answer.run, answer.worker, answer.span)
 
     return wait_for_answer(ask)

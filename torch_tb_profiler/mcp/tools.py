@@ -64,6 +64,7 @@ class Tools:
                     for worker in self._session.workers(run)
                 ],
                 "memory_files": [each.name for each in run.memory_files],
+                "flight_recorder_dumps": len(run.dumps),
             }
             for run in catalog.runs
         ]

@@ -86,8 +86,8 @@ def collect(session: Session, first: Names, base: Names | None, budget: int) -> 
 def _not_included(session: Session, names: Names) -> list[str]:
     """Return what no report holds, as sentences."""
     run = session.catalog.run(names[0])
-    others = len(session.workers(run)) - 1
-    spans = len(session.find(*names).worker.spans) - 1
+    others = max(len(session.workers(run)) - 1, 0)
+    spans = len(session.find(*names).worker.spans) - 1 if run.workers else 0
     return [
         "Filters by step, device, stream or thread, search on the server, and time ranges.",
         f"Details of rows below the first {MAX_ROWS} of each table.",

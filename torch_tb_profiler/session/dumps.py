@@ -134,7 +134,7 @@ class DumpReader:
 
 def _request(dump: DumpFile) -> DumpRequest:
     mtime = dump.file.mtime
-    return DumpRequest(dump.rank, dump.file.path, dump.file.name, None if mtime is None else int(mtime * 1e9))
+    return DumpRequest(dump.rank, dump.file.path, dump.file.path, None if mtime is None else int(mtime * 1e9))
 
 
 def _series(dumps: Sequence[DumpFile]) -> list[list[DumpFile]]:

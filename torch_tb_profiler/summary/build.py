@@ -23,6 +23,7 @@ from torch_tb_profiler.summary.payload import (
 )
 from torch_tb_profiler.views._shared.text import plain, text
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
+from torch_tb_profiler.views.hangs.payload import HangsPayload
 from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.overview.payload import Average, Overview
 from torch_tb_profiler.views.overview.words import start_sentence
@@ -45,6 +46,10 @@ class SummarySource(Protocol):
     def span(self) -> str: ...
     @property
     def workers(self) -> Sequence[str]: ...
+    @property
+    def hang(self) -> HangsPayload | None:
+        """The answer of the Hangs tab, None if the run has no flight recorder dumps."""
+        ...
 
     def answer(self, slug: str, worker: str) -> Any:
         """Return the payload of a view; raise ProfilerError if it has nothing to show or can't be read."""
@@ -72,6 +77,9 @@ class _Answers:
 
 def summarize(source: SummarySource) -> Summary:
     """Summarize a run; raise ProfilerError if no worker can be read."""
+    hang = source.hang
+    if hang is not None and not source.workers:
+        return _summarize_dumps(source, hang)
     overviews, unreadable = _overviews(source)
     read = list(overviews)
     answers = _Answers(source)
@@ -91,7 +99,7 @@ def summarize(source: SummarySource) -> Summary:
         workers=len(source.workers),
         read=len(read),
         ranks=job.expected_count if job is not None else None,
-        headline=_headline(job, decisive),
+        headline=[*_hang_sentences(hang), *_headline(job, decisive)],
         bound=plain(decisive.spent),
         bound_worker=bound_worker,
         step=step,
@@ -106,6 +114,40 @@ def summarize(source: SummarySource) -> Summary:
         reasons={},
     )
     return _with_reasons(summary, answers.reasons, decisive)
+
+
+def _summarize_dumps(source: SummarySource, hang: HangsPayload) -> Summary:
+    """Summarize a run that has flight recorder dumps and no trace."""
+    unreadable = [row for row in hang.ranks if row.problem is not None]
+    notes = [f"{row.file} can't be read: {row.problem}" for row in unreadable] + hang.problems
+    return Summary(
+        version=VERSION,
+        run=source.run,
+        span=source.span,
+        workers=0,
+        read=0,
+        ranks=len(hang.ranks),
+        headline=[sentence for words in (hang.headline, hang.explanation) if (sentence := plain(words))],
+        bound="",
+        bound_worker="",
+        step=None,
+        operators=[],
+        kernels=[],
+        modules=[],
+        devices=None,
+        communication=None,
+        memory=None,
+        advice=[],
+        health=Health(0, 0, len(unreadable), notes[:MAX_NOTES]),
+        reasons={"step": "the run has no trace, only flight recorder dumps"},
+    )
+
+
+def _hang_sentences(hang: HangsPayload | None) -> list[str]:
+    """Return who holds a hung job up; nothing of a job that runs or has finished."""
+    if hang is None or hang.verdict.verdict in ("finished", "running"):
+        return []
+    return [sentence for words in (hang.headline, hang.explanation) if (sentence := plain(words))]
 
 
 def _overviews(source: SummarySource) -> tuple[dict[str, Overview], dict[str, ProfilerError]]:

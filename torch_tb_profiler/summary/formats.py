@@ -111,7 +111,10 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
     yield ""
     if missing or summary.read < summary.workers:
         workers = f"{summary.read} of {plural(summary.ranks or 0, 'rank') if missing else workers}"
-    yield f"{workers}, span {_escape(summary.span)}."
+    if summary.workers:
+        yield f"{workers}, span {_escape(summary.span)}."
+    else:
+        yield f"{plural(summary.ranks or 0, 'rank')}, flight recorder dumps."
     bound = summary.bound if summary.workers == 1 else f"{summary.bound_worker}: {summary.bound}"
     sentences = (
         [*summary.headline, bound] if summary.bound and summary.bound not in " ".join(summary.headline) else []

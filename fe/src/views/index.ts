@@ -75,6 +75,7 @@ export const VIEWS: Record<string, ViewEntry> = {
   modules: defineView('modules', () => import('./modules')),
   memory: defineView('memory', () => import('./memory')),
   distributed: defineView('distributed', () => import('./distributed')),
+  hangs: defineView('hourglass', () => import('./hangs')),
   overlap: defineView('overlap', () => import('./overlap'), { serverParams: ['columns'] }),
   diff: defineView('diff', () => import('./diff'), {
     serverParams: ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'],
