@@ -46,6 +46,10 @@ ALL = work(100, 9_900, 50, 1)
 """Work of the device at the end of the step, at its begin, and during all of it."""
 
 
+ON_CPU = "host cpu_op aten::mm 5000 5000"
+"""What a training on the CPU computes."""
+
+
 def loading(kind: str, wait: int, after: str = work(300, 9_700, 250, 1)) -> Document:
     return picture(after, f"host user_annotation enumerate(DataLoader)#_{kind}DataLoaderIter.__next__ 0 {wait}")
 
@@ -184,6 +188,11 @@ RULES: dict[tuple[str, str], Three] = {
     ),
     ("data_loading", "workers"): Three(
         loading("MultiProcessing", 200), loading("MultiProcessing", 199), loading("MultiProcessing", 4_000, ALL)
+    ),
+    ("data_loading", "same_cpu"): Three(
+        loading("MultiProcessing", 200, ON_CPU),
+        loading("MultiProcessing", 199, ON_CPU),
+        loading("MultiProcessing", 4_000, ALL),
     ),
     ("data_loading", "trainer"): Three(trainer(2), trainer(1), {"traceEvents": cycle([Batch(load=0, work=98)])}),
     ("start_up", ""): Three(starting(1_000), starting(999), starting(1_000, ALL)),

@@ -27,7 +27,7 @@ def test_advice_is_worth_a_fiftieth_of_the_step(wait: int, gives: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "case"), [("SingleProcess", "process"), ("MultiProcessing", "workers"), ("Other", "process")]
+    ("kind", "case"), [("SingleProcess", "process"), ("MultiProcessing", "same_cpu"), ("Other", "process")]
 )
 def test_workers_are_not_advised_where_there_are_workers(kind: str, case: str) -> None:
     found = given(draw(f"{STEP}\n{LOADER.format(kind=kind, wait=4_000)}"), "data_loading")

@@ -82,6 +82,8 @@ def _data_loading(trace: Trace, passes: Intervals) -> Iterator[Finding]:
         case = {True: "workers", False: "process", None: "process" if times is None else "trainer"}[
             job_kind(trace).workers
         ]
+        if case == "workers" and len(rows_of_kind(trace, *DEVICE_KINDS)) == 0:
+            case = "same_cpu"
         yield Finding(
             "data_loading", during, case=case, value=times, window=_longest_stretch(subtract(during, passes))
         )

@@ -55,6 +55,14 @@ RULE_WORDS = {
         "all CPU cores are busy: then only cheaper decoding and augmentation help.",
         "DataLoader(..., num_workers=8, prefetch_factor=4)  # more than now",
     ),
+    ("data_loading", "same_cpu"): RuleWords(
+        "Find out why the DataLoader workers are late",
+        "For {time} of {base}, training waits for the next batch from worker processes. They run on the same CPU "
+        "as the training, so more of them may slow it down. What they do isn't recorded.",
+        f"waiting for the DataLoader's worker processes costs {_COST}, and no device works: the CPU computes",
+        "cores are idle while training waits: then more workers help.",
+        "torch.set_num_threads(n)  # leaves cores to the workers; profile a batch with num_workers=0",
+    ),
     ("data_loading", "trainer"): RuleWords(
         "Load the next batch while this one trains",
         "For {time} of {base}, the trainer waits for data: loading takes {times} as long as the batch itself.",
