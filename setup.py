@@ -23,7 +23,13 @@ FE = HERE / "fe"
 PAGE = ("index.js", "report/report.js")
 """What each of the two builds writes last: the page of TensorBoard, and that of reports."""
 
-READER = Path("torch_tb_profiler", "ingest", "kineto", "native")
+READERS = {
+    "events": ("reader.c", Path("torch_tb_profiler", "ingest", "kineto", "native")),
+    "snapshot": ("snapshot.c", Path("torch_tb_profiler", "ingest", "memory", "native")),
+}
+"""Native library -> its source in native/, and the folder of the code that loads it."""
+
+READER = READERS["events"][1]
 TARGETS = {
     "manylinux_2_17_x86_64": ("x86_64-linux-gnu.2.17", "libevents.so"),
     "manylinux_2_17_aarch64": ("aarch64-linux-gnu.2.17", "libevents.so"),
@@ -74,19 +80,23 @@ class BuildReader(Command):
             raise SystemExit("building the native reader needs `pip install ziglang`")
         if self.plat_name not in TARGETS:
             raise SystemExit(f"the native reader is not built for {self.plat_name}, only for {', '.join(TARGETS)}")
-        target, name = TARGETS[self.plat_name]
+        target, events_name = TARGETS[self.plat_name]
+        for library, (source, folder) in READERS.items():
+            self._compile(target, events_name.replace("events", library), source, folder)
+
+    def _compile(self, target: str, name: str, source: str, destination: Path) -> None:
         cache = HERE / "build" / "zig"
-        made = cache / self.plat_name / name
+        made = cache / str(self.plat_name) / name
         made.parent.mkdir(parents=True, exist_ok=True)
         options = ["-std=c11", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-shared", "-s"]
         # Zig would look into every undefined step at run time; the sanitizers of the tests do that.
-        options += ["-fno-sanitize=undefined", *([] if name == "events.dll" else ["-fPIC"])]
-        sources = ["-target", target, "-o", str(made), str(HERE / "native" / "reader.c")]
+        options += ["-fno-sanitize=undefined", *([] if name.endswith(".dll") else ["-fPIC"])]
+        sources = ["-target", target, "-o", str(made), str(HERE / "native" / source)]
         environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(cache), "ZIG_LOCAL_CACHE_DIR": str(cache)}
         code = subprocess.call([sys.executable, "-m", "ziglang", "cc", *options, *sources], env=environment)
         if code:
             raise SystemExit("the native reader cannot be compiled; TORCH_PROFILER_NATIVE=0 installs without it")
-        folder = Path(self.build_lib or HERE) / READER
+        folder = Path(self.build_lib or HERE) / destination
         folder.mkdir(parents=True, exist_ok=True)
         # Replaced, not overwritten: a process that runs may have the former one loaded.
         shutil.copy(made, folder / f"{name}.new")
@@ -137,7 +147,8 @@ class BuildPython(build_py):
         if not self.editable_mode:
             # What another platform's wheel left in the folder that this one is packed from.
             for _, name in TARGETS.values():
-                Path(self.build_lib, READER, name).unlink(missing_ok=True)
+                for library, (_, folder) in READERS.items():
+                    Path(self.build_lib, folder, name.replace("events", library)).unlink(missing_ok=True)
         wheel = self.distribution.get_command_obj("bdist_wheel", create=False)
         if wheel is not None and wheel.has_reader and not self.editable_mode:
             reader = self.distribution.get_command_obj("build_native")

@@ -22,7 +22,11 @@ NAME = "torch_tb_profiler"
 UNBUILT = (".git", ".venv*", "node_modules", "samples", "build", "dist", "*.egg-info", "__pycache__", ".*_cache")
 """What lies in a checkout and is in no archive."""
 
-READERS = {f"{NAME}/ingest/kineto/native/{name}" for name in ("libevents.so", "libevents.dylib", "events.dll")}
+READERS = {
+    f"{NAME}/ingest/{folder}/native/{name}"
+    for folder, library in (("kineto", "events"), ("memory", "snapshot"))
+    for name in (f"lib{library}.so", f"lib{library}.dylib", f"{library}.dll")
+}
 """Compiled, not source."""
 
 built = pytest.mark.xdist_group("archives")  # they are built once
@@ -79,7 +83,10 @@ def test_the_wheel_holds_the_native_reader_of_its_platform(archives: tuple[Path,
     """And serves every Python there: its name says none."""
     with zipfile.ZipFile(archives[1]) as wheel:
         held = READERS & set(wheel.namelist())
-    assert held == {f"{NAME}/ingest/kineto/native/{READER}"}
+    assert held == {
+        f"{NAME}/ingest/kineto/native/{READER}",
+        f"{NAME}/ingest/memory/native/{READER.replace('events', 'snapshot')}",
+    }
     assert not archives[1].name.endswith("-any.whl")
 
 

@@ -63,9 +63,12 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileParams(msgspec.Struct, frozen=True):
-    """`file` is a number in the listing of the run's files."""
+    """`file` is a number in the listing of the run's files.
 
-    file: int = 0
+    The default is the file of the chosen worker and span, else the first file of the view's format.
+    """
+
+    file: int | None = None
 
 
 BASE = ("base_run", "base_worker", "base_span")
@@ -297,9 +300,16 @@ class Tab:
 
     def reason(self, trace: Trace) -> str | None:
         """Return why a trace has nothing to show here, or None."""
+        if trace.snapshot is not None:
+            return None if self.opens_files else "a memory snapshot records only the allocator; record a trace too"
         if trace.clock not in self.clocks:
             return f"{trace.producer} recorded only {_RECORDS[trace.clock]}, so this view has no data"
         return self.unavailable(trace)
+
+    @property
+    def opens_files(self) -> bool:
+        """True if views of the tab show files, such as memory snapshots."""
+        return any(isinstance(view, FileView) for view in (self.view, *self.parts))
 
     @property
     def views_built_on_load(self) -> tuple[TraceView[Any, Any], ...]:

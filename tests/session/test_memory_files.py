@@ -19,7 +19,7 @@ from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import NotFoundError, TraceError, UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
-from torch_tb_profiler.session import Root, Session
+from torch_tb_profiler.session import Root, Session, jobs
 
 TRACE = document([{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
 TIMELINE = json.dumps([[-1, 1, 400, 0], [1000, 2, 100, 4], [2000, 4, -100, 4]]).encode()
@@ -52,14 +52,14 @@ def session(folder: Path) -> Iterator[Session]:
 
 
 def ask(session: Session, part: str, **params: str) -> dict[str, Any]:
-    answer = session.view(f"memory/{part}", params=params)
+    answer = session.view(f"memory/{part}", "run", params=params)
     assert answer.payload is not None and answer.run == "run"
     payload: dict[str, Any] = json.loads(answer.payload)
     return payload
 
 
 def test_memory_files_belong_to_the_run_of_their_folder(session: Session) -> None:
-    (run,) = session.catalog.runs
+    elsewhere, run = session.catalog.runs
     assert [(file.name, file.kind) for file in run.memory_files] == [
         ("a.pickle", "snapshot"),
         ("b.raw.json.gz", "timeline"),
@@ -67,12 +67,13 @@ def test_memory_files_belong_to_the_run_of_their_folder(session: Session) -> Non
         ("rank0/c.raw.json", "timeline"),
     ]
     assert [worker.name for worker in run.workers] == ["w"]
+    assert elsewhere.name == "elsewhere" and [file.name for file in elsewhere.memory_files] == ["d.pickle"]
 
 
 def test_a_trace_is_a_trace_whatever_it_is_called(folder: Path) -> None:
     (folder / "run" / "x.raw.json").write_bytes(TRACE)
     with Session([Root(str(folder))], Settings()) as opened:
-        (run,) = opened.scan().runs
+        _, run = opened.scan().runs
     assert "x.raw" in {worker.name for worker in run.workers}
     assert all(file.name != "x.raw.json" for file in run.memory_files)
 
@@ -96,7 +97,7 @@ def test_an_unreadable_file_is_refused_with_its_name(session: Session, capsys: A
     assert caught.value.where == "evil.pkl" and "called" not in capsys.readouterr().out
     with pytest.raises(TraceError, match="not a memory timeline"):
         ask(session, "timeline", file="0")
-    with pytest.raises(TraceError, match="opcode"):
+    with pytest.raises(TraceError, match="not a memory snapshot but a timeline"):
         ask(session, "snapshot", file="1")
     assert ask(session, "snapshot")["device"] == 0  # a failure leaves nothing behind
 
@@ -105,14 +106,13 @@ def test_a_file_is_read_once_until_it_changes(
     session: Session, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    place = session.catalog.run("run").memory_files[0].file.location
-    open_file = place.open
+    read = jobs.read_trace
 
-    def counting(path: str) -> Any:
-        opened.append(path)
-        return open_file(path)
+    def counting(stream: Any, **options: Any) -> Any:
+        opened.append(options["name"])
+        return read(stream, **options)
 
-    monkeypatch.setattr(place, "open", counting)
+    monkeypatch.setattr(jobs, "read_trace", counting)
     for points in ("5", "6", "7"):
         ask(session, "snapshot", points=points)
     assert opened == ["run/a.pickle"]
@@ -124,12 +124,12 @@ def test_a_file_is_read_once_until_it_changes(
 
 
 def test_memory_files_alone_make_the_tab_available(session: Session) -> None:
-    answer = session.view("memory", wait=True, timeout=PATIENCE)
+    answer = session.view("memory", "run", wait=True, timeout=PATIENCE)
     assert answer.payload is not None
     payload = json.loads(answer.payload)
     assert payload["devices"] == [] and payload["default_device"] is None
     assert "profile_memory" in payload["reasons"]["devices"][0]["text"]
-    lacks = session.unavailable(session.find(None, None, None))
+    lacks = session.unavailable(session.find("run", None, None))
     assert lacks is not None and "memory" not in lacks and "modules" in lacks
 
 

@@ -19,7 +19,7 @@ def block(size: int, state: str, frames: list[Any], requested: int | None = None
 
 
 def entry(action: str, size: int, time: int, frames: list[Any], **more: Any) -> dict[str, Any]:
-    return {"action": action, "addr": 7, "size": size, "stream": 0, "time_us": time, "frames": frames, **more}
+    return {"action": action, "addr": 8192, "size": size, "stream": 0, "time_us": time, "frames": frames, **more}
 
 
 def snapshot() -> dict[str, Any]:
@@ -40,13 +40,13 @@ def snapshot() -> dict[str, Any]:
     ]  # fmt: skip
     history = [
         entry("segment_alloc", 2048, 10, LINEAR),
-        entry("alloc", 1024, 11, LINEAR),
+        entry("alloc", 1000, 11, LINEAR, addr=2**63 + 4096),
         entry("segment_alloc", 2048, 12, LOSS),
         entry("alloc", 2000, 13, LOSS),
         entry("oom", 10**9, 14, LOSS, device_free=77),
         entry("free_requested", 2000, 15, LOSS),
         entry("free_completed", 2000, 16, LOSS),
-        entry("alloc", 512, 17, LOSS),
+        entry("alloc", 500, 17, LOSS),
         entry("snapshot", 0, 18, []),
     ]
     return {

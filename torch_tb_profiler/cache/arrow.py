@@ -13,11 +13,14 @@ import pyarrow as pa
 
 from torch_tb_profiler.base.arrays import ArrowTexts, build_text_array
 from torch_tb_profiler.model.health import HealthNote
+from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts
 from torch_tb_profiler.model.origin_records import OriginRecords
 from torch_tb_profiler.model.trace import ArgColumn, Events, Thread, Trace
 
 _STRINGS = "strings"
 _TEXT_IDS = "text_ids"
+_SNAPSHOT = "snapshot:"
+_SNAPSHOT_TEXTS = "snapshot texts"
 
 _DTYPES = {pa.from_numpy_dtype(dtype): np.dtype(dtype) for dtype in np.typecodes["AllInteger"] + "fd"}
 
@@ -39,6 +42,7 @@ def write_trace(trace: Trace, path: str) -> None:
         "health": [[n.kind, n.severity, n.message, n.count, n.first_offset] for n in trace.health],
         "args": {key: column.kind for key, column in trace.args.items()},
         "origin_records": msgspec.to_builtins(trace.origin_records),
+        "snapshot": None if trace.snapshot is None else msgspec.to_builtins(trace.snapshot.facts),
     }
     batch = pa.RecordBatch.from_arrays(arrays, names=names)
     schema = batch.schema.with_metadata({"trace": json.dumps(header)})
@@ -75,7 +79,18 @@ def read_trace_file(content: pa.Buffer) -> Trace:
         clock=header["clock"],
         recordings=tuple(header["recordings"]),
         origin_records=msgspec.convert(header["origin_records"], OriginRecords),
+        snapshot=None if header["snapshot"] is None else _read_snapshot(column, header["snapshot"]),
     )
+
+
+def _read_snapshot(column: Mapping[str, pa.Array], facts: Mapping[str, Any]) -> RecordedSnapshot:
+    columns = {
+        name.removeprefix(_SNAPSHOT): _numpy_view(cell.values)
+        for name, cell in column.items()
+        if name.startswith(_SNAPSHOT)
+    }
+    texts = ArrowTexts(column[_SNAPSHOT_TEXTS].values)
+    return RecordedSnapshot.from_columns(columns, texts, msgspec.convert(facts, SnapshotFacts))
 
 
 def write_columns(columns: Mapping[str, npt.NDArray[Any]], path: str) -> None:
@@ -103,6 +118,10 @@ def _trace_columns(trace: Trace) -> Iterator[tuple[str, Any]]:
         yield f"arg:{key}:values", column.values
         if column.kind in ("text", "json"):
             yield f"arg:{key}:texts", column.dictionary
+    if trace.snapshot is not None:
+        for name, values in trace.snapshot.columns().items():
+            yield _SNAPSHOT + name, values
+        yield _SNAPSHOT_TEXTS, trace.snapshot.texts
 
 
 def _list_cell(values: Any) -> pa.Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from torch_tb_profiler.base.format import natural_sort_key
@@ -23,6 +23,7 @@ from torch_tb_profiler.discovery.names import (
     stamp_order,
 )
 from torch_tb_profiler.discovery.origin_files import capture_owner, origin_kind, run_folder
+from torch_tb_profiler.discovery.snapshots import is_step_folder, snapshot_place
 from torch_tb_profiler.ingest.formats import FileKind, ForeignFormat, file_format_by_name, trace_suffix
 
 _XPROF_FOLDER = "/plugins/profile/"
@@ -69,9 +70,13 @@ def arrange_runs(
     for file in files:
         if file.path in hidden or origin_kind(file.path) in ("stacks", "annotations", "compile log"):
             continue
-        memory_format = None if single else file_format_by_name(file.name)
+        memory_format = file_format_by_name(file.name)
+        if single and memory_format is not None and memory_format.kind != "snapshot":
+            memory_format = None
         if memory_format is not None and not (trace_suffix(file.name) and is_trace(file)):
-            memory[prefix + _run_folder(file, root_name)].append(_memory_file(file, memory_format.kind))
+            memory[prefix + _memory_run(file, memory_format.kind, root_name)].append(
+                _memory_file(file, memory_format.kind)
+            )
             continue
         name = parse_file_name(file.name)
         if single and name is None:
@@ -94,6 +99,11 @@ def arrange_runs(
     for trace in traces:
         if trace.file.path not in less_detailed:
             workers[prefix + trace.run][trace.worker].append(trace)
+    for name in memory.keys() - workers.keys():
+        snapshots = [each for each in memory[name] if each.kind == "snapshot" and (single or is_trace(each.file))]
+        memory[name] = [_with_rank_in_name(each) for each in memory[name]]
+        for trace in _snapshot_files(name, memory[name], {each.file.path for each in snapshots}):
+            workers[name][trace.worker].append(trace)
     return [
         ListedRun(
             name,
@@ -172,8 +182,30 @@ def _rename_message(name: str) -> str:
 
 def _memory_file(file: ListedFile, kind: FileKind) -> MemoryFile:
     folder = posixpath.basename(posixpath.dirname(file.path))
-    label = f"{folder}/{file.name}" if RANK_FOLDER.match(folder) or SPAN_FOLDER.match(folder) else file.name
+    named = RANK_FOLDER.match(folder) or SPAN_FOLDER.match(folder) or is_step_folder(folder)
+    label = f"{folder}/{file.name}" if named else file.name
     return MemoryFile(label, kind, file)
+
+
+def _memory_run(file: ListedFile, kind: FileKind, root_name: str) -> str:
+    """Return the run that a memory file belongs to."""
+    folder = _run_folder(file, root_name)
+    return snapshot_place(file.path).run or root_name if kind == "snapshot" else folder
+
+
+def _with_rank_in_name(file: MemoryFile) -> MemoryFile:
+    """Return a snapshot with the rank that its name gives; other files as they are."""
+    if file.kind != "snapshot":
+        return file
+    return replace(file, file=file.file.with_rank(snapshot_place(file.file.path).rank))
+
+
+def _snapshot_files(run: str, files: Iterable[MemoryFile], paths: Set[str]) -> Iterator[_TraceFile]:
+    """Yield the snapshots with these paths, which are the recordings of a run that has no traces."""
+    for each in files:
+        if each.file.path in paths:
+            place = snapshot_place(each.file.path)
+            yield _TraceFile(run, place.worker, place.rank, place.stamp, each.file)
 
 
 def _run_folder(file: ListedFile, root_name: str) -> str:

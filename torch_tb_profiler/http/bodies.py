@@ -88,12 +88,16 @@ class WorkerInfo(msgspec.Struct, frozen=True):
 
 
 class MemoryFileInfo(msgspec.Struct, frozen=True):
-    """A memory file; `file` is its number in `view/memory/snapshot` or `view/memory/timeline`, by `kind`."""
+    """A memory file; `file` is its number in `view/memory/snapshot` or `view/memory/timeline`, by `kind`.
+
+    path  relative to the log folder; that of a worker's span if the run has snapshots only
+    """
 
     file: int
     name: str
     kind: FileKind
     bytes: int
+    path: str
 
 
 class WorkersBody(msgspec.Struct, frozen=True):

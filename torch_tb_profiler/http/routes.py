@@ -56,7 +56,7 @@ def get_workers(session: Session, query: Query) -> bodies.WorkersBody:
         for worker in session.workers(run)
     ]
     files = [
-        bodies.MemoryFileInfo(number, file.name, file.kind, file.file.size)
+        bodies.MemoryFileInfo(number, file.name, file.kind, file.file.size, file.file.path)
         for number, file in enumerate(run.memory_files)
     ]
     return bodies.WorkersBody(run.name, listed, files)

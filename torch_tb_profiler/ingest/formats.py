@@ -50,13 +50,19 @@ class TraceFormat:
 class FileFormat:
     """A format of files beside the traces of a run, recognized by their suffixes.
 
-    kind   the `format` that a `view.FileView` names
-    parse  reads an open file into the value that the view is built from; raises TraceError if it can't
+    Small files are read when they are requested; files of any size are loaded and cached as traces are.
+
+    kind     the `format` that a `view.FileView` names
+    parse    reads an open small file into the value that the view is built from; raises TraceError if it can't
+    loaded   reads a file of any size into a trace
+    content  returns the value that the view is built from, of such a trace
     """
 
     kind: FileKind
     suffixes: tuple[str, ...]
-    parse: Callable[[BinaryIO], Any]
+    parse: Callable[[BinaryIO], Any] | None = None
+    loaded: ParseTrace | None = None
+    content: Callable[[Trace], Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from torch_tb_profiler.base.errors import TraceError
 
@@ -57,21 +57,55 @@ def read_plain_pickle(stream: BinaryIO, *, number_keys: bool = False) -> Any:
 
     Raises TraceError with the offset if it is too large, truncated, or malformed, or has other values.
     """
+    return _StackMachine(_read_all(stream), (str, int) if number_keys else (str,)).run()
+
+
+def read_plain_prefix(stream: BinaryIO) -> PlainPickle:
+    """Read a pickle as `read_plain_pickle` does; of a truncated one, what precedes the cut.
+
+    A dict that was cut is left out, and so is everything that it holds, unless it is the outermost.
+    """
+    data = _read_all(stream)
+    machine = _StackMachine(data, may_be_truncated=True)
+    try:
+        return PlainPickle(machine.run(), len(data))
+    except TruncatedError as error:
+        value = machine.close_containers()
+        if value is None:
+            raise
+        return PlainPickle(value, len(data), error.message)
+
+
+def _read_all(stream: BinaryIO) -> bytes:
     data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise TraceError(
-            f"the file is larger than {MAX_BYTES // 2**20} MiB",
-            hint="record less: `torch.cuda.memory._record_memory_history(max_entries=100_000)`",
+            f"the file is larger than {MAX_BYTES // 2**20} MiB, which needs the native reader",
+            hint="install a wheel of torch-tb-profiler for this platform, or record less: "
+            "`torch.cuda.memory._record_memory_history(max_entries=100_000)`",
         )
-    return _StackMachine(data, (str, int) if number_keys else (str,)).run()
+    return data
+
+
+class TruncatedError(TraceError):
+    """The pickle ends too early."""
+
+
+class PlainPickle(NamedTuple):
+    """The value of a pickle, its bytes, and why it is incomplete (None: it isn't)."""
+
+    value: Any
+    bytes: int
+    incomplete: str | None = None
 
 
 class _StackMachine:
     """The state while a pickle is read: the stack, its marks, the memo, and the position in the file."""
 
-    def __init__(self, data: bytes, key_types: tuple[type, ...] = (str,)) -> None:
+    def __init__(self, data: bytes, key_types: tuple[type, ...] = (str,), may_be_truncated: bool = False) -> None:
         self.data = data
         self.key_types = key_types
+        self.may_be_truncated = may_be_truncated
         self.position = 0
         self.stack: list[Any] = []
         self.outer_stacks: list[list[Any]] = []
@@ -100,6 +134,25 @@ class _StackMachine:
             self.truncated_error() if end else TraceError("the file is empty", hint="the snapshot was not written")
         )
 
+    def close_containers(self) -> Any:
+        """Close the containers that the end of the file left open; return the outermost, None if there is none.
+
+        A dict that was cut is dropped, except for the outermost one: some of its keys would be missing.
+        """
+        while self.outer_stacks:
+            items = self.pop_to_mark()
+            target = self.stack[-1] if self.stack else None
+            if type(target) is list:
+                target.extend(items)
+            elif type(target) is dict and len(self.stack) == 1 and not self.outer_stacks:
+                pairs = zip(items[::2], items[1::2], strict=False)
+                target.update((key, value) for key, value in pairs if type(key) is str)
+            elif self.stack:
+                self.stack.pop()
+            while len(self.stack) > 1 and type(self.stack[-1]) is type(self.stack[-2]) is list:
+                self.stack[-2].append(self.stack.pop())
+        return self.stack[0] if self.stack and type(self.stack[0]) in (dict, list) else None
+
     def _final_value(self) -> Any:
         if len(self.stack) != 1 or self.outer_stacks:
             raise self._malformed_error("it ends inside a value")
@@ -120,8 +173,8 @@ class _StackMachine:
             hint="is this a file that `torch.cuda.memory._dump_snapshot` wrote?",
         )
 
-    def truncated_error(self) -> TraceError:
-        return TraceError(
+    def truncated_error(self) -> TruncatedError:
+        return TruncatedError(
             f"the pickle is truncated at byte {len(self.data)}",
             hint="write or copy the snapshot again",
         )
@@ -229,7 +282,7 @@ class _StackMachine:
             )
 
     def check_frame(self) -> None:
-        if self.read_unsigned(8) > len(self.data) - self.position:
+        if self.read_unsigned(8) > len(self.data) - self.position and not self.may_be_truncated:
             raise self.truncated_error()
 
     def store_memo(self, index: int) -> None:

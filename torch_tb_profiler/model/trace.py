@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.origin_records import NO_RECORDS, OriginRecords
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.snapshots import RecordedSnapshot
 
 Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
@@ -133,6 +136,7 @@ class Trace:
     recordings      first row of each recording if the file holds several in a row; () if it holds one
     merged          True for a rank of a merged file, whose ranks are on one clock already
     origin_records  what files beside it say about the origin of its kernels
+    snapshot        the CUDA memory snapshot that the file is; it has no events then
     """
 
     events: Events
@@ -150,6 +154,7 @@ class Trace:
     recordings: tuple[int, ...] = ()
     merged: bool = False
     origin_records: OriginRecords = NO_RECORDS
+    snapshot: RecordedSnapshot | None = None
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     def __len__(self) -> int:

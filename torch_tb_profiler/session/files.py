@@ -214,6 +214,10 @@ class RequestedFiles:
             file = self._files.get(id_)
         return file is not None and self._loader.is_prefetching(file.key, result_name(slug, part))
 
+    def is_large(self, listed: ListedFile) -> bool:
+        """Return True if a file is loaded by a worker, which may take long."""
+        return self._loader.is_large(listed)
+
     def should_prepare(self, id_: FileId) -> bool:
         """Return True if a file's tables should be derived ahead of requests: on a server, for a large file."""
         with self._lock:

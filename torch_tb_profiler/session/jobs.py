@@ -213,7 +213,7 @@ def _load(
     with ThreadPoolExecutor(_READ_AHEAD_THREADS, thread_name_prefix="profiler-read") as threads:
         threads.submit(all_tabs)  # import the analyses while compiled code reads
         with _open_stream(location, request) as stream, lend_threads(threads if _available_cores() > 1 else None):
-            trace = read_trace(stream, size=size, report=report_reading, limit=request.limit)
+            trace = read_trace(stream, size=size, report=report_reading, limit=request.limit, name=path)
     identity = location.entry(path).identity
     for other, _ in request.tables:
         identity = combined_identity(identity, location.entry(other).identity)
@@ -323,7 +323,7 @@ def analyze(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, byte
                     if reduction is not None:
                         reduced[result_name(reduction.cache_name, number)] = pack(reduction.reduce(part))
     summary = FileSummary(
-        len(trace),
+        len(trace) if trace.snapshot is None else len(trace.snapshot.history.action),
         trace_rank(trace),
         () if trace.recordings else tuple(trace_parts),
         max(len(trace.recordings), 1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from msgspec.structs import asdict, replace
 
@@ -21,6 +21,8 @@ from torch_tb_profiler.summary.payload import (
     SummaryAdvice,
     Top,
 )
+from torch_tb_profiler.summary.snapshots import summarize_snapshots
+from torch_tb_profiler.summary.source import SummarySource
 from torch_tb_profiler.views._shared.text import plain, text
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
 from torch_tb_profiler.views.hangs.payload import HangsPayload
@@ -35,25 +37,6 @@ TOP_ROWS = 5
 """Rows of a table of top operators, kernels or modules."""
 
 Table = Literal["operators", "kernels", "modules"]
-
-
-class SummarySource(Protocol):
-    """A run at one span, with the answers of its workers."""
-
-    @property
-    def run(self) -> str: ...
-    @property
-    def span(self) -> str: ...
-    @property
-    def workers(self) -> Sequence[str]: ...
-    @property
-    def hang(self) -> HangsPayload | None:
-        """The answer of the Hangs tab, None if the run has no flight recorder dumps."""
-        ...
-
-    def answer(self, slug: str, worker: str) -> Any:
-        """Return the payload of a view; raise ProfilerError if it has nothing to show or can't be read."""
-        ...
 
 
 class _Answers:
@@ -80,7 +63,13 @@ def summarize(source: SummarySource) -> Summary:
     hang = source.hang
     if hang is not None and not source.workers:
         return _summarize_dumps(source, hang)
-    overviews, unreadable = _overviews(source)
+    try:
+        overviews, unreadable = _overviews(source)
+    except ProfilerError:
+        of_snapshots = summarize_snapshots(source)
+        if of_snapshots is None:
+            raise
+        return of_snapshots
     read = list(overviews)
     answers = _Answers(source)
     job: DistributedPayload | None = answers.collect("distributed", read[:1]).get(read[0])

@@ -67,10 +67,10 @@ def test_blocks_in_use_by_stack_and_segments() -> None:
 def test_the_history_ends_in_the_state() -> None:
     payload = build_payload(snapshot())
     assert column(payload.entry) == list(range(9))
-    assert column(payload.allocated_last) == [0, 1024, 1024, 3024, 3024, 1024, 1024, 1536, 1536]
+    assert column(payload.allocated_last) == [0, 1000, 1000, 3000, 3000, 1000, 1000, 1500, 1500]
     assert column(payload.reserved_last) == [2048, 2048, 4096, 4096, 4096, 4096, 4096, 4096, 4096]
     assert column(payload.history_time_us) == list(range(10, 19))
-    assert (payload.peak_allocated_bytes, payload.peak_entry) == (3024, 3)
+    assert (payload.peak_allocated_bytes, payload.peak_entry) == (3000, 3)
     (error,) = payload.out_of_memory
     assert (error.entry, error.bytes, error.device_free_bytes) == (4, 10**9, 77)
     assert error.frames[0].function == "loss"
@@ -80,13 +80,13 @@ def test_a_history_without_its_oldest_entries_still_ends_in_the_state() -> None:
     value = snapshot()
     value["device_traces"][0] = value["device_traces"][0][5:]
     payload = build_payload(value)
-    assert column(payload.allocated_last) == [1024, 1024, 1536, 1536]
+    assert column(payload.allocated_last) == [1000, 1000, 1500, 1500]
 
 
 def test_few_points_keep_the_peak() -> None:
     payload = build_payload(snapshot(), points=2)
     assert len(column(payload.entry)) == 2
-    assert max(column(payload.allocated_max)) == 3024
+    assert max(column(payload.allocated_max)) == 3000
 
 
 def test_a_snapshot_without_history_or_stacks_says_what_to_record() -> None:
@@ -119,7 +119,7 @@ def test_one_bad_entry_costs_one_entry(damage: Any) -> None:
     value["device_traces"][0].append(damage)
     value["device_traces"].append(damage)
     payload = build_payload(value)
-    assert payload.devices[0].allocated_bytes == 1536 and column(payload.allocated_last)[-1] == 1536
+    assert payload.devices[0].allocated_bytes == 1536 and column(payload.allocated_last)[-1] == 1500
     assert plain(payload.reasons["skipped"]).startswith("3 entries")
 
 

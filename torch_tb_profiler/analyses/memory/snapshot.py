@@ -1,26 +1,20 @@
-"""A CUDA memory snapshot: what the allocator of each device holds, and its recorded history."""
+"""A CUDA memory snapshot: what the allocator of each device holds."""
 
 from __future__ import annotations
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.memory_curve import RecordWindow, find_records, sample_levels
-from torch_tb_profiler.analyses.shared.payload_values import float64_bytes
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.devices import device_name
-from torch_tb_profiler.model.memory.exports import (
-    ALLOC,
+from torch_tb_profiler.model.snapshots import (
     AWAITING_FREE,
     FREE,
-    FREE_REQUESTED,
     IN_USE,
     OUT_OF_MEMORY,
-    SEGMENT_ALLOC,
-    SEGMENT_FREE,
     RecordedSnapshot,
 )
-from torch_tb_profiler.model.trace import ABSENT, Int64
+from torch_tb_profiler.model.trace import ABSENT
 
 
 class DeviceAllocator(msgspec.Struct, frozen=True):
@@ -44,13 +38,13 @@ def device_allocators(snapshot: RecordedSnapshot) -> tuple[DeviceAllocator, ...]
     segments, blocks, history = snapshot.segments, snapshot.blocks, snapshot.history
     owner = segments.device[blocks.segment]
     found = []
-    for device in np.union1d(segments.device, history.device).tolist():
+    for device in snapshot.device_numbers():
         segment_mask, block_mask = segments.device == device, owner == device
         sizes = {
             state: blocks.size[block_mask & (blocks.state == state)] for state in (IN_USE, AWAITING_FREE, FREE)
         }
         requested = blocks.requested[block_mask & (blocks.state == IN_USE)]
-        recorded = history.action[history.device == device]
+        recorded = history.action[snapshot.rows(device)]
         found.append(
             DeviceAllocator(
                 device=device,
@@ -132,112 +126,10 @@ def largest_segments(snapshot: RecordedSnapshot, device: int, limit: int) -> lis
         AllocatorSegment(
             address=int(segments.address[row]) % 2**64,
             stream=int(segments.stream[row]),
-            kind=segments.kind[row],
+            kind=snapshot.texts[int(segments.kind[row])],
             size=int(segments.size[row]),
             allocated=int(allocated[row]),
             blocks=int(counts[row]),
         )
         for row in order.tolist()
     ]
-
-
-class AllocatorHistory(msgspec.Struct, frozen=True):
-    """Bytes of a device after each entry of its history.
-
-    entries  positions in the history of the snapshot
-    timed    all entries have a time
-    """
-
-    entries: Int64
-    allocated: Int64
-    reserved: Int64
-    timed: bool
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    @property
-    def peak(self) -> int | None:
-        """The first entry after which the most bytes are allocated, None without a history."""
-        return int(self.allocated.argmax()) if len(self) else None
-
-    @property
-    def peak_allocated(self) -> int:
-        """Most bytes allocated after an entry, 0 without a history."""
-        return int(self.allocated.max(initial=0))
-
-
-def allocator_history(snapshot: RecordedSnapshot, allocator: DeviceAllocator) -> AllocatorHistory:
-    """Compute the totals backwards from the state of the snapshot, because the oldest entries may be lost."""
-    recorded = snapshot.history
-    entries = np.flatnonzero(recorded.device == allocator.device)
-    action, size = recorded.action[entries], recorded.size[entries]
-    allocated = np.select([action == ALLOC, action == FREE_REQUESTED], [size, -size])
-    reserved = np.select([action == SEGMENT_ALLOC, action == SEGMENT_FREE], [size, -size])
-    return AllocatorHistory(
-        entries=entries,
-        allocated=_sum_up_to(allocated, allocator.allocated),
-        reserved=_sum_up_to(reserved, allocator.reserved),
-        timed=len(entries) > 0 and not (recorded.time[entries] == ABSENT).any(),
-    )
-
-
-def _sum_up_to(changes: Int64, last: int) -> Int64:
-    values = np.cumsum(changes)
-    return values + (last - values[-1]) if len(values) else values
-
-
-class SampledHistory(msgspec.Struct, frozen=True):
-    """A history sampled at p points; packed columns of float64[p].
-
-    entry  number of the entry with which each sample begins
-    time   of these entries, µs since the epoch; empty where the file has no times
-    """
-
-    entry: bytes
-    time: bytes
-    allocated_min: bytes
-    allocated_max: bytes
-    allocated_last: bytes
-    reserved_last: bytes
-
-
-def sample_history(snapshot: RecordedSnapshot, history: AllocatorHistory, points: int) -> SampledHistory:
-    """Sample a history at no more than `points` + 1 points."""
-    numbers = np.arange(len(history), dtype=np.int64)
-    window = find_records(numbers, None, None) if len(history) else RecordWindow(0, 0, 0, 0)
-    allocated = sample_levels(numbers, history.allocated, window, points)
-    times = snapshot.history.time[history.entries][allocated.time]
-    return SampledHistory(
-        entry=float64_bytes(allocated.time),
-        time=float64_bytes(times) if history.timed else b"",
-        allocated_min=float64_bytes(allocated.least),
-        allocated_max=float64_bytes(allocated.most),
-        allocated_last=float64_bytes(allocated.last),
-        reserved_last=float64_bytes(sample_levels(numbers, history.reserved, window, points).last),
-    )
-
-
-class SnapshotFailure(msgspec.Struct, frozen=True):
-    """A failed allocation: bytes requested, bytes free on the device (None: not recorded), and its stack."""
-
-    entry: int
-    size: int
-    device_free: int | None
-    stack: int
-
-
-def last_failures(snapshot: RecordedSnapshot, history: AllocatorHistory, limit: int) -> list[SnapshotFailure]:
-    """Return the last `limit` allocations that failed, in order of time."""
-    recorded = snapshot.history
-    entries = np.flatnonzero(recorded.action[history.entries] == OUT_OF_MEMORY)[-limit:]
-    failures = []
-    for entry in entries.tolist():
-        row = int(history.entries[entry])
-        left = int(recorded.device_free[row])
-        failures.append(
-            SnapshotFailure(
-                entry, int(recorded.size[row]), None if left == ABSENT else left, int(recorded.stack[row])
-            )
-        )
-    return failures

@@ -37,7 +37,7 @@ class AnswerBuilder:
         self._trace_answers = TraceAnswers(files, targets)
         self._run_answers = RunAnswers(files, targets, self._trace_answers.payload)
         self._pair_answers = PairAnswers(files, targets)
-        self._file_answers = FileAnswers(log, targets)
+        self._file_answers = FileAnswers(log, files, targets)
         self._dump_answers = DumpAnswers(log, files, targets)
 
     def answer(self, slug: str, request: ViewRequest) -> Answer:
@@ -153,21 +153,56 @@ def open_with_captures(
 
 
 class FileAnswers:
-    """The answers of views of the files next to the traces of a run."""
+    """The answers of views of the memory files of a run.
 
-    def __init__(self, log: LogFolders, targets: Targets) -> None:
+    Snapshots are loaded and cached as traces are; exported timelines are small and are read on request.
+    """
+
+    def __init__(self, log: LogFolders, files: RequestedFiles, targets: Targets) -> None:
         self._log = log
+        self._files = files
         self._targets = targets
         self._lock = threading.Lock()
         self._last: tuple[str, FileId, object] | None = None
 
     def answer(self, view: FileView[Any, Any, Any], request: ViewRequest) -> Answer:
         params = parse_params(view.params, request.params)
-        run = self._targets.run(request.names.run)
-        content = self._read(view, memory_file(run, params.file))
-        payload = encode_json(view.build(content, params))
-        worker = run.workers[0]
-        return Answer(view.slug, run.name, worker.name, worker.spans[0].name, FileState("ready"), payload)
+        target = self._targets.find(request.names)
+        number = params.file
+        if number is None:
+            number = default_file(target, view.format)
+        file = memory_file(target.run, number)
+        format_ = file_format_by_kind(view.format)
+        if format_.content is None:
+            state, content = FileState("ready"), self._read(view, file)
+        else:
+            state, trace = self._load(view, file, request)
+            content = None if trace is None else format_.content(trace)
+        payload = None if content is None else encode_json(view.build(content, params))
+        return Answer(view.slug, *target.names, state, payload)
+
+    def _load(
+        self, view: FileView[Any, Any, Any], file: MemoryFile, request: ViewRequest
+    ) -> tuple[FileState, Trace | None]:
+        """Load a file and return its trace, or None while it is loading; small files are waited for.
+
+        Raises TraceError if it can't be read.
+        """
+        if file.kind != view.format:
+            raise TraceError(f"the file is not a memory {view.format} but a {file.kind}", where=file.name)
+        id_ = file.file.id
+        wait = request.wait or not self._files.is_large(file.file)
+        if request.wait:
+            self._targets.wait_until_complete([file.file], request.timeout)
+        self._targets.request(file.file)
+        state, trace = self._files.open(id_, None)
+        reloads = MAX_RELOADS if wait else 0
+        while trace is None and reloads and self._files.wait(id_, request.timeout):
+            state, trace = self._files.open(id_, None)
+            reloads = 0 if state.state == "failed" else reloads - 1
+        if state.error is not None:
+            raise TraceError(state.error.message, where=file.name, hint=state.error.hint)
+        return state, trace
 
     def _read(self, view: FileView[Any, Any, Any], file: MemoryFile) -> object:
         """Return the parsed content of a file; that of the last file is cached."""
@@ -179,11 +214,20 @@ class FileAnswers:
             self._log.check_listed(file.file)
             with file.file.open() as stream:
                 try:
-                    content: object = file_format_by_kind(view.format).parse(stream)
+                    parse = file_format_by_kind(view.format).parse
+                    assert parse is not None  # one without it is loaded
+                    content: object = parse(stream)
                 except TraceError as error:
                     raise TraceError(error.message, where=file.name, hint=error.hint) from error
             self._last = view.slug, id_, content
             return content
+
+
+def default_file(target: Target, kind: str) -> int:
+    """Return the number of the file of a target if it is of this kind, else of the first such file, else 0."""
+    files = target.run.memory_files
+    own = [number for number, each in enumerate(files) if each.kind == kind and each.file.id == target.file.id]
+    return next(iter(own or [number for number, each in enumerate(files) if each.kind == kind]), 0)
 
 
 def memory_file(run: ListedRun, number: int) -> MemoryFile:

@@ -8,21 +8,25 @@ from typing import Annotated
 import msgspec
 
 from torch_tb_profiler.analyses.memory.snapshot import (
-    AllocatorHistory,
     DeviceAllocator,
-    allocator_history,
     device_allocators,
     find_allocator,
     has_requested_sizes,
     largest_segments,
-    last_failures,
-    sample_history,
     usage_by_stack,
+)
+from torch_tb_profiler.analyses.memory.snapshot_failures import last_failures
+from torch_tb_profiler.analyses.memory.snapshot_history import (
+    AllocatorHistory,
+    allocator_history,
+    requested_in_use,
+    sample_history,
 )
 from torch_tb_profiler.analyses.memory.timeline import stack_categories
 from torch_tb_profiler.analyses.tracks.sources import SourceFrame, parse_frame
 from torch_tb_profiler.base.grammar import agree, plural
-from torch_tb_profiler.model.memory.exports import RecordedSnapshot, RecordedTimeline
+from torch_tb_profiler.model.memory.exports import RecordedTimeline
+from torch_tb_profiler.model.snapshots import RecordedSnapshot
 from torch_tb_profiler.view import FileParams, FileView, Float64s
 from torch_tb_profiler.views._shared.text import Text, reason_texts
 from torch_tb_profiler.views.memory import words
@@ -127,7 +131,7 @@ class MemorySnapshot(msgspec.Struct, frozen=True):
 def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> MemorySnapshot:
     """Build the payload of one device. NotFoundError for an unknown device."""
     allocator = find_allocator(snapshot, params.device)
-    history = allocator_history(snapshot, allocator)
+    history = allocator_history(snapshot, allocator.device)
     sampled = sample_history(snapshot, history, params.points)
     stacks = usage_by_stack(snapshot, allocator.device)
     return MemorySnapshot(
@@ -162,7 +166,7 @@ def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> Memory
         allocated_max=sampled.allocated_max,
         allocated_last=sampled.allocated_last,
         reserved_last=sampled.reserved_last,
-        peak_allocated_bytes=max(allocator.allocated, history.peak_allocated),
+        peak_allocated_bytes=max(requested_in_use(snapshot, allocator.device), history.peak_in_use),
         peak_entry=history.peak,
         reasons=reason_texts(_reasons(snapshot, history)),
     )
@@ -185,7 +189,7 @@ def _snapshot_device(allocator: DeviceAllocator) -> SnapshotDevice:
 
 
 def _frames(snapshot: RecordedSnapshot, code: int) -> list[SourceFrame]:
-    return [parse_frame(text) for text in snapshot.stacks[code]]
+    return [parse_frame(text) for text in snapshot.stack(code)]
 
 
 def _reasons(snapshot: RecordedSnapshot, history: AllocatorHistory) -> dict[str, str]:
@@ -196,14 +200,19 @@ def _reasons(snapshot: RecordedSnapshot, history: AllocatorHistory) -> dict[str,
         )
     elif not history.timed:
         reasons["history_time_us"] = "the file has no times (PyTorch before 2.1)"
-    if len(snapshot.stacks) == 1:
+    if snapshot.stack_count == 1:
         reasons["stacks"] = (
             "no stacks were recorded (call `torch.cuda.memory._record_memory_history()` before the work)"
         )
     if not has_requested_sizes(snapshot):
         reasons["requested_bytes"] = "the file does not record requested sizes (PyTorch before 2.1)"
-    if snapshot.skipped:
-        count = snapshot.skipped
+    if snapshot.facts.incomplete is not None:
+        reasons["incomplete"] = (
+            f"only part of the file could be read: {snapshot.facts.incomplete}; "
+            "bytes in use and reserved lack what was allocated before its history"
+        )
+    if snapshot.facts.skipped:
+        count = snapshot.facts.skipped
         reasons["skipped"] = (
             f"{plural(count, 'entry')} of the file can't be read and {agree(count, 'is', 'are')} left out"
         )

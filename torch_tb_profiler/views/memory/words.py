@@ -32,11 +32,15 @@ def unavailable(trace: Trace) -> str | None:
 
 def no_events_reason(trace: Trace) -> str:
     """Return why a trace has no memory data."""
+    if trace.snapshot is not None:
+        return "this recording is a memory snapshot; `memory/snapshot` shows it"
     return f"no memory events were recorded ({recording_option(trace, 'memory')})"
 
 
 def no_events(trace: Trace) -> Text:
     """Return the headline where the trace has no memory events, only memory files beside it."""
+    if trace.snapshot is not None:
+        return text("This recording is a memory snapshot.")
     return text("No memory events were recorded ({option}).", option=recording_option(trace, "memory"))
 
 

@@ -23,7 +23,11 @@ export default function MemoryView({ payload, crumb, run }: Props) {
   const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
   const files = workers.data?.memory_files ?? [];
   const traced = payload.devices.length > 0;
-  const requested = params.file ?? (traced ? '' : String(files[0]?.file ?? ''));
+  const path = workers.data?.workers
+    .find(each => each.name === worker)
+    ?.spans.find(each => each.name === span)?.file;
+  const own = files.find(each => each.path === path) ?? files[0];
+  const requested = params.file ?? (traced ? '' : String(own?.file ?? ''));
   const file = files.find(each => String(each.file) === requested);
   const options = [
     ...(traced ? [['', 'the trace'] as const] : []),

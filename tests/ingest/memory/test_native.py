@@ -1,0 +1,207 @@
+"""The native reader of snapshots reads what the Python reader reads, and bounds what hostile files cost."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import pickle
+import random
+import struct
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import pytest
+
+from tests.support.snapshots import LINEAR, LOSS, entry, snapshot
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest.memory.native.library import open_library
+from torch_tb_profiler.ingest.memory.native.reader import UnusualPickleError, read_native
+from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
+from torch_tb_profiler.model.snapshots import MAX_METADATA_TEXTS, NOT_KEPT, RecordedSnapshot
+
+pytestmark = pytest.mark.skipif(open_library() is None, reason="the native reader is not built")
+
+U4, U8 = struct.Struct("<I").pack, struct.Struct("<Q").pack
+
+
+def native(content: bytes, piece: int = 1 << 30) -> RecordedSnapshot:
+    stream = io.BytesIO(content)
+
+    def read_into(target: memoryview) -> int:
+        data = stream.read(min(len(target), piece))
+        target[: len(data)] = data
+        return len(data)
+
+    return read_native(open_library(), read_into)
+
+
+def python(content: bytes) -> RecordedSnapshot:
+    return read_snapshot(cast(BinaryIO, io.BytesIO(content)))
+
+
+def described(value: RecordedSnapshot) -> dict[str, Any]:
+    """A snapshot without codes, which two readers choose differently."""
+    labels, pools, texts = value.labels, value.pools, value.texts
+    shown = [
+        (
+            int(labels.stream[code]),
+            (int(pools.first[labels.pool[code]]), int(pools.second[labels.pool[code]])),
+            texts[int(labels.context[code])],
+            texts[int(labels.metadata[code])],
+        )
+        for code in range(len(labels.stream))
+    ]
+    columns = {
+        name: column.tolist()
+        for name, column in value.columns().items()
+        if name.split(".")[0] in ("segments", "blocks", "history", "devices")
+        and not name.endswith((".stack", ".label", ".kind", ".pool"))
+    }
+    return {
+        **columns,
+        "kinds": [texts[int(code)] for code in value.segments.kind],
+        "labels": [shown[code] for code in value.history.label.tolist()],
+        "stacks": [value.stack(code) for code in value.history.stack.tolist()],
+        "block stacks": [value.stack(code) for code in value.blocks.stack.tolist()],
+        "notes": [texts[int(name)] for name in value.notes.name],
+        "note times": value.notes.time.tolist(),
+        "facts": value.facts,
+    }
+
+
+def rich() -> dict[str, Any]:
+    value = snapshot()
+    more = [
+        entry("alloc", 100 + i, 20 + i, LINEAR if i % 3 else LOSS, addr=2**63 + 512 * i,
+              compile_context=f"{i % 4}/0", user_metadata=f"step {i // 100}", pool_id=(0, i % 2), stream=i % 2)
+        for i in range(2500)
+    ]  # fmt: skip
+    value["device_traces"][0] += more
+    value["device_traces"].append([entry("segment_map", 7, 5, [])])
+    value["external_annotations"] = [{"name": "step", "stage": "START", "device": 0, "time_us": 11}]
+    value["allocator_settings"] |= {"expandable_segments": True, "big": 2**40, "name": "x"}
+    return value
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_both_readers_read_the_same(protocol: int) -> None:
+    content = pickle.dumps(rich(), protocol)
+    assert described(native(content)) == described(python(content))
+    for piece in (7, 1000):
+        assert described(native(content, piece)) == described(python(content))
+
+
+def test_the_oldest_form_is_a_list_of_segments() -> None:
+    value = snapshot()["segments"]
+    for segment in value:
+        for each in segment["blocks"]:
+            each["history"] = [{"addr": 1, "real_size": 4, "frames": each.pop("frames")}]
+    content = pickle.dumps(value)
+    assert described(native(content)) == described(python(content))
+
+
+def test_a_truncated_file_gives_a_prefix() -> None:
+    content = pickle.dumps(rich())
+    whole, read = native(content), 0
+    for cut in [*range(0, len(content), 4999), len(content) - 1]:
+        try:
+            part = native(content[:cut])
+        except TraceError:
+            continue
+        count = len(part.history.action)
+        assert part.facts.incomplete == f"the pickle is truncated at byte {part.facts.bytes}" and count >= read
+        assert np.array_equal(part.history.address, whole.history.address[:count])
+        assert [part.stack(code) for code in part.history.stack] == [
+            whole.stack(code) for code in whole.history.stack[:count]
+        ]
+        read = count
+    assert read == 2510
+
+
+def test_other_writers_and_gzip_are_read_through_the_public_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
+    content = pickle.dumps(snapshot())
+    assert described(python(gzip.compress(content))) == described(native(content))
+    with pytest.raises(UnusualPickleError):
+        native(pickle.dumps(snapshot(), 0))
+    assert described(python(pickle.dumps(snapshot(), 0))) == described(native(content)) | {
+        "facts": python(pickle.dumps(snapshot(), 0)).facts
+    }
+
+
+def test_texts_of_users_are_kept_up_to_a_limit() -> None:
+    value = snapshot()
+    value["device_traces"][0] = [
+        entry("alloc", 1, 1, LINEAR, user_metadata=f"m{i}") for i in range(MAX_METADATA_TEXTS + 10)
+    ]
+    read = native(pickle.dumps(value))
+    texts = [read.texts[int(read.labels.metadata[code])] for code in read.history.label[[0, -1]]]
+    assert texts == ["m0", NOT_KEPT]
+
+
+FRAME = b"}\x94(\x8c\x08filename\x8c\x01fu"
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"cos\nsystem\n(S'x'\ntR.", "refused"),
+        (b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x02id\x85R.", "refused"),
+        (pickle.dumps(snapshot(), 2)[:-1] + b"cos\nsystem\n.", "refused"),
+        (b"\x80\x04" + b"]" * 2_000_000 + b"a" * 2_000_000 + b".", "no memory snapshot"),
+        (b"\x80\x04" + b"(" * 2_000_000, "malformed"),
+        (b"\x80\x04}" + b")" + b"\x85" * 2_000_000 + b"Ns.", "malformed"),
+        (b"\x80\x04N" + b"\x94" * 30_000_000 + b".", "more memory"),
+        (b"\x80\x04" + b"N" * 30_000_000, "more memory"),
+        (b"\x80\x04X" + U4(2**32 - 1) + b"x", "truncated"),
+        (b"\x80\x04\x8d" + U8(2**64 - 1) + b"x" * 100, "truncated"),
+        (b"\x80\x04\x8a\xff" + b"x" * 255 + b".", "malformed"),
+        (b"\x80\x04(K\x01e.", "malformed"),
+        (b"\x80\x04](00e.", "malformed"),
+        (b"\x80\x04]](\x86e.", "malformed"),
+        (b"\x80\x04](.", "malformed"),
+        (b"\x80\x04NN.", "malformed"),
+        (b"", "empty"),
+        (pickle.dumps({"a": 1}), "not a memory snapshot"),
+    ],
+)
+def test_hostile_files_are_refused_at_little_cost(
+    content: bytes, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
+    with pytest.raises(TraceError, match=error):
+        python(content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x80\x04N" + b"r" + U4(2**31 - 1) + b".",
+        b"\x80\x04}\x940h\x00(\x8c\x06action\x8c\x05alloc\x8c\x04sizeK\x01u.",
+        b"\x80\x04" + FRAME + b"0" + b"]" + b"h\x00a" * 600 + b".",
+    ],
+)
+def test_what_no_writer_writes_is_left_to_the_other_reader(content: bytes) -> None:
+    with pytest.raises(UnusualPickleError):
+        native(content)
+
+
+def test_one_entry_many_times_counts_once() -> None:
+    many = b"\x80\x04}(\x8c\x0ddevice_traces]](}\x94(\x8c\x06action\x8c\x05alloc\x8c\x04sizeK\x01u"
+    read = native(many + b"h\x00" * 1_000_000 + b"eau.")
+    assert (len(read.history.action), read.facts.skipped) == (1, 1_000_000)
+
+
+def test_damaged_files_never_point_outside() -> None:
+    content, draw = pickle.dumps(rich())[:40_000], random.Random(1)
+    for _ in range(120):
+        data = bytearray(content)
+        for _ in range(draw.choice((1, 4, 16))):
+            at = draw.randrange(len(data))
+            data[at] = draw.choice(b"(.ueasth0jqr}])\x85\x86\x8a\x8c\x94\x95NKMJ\x00\xff")
+        try:
+            read = native(bytes(data))
+        except (TraceError, UnusualPickleError):
+            continue
+        assert all(end <= len(read.history.action) for end in read.devices.end)
+        described(read)

@@ -1,0 +1,1 @@
+"""The native reader of memory snapshots: plain C (`native/snapshot.c`), loaded with ctypes."""
