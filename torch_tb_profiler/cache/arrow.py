@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from torch_tb_profiler.base.arrays import ArrowTexts, build_text_array
 from torch_tb_profiler.model.health import HealthNote
-from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts
 from torch_tb_profiler.model.origin_records import OriginRecords
+from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts
 from torch_tb_profiler.model.trace import ArgColumn, Events, Thread, Trace
 
 _STRINGS = "strings"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_tb_profiler.base.errors import ProfilerError
-from torch_tb_profiler.summary.payload import VERSION, Health, Memory, Summary
+from torch_tb_profiler.summary.payload import VERSION, Health, Memory, Summary, SummaryAdvice
 from torch_tb_profiler.summary.source import SummarySource
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.memory.files import MemorySnapshot
@@ -48,11 +48,12 @@ def summarize_snapshots(source: SummarySource) -> Summary | None:
         devices=None,
         communication=None,
         memory=Memory(worker, f"GPU {decisive.device}", decisive.peak_allocated_bytes, None, []),
-        advice=[],
+        advice=[
+            SummaryAdvice(plain(remedy), "", "payoff not estimated", None, None, worker)
+            for remedy in (decisive.oom[-1].remedies if decisive.oom else [])
+        ],
         health=Health(0, len(notes) - len(unreadable), len(unreadable), notes),
-        reasons=dict.fromkeys(
-            ("step", "operators", "kernels", "modules", "devices", "communication", "advice"), _NO_TRACE
-        ),
+        reasons=dict.fromkeys(("step", "operators", "kernels", "modules", "devices", "communication"), _NO_TRACE),
     )
 
 

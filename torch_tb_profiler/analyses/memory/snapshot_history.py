@@ -26,7 +26,7 @@ from torch_tb_profiler.model.snapshots import (
     first_frees,
     match_frees,
 )
-from torch_tb_profiler.model.trace import ABSENT, Bool, Int64
+from torch_tb_profiler.model.trace import ABSENT, Bool, Int8, Int64
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _running_total(changes: Int64, last: int | None) -> Int64:
     return values + (least if last is None else max(last - int(values[-1]), least))
 
 
-def live_allocations(history: AllocatorHistory, action: Int64, entry: int) -> Int64:
+def live_allocations(history: AllocatorHistory, action: Int8, entry: int) -> Int64:
     """Return the entries whose allocations are in use after `entry`, of those in the history; ascending.
 
     action  of all entries of the device

@@ -15,21 +15,23 @@ from torch_tb_profiler.analyses.memory.snapshot import (
     largest_segments,
     usage_by_stack,
 )
-from torch_tb_profiler.analyses.memory.snapshot_failures import last_failures
+from torch_tb_profiler.analyses.memory.snapshot_failures import SnapshotFailure, last_failures
 from torch_tb_profiler.analyses.memory.snapshot_history import (
     AllocatorHistory,
     allocator_history,
     requested_in_use,
     sample_history,
 )
+from torch_tb_profiler.analyses.memory.snapshot_live import LiveMemory, live_memory, recorded_live_memory
 from torch_tb_profiler.analyses.memory.timeline import stack_categories
 from torch_tb_profiler.analyses.tracks.sources import SourceFrame, parse_frame
 from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.model.memory.exports import RecordedTimeline
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
+from torch_tb_profiler.model.trace import ABSENT
 from torch_tb_profiler.view import FileParams, FileView, Float64s
 from torch_tb_profiler.views._shared.text import Text, reason_texts
-from torch_tb_profiler.views.memory import words
+from torch_tb_profiler.views.memory import snapshot_words, words
 from torch_tb_profiler.views.memory.curve import Points
 
 MAX_FAILURES = 100
@@ -37,11 +39,15 @@ MAX_FAILURES = 100
 
 
 class SnapshotParams(FileParams, frozen=True):
-    """A snapshot of the run and a device in it (default: the one that reserves most); `limit` of the rows."""
+    """A snapshot of the run and a device in it (default: the one that reserves most); `limit` of the rows.
+
+    device_bytes  memory of the device, which the file doesn't tell: with it, the share of other processes is known
+    """
 
     device: int | None = None
     points: Points = 1000
     limit: Annotated[int, msgspec.Meta(ge=0)] = 200
+    device_bytes: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
 
 class SnapshotDevice(msgspec.Struct, frozen=True):
@@ -96,10 +102,78 @@ class OutOfMemory(msgspec.Struct, frozen=True):
     frames: list[SourceFrame]
 
 
+class SnapshotSite(msgspec.Struct, frozen=True):
+    """Requested bytes and number of the blocks that were allocated from one stack, innermost frame first."""
+
+    frames: list[SourceFrame]
+    bytes: int
+    blocks: int
+
+
+class SnapshotPeak(msgspec.Struct, frozen=True):
+    """The first moment when the allocations in the history use most, in requested bytes.
+
+    bytes             of allocations in the history; `older_bytes` were allocated before it and are in use, too
+    entry             of the history; `time_us` since the epoch, null in old files
+    categories        by what the stacks say; they add up to `bytes`, unknown ones included
+    sites             most bytes first, at most `limit`; `total_sites`: without the limit
+    compile_contexts  by `torch.compile`'s contexts; "N/A" is PyTorch's word for none, "" for not recorded
+    """
+
+    bytes: int
+    older_bytes: int
+    entry: int
+    time_us: int | None
+    categories: Mapping[str, int]
+    total_sites: int
+    sites: list[SnapshotSite]
+    compile_contexts: Mapping[str, int]
+
+
+class SnapshotOom(msgspec.Struct, frozen=True):
+    """Why an allocation failed, with the state of the allocator at that moment, in bytes; null is unknown.
+
+    requested      by the allocation; `device_free`: free on the device
+    reserved       in segments of this process; `in_use` of it by tensors, `unused` the rest
+    largest_free   the largest unused piece that the request could have used; all of them: `usable`
+    other_unused   unused pieces of other streams, private pools, and the other size class
+    other_bytes    held by other processes and the CUDA context; needs the parameter `device_bytes`
+    categories     of what is in use, most first; they add up to `in_use`
+    cause          held, fragmentation, other pools, limit, or unknown
+    verdict        the cause as a sentence; remedies: what follows from it, most effective first
+    """
+
+    entry: int
+    requested: int
+    device_free: int | None
+    reserved: int | None
+    in_use: int | None
+    unused: int | None
+    usable: int | None
+    largest_free: int | None
+    other_unused: int | None
+    other_bytes: int | None
+    categories: Mapping[str, int]
+    cause: str
+    verdict: Text
+    remedies: list[Text]
+
+
+class SnapshotRead(msgspec.Struct, frozen=True):
+    """How much of the file was read: entries of all histories, unpacked bytes; false if the rest can't be read."""
+
+    entries: int
+    bytes: int
+    complete: bool
+
+
 class MemorySnapshot(msgspec.Struct, frozen=True):
     """A CUDA memory snapshot (`torch.cuda.memory._dump_snapshot`), one device of it.
 
-    headline          what the device reserves, and how much of it is in use; details: blocks, cache, failures
+    headline          why it ran out of memory; without a failure what the device reserves, and how much is in use
+    details           blocks, cache, failures
+    peak              most memory in use in the history, null without one
+    oom               the allocations that failed, the last one last, and why
     stacks, segments  largest first, at most `limit` of them; `total_stacks`, `total_segments`: without the limit
     history           step function over the recorded history, ending in the state of the snapshot; columns are
                       little-endian float64 of equal length (base64), sampled to the requested number of points:
@@ -125,6 +199,9 @@ class MemorySnapshot(msgspec.Struct, frozen=True):
     reserved_last: Float64s
     peak_allocated_bytes: int
     peak_entry: int | None
+    peak: SnapshotPeak | None
+    oom: list[SnapshotOom]
+    read: SnapshotRead
     reasons: Mapping[str, Text]
 
 
@@ -134,8 +211,10 @@ def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> Memory
     history = allocator_history(snapshot, allocator.device)
     sampled = sample_history(snapshot, history, params.points)
     stacks = usage_by_stack(snapshot, allocator.device)
+    failures = last_failures(snapshot, allocator.device, history, MAX_FAILURES)
+    oom = [_oom(snapshot, allocator.device, history, failure, params.device_bytes) for failure in failures]
     return MemorySnapshot(
-        headline=words.snapshot_headline(allocator),
+        headline=oom[-1].verdict if oom else words.snapshot_headline(allocator),
         details=words.snapshot_details(allocator),
         device=allocator.device,
         devices=[_snapshot_device(each) for each in device_allocators(snapshot)],
@@ -158,7 +237,7 @@ def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> Memory
         ],
         out_of_memory=[
             OutOfMemory(failure.entry, failure.size, failure.device_free, _frames(snapshot, failure.stack))
-            for failure in last_failures(snapshot, history, MAX_FAILURES)
+            for failure in failures
         ],
         entry=sampled.entry,
         history_time_us=sampled.time,
@@ -168,7 +247,10 @@ def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> Memory
         reserved_last=sampled.reserved_last,
         peak_allocated_bytes=max(requested_in_use(snapshot, allocator.device), history.peak_in_use),
         peak_entry=history.peak,
-        reasons=reason_texts(_reasons(snapshot, history)),
+        peak=_peak(snapshot, history, params.limit),
+        oom=oom,
+        read=SnapshotRead(len(snapshot.history.action), snapshot.facts.bytes, snapshot.facts.incomplete is None),
+        reasons=reason_texts(_reasons(snapshot, history, oom[-1] if oom else None)),
     )
 
 
@@ -188,11 +270,70 @@ def _snapshot_device(allocator: DeviceAllocator) -> SnapshotDevice:
     )
 
 
+def _peak(snapshot: RecordedSnapshot, history: AllocatorHistory, limit: int) -> SnapshotPeak | None:
+    if not len(history):
+        return None
+    entry = int(history.recorded.argmax())
+    live = recorded_live_memory(snapshot, history, entry)
+    time, sites = int(snapshot.history.time[history.rows.start + entry]), live.by_site()
+    return SnapshotPeak(
+        bytes=live.total,
+        older_bytes=int(history.in_use[entry]) - live.total,
+        entry=entry,
+        time_us=None if time == ABSENT else time,
+        categories=live.by_category(),
+        total_sites=len(sites),
+        sites=[SnapshotSite(_frames(snapshot, stack), size, count) for stack, size, count in sites[:limit]],
+        compile_contexts=live.by_context(snapshot),
+    )
+
+
+def _oom(
+    snapshot: RecordedSnapshot,
+    device: int,
+    history: AllocatorHistory,
+    failure: SnapshotFailure,
+    device_bytes: int | None,
+) -> SnapshotOom:
+    live = live_memory(snapshot, device, history, failure.entry)
+    expandable = snapshot.facts.settings.get("expandable_segments")
+    known = None not in (device_bytes, failure.device_free, failure.reserved)
+    others = (device_bytes or 0) - (failure.device_free or 0) - (failure.reserved or 0)
+    return SnapshotOom(
+        entry=failure.entry,
+        requested=failure.size,
+        device_free=failure.device_free,
+        reserved=failure.reserved,
+        in_use=failure.in_use,
+        unused=failure.unused,
+        usable=failure.holes,
+        largest_free=failure.largest_hole,
+        other_unused=failure.other_holes,
+        other_bytes=max(others, 0) if known else None,
+        categories=live.by_category(),
+        cause=failure.cause,
+        verdict=snapshot_words.verdict(device, failure, live.by_category(), _top_site(snapshot, live)),
+        remedies=snapshot_words.remedies(failure, live.by_category(), expandable is True),
+    )
+
+
+def _top_site(snapshot: RecordedSnapshot, live: LiveMemory) -> tuple[str, int] | None:
+    """Return the innermost Python frame of the site that holds most, and its bytes; None if it has no stack."""
+    for stack, size, _ in live.by_site()[:1]:
+        frames = snapshot.stack(stack)
+        python = (frame for frame in frames if ".py(" in frame)
+        frame = next(python, frames[0] if frames else None)
+        return None if frame is None else (frame, size)
+    return None
+
+
 def _frames(snapshot: RecordedSnapshot, code: int) -> list[SourceFrame]:
     return [parse_frame(text) for text in snapshot.stack(code)]
 
 
-def _reasons(snapshot: RecordedSnapshot, history: AllocatorHistory) -> dict[str, str]:
+def _reasons(
+    snapshot: RecordedSnapshot, history: AllocatorHistory, last_oom: SnapshotOom | None
+) -> dict[str, str]:
     reasons = {}
     if not len(history):
         reasons["entry"] = (
@@ -204,6 +345,10 @@ def _reasons(snapshot: RecordedSnapshot, history: AllocatorHistory) -> dict[str,
         reasons["stacks"] = (
             "no stacks were recorded (call `torch.cuda.memory._record_memory_history()` before the work)"
         )
+    if last_oom is not None and last_oom.reserved is None:
+        reasons["oom"] = "the state at the failure can't be rebuilt: the history doesn't reach the snapshot"
+    if last_oom is not None and last_oom.other_bytes is None:
+        reasons["other_bytes"] = "the file doesn't tell how much memory the device has; pass `device_bytes`"
     if not has_requested_sizes(snapshot):
         reasons["requested_bytes"] = "the file does not record requested sizes (PyTorch before 2.1)"
     if snapshot.facts.incomplete is not None:

@@ -45,11 +45,29 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
   if (!snapshot || !shownDevice) {
     return <FileState file={file} crumb={crumb} files={files} error={error} />;
   }
+  const remedies = snapshot.oom.at(-1)?.remedies ?? [];
   const top = snapshot.stacks[0];
   const known = (top?.frames.length ?? 0) > 0;
   return (
     <div className={pageCss.view}>
-      <Answer crumb={`${crumb} · ${file.name}`} why={<Sentence text={snapshot.details} />}>
+      <Answer
+        crumb={`${crumb} · ${file.name}`}
+        why={
+          <>
+            <Sentence text={snapshot.details} />
+            {remedies.length > 0 && (
+              <ul data-part="remedies">
+                {remedies.map((remedy, i) => (
+                  // oxlint-disable-next-line react/no-array-index-key -- a fixed list, most effective first
+                  <li key={i}>
+                    <Sentence text={remedy} />
+                  </li>
+                ))}
+              </ul>
+            )}
+          </>
+        }
+      >
         <Sentence text={snapshot.headline} />
       </Answer>
       <div className={pageCss.tools} data-part="file-tools">

@@ -1,0 +1,179 @@
+"""Why an allocation failed: each cause is named where it is the cause, and not where it isn't."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import pytest
+
+from tests.support.snapshots import entry, frame
+from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.memory.files import MemorySnapshot, SnapshotOom, SnapshotParams, build_snapshot
+
+MIB = 2**20
+BASE = 0x7F00_0000_0000
+FORWARD = [frame("at::empty", 0, "??"), frame("forward", 88, "model/block.py"), frame("<module>", 3)]
+STEP = [frame("_init_group", 40, "site-packages/torch/optim/adam.py"), frame("<module>", 9)]
+
+
+def drawn(
+    pieces: list[tuple[int, list[Any] | None]], stream: int = 0, kind: str = "large", at: int = BASE
+) -> dict[str, Any]:
+    """A segment of blocks of (MiB, stack), without a stack free ones."""
+    blocks, address = [], at
+    for size, frames in pieces:
+        state = "inactive" if frames is None else "active_allocated"
+        requested = 0 if frames is None else size * MIB
+        blocks.append({"address": address, "size": size * MIB, "requested_size": requested,
+                       "state": state, "frames": frames or []})  # fmt: skip
+        address += size * MIB
+    return {"device": 0, "address": at, "total_size": address - at, "stream": stream, "segment_type": kind,
+            "segment_pool_id": (0, 0), "is_expandable": False, "blocks": blocks}  # fmt: skip
+
+
+def failed(
+    segments: list[dict[str, Any]], request: int, free: int | None, after: list[Any] | None = None, **settings: Any
+) -> SnapshotOom:
+    oom = entry("oom", request * MIB, 5, FORWARD)
+    del oom["addr"]
+    if free is not None:
+        oom["device_free"] = free * MIB
+    value = {"segments": segments, "device_traces": [[oom, *(after or [])]], "allocator_settings": settings}
+    return shown(value).oom[-1]
+
+
+def shown(value: Any, **params: Any) -> MemorySnapshot:
+    return build_snapshot(read_snapshot(io.BytesIO(pickle.dumps(value))), SnapshotParams(**params))
+
+
+FULL = [drawn([(40, FORWARD), (20, STEP)])]
+PIECES = [drawn([(10, FORWARD), (12, None), (10, FORWARD), (11, None), (10, STEP)])]
+
+
+def test_memory_that_is_in_use_is_held_and_what_holds_enough_is_named() -> None:
+    oom = failed([drawn([(40, FORWARD), (20, STEP), (3, None)])], 40, 10)
+    assert (oom.cause, oom.in_use, oom.unused, oom.usable, oom.largest_free) == (
+        "held", 60 * MIB, 3 * MIB, 3 * MIB, 3 * MIB
+    )  # fmt: skip
+    assert oom.categories == {"activations": 40 * MIB, "optimizer state": 20 * MIB}
+    assert plain(oom.verdict) == (
+        "Out of memory on GPU 0: 40 MiB requested, 10 MiB free. "
+        "60 MiB are in use (40 MiB activations), 3 MiB reserved but unused."
+    ).replace("40 MiB", "40.0 MiB").replace("10 MiB", "10.0 MiB").replace("60 MiB", "60.0 MiB").replace(
+        "3 MiB", "3.00 MiB"
+    )
+    said = [plain(each) for each in oom.remedies]
+    assert "activations hold 40.0 MiB" in said[0] and "At least 27.0 MiB" in said[-1]
+    assert len(said) == 2 and not any("optimizer" in each or "expandable" in each for each in said)  # 20 < 27
+
+
+def test_fragmentation_is_enough_memory_in_pieces() -> None:
+    oom = failed(PIECES, 20, 1)
+    assert (oom.cause, oom.usable, oom.largest_free) == ("fragmentation", 23 * MIB, 12 * MIB)
+    (remedy,) = map(plain, oom.remedies)
+    assert "expandable_segments:True" in remedy and "24.0 MiB" in remedy
+    (remedy,) = map(plain, failed(PIECES, 20, 1, expandable_segments=True).remedies)
+    assert "expandable_segments:True" not in remedy and "fewer different sizes" in remedy
+    assert failed(PIECES, 25, 1).cause == "held"
+    assert failed(PIECES, 24, 1).cause == "fragmentation"
+    assert failed(PIECES, 12, 1).cause == "unknown"  # it would have fit
+
+
+def test_holes_of_other_streams_are_of_no_use() -> None:
+    other = drawn([(30, None)], stream=7, at=BASE + 2**32)
+    oom = failed([*FULL, other], 25, 1)
+    assert (oom.cause, oom.usable, oom.other_unused) == ("other pools", 0, 30 * MIB)
+    assert "30.0 MiB" in plain(oom.remedies[0])
+    assert failed([*FULL, drawn([(30, None)], at=BASE + 2**32)], 25, 1).cause == "unknown"
+    small = failed([*FULL, drawn([(30, None)], kind="small", at=BASE + 2**32)], 25, 1)
+    assert (small.cause, small.usable) == ("other pools", 0)
+
+
+def test_enough_free_memory_means_a_limit() -> None:
+    assert failed(FULL, 20, 20).cause == "limit"
+    assert failed(FULL, 20, 19).cause == "held"
+    assert failed(FULL, 3, 19).cause == "unknown"  # the allocator asks for 20 MiB, of which 19 are there
+
+
+def test_without_free_bytes_the_cause_is_unknown() -> None:
+    oom = failed(FULL, 20, None)
+    assert (oom.cause, oom.device_free, oom.remedies) == ("unknown", None, [])
+
+
+def test_the_state_is_that_of_the_failure_though_tensors_died_since() -> None:
+    died = [drawn([(63, None)])]
+    after = [
+        entry("free_requested", 40 * MIB, 6, FORWARD, addr=BASE),
+        entry("free_completed", 40 * MIB, 7, FORWARD, addr=BASE),
+        entry("free_requested", 20 * MIB, 8, STEP, addr=BASE + 40 * MIB),
+        entry("free_completed", 20 * MIB, 9, STEP, addr=BASE + 40 * MIB),
+    ]
+    oom = failed(died, 40, 10, after)
+    assert (oom.cause, oom.in_use, oom.reserved, oom.usable) == ("held", 60 * MIB, 63 * MIB, 3 * MIB)
+    assert oom.categories == {"unknown": 60 * MIB}  # the file doesn't have the stacks of their allocations
+    gone = failed([], 40, 10, [*after, entry("segment_free", 63 * MIB, 10, FORWARD, addr=BASE)])
+    assert gone.cause == "unknown" and gone.reserved is None
+
+
+def test_the_parts_add_up_to_the_device() -> None:
+    oom = entry("oom", 40 * MIB, 5, FORWARD, device_free=10 * MIB)
+    value = {"segments": PIECES, "device_traces": [[oom]]}
+    (known,) = shown(value, device_bytes=100 * MIB).oom
+    assert known.in_use is not None and known.unused is not None and known.other_bytes is not None
+    assert known.in_use + known.unused + 10 * MIB + known.other_bytes == 100 * MIB
+    assert shown(value).oom[0].other_bytes is None and "other_bytes" in shown(value).reasons
+
+
+@pytest.mark.parametrize(
+    ("frames", "category"),
+    [
+        ([frame("forward", 1, "m.py"), frame("backward", 2, "t.py")], "activations"),
+        ([frame("at::mm", 0, "??"), frame("_engine_run_backward", 2, "torch/autograd/graph.py")], "gradients"),
+        (STEP, "optimizer state"),
+        ([frame("__init__", 90, "torch/nn/modules/linear.py")], "parameters"),
+        ([frame("all_gather_into_tensor", 9, "x.py"), frame("forward", 1, "m.py")], "communication buffers"),
+        ([frame("_allocate_kv_cache", 9, "cache_engine.py")], "KV cache"),
+        ([frame("at::cuda::getCUDABlasLtWorkspace", 0, "??"), frame("forward", 1, "m.py")], "library workspace"),
+        ([frame("load", 1, "data.py")], "unknown"),
+        ([], "unknown"),
+    ],
+)
+def test_categories_follow_the_innermost_frame_that_a_rule_matches(frames: list[Any], category: str) -> None:
+    value = {"segments": [], "device_traces": [[entry("alloc", 7, 1, frames)]]}
+    peak = shown({**value, "segments": [drawn([(1, None)])]}).peak
+    assert peak is not None and peak.categories == {category: 7}
+
+
+def test_pools_and_compile_contexts_are_categories_where_the_stack_says_nothing_more() -> None:
+    entries = [
+        entry("alloc", 10, 1, [], addr=1, compile_context="0/0"),
+        entry("alloc", 20, 2, FORWARD, addr=2, compile_context="0/0"),
+        entry("alloc", 40, 3, FORWARD, addr=3, compile_context="N/A", pool_id=(0, 2)),
+        entry("alloc", 80, 4, [], addr=4, compile_context="N/A"),
+    ]
+    peak = shown({"segments": [drawn([(1, None)])], "device_traces": [entries]}).peak
+    assert peak is not None
+    assert peak.categories == {"unknown": 80, "CUDA graphs": 40, "activations": 20, "compiled code": 10}
+    assert peak.compile_contexts == {"N/A": 120, "0/0": 30}
+    assert (peak.bytes, sum(site.bytes for site in peak.sites), sum(site.blocks for site in peak.sites)) == (
+        150,
+        150,
+        4,
+    )
+
+
+def test_the_peak_is_that_of_live_allocations_whichever_free_is_recorded() -> None:
+    for free in ("free_requested", "free_completed"):
+        entries = [
+            entry("alloc", 10, 1, FORWARD, addr=1),
+            entry("alloc", 5, 2, STEP, addr=2),
+            entry(free, 10, 3, FORWARD, addr=1),
+            entry("alloc", 7, 4, FORWARD, addr=1),
+            entry(free, 100, 5, FORWARD, addr=9),  # older than the history
+        ]
+        peak = shown({"segments": [drawn([(1, None)])], "device_traces": [entries]}).peak
+        assert peak is not None and (peak.bytes, peak.entry, peak.time_us) == (15, 1, 2)
+        assert [(site.frames[0].function, site.bytes) for site in peak.sites] == [(None, 10), ("_init_group", 5)]

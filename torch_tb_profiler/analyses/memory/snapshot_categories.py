@@ -1,0 +1,105 @@
+"""What the blocks of a memory snapshot are for, by the stacks that allocated them.
+
+The innermost frame that a rule matches decides: a matmul of a recomputed layer lies in `backward` too, but
+`forward` is closer to it. Blocks that no rule matches are unknown, and so are those without a stack.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.snapshots import RecordedSnapshot
+from torch_tb_profiler.model.trace import Int8, Int32
+
+CATEGORIES = (
+    "unknown",
+    "parameters",
+    "gradients",
+    "optimizer state",
+    "activations",
+    "communication buffers",
+    "KV cache",
+    "library workspace",
+    "CUDA graphs",
+    "compiled code",
+)
+"""Categories by their codes."""
+
+UNKNOWN, PARAMETERS, GRADIENTS, OPTIMIZER, ACTIVATIONS, COMMUNICATION, KV_CACHE, WORKSPACE, GRAPHS, COMPILED = (
+    range(len(CATEGORIES))
+)
+
+_RULES = (
+    (WORKSPACE, r"workspace", r""),
+    (KV_CACHE, r"kv_?cache", r"kv_?cache|cache_engine"),
+    (
+        OPTIMIZER,
+        r"^_init_group$|^_(?:single|multi)_tensor_|^_fused_\w+|optimizer_step",
+        r"/optim(?:izers?)?/|optimizer",
+    ),
+    (
+        COMMUNICATION,
+        r"all_?gather|reduce_?scatter|all_?reduce|all_?to_?all|broadcast|ProcessGroup|nccl",
+        r"/distributed/(?:c10d|distributed_c10d|_functional_collectives|fsdp|algorithms)",
+    ),
+    (GRADIENTS, r"backward|accumulate_?grad", r"/autograd/"),
+    (
+        PARAMETERS,
+        r"^__init__$|^_apply$|reset_parameters|load_state_dict|from_pretrained|init_weights|materialize|to_empty",
+        r"",
+    ),
+    (ACTIVATIONS, r"^forward$|^_forward|^_call_impl$|^_wrapped_call_impl$|^forward_", r""),
+)
+"""(category, regular expression for the function's name, for the path); either decides.
+Rules are tried in this order; the functions of C++ have no path."""
+
+
+@derived
+def stack_categories(snapshot: RecordedSnapshot) -> Int8:
+    """Return the category of each stack, int8[stacks]: that of the innermost frame that a rule matches."""
+    by_frame = _frame_categories(snapshot)[snapshot.stack_frames]
+    matched = np.flatnonzero(by_frame)
+    ends = snapshot.stack_ends
+    begins = np.concatenate([[0], ends[:-1]])
+    first = np.searchsorted(matched, begins)
+    found = np.append(matched, len(by_frame))[first]
+    inside = found < ends
+    categories = np.zeros(len(ends), np.int8)
+    categories[inside] = by_frame[found[inside]]
+    return categories
+
+
+def _frame_categories(snapshot: RecordedSnapshot) -> Int8:
+    """Return the category that each frame has by itself, UNKNOWN where no rule matches."""
+    names, files = snapshot.frames.name, snapshot.frames.file
+    categories = np.zeros(len(names), np.int8)
+    texts = [str(text) for text in snapshot.texts]
+    for category, name_rule, file_rule in _RULES:
+        matches = np.zeros(len(names), np.bool_)
+        for rule, codes in ((name_rule, names), (file_rule, files)):
+            if rule:
+                pattern = re.compile(rule, re.IGNORECASE)
+                used = np.unique(codes)
+                hits = np.array([code for code in used.tolist() if pattern.search(texts[code])], np.int32)
+                matches |= np.isin(codes, hits)
+        categories[matches & (categories == UNKNOWN)] = category
+    return categories
+
+
+def categorize(snapshot: RecordedSnapshot, stack: Int32, label: Int32 | None) -> Int8:
+    """Return the categories of allocations by their stacks and, where they are in the history, their labels.
+
+    Memory in a private pool belongs to CUDA graphs; compiled code is what only its compile context explains.
+    """
+    categories = stack_categories(snapshot)[stack]
+    if label is not None and len(snapshot.labels.pool):
+        private = (snapshot.pools.first[snapshot.labels.pool] != 0) | (
+            snapshot.pools.second[snapshot.labels.pool] != 0
+        )
+        compiled = np.array([snapshot.texts[int(code)] not in ("", "N/A") for code in snapshot.labels.context])
+        categories = np.where((categories == UNKNOWN) & compiled[label], COMPILED, categories)
+        categories = np.where(private[label], GRAPHS, categories)
+    return categories.astype(np.int8)

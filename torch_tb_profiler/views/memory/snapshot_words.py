@@ -1,0 +1,134 @@
+"""Sentences on a snapshot's failed allocations: why memory ran out, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from torch_tb_profiler.analyses.memory.snapshot_categories import (
+    ACTIVATIONS,
+    CATEGORIES,
+    COMMUNICATION,
+    GRADIENTS,
+    GRAPHS,
+    KV_CACHE,
+    OPTIMIZER,
+    PARAMETERS,
+    UNKNOWN,
+)
+from torch_tb_profiler.analyses.memory.snapshot_failures import SnapshotFailure
+from torch_tb_profiler.base.format import format_bytes, shorten_middle
+from torch_tb_profiler.model.devices import device_name
+from torch_tb_profiler.views._shared.text import Text, sentences, text
+
+MAX_FRAME_LENGTH = 80
+
+MIN_TOP_SHARE = 0.1
+"""Least share of the memory in use that makes a category worth a sentence."""
+
+_REMEDIES = {
+    ACTIVATIONS: "Checkpoint activations or use a smaller batch or sequence: activations hold {size}.",
+    OPTIMIZER: "Shard or offload the optimizer's state (FSDP, ZeRO, 8-bit optimizers): it holds {size}.",
+    PARAMETERS: "Shard or quantize the parameters: they hold {size}.",
+    GRADIENTS: "Shard the gradients, or free them with `zero_grad(set_to_none=True)`: backward holds {size}.",
+    KV_CACHE: "Make the KV cache smaller (fewer or shorter sequences): it holds {size}.",
+    COMMUNICATION: "Limit how many layers are gathered ahead: communication buffers hold {size}.",
+    GRAPHS: "Capture fewer CUDA graphs, or let them share a pool: their pools hold {size}.",
+}
+"""What makes a category smaller; `size` is what it holds."""
+
+
+def verdict(
+    device: int, failure: SnapshotFailure, categories: Mapping[str, int], top_site: tuple[str, int] | None
+) -> Text:
+    """Return why an allocation failed: the request, what is free, and who holds the memory.
+
+    categories  of what is in use, most bytes first
+    top_site    the frame that holds most, and its bytes
+    """
+    request = text(
+        "Out of memory on {device}: {size} requested, {free}.",
+        device=device_name("CUDA", device),
+        size=format_bytes(failure.size),
+        free="free memory not recorded"
+        if failure.device_free is None
+        else f"{format_bytes(failure.device_free)} free",
+    )
+    return sentences(request, _cause(failure, categories, top_site))
+
+
+def _cause(failure: SnapshotFailure, categories: Mapping[str, int], top_site: tuple[str, int] | None) -> Text:
+    if failure.in_use is None or failure.reserved is None:
+        return text("The state at that moment isn't known.")
+    unused, largest = format_bytes(failure.unused or 0), format_bytes(failure.largest_hole or 0)
+    match failure.cause:
+        case "fragmentation":
+            return text(
+                "Fragmentation: {unused} are reserved but unused, and the largest free block is {largest}.",
+                unused=unused,
+                largest=largest,
+            )
+        case "other pools":
+            return text(
+                "{unused} are reserved but unused in other streams or pools, which this request can't use.",
+                unused=format_bytes(failure.other_holes or 0),
+            )
+        case "limit":
+            return text("Enough is free, so a limit of the process or a reservation elsewhere refused it.")
+    return text(
+        "{used} are in use{top}, {unused} reserved but unused.",
+        used=format_bytes(failure.in_use),
+        top=_largest_holder(failure.in_use, categories, top_site),
+        unused=unused,
+    )
+
+
+def _largest_holder(in_use: int, categories: Mapping[str, int], top_site: tuple[str, int] | None) -> str:
+    name, size = next(iter(categories.items()), ("", 0))
+    if size < MIN_TOP_SHARE * in_use:
+        return ""
+    if name != CATEGORIES[UNKNOWN]:
+        return f" ({format_bytes(size)} {name})"
+    if top_site is not None and top_site[1] >= MIN_TOP_SHARE * in_use:
+        return f" ({format_bytes(top_site[1])} from {shorten_middle(top_site[0], MAX_FRAME_LENGTH)})"
+    return ""
+
+
+def remedies(failure: SnapshotFailure, categories: Mapping[str, int], expandable: bool) -> list[Text]:
+    """Return what would make room for a failed allocation, most effective first; empty if that isn't known.
+
+    expandable  segments are expandable already
+    """
+    return list(_remedies(failure, categories, expandable))
+
+
+def _remedies(failure: SnapshotFailure, categories: Mapping[str, int], expandable: bool) -> Iterator[Text]:
+    match failure.cause:
+        case "fragmentation":
+            free = format_bytes((failure.holes or 0) + (failure.device_free or 0))
+            if expandable:
+                yield text(
+                    "Allocate fewer different sizes (pad or bucket the inputs): {free} are free in pieces "
+                    "although segments are expandable.",
+                    free=free,
+                )
+            else:
+                yield text(
+                    "Set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`: {free} are free in pieces, "
+                    "enough for this request.",
+                    free=free,
+                )
+        case "other pools":
+            yield text(
+                "Allocate on one stream, or release CUDA graphs that are no longer replayed: "
+                "{size} are unused there.",
+                size=format_bytes(failure.other_holes or 0),
+            )
+        case "limit":
+            yield text("Raise `torch.cuda.set_per_process_memory_fraction`, if the program sets it.")
+        case "held":
+            missing = failure.missing or 0
+            by_code = {CATEGORIES.index(name): size for name, size in categories.items()}
+            for code, size in by_code.items():
+                if code in _REMEDIES and size >= missing:
+                    yield text(_REMEDIES[code], size=format_bytes(size))
+            yield text("At least {missing} must be freed for this request to fit.", missing=format_bytes(missing))
