@@ -55,16 +55,13 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
         why={
           <>
             <Sentence text={snapshot.details} />
-            {remedies.length > 0 && (
-              <ul data-part="remedies">
-                {remedies.map((remedy, i) => (
-                  // oxlint-disable-next-line react/no-array-index-key -- a fixed list, most effective first
-                  <li key={i}>
-                    <Sentence text={remedy} />
-                  </li>
-                ))}
-              </ul>
-            )}
+            {remedies.map((remedy, i) => (
+              // oxlint-disable-next-line react/no-array-index-key -- a fixed list, most effective first
+              <span key={i} data-part="remedy">
+                {' '}
+                <Sentence text={remedy} />
+              </span>
+            ))}
           </>
         }
       >
