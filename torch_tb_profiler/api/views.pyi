@@ -710,14 +710,20 @@ class _Memory:
         *,
         worker: str | None = None,
         span: str | int | None = None,
-        file: int = 0,
+        file: int | None = None,
         device: int | None = None,
         points: int = 1000,
         limit: int = 200,
+        device_bytes: int | None = None,
     ) -> Result[MemorySnapshot]:
         """Memory snapshot."""
     def timeline(
-        self, *, worker: str | None = None, span: str | int | None = None, file: int = 0, points: int = 1000
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        file: int | None = None,
+        points: int = 1000,
     ) -> Result[MemoryTimeline]:
         """Memory timeline."""
 

@@ -99,11 +99,11 @@ def arrange_runs(
     for trace in traces:
         if trace.file.path not in less_detailed:
             workers[prefix + trace.run][trace.worker].append(trace)
-    for name in memory.keys() - workers.keys():
-        snapshots = [each for each in memory[name] if each.kind == "snapshot" and (single or is_trace(each.file))]
-        memory[name] = [_with_rank_in_name(each) for each in memory[name]]
-        for trace in _snapshot_files(name, memory[name], {each.file.path for each in snapshots}):
-            workers[name][trace.worker].append(trace)
+    for run in memory.keys() - workers.keys():
+        snapshots = [each for each in memory[run] if each.kind == "snapshot" and (single or is_trace(each.file))]
+        memory[run] = [_with_rank_in_name(each) for each in memory[run]]
+        for trace in _snapshot_files(run, memory[run], {each.file.path for each in snapshots}):
+            workers[run][trace.worker].append(trace)
     return [
         ListedRun(
             name,

@@ -60,7 +60,8 @@ def snapshot_place(path: str) -> SnapshotPlace:
     folder, name = posixpath.split(path)
     folders = folder.split("/") if folder else []
     stem = _SUFFIX.sub("", name)
-    rank, stamps = rank_in_name(stem), []
+    rank = rank_in_name(stem)
+    stamps: list[str] = []
     worker = None if rank is None else f"rank{rank}"
     while folders:
         if RANK_FOLDER.match(folders[-1]):

@@ -271,4 +271,5 @@ def first_frees(action: Int8, address: Int64) -> Bool:
         after_alloc = np.concatenate([[False], action[order[:-1]] == ALLOC])
         is_free = action[order] != ALLOC
         ends[order[is_free & (~known | after_alloc)]] = True
-    return ends | ((action == FREE_REQUESTED) & (address == ABSENT))
+    ends |= (action == FREE_REQUESTED) & (address == ABSENT)
+    return ends

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.summary.build import SummarySource, summarize
+from torch_tb_profiler.summary.build import summarize
 from torch_tb_profiler.summary.formats import MAX_BYTES, as_json, as_markdown
 from torch_tb_profiler.summary.payload import VERSION, Summary
+from torch_tb_profiler.summary.source import SummarySource
 
 __all__ = ["MAX_BYTES", "VERSION", "Summary", "SummarySource", "as_json", "as_markdown", "summarize"]

@@ -5426,10 +5426,11 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          file?: number;
+          file?: number | null;
           device?: number | null;
           points?: number;
           limit?: number;
+          device_bytes?: number | null;
         };
         header?: never;
         path?: never;
@@ -5501,7 +5502,7 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          file?: number;
+          file?: number | null;
           points?: number;
         };
         header?: never;
@@ -5926,6 +5927,8 @@ export interface components {
     /**
      * MemoryFileInfo
      * @description A memory file; `file` is its number in `view/memory/snapshot` or `view/memory/timeline`, by `kind`.
+     *
+     *     path  relative to the log folder; that of a worker's span if the run has snapshots only
      */
     MemoryFileInfo: {
       file: number;
@@ -5933,6 +5936,7 @@ export interface components {
       /** @enum {unknown} */
       kind: 'snapshot' | 'timeline';
       bytes: number;
+      path: string;
     };
     /** SpansBody */
     SpansBody: {
@@ -9631,7 +9635,10 @@ export interface components {
      * MemorySnapshot
      * @description A CUDA memory snapshot (`torch.cuda.memory._dump_snapshot`), one device of it.
      *
-     *     headline          what the device reserves, and how much of it is in use; details: blocks, cache, failures
+     *     headline          why it ran out of memory; without a failure what the device reserves, and how much is in use
+     *     details           blocks, cache, failures
+     *     peak              most memory in use in the history, null without one
+     *     oom               the allocations that failed, the last one last, and why
      *     stacks, segments  largest first, at most `limit` of them; `total_stacks`, `total_segments`: without the limit
      *     history           step function over the recorded history, ending in the state of the snapshot; columns are
      *                       little-endian float64 of equal length (base64), sampled to the requested number of points:
@@ -9657,6 +9664,9 @@ export interface components {
       reserved_last: string;
       peak_allocated_bytes: number;
       peak_entry: number | null;
+      peak: components['schemas']['SnapshotPeak'] | null;
+      oom: components['schemas']['SnapshotOom'][];
+      read: components['schemas']['SnapshotRead'];
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
@@ -9715,6 +9725,79 @@ export interface components {
       bytes: number;
       device_free_bytes: number | null;
       frames: components['schemas']['SourceFrame'][];
+    };
+    /**
+     * SnapshotPeak
+     * @description The first moment when the allocations in the history use most, in requested bytes.
+     *
+     *     bytes             of allocations in the history; `older_bytes` were allocated before it and are in use, too
+     *     entry             of the history; `time_us` since the epoch, null in old files
+     *     categories        by what the stacks say; they add up to `bytes`, unknown ones included
+     *     sites             most bytes first, at most `limit`; `total_sites`: without the limit
+     *     compile_contexts  by `torch.compile`'s contexts; "N/A" is PyTorch's word for none, "" for not recorded
+     */
+    SnapshotPeak: {
+      bytes: number;
+      older_bytes: number;
+      entry: number;
+      time_us: number | null;
+      categories: {
+        [key: string]: number;
+      };
+      total_sites: number;
+      sites: components['schemas']['SnapshotSite'][];
+      compile_contexts: {
+        [key: string]: number;
+      };
+    };
+    /**
+     * SnapshotSite
+     * @description Requested bytes and number of the blocks that were allocated from one stack, innermost frame first.
+     */
+    SnapshotSite: {
+      frames: components['schemas']['SourceFrame'][];
+      bytes: number;
+      blocks: number;
+    };
+    /**
+     * SnapshotOom
+     * @description Why an allocation failed, with the state of the allocator at that moment, in bytes; null is unknown.
+     *
+     *     requested      by the allocation; `device_free`: free on the device
+     *     reserved       in segments of this process; `in_use` of it by tensors, `unused` the rest
+     *     largest_free   the largest unused piece that the request could have used; all of them: `usable`
+     *     other_unused   unused pieces of other streams, private pools, and the other size class
+     *     other_bytes    held by other processes and the CUDA context; needs the parameter `device_bytes`
+     *     categories     of what is in use, most first; they add up to `in_use`
+     *     cause          held, fragmentation, other pools, limit, or unknown
+     *     verdict        the cause as a sentence; remedies: what follows from it, most effective first
+     */
+    SnapshotOom: {
+      entry: number;
+      requested: number;
+      device_free: number | null;
+      reserved: number | null;
+      in_use: number | null;
+      unused: number | null;
+      usable: number | null;
+      largest_free: number | null;
+      other_unused: number | null;
+      other_bytes: number | null;
+      categories: {
+        [key: string]: number;
+      };
+      cause: string;
+      verdict: components['schemas']['Phrase'][];
+      remedies: components['schemas']['Phrase'][][];
+    };
+    /**
+     * SnapshotRead
+     * @description How much of the file was read: entries of all histories, unpacked bytes; false if the rest can't be read.
+     */
+    SnapshotRead: {
+      entries: number;
+      bytes: number;
+      complete: boolean;
     };
     /**
      * MemoryTimeline

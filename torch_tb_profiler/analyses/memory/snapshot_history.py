@@ -100,7 +100,8 @@ def requested_in_use(snapshot: RecordedSnapshot, device: int) -> int:
 
 def blocks_in_use(snapshot: RecordedSnapshot, device: int) -> Bool:
     """Return which blocks are in use on a device."""
-    return (snapshot.segments.device[snapshot.blocks.segment] == device) & (snapshot.blocks.state == IN_USE)
+    used: Bool = (snapshot.segments.device[snapshot.blocks.segment] == device) & (snapshot.blocks.state == IN_USE)
+    return used
 
 
 def reserved_bytes(snapshot: RecordedSnapshot, device: int) -> int:

@@ -222,7 +222,8 @@ def _distinct_parts(parts: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
 
 
 def _texts(ends: npt.NDArray[Any], content: npt.NDArray[Any]) -> ArrowTexts:
-    lengths = np.diff(ends.astype(np.int64), prepend=0)
+    lengths = ends.astype(np.int64)
+    lengths[1:] -= lengths[:-1].copy()
     raw = content.tobytes()
     try:
         raw.decode()
