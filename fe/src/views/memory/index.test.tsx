@@ -29,7 +29,7 @@ it('lists the blocks', async () => {
 
 const shown = (number: number, kind: string) => ({
   selectors: { run: 'run' },
-  file: { file: number, name: kind, kind: kind as 'snapshot', bytes: 1000 },
+  file: { file: number, name: kind, kind: kind as 'snapshot', bytes: 1000, path: 'run/file' },
   crumb: 'run',
   files: null,
 });
