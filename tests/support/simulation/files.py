@@ -58,18 +58,17 @@ class RecordedJob:
             ready_member(
                 f"node{rank // self.per_host}_{1000 + rank}",
                 rank,
-                read_bytes(
-                    self._trace_file(rank, metadata, (ahead_us or {}).get(rank, 0), (drift or {}).get(rank, 0))
-                ),
+                read_bytes(self.file(rank, metadata, (ahead_us or {}).get(rank, 0), (drift or {}).get(rank, 0))),
             )
             for rank in ranks
         )
 
     def trace(self, rank: int) -> Trace:
         """Return the trace of one rank."""
-        return read_bytes(self._trace_file(rank, True, 0, 0))
+        return read_bytes(self.file(rank, True, 0, 0))
 
-    def _trace_file(self, rank: int, metadata: bool, ahead: float, drift: float) -> bytes:
+    def file(self, rank: int, metadata: bool = True, ahead: float = 0, drift: float = 0) -> bytes:
+        """Return the trace file of one rank; `ahead` and `drift` of its clock as in `members`."""
         groups = {(span.collective.group, span.collective.ranks) for span in self.spans[rank] if span.collective}
         configured = [
             {"pg_name": name, "pg_desc": name, "pg_size": len(ranks), "ranks": list(ranks)}

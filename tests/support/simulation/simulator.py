@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from tests.support.simulation.files import RecordedJob, RecordedSpan
 
+ODD_OPERATOR = "save_checkpoint"
 LAUNCH_US = 5.0
 SYNC_US = 4.0
 """From the end of the work that the host waits for to the return of the call, if it is recorded."""
@@ -102,6 +103,7 @@ class Simulation:
     per_host  number of ranks on one host
     stacks    record each step as a Python frame, too
     syncs     record the call in which the host waits for the compute stream
+    odd       (step, µs): at the begin of that step, all ranks run ODD_OPERATOR on the host, equally long
     """
 
     programs: Sequence[Sequence[Action]]
@@ -113,6 +115,7 @@ class Simulation:
     stagger_us: float = 0.0
     stacks: bool = False
     syncs: bool = False
+    odd: tuple[int, float] | None = None
     _ends: dict[object, float] = field(default_factory=dict)
     _arrived: dict[object, dict[int, float]] = field(default_factory=dict)
 
@@ -153,7 +156,8 @@ class Simulation:
             # Delays have negative positions, so that the jitter of the program stays the same.
             for position, action in enumerate([*extra, *program], -len(extra)):
                 rng = random.Random(f"{self.seed} {rank} {step} {position}")
-                variation = max(1 + rng.gauss(0, self.jitter), 0.1) if self.jitter else 1.0
+                varies = self.jitter and not (self.odd is not None and action == Host(ODD_OPERATOR, self.odd[1]))
+                variation = max(1 + rng.gauss(0, self.jitter), 0.1) if varies else 1.0
                 if isinstance(action, Host):
                     action_start, host = host, host + action.us * variation
                     if action.frame:
@@ -196,6 +200,8 @@ class Simulation:
 
     def _delay_actions(self, rank: int, step: int) -> list[Action]:
         extra: list[Action] = []
+        if self.odd is not None and self.odd[0] == step:
+            extra.append(Host(ODD_OPERATOR, self.odd[1]))
         for delay in self.delays:
             if delay.rank == rank and (delay.steps is None or step in delay.steps):
                 if delay.kind == "host":

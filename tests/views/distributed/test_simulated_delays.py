@@ -49,6 +49,17 @@ def delayed(job: str, delay: Delay, jitter: float = 0.02) -> Simulation:
     return Simulation(programs, delays=[moved], jitter=jitter)
 
 
+def assert_cost(payload: DistributedPayload, simulation: Simulation, *, is_limit: bool) -> None:
+    """Check what the verdict says that the delay costs; in a pipeline, whose bubbles look alike, at most that."""
+    cost, truth = payload.verdict.cost_ns, 1000 * simulation.cost_us()
+    assert ("costs every other rank up to" in sentences(payload)) == is_limit
+    if is_limit:
+        assert cost is not None
+        assert 0.9 * truth <= cost <= max(row.waiting_per_step_ns for row in payload.stragglers) + 1
+    else:
+        assert cost == pytest.approx(truth, rel=0.1)
+
+
 @pytest.mark.parametrize("job", JOBS)
 @pytest.mark.parametrize("cause", DELAYS)
 def test_the_late_rank_its_cause_and_its_cost(job: str, cause: str) -> None:
@@ -60,7 +71,7 @@ def test_the_late_rank_its_cause_and_its_cost(job: str, cause: str) -> None:
         JOBS[job][1],
         cause,
     )
-    assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+    assert_cost(payload, simulation, is_limit=job.startswith("pipeline"))
     assert evidence in sentences(payload)
     if cause == "slower_device":
         ratio = float(sentences(payload).partition("kernels take ")[2].partition(" ×")[0])

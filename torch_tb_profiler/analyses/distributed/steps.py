@@ -206,6 +206,17 @@ def all_communication(comparison: RankComparison, member: int) -> ExposedCommuni
     return _mean_of_steps(exposed_steps(comparison, member, overlapped=True))
 
 
+def job_transfer(comparison: RankComparison) -> float:
+    """Return the ns per step that all compared collectives of the job transfer, each counted once.
+
+    No path through the job has more: who waits for a rank may wait for what that transfers with others.
+    """
+    rows = np.flatnonzero(comparison.split.compared)
+    _, first = np.unique(comparison.matching.instance[rows], return_index=True)
+    count = max((len(source.summary.steps) for source in comparison.sources), default=1)
+    return int(comparison.split.transfer[rows[first]].sum()) / max(count, 1)
+
+
 def _mean_of_steps(exposed: ExposedSteps | None) -> ExposedCommunication | None:
     if exposed is None:
         return None

@@ -13,11 +13,12 @@ from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, Suspect
 from torch_tb_profiler.analyses.distributed.groups import RankCoverage
 from torch_tb_profiler.analyses.distributed.late_once import LateOnce, find_late_once, is_late_in_most_steps
-from torch_tb_profiler.analyses.distributed.matching import ranks_without_times
+from torch_tb_profiler.analyses.distributed.matching import has_own_time, ranks_without_times
 from torch_tb_profiler.analyses.distributed.significance import is_significant
 from torch_tb_profiler.analyses.distributed.steps import step_columns
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler, StragglerActivity
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal
+from torch_tb_profiler.model.communication.events import POINT_TO_POINT
 
 MIN_COST_SHARE = 0.02
 """A cost below this share of a step is not worth naming."""
@@ -67,6 +68,8 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
              of it; None if that is not worth naming
     communication  of the other ranks, None if unknown
     cause    why the first of `ranks` is late, None if unknown
+    cost_is_limit  `suspect` costs at most that: ranks are missing, or it passes messages on, whose cost the replay
+                  can't tell from the waiting that a pipeline has in any case
     missing_cost  ns per step that ranks that aren't compared cost at most; None if that is not worth naming, or
                   all are compared
     once     the rank whose lateness in few steps stands out, None if there is none or it is one of `ranks`
@@ -83,6 +86,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     cause: StragglerCause | None = None
     missing_cost: float | None = None
     once: LateOnce | None = None
+    cost_is_limit: bool = False
 
     @property
     def splits_waiting(self) -> bool:
@@ -108,14 +112,19 @@ def judge_ranks(
     suspect = _find_suspect(comparison, costs)
     costliest = rows[0] if rows and rows[0].cost > 0 else None
     min_cost = _min_notable_cost(comparison)
-    hidden = not coverage.complete and costs.absent_limit >= min_cost
-    missing_cost = costs.absent_limit if hidden else None
+    absent_limit = costs.absent_limit + _uncompared_time(comparison)
+    hidden = not coverage.complete and absent_limit >= min_cost
+    missing_cost = absent_limit if hidden else None
     if suspect is not None and suspect.reason == "absent":
         return StragglerVerdict("unknown", "absent", suspect, costliest=costliest, missing_cost=missing_cost)
     if coverage.compared < MIN_PRESENT_SHARE * coverage.expected:
         return StragglerVerdict("unknown", "few", suspect, costliest=costliest)
     if suspect is None and _are_groups_unknown(comparison):
         return StragglerVerdict("unknown", "groups", costliest=costliest)
+    passes_messages = suspect is not None and suspect.reason == "work" and _passes_messages(comparison, suspect)
+    if suspect is not None and (passes_messages or missing_cost is not None):
+        waiting = [row.waiting_per_step for row in rows if row.member not in suspect.members]
+        suspect = msgspec.structs.replace(suspect, cost=max([suspect.cost, *waiting]))
     named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
     once = find_late_once(comparison.job, costs.all_work, _mean_step_duration(comparison))
     possible = None if suspect else _longest_working(costs, min_cost)
@@ -136,7 +145,14 @@ def judge_ranks(
         cause=find_cause(comparison, suspect, named[0].member, activities) if suspect else None,
         missing_cost=missing_cost,
         once=None if once is None or any(row.member == once.member for row in named) else once,
+        cost_is_limit=suspect is not None and (passes_messages or missing_cost is not None),
     )
+
+
+def _passes_messages(comparison: RankComparison, suspect: Suspect) -> bool:
+    """Return whether most compared operations of these ranks are messages."""
+    rows = comparison.split.compared & np.isin(comparison.job.table.member, suspect.members)
+    return bool(comparison.job.is_named(*POINT_TO_POINT)[rows].mean() > 0.5)
 
 
 def _find_suspect(comparison: RankComparison, costs: StragglerCosts) -> Suspect | None:
@@ -159,6 +175,14 @@ def _find_suspect(comparison: RankComparison, costs: StragglerCosts) -> Suspect 
 
 def _recurs(comparison: RankComparison, costs: StragglerCosts, suspect: Suspect) -> bool:
     return is_late_in_most_steps(comparison.job, costs.work, suspect.members)
+
+
+def _uncompared_time(comparison: RankComparison) -> float:
+    """Return the ns per step that a rank spends at most in operations that no other compared rank has."""
+    table, rows = comparison.job.table, np.flatnonzero(~comparison.split.compared & has_own_time(comparison.job))
+    counts = [max(len(source.summary.steps), 1) for source in comparison.sources]
+    exposed = np.bincount(table.member[rows], np.maximum(table.exposed[rows], 0), len(counts))
+    return float((exposed / np.array(counts)).max(initial=0.0))
 
 
 def _longest_working(costs: StragglerCosts, min_cost: float) -> Suspect | None:

@@ -26,11 +26,11 @@ from torch_tb_profiler.analyses.schedule.what_if import (
 )
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_windows
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.intervals import covered_time, intersect, subtract
+from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge, subtract, union
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import is_communication_kernel
-from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, rows_of_kind
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, event_kinds, rows_of_kind, slice_mask
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Trace
@@ -49,7 +49,8 @@ def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     """Return the gain of each finding, replayed where the schedule allows it."""
     gains = measure_gains(trace, findings)
     can_replay = replay_unavailable_reason(trace) is None
-    targets = [_removed_target(trace, finding) if can_replay else None for finding in findings]
+    synced = union(*(finding.during for finding in findings if finding.id == "synchronization"))
+    targets = [_removed_target(trace, finding, synced) if can_replay else None for finding in findings]
     cases = [target for target in targets if target is not None]
     now = recorded_spans(trace).mean_ns[0] if cases else 0
     savings = iter((now - step_times_without(trace, cases)).tolist() if cases else ())
@@ -59,12 +60,20 @@ def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     ]
 
 
-def _removed_target(trace: Trace, finding: Finding) -> WhatIfTarget | None:
-    """Return what the advice removes from the schedule; None if it isn't in it, such as another process."""
+def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIfTarget | None:
+    """Return what the advice removes from the schedule; None if it isn't in it, such as another process.
+
+    synced  when the device waits after a sync has let its queue run empty: without the code that the host is in
+            then, that time is saved all the same
+    """
     match finding.id:
         case "data_loading" | "allocator":
             target = _parse_known_target(trace, finding.id)
-        case "start_up" | "host_code" | "launch_bound":
+        case "host_code":
+            target = host_time_target(
+                trace, union(finding.during, intersect(synced, _time_in_code(trace, finding)))
+            )
+        case "start_up" | "launch_bound":
             target = host_time_target(trace, finding.during)
         case "synchronization":
             target = _sync_target(trace, finding.rows)
@@ -94,6 +103,15 @@ def _removed_target(trace: Trace, finding: Finding) -> WhatIfTarget | None:
     if target is None or not (target.host.any() or target.device.any() or target.edges.any()):
         return None
     return target
+
+
+def _time_in_code(trace: Trace, finding: Finding) -> Intervals:
+    """Return when the host is in the code that a finding names."""
+    if finding.event is None:
+        return finding.during
+    same = trace.events.name == trace.events.name[finding.event]
+    rows = np.flatnonzero(same & (event_kinds(trace) == event_kinds(trace)[finding.event]) & slice_mask(trace))
+    return merge(trace.events.start[rows], event_ends(trace)[rows])
 
 
 def _parse_known_target(trace: Trace, spelled: str) -> WhatIfTarget | None:

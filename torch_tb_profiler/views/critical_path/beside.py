@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.steps import all_communication
+from torch_tb_profiler.analyses.distributed.steps import all_communication, job_transfer
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.exposed import (
     MAX_RANKS_READ,
@@ -56,7 +56,8 @@ def build_beside_ranks(
         return replace(alone, beside=sentences(verdict_headline(members, verdict), coverage_sentence(members)))
     parts = path_communication_parts(on_path.time_ns, all_communication(comparison, position))
     path = replace(alone.path, categories=_split_categories(alone.path.categories, parts))
-    targets = [_limit_target(alone, row, parts) for row in alone.targets]
+    most = min(max(parts.transfer_ns, job_transfer(comparison)), on_path.time_ns) + parts.uncompared_ns
+    targets = [_limit_target(alone, row, most) for row in alone.targets]
     times, compared = words.times_by_part(path), not parts.bounded
     return replace(
         alone,
@@ -68,7 +69,7 @@ def build_beside_ranks(
         limits=sentences(alone.limits, words.COMPARED_LIMIT),
         path=path,
         targets=targets,
-        what_if=[_limit_result(alone, result, parts) for result in alone.what_if],
+        what_if=[_limit_result(alone, result, most) for result in alone.what_if],
         communication=parts,
         beside=sentences(
             communication_sentence(parts, what="communication on the path"),
@@ -94,27 +95,26 @@ def _parts_of_category(category: PathCategory, parts: CommunicationParts) -> Ite
     yield PathCategory("rank_wait", title, category.group, parts.waiting_ns, link("distributed"))
 
 
-def _limit_target(alone: CriticalPathPayload, row: TargetRow, parts: CommunicationParts) -> TargetRow:
-    """Return a target whose curve saves no more than its share of the transfer."""
+def _limit_target(alone: CriticalPathPayload, row: TargetRow, most: float) -> TargetRow:
+    """Return a target whose curve saves no more than its share of `most`, the ns that are transfer."""
     if row.kind not in _COMMUNICATION_KINDS:
         return row
     now = int(alone.path.duration_ns)
     curve = row.step_ns or [0] * len(alone.percents)
-    limited = [_limit_step(step, now, percent, parts) for step, percent in zip(curve, alone.percents, strict=True)]
+    limited = [_limit_step(step, now, percent, most) for step, percent in zip(curve, alone.percents, strict=True)]
     return replace(row, step_ns=limited)
 
 
-def _limit_result(alone: CriticalPathPayload, result: WhatIfResult, parts: CommunicationParts) -> WhatIfResult:
+def _limit_result(alone: CriticalPathPayload, result: WhatIfResult, most: float) -> WhatIfResult:
     if result.target.partition(":")[0] not in _COMMUNICATION_KINDS:
         return result
     now = int(alone.path.duration_ns)
-    return replace(result, step_ns=_limit_step(result.step_ns, now, result.percent, parts))
+    return replace(result, step_ns=_limit_step(result.step_ns, now, result.percent, most))
 
 
-def _limit_step(step: int, now: int, percent: int, parts: CommunicationParts) -> int:
+def _limit_step(step: int, now: int, percent: int, most: float) -> int:
     """Return the step time, which can't be shorter than without its share of the transfer.
 
     The step is convex in the percent, so no percent saves more than the first: its share of the transfer.
     """
-    saved = (parts.transfer_ns + parts.uncompared_ns) * max(percent, 0) / 100
-    return max(step, int(now - saved))
+    return max(step, int(now - most * max(percent, 0) / 100))

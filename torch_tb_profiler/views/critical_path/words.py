@@ -90,6 +90,9 @@ _TIMELINE_WITH_PATH = link("trace", path="true")
 _MIN_CHANGE = 0.005
 """A smaller change, as a share of the step, isn't mentioned."""
 
+_MIN_RANK_WAIT_SHARE = 0.02
+"""From this share of the path on, waiting for other ranks absorbs what a rank's own work would save."""
+
 _MIN_ENCLOSING_SHARE = 0.5
 """An annotation around more than this share of the step is the program itself, not something to change in it."""
 
@@ -194,6 +197,8 @@ def headline(
     now = format_duration(path.duration_ns)
     if bottleneck == "rank_wait":
         return sentences(finding, _transfer_effect(path, targets))
+    if _waits_for_ranks(path):
+        return sentences(finding, _ALONE_EFFECT)
     if half is None:
         return finding
     it = "them" if bottleneck == "device" else part
@@ -214,6 +219,15 @@ def headline(
             then=then,
         )
     return sentences(finding, effect)
+
+
+_ALONE_EFFECT = text("Faster work on this rank alone would only make it wait longer.")
+
+
+def _waits_for_ranks(path: PathSummary) -> bool:
+    """Return whether a rank notably waits for others, so that its own work isn't what a step takes."""
+    waiting = sum(each.time_ns for each in path.categories if each.name == "rank_wait")
+    return waiting >= _MIN_RANK_WAIT_SHARE * path.duration_ns
 
 
 def _transfer_effect(path: PathSummary, targets: Sequence[TargetRow]) -> Text:
@@ -260,7 +274,8 @@ def explanation(
             "processes aren't recorded."
         )
     parts: list[Text] = []
-    best = _best_target(path, [row for row in targets if compared or not is_communication(row)])
+    waits = _waits_for_ranks(path)
+    best = None if waits else _best_target(path, [row for row in targets if compared or not is_communication(row)])
     if best is not None and best.step_ns:
         template = (
             "Removing the waits in {subject} would cut {step} to {then}."
@@ -275,7 +290,7 @@ def explanation(
         }
         parts.append(text(template, **values))
     kernels = next((row.step_ns for row in targets if row.target == "device" and row.step_ns), None)
-    if kernels is not None:
+    if kernels is not None and not waits:
         saved = path.duration_ns - kernels[2]
         if saved < _MIN_CHANGE * path.duration_ns:
             parts.append(text("Faster kernels wouldn't help."))

@@ -184,9 +184,9 @@ def _straggler_sentence(comparison: RankComparison, verdict: StragglerVerdict, c
         names=names,
         collectives=_late_collectives(comparison, row),
         others="the other rank" if len(comparison.sources) == 2 else "every other rank",
-        # Without it, the others may still wait for ranks that aren't compared.
+        # Without it, the others may still wait: for ranks that aren't compared, or for the next message.
         found="of the ranks found, " if verdict.missing_cost is not None else "",
-        limit="up to " if verdict.missing_cost is not None else "",
+        limit="up to " if verdict.cost_is_limit else "",
         cost=format_duration(suspect.cost if suspect else row.cost),
         per_step=time_base(comparison),
     )

@@ -1,0 +1,108 @@
+"""Random jobs with planted causes: nothing that is said of them is false, and the causes are named.
+
+`python -m tests.support.random_jobs --jobs 1000` judges more of them; with `--jobs 1 --first SEED --show` it draws
+one again and prints what every surface says of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from tests.support.random_jobs.__main__ import MIN_FOUND_SHARE
+from tests.support.random_jobs.judge import judge_job, split_sentences
+from tests.support.random_jobs.plan import draw_plan
+from torch_tb_profiler.analyses.distributed import causes, costs, verdict
+from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
+from torch_tb_profiler.views._shared.job import members
+
+JOBS = 100
+BATCH = 20
+
+
+@pytest.mark.parametrize("first", range(0, JOBS, BATCH))
+def test_nothing_said_of_a_random_job_is_false_and_its_causes_are_named(first: int) -> None:
+    judged = [judge_job(seed) for seed in range(first, first + BATCH)]
+    false = [str(claim) for judgment in judged for claim in judgment.false]
+    assert not false, "\n".join(false)
+    planted = [judgment for judgment in judged if judgment.found is not None]
+    found = sum(bool(judgment.found) for judgment in planted)
+    assert found >= MIN_FOUND_SHARE * len(planted), [judgment.missed for judgment in planted if judgment.missed]
+
+
+def test_the_jobs_have_every_cause_and_trouble() -> None:
+    plans = [draw_plan(seed) for seed in range(JOBS)]
+    kinds = {plan.cause.kind for plan in plans if plan.cause is not None}
+    assert kinds == {"host", "frame", "loading", "work", "device"}
+    assert {plan.shared[0] for plan in plans if plan.shared} == {"loading", "host"}
+    assert (
+        min(sum(map(bool, column)) for column in zip(*((p.odd, p.missing, p.ahead) for p in plans), strict=True))
+        > 9
+    )
+    assert draw_plan(7) == draw_plan(7) != draw_plan(8)
+
+
+def test_sentences_end_at_a_full_stop_before_the_next() -> None:
+    assert split_sentences("It takes 1.5 ms. 3 of 4 were compared; Rank 1 is late. So.") == [
+        "It takes 1.5 ms.",
+        "3 of 4 were compared; Rank 1 is late.",
+        "So.",
+    ]
+
+
+def _no_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All waiting counts as transfer."""
+    original = members.compare_ranks
+
+    def compare(sources: Any) -> Any:
+        comparison = original(sources)
+        split = comparison.split
+        latency = np.where(split.compared, split.transfer + split.waiting, split.transfer)
+        changed = WaitingSplit(split.compared, split.complete, latency, np.where(split.compared, 0, split.waiting))
+        return structs.replace(comparison, split=changed)
+
+    monkeypatch.setattr(members, "compare_ranks", compare)
+
+
+def _all_present(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Missing ranks are taken for absent ones."""
+    monkeypatch.setattr(
+        members, "rank_coverage", lambda comparison, known, unknown: _Coverage(len(comparison.sources))
+    )
+
+
+class _Coverage:
+    complete, missing = True, ()
+
+    def __init__(self, count: int) -> None:
+        self.compared = self.expected = count
+
+
+def _anybody_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any cost is significant and worth naming."""
+    monkeypatch.setattr(verdict, "MIN_COST_SHARE", 1e-6)
+    monkeypatch.setattr(verdict, "is_significant", lambda *_: True)
+
+
+def _half_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = costs._cost_to_others
+    monkeypatch.setattr(costs, "_cost_to_others", lambda earlier, members: original(earlier, members) / 2)
+
+
+def _devices_are_slower(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever computes longer has a slower device."""
+    monkeypatch.setattr(causes, "_kernel_speed", lambda job, member: causes._KernelSpeed(1.5, True))
+
+
+@pytest.mark.parametrize(
+    "mutate",
+    [_no_split, _all_present, _anybody_is_late, _half_the_cost, _devices_are_slower],
+    ids=lambda each: each.__name__.strip("_"),
+)
+def test_a_rule_that_is_wrong_is_noticed(mutate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutate(monkeypatch)
+    judged = (judge_job(seed) for seed in range(25))
+    assert any(judgment.false or judgment.missed for judgment in judged)
