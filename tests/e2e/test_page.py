@@ -176,7 +176,7 @@ def test_everything_is_reached_with_tab(open_page: Open) -> None:
 
 
 def test_dark_follows_the_host(open_page: Open) -> None:
-    page, frame = open_page(theme="host", run=RUN)
+    page, frame = open_page(theme="host", hosted=True, run=RUN)
     wait_until_drawn(frame)
     expect(frame.locator("html")).to_have_attribute("data-theme", "light")
     page.evaluate("document.body.classList.add('dark-mode')")

@@ -60,7 +60,9 @@ def test_all_views_write_alike(page: Page) -> None:
         shown, _ = read_page(page)
         assert len(shown) > 100
         for right, unlike in UNLIKE.items():
-            found += [f"{state['view']}: {right}: {hit.group()!r}" for hit in re.finditer(unlike, shown, re.M)]
+            for hit in re.finditer(unlike, shown, re.M):
+                around = shown[max(0, hit.start() - 40) : hit.end() + 40]
+                found.append(f"{state['view']}: {right}: {hit.group()!r} in {around!r}")
     assert found == []
 
 
