@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
@@ -67,9 +68,8 @@ def add_origin_files(trace: Trace, location: Location, files: Sequence[tuple[str
         if kind not in wanted:
             continue
         if kind == "capture":
-            captures.append(
-                read(path, kind, lambda stream, p=path, s=size: _read_captures(stream, p, s, limit), CaptureSet())
-            )
+            parse = partial(_read_captures, path=path, size=size, limit=limit)
+            captures.append(read(path, kind, parse, CaptureSet()))
         elif kind == "compile log":
             from torch_tb_profiler.ingest.origins.compile_log import read_compile_log
 
@@ -77,11 +77,13 @@ def add_origin_files(trace: Trace, location: Location, files: Sequence[tuple[str
         elif kind == "stacks":
             from torch_tb_profiler.ingest.origins.node_files import read_node_stacks
 
-            stacks.update(read(path, kind, read_node_stacks, {}))
+            no_stacks: dict[str, tuple[str, ...]] = {}
+            stacks.update(read(path, kind, read_node_stacks, no_stacks))
         else:
             from torch_tb_profiler.ingest.origins.node_files import read_node_annotations
 
-            annotations.update(read(path, kind, read_node_annotations, {}))
+            no_annotations: dict[str, NodeAnnotation] = {}
+            annotations.update(read(path, kind, read_node_annotations, no_annotations))
     records = OriginRecords(join_captures(captures), tuple(graphs), stacks, annotations)
     if records == trace.origin_records and not health.notes():
         return trace

@@ -91,11 +91,11 @@ def start_recording() -> CompileRecorder:
     global _recorder
     with _starting:
         if _recorder is None:
-            config = sys.modules.get(_CONFIG)
+            config: Any = sys.modules.get(_CONFIG)
             if config is None:
                 os.environ.setdefault(_LEVEL_VARIABLE, "1")
-            elif not getattr(config.trace, "provenance_tracking_level", 1):  # type: ignore[attr-defined]
-                config.trace.provenance_tracking_level = 1  # type: ignore[attr-defined]
+            elif not getattr(config.trace, "provenance_tracking_level", 1):
+                config.trace.provenance_tracking_level = 1
             _recorder = CompileRecorder()
         logger = logging.getLogger(_LOGGER)
         if _recorder not in logger.handlers:

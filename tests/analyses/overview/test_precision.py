@@ -15,7 +15,7 @@ from torch_tb_profiler.views.overview.advice import build_recommendation
 FP32_RATE, TF32_RATE, BANDWIDTH = 66.9e12, 494.7e12, 3352e9
 
 
-def advised(m: int, k: int, n: int, time: float, device: str = H100["name"]) -> Advice | None:
+def advised(m: int, k: int, n: int, time: float, device: str = str(H100["name"])) -> Advice | None:
     call = ("aten::mm", [[m, k], [k, n]], FLOAT, "ampere_sgemm_128x64_nn", time)
     return given(read([STEP, SYNC, *events(call)], deviceProperties=[{**H100, "name": device}]), "mixed_precision")
 

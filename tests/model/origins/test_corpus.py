@@ -44,10 +44,10 @@ def origins_of(case: str, tmp_path: Path) -> tuple[list[Row], Any]:
     return rows, json.loads((CASES / case / "expected.json").read_text())
 
 
-def file_and_line(text: str | None) -> list[str] | None:
+def file_and_line(text: str | None) -> list[str]:
     """`file:line` of "model.py(21): forward" or "model.py:31:forward"."""
     match = re.match(r"(.*\.py)[:(](\d+)", text or "")
-    return [f"{match[1]}:{match[2]}"] if match else None
+    return [f"{match[1]}:{match[2]}"] if match else []
 
 
 @pytest.mark.parametrize("case", ["nodes", "sizes", "count"])
@@ -59,7 +59,7 @@ def test_a_replay_is_aligned_with_its_capture(case: str, tmp_path: Path) -> None
         assert row["name"] == want["kernel"]
         assert row["operator"] == want["operator"]
         assert row["modules"] == want["modules"]
-        assert (row["lines"] or [None])[:1] == (file_and_line(want["line"]) or [None])
+        assert (row["lines"] or [])[:1] == (file_and_line(want["line"]) or [])
         assert (json.loads(row["shapes"]) if row["shapes"] else None) == want["shapes"]
         assert row["how"] == ("capture" if want["operator"] else None)
         assert (row["reason"] is None) == (want["why"] is None), row
@@ -73,14 +73,14 @@ def test_nodes_of_graphs_carry_what_was_noted_about_them(case: str, tmp_path: Pa
     assert len(rows) == expected["device_events_in_graphs"]
     by_name: dict[tuple[str, str | None, str | None], int] = defaultdict(int)
     for row in rows:
-        by_name[row["name"], row["region"], (row["lines"] or [None])[0]] += 1
+        by_name[row["name"], row["region"], next(iter(row["lines"] or []), None)] += 1
         assert row["operator"] is None and row["reason"] is not None
         assert row["how"] == ("graph node" if row["region"] else None)
     wanted: dict[tuple[str, str | None, str | None], int] = defaultdict(int)
     stacks = case == "cuspy"  # its launch stacks lie beside it
     work = [node for node in expected["nodes"] if not node["category"].endswith("_node")]
     for node in work:
-        line = (file_and_line(node["line"]) or [None])[0] if stacks else None
+        line = next(iter(file_and_line(node["line"])), None) if stacks else None
         wanted[node["kernel"], node["region"], line] += node["calls"]
     assert by_name == wanted
 

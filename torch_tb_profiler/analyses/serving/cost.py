@@ -159,13 +159,13 @@ def _fit_cost(found: ServingIterations, work: Int64, rows: Int64) -> IterationCo
     for used, target in zip(columns, targets, strict=True):
         first = data[:, used] @ _fit(data[:, used], target, np.maximum(target, MIN_PART_SHARE * total)).values
         parts.append(_fit(data[:, used], target, np.maximum(first, MIN_PART_SHARE * total)))
-    values, modeled_values, influence = np.zeros(4), np.zeros(4), np.zeros((len(rows), 4))
+    coefficients_ns, modeled_values, influence = np.zeros(4), np.zeros(4), np.zeros((len(rows), 4))
     inflation = np.ones(4)
     for number, (part, used) in enumerate(zip(parts, columns, strict=True)):
         modeled_values[used] += part.values
         if number == 1 and not has_kv:  # the prompt's share of attention can't be told from that of the KV cache
             continue
-        values[used] += part.values
+        coefficients_ns[used] += part.values
         influence[:, used] += part.influence
         inflation[used] = np.maximum(inflation[used], part.inflation)
     error = np.sqrt((influence**2).sum(0))
@@ -179,7 +179,7 @@ def _fit_cost(found: ServingIterations, work: Int64, rows: Int64) -> IterationCo
     varied = np.var(total[inlier])
     explained = float(1 - np.mean((total - predicted[rows])[inlier] ** 2) / varied) if varied > 0 else None
     batch = _one_batch(found, rows, total)
-    evidence = _Evidence(data, values, half, inflation, total, has_kv, apart, batch)
+    evidence = _Evidence(data, coefficients_ns, half, inflation, total, has_kv, apart, batch)
     coefficients = [_judge(column, evidence) for column in range(len(COEFFICIENTS))]
     return IterationCost(
         (coefficients[0], coefficients[1], coefficients[2], coefficients[3]),

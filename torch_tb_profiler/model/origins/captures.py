@@ -102,7 +102,8 @@ def _launches_by_capture(trace: Trace) -> list[tuple[int, Int32, bool]]:
     calls = calls[begins[names[calls]] | ends[names[calls]] | launches[names[calls]] | waits[names[calls]]]
     calls = calls[np.lexsort((calls, trace.events.start[calls], trace.events.thread[calls]))]
     found: list[tuple[int, list[int], list[bool]]] = []
-    open_thread, current = None, None
+    open_thread: int | None = None
+    current: tuple[int, list[int], list[bool]] | None = None
     for row in calls.tolist():
         thread, name = int(trace.events.thread[row]), int(names[row])
         if thread != open_thread:
