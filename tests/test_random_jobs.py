@@ -16,6 +16,7 @@ from tests.support.random_jobs.__main__ import MIN_FOUND_SHARE
 from tests.support.random_jobs.judge import judge_job, split_sentences
 from tests.support.random_jobs.plan import draw_plan
 from torch_tb_profiler.analyses.distributed import causes, costs, verdict
+from torch_tb_profiler.analyses.distributed.comparison import compare_ranks
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.views._shared.job import members
 
@@ -55,7 +56,7 @@ def test_sentences_end_at_a_full_stop_before_the_next() -> None:
 
 def _no_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """All waiting counts as transfer."""
-    original = members.compare_ranks
+    original = compare_ranks
 
     def compare(sources: Any) -> Any:
         comparison = original(sources)

@@ -19,6 +19,7 @@ from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import NotFoundError, TraceError, UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
+from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.session import Root, Session, jobs
 
 TRACE = document([{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
@@ -106,7 +107,7 @@ def test_a_file_is_read_once_until_it_changes(
     session: Session, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    read = jobs.read_trace
+    read = read_trace
 
     def counting(stream: Any, **options: Any) -> Any:
         opened.append(options["name"])

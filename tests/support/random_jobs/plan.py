@@ -64,7 +64,7 @@ class JobPlan:
         delays = () if cause else simulation.delays
         return replace(simulation, programs=programs, delays=delays, _ends={}, _arrived={})
 
-    def scaled(self, kind: type[Action], factor: float) -> Simulation:
+    def scaled(self, kind: type[SimulatedKernel | Host | Collective], factor: float) -> Simulation:
         """Return the job with all kernels, or all collectives, that many times as long."""
         programs = [
             [replace(each, us=each.us * factor) if isinstance(each, kind) else each for each in program]

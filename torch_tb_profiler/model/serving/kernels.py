@@ -31,7 +31,7 @@ _KV_CACHE = re.compile(
     re.IGNORECASE,
 )
 _SAMPLER = re.compile(
-    r"argmaxops|argmax_|topktopp|top_?[kp]_?(?:top_?[kp]_?)?(?:renorm|mask|sampling)|sampl\w*kernel|sampling|multinomial|gumbel",
+    r"argmaxops|argmax_|topktopp|top_?[kp]_?(?:top_?[kp]_?)?(?:renorm|mask|sampling)|sample\w*kernel|sampling|multinomial|gumbel",
     re.IGNORECASE,
 )
 

@@ -186,16 +186,16 @@ RULE_WORDS = {
     ),
     ("mixed_precision", "fp16"): RuleWords(
         "Run matrix products on Tensor Cores",
-        "Matrix products in float32 could run in float16 on this GPU's Tensor Cores. At peak they would take "
-        "{time} of {base} less.{unknown}{sizes}",
+        "Matrix products in float32 could run in float16 on this GPU's Tensor Cores. At peak speed they would "
+        "save {time} of {base}.{unknown}{sizes}",
         f"float32 operators that could use Tensor Cores but don't cost {_COST} beyond the roofline with them",
         "the model doesn't converge in float16, even with a gradient scaler.",
         'with torch.autocast("cuda", dtype=torch.float16): ...',
     ),
     ("mixed_precision", "tf32"): RuleWords(
         "Run matrix products on Tensor Cores",
-        "Matrix products in float32 could run in TF32 on this GPU's Tensor Cores. At peak they would take "
-        "{time} of {base} less.{unknown}{sizes}",
+        "Matrix products in float32 could run in TF32 on this GPU's Tensor Cores. At peak speed they would "
+        "save {time} of {base}.{unknown}{sizes}",
         f"float32 operators that could use Tensor Cores but don't cost {_COST} beyond the roofline with them",
         "results need more than the 10 bits of precision of TF32.",
         'torch.set_float32_matmul_precision("high")',

@@ -1,4 +1,4 @@
-"""The ranks of a job: which have been read, how they compare_ranks, and who keeps whom waiting."""
+"""The ranks of a job: which have been read, how they compare, and who keeps whom waiting."""
 
 from __future__ import annotations
 
