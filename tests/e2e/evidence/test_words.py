@@ -22,7 +22,7 @@ UNLIKE = {
     "µs": r"\d us\b",
     "the minus sign": r"(?:^|[\s(])-\d",
     "8%": r"\d\s%",
-    "a rank is no measure": r"\b[Rr]ank \d+\.\d",
+    "a rank is no measure": r"(?<!other )\b[Rr]ank \d+\.\d",
     "one of many": rf"(?:^|[^\d.,])1 (?:{MANY})\b",
     "GPU 0": r"\bGPU\d|\bDevice \d",
 }
