@@ -143,7 +143,7 @@ def test_the_memory_files_of_the_run_are_opened_or_refused(open_page: Open) -> N
     _, frame = open_page(**RUN)
     curve(frame)
     choose(frame, "Memory of", "oom <b>.pickle")
-    expect(frame.locator("h1")).to_contain_text("GPU 0 had 4.00 KiB reserved, 1.50 KiB of it in use")
+    expect(frame.locator("h1")).to_contain_text("Out of memory on GPU 0: 954 MiB requested")
     expect(frame.locator("[data-part=live-rows]")).to_contain_text("forward")
     expect(frame.locator("[data-part=allocation-error]")).to_contain_text("An allocation of 954 MiB failed")
     expect(frame.locator("[data-part=segments] li")).to_have_count(2)
