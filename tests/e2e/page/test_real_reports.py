@@ -63,6 +63,8 @@ def report_answers(report: dict[str, Any]) -> dict[str, Any]:
             found.setdefault(slug, body)
     if communicates(found["overview"].get("payload")):
         found["overview"] = found["overview/ranks"]
+        if "payload" in found.get("critical_path/beside", {}):
+            found["critical_path"] = found["critical_path/beside"]
     return found
 
 

@@ -70,7 +70,7 @@ export function Calls({ payload }: { payload: HangsPayload }) {
         <table className={css.calls} aria-label={title}>
           <thead>
             <tr>
-              <th />
+              <th scope="col">Rank</th>
               {calls.map(call => (
                 <th key={call.collective_seq_id} scope="col" title={call.profiling_name}>
                   {formatCount(call.collective_seq_id)}
