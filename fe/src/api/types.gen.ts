@@ -8014,6 +8014,7 @@ export interface components {
      */
     OriginRow: {
       name: string;
+      short_name: string;
       how: string | null;
       operator: string | null;
       module: string | null;

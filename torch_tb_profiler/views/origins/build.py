@@ -6,6 +6,7 @@ from torch_tb_profiler.analyses.origins.coverage import Coverage, coverage
 from torch_tb_profiler.analyses.origins.groups import origin_groups, origin_values
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import join_words, plural
+from torch_tb_profiler.model.kernels.short_names import display_name
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.trace import Trace
@@ -56,9 +57,11 @@ def build(trace: Trace, params: OriginsParams) -> OriginsPayload:
 
 def _row(trace: Trace, first: int, longest: int, count: int, ns: int) -> OriginRow:
     values = origin_values(trace, first)
+    name = trace.strings[int(trace.events.name[longest])]
     modules, lines, nodes = values["modules"], values["lines"], values["nodes"]
     return OriginRow(
-        name=trace.strings[int(trace.events.name[longest])],
+        name=name,
+        short_name=display_name(trace, longest, name),
         how=values["how"],
         operator=values["operator"],
         module=None if modules is None else "/".join(modules),

@@ -48,6 +48,7 @@ class OriginRow(msgspec.Struct, frozen=True):
     """
 
     name: str
+    short_name: str
     how: str | None
     operator: str | None
     module: str | None

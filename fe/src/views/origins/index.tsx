@@ -71,7 +71,17 @@ const UNKNOWN = 'Unknown for this kernel.';
 function originColumns(payload: OriginsPayload): Column<OriginRow>[] {
   const total = payload.rows.reduce((sum, row) => sum + row.ns, 0);
   return [
-    { id: 'name', title: 'Kernel', kind: 'text', value: row => row.name },
+    {
+      id: 'name',
+      title: 'Kernel',
+      kind: 'text',
+      value: row => row.name,
+      render: row => (
+        <span className="clip" title={row.name}>
+          {row.short_name}
+        </span>
+      ),
+    },
     { id: 'operator', title: 'Operator', kind: 'text', value: row => row.operator, reason: UNKNOWN },
     { id: 'module', title: 'Module', kind: 'text', value: row => row.module, reason: UNKNOWN },
     { id: 'line', title: 'Line', kind: 'text', value: row => row.line, reason: UNKNOWN },
