@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.analyses.overview.drawn import given, ids, measured, share, steps, work
+from tests.support.serving import Workload, serve
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE
@@ -285,3 +286,8 @@ def test_pageable_copies_to_the_device_that_nothing_hides(name: str, kernel: int
 def test_nothing_is_advised_on_the_capture_of_a_graph(call: str) -> None:
     picture = f"{STEP}\n{launching(gap=200)}"
     assert ids(draw(picture)) and not ids(draw(f"{picture}\nhost cuda_runtime {call} 9990 5"))
+
+
+def test_an_engine_that_waits_for_the_tokens_of_a_batch_is_not_told_to_stop_waiting() -> None:
+    trace, _ = serve(Workload(faults=dict.fromkeys(range(9, 400, 9), ("scheduler", 6000))))
+    assert "synchronization" not in ids(trace)

@@ -35,6 +35,7 @@ from torch_tb_profiler.model.kinds import (
     event_kinds,
     rows_of_kind,
 )
+from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
 from torch_tb_profiler.model.trainer import loading_per_batch
@@ -114,7 +115,8 @@ def _idle_during_calls(id: str, trace: Trace, rows: Int32, passes: Intervals) ->
 
 def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     rows = blocking_call_groups(trace).waiting
-    if len(rows) == 0:
+    # An inference engine needs the tokens of a batch before it can schedule the next one.
+    if len(rows) == 0 or serving_iterations(trace) is not None:
         return
     during, which = caused_by_calls(host_late_times(trace), trace.events.start[rows], event_ends(trace)[rows])
     if len(during.starts) == 0:

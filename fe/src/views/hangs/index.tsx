@@ -15,6 +15,8 @@ export default function HangsView({ payload, run }: { payload: HangsPayload; run
   const asOf =
     payload.as_of_ns === null ? 'time of the dumps unknown' : `as of ${formatTime(payload.as_of_ns)}`;
   const { verdict } = payload.verdict;
+  // Sends and receives have no table of calls: the stacks stand in its place.
+  const isDrawn = payload.calls.length > 0 || payload.stacks.length === 0;
   const healthy = verdict === 'finished' || verdict === 'running';
   return (
     <div className={css.view}>
@@ -30,7 +32,7 @@ export default function HangsView({ payload, run }: { payload: HangsPayload; run
         </p>
       ))}
       <div className={css.columns}>
-        <Calls payload={payload} />
+        {isDrawn ? <Calls payload={payload} /> : <Stacks stacks={payload.stacks} />}
         <Panel
           title="Verdict"
           actions={
@@ -67,7 +69,7 @@ export default function HangsView({ payload, run }: { payload: HangsPayload; run
           )}
         </Panel>
       </div>
-      {payload.stacks.length > 0 && <Stacks stacks={payload.stacks} />}
+      {isDrawn && payload.stacks.length > 0 && <Stacks stacks={payload.stacks} />}
       {payload.groups.length > 0 && <Groups groups={payload.groups} />}
       <Ranks ranks={payload.ranks} culprits={formatRanks(payload.verdict.culprit_ranks)} />
     </div>

@@ -90,9 +90,12 @@ function useRankComparison(alone: IdlePayload, { run, worker, span }: Required<S
   return { ...alone, steps, communication, waits_for, beside, limits, reasons };
 }
 
-function titleOf({ counted, duration_ns: ns, steps_recorded: recorded }: IdlePayload): string {
+function titleOf({ counted, duration_ns: ns, steps, steps_recorded: recorded }: IdlePayload): string {
   if (!recorded) {
     return `The trace, ${formatDuration(ns)}`;
+  }
+  if (counted > 1 && steps.some(step => step.complete && !step.typical)) {
+    return `A typical step, ${formatDuration(ns / counted)}`;
   }
   return counted === 1
     ? `The step, ${formatDuration(ns)}`

@@ -75,6 +75,7 @@ function originColumns(payload: OriginsPayload): Column<OriginRow>[] {
       id: 'name',
       title: 'Kernel',
       kind: 'text',
+      width: 232,
       value: row => row.name,
       render: row => (
         <span className="clip" title={row.name}>
@@ -82,13 +83,21 @@ function originColumns(payload: OriginsPayload): Column<OriginRow>[] {
         </span>
       ),
     },
-    { id: 'operator', title: 'Operator', kind: 'text', value: row => row.operator, reason: UNKNOWN },
+    {
+      id: 'operator',
+      title: 'Operator',
+      kind: 'text',
+      value: row => row.operator,
+      reason: UNKNOWN,
+      width: 170,
+    },
     { id: 'module', title: 'Module', kind: 'text', value: row => row.module, reason: UNKNOWN },
-    { id: 'line', title: 'Line', kind: 'text', value: row => row.line, reason: UNKNOWN },
+    { id: 'line', title: 'Line', kind: 'text', value: row => row.line, reason: UNKNOWN, width: 130 },
     {
       id: 'how',
       title: 'Known by',
       kind: 'text',
+      width: 130,
       value: row => row.how ?? (row.reason === null ? null : `unknown: ${row.reason}`),
     },
     { id: 'kernels', title: 'Calls', kind: 'count', value: row => row.kernels },
