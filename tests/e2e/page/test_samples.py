@@ -61,7 +61,7 @@ def test_the_address_of_the_readme_shows_the_job_and_nearly_all_tabs_have_someth
         page = new_page()
         page.goto(f"{address}{found.group(1)}")
         frame = page.frame_locator("iframe")
-        expect(frame.get_by_role("heading", name="Find out why rank 5 is late")).to_be_in_viewport()
+        expect(frame.get_by_role("heading", name="1 Find out why rank 5 is late")).to_be_in_viewport()
         expect(frame.locator("[data-part=nav-item]", has_text="no data")).to_contain_text(WITHOUT)
 
 

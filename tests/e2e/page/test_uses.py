@@ -18,7 +18,7 @@ def test_a_newcomer_sees_the_cause_without_a_click(open_page: Open) -> None:
     _, frame = open_page(run="a_training")
     for sentence in ("GPU 0 is idle for 50% of an average step", "while the host is loading data"):
         expect(frame.locator("h1").filter(has_text=sentence)).to_be_in_viewport()
-    expect(frame.get_by_role("heading", name="Load data in worker processes")).to_be_in_viewport()
+    expect(frame.get_by_role("heading", name="1 Load data in worker processes")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize(("view", "run"), [("overview", "w_busy"), ("trace", "a_training")])
