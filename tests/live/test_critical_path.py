@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.traces import read_bytes
 from tests.support.views import words
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.intervals import covered_time, total
 from torch_tb_profiler.base.markers import is_data_loading
 from torch_tb_profiler.model.kinds import Kind, event_intervals, event_kinds
@@ -50,7 +51,7 @@ def ask(logdir: Path, slug: str, run: str, **params: str) -> dict[str, Any]:
 
 
 def planted_ns(trace: Trace, target: str) -> float:
-    """What the slices of a target take of the mean step, on the thread of the steps."""
+    """What the slices of a target take of a typical step, on the thread of the steps."""
     names = [trace.strings[code] for code in trace.events.name.tolist()]
     kind, spans = event_kinds(trace), steps(trace)
     main = next(row for row, name in enumerate(names) if name.startswith("ProfilerStep#"))
@@ -66,7 +67,8 @@ def planted_ns(trace: Trace, target: str) -> float:
     rows = [row for row in range(len(trace)) if of_thread[row] and mine(row)]
     taken = event_intervals(trace, np.array(rows, np.int32))
     assert total(taken) > 0
-    return float(covered_time(taken, spans.starts, spans.ends)[spans.complete].sum()) / int(spans.complete.sum())
+    typical = step_kinds(trace).typical
+    return float(covered_time(taken, spans.starts, spans.ends)[typical].sum()) / int(typical.sum())
 
 
 @pytest.mark.parametrize("name", PLANTED)

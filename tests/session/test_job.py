@@ -45,7 +45,10 @@ def test_the_ranks_that_can_be_read_are_compared(tmp_path: Path) -> None:
         ("broken_rank", None),
         ("missing_rank", None),
     ]
-    assert "The traces of ranks 3, 4 are missing (2 of 6 ranks)" == plain_text(payload["problems"][1]["text"])
+    assert (
+        "The traces of ranks 3, 4 are missing (2 of 6 ranks); waiting for them counts as transfer"
+        == plain_text(payload["problems"][1]["text"])
+    )
     assert payload["verdict"]["rank"] == 2 and CULPRIT in plain_text(payload["explanation"])
     assert [rank["state"] for rank in payload["ranks"]].count("failed") == 1
     assert page["total"] == 9 and {row["late_rank"] for row in page["rows"]} == {2}

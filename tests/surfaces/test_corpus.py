@@ -75,7 +75,7 @@ def test_every_surface_says_the_same_numbers(
         else:
             assert found == wanted, run
         shown += not isinstance(found, str)
-    assert shown or slug == "overlap"
+    assert shown or slug in ("overlap", "hangs")
 
 
 def test_a_summary_says_the_numbers_of_the_views(surfaces: Surfaces) -> None:

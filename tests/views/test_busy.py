@@ -73,6 +73,8 @@ FIELDS: dict[tuple[str, str], tuple[float, Callable[[Trace], float]] | str] = {
     ("RooflineRow", "busy_ns"): "of the device events of a row",
     ("EngineRow", "busy_ns"): "of the engines of a class",
     ("RecipeRow", "busy_ns"): "of the nodes of a compiled graph",
+    ("IterationColumns", "busy_ns"): "of the kernels that an iteration launched",
+    ("PhaseRow", "busy_ns"): "of the kernels that the iterations of a phase launched",
     ("DeviceUse", "mean_utilization"): "the mean of Device.utilization over workers",
     ("DeviceUse", "least_utilization"): "the least Device.utilization of all workers",
 }
@@ -143,6 +145,7 @@ SCREEN = {
     "utilization (kernels)": "utilization",
     "${device} busy${atLeast}": "busy; at least, where copies are missing",
     "busy": "busy",
+    "Device busy": "PhaseRow.busy_ns",
     "${id} busy": "the key of the row",
     "${id} busy (any work)": "busy",
     "Model FLOPs utilization (MFU)": "of the peak",

@@ -229,7 +229,9 @@ def test_a_late_rank_is_named_although_another_has_no_trace() -> None:
     simulation = delayed("ddp 8", DELAYS["host"][0])
     payload = build(simulation.run().members(only=[0, 1, 2, 3, 5, 6, 7]), NoParams())
     assert payload.verdict.rank == 5
-    assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+    # The rank without a trace may be late, too: the cost is a limit, and is said to be one.
+    assert payload.verdict.cost_ns >= 0.9 * 1000 * simulation.cost_us()
+    assert "costs every other rank up to" in sentences(payload)
 
 
 def test_with_two_of_many_ranks_nobody_is_named_for_the_whole_job() -> None:

@@ -10,6 +10,7 @@ from torch_tb_profiler.model.kernels.short_names import display_name
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.origins import coverage_headline
 from torch_tb_profiler.views._shared.text import Text, sentences, text
@@ -98,7 +99,7 @@ def unavailable(trace: Trace) -> str | None:
     """Return why there is nothing to show; None if a kernel ran on a device, or a compiled one on the host."""
     if len(rows_of_kind(trace, Kind.KERNEL)) or has_compiled_calls(trace):
         return None
-    return "no kernels were recorded; pass `ProfilerActivity.CUDA` (or the activity of your device)"
+    return f"no kernels were recorded; {recording_option(trace, 'kernels')}"
 
 
 TAB = Tab(
