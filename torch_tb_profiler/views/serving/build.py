@@ -121,7 +121,7 @@ def _cost(cost: IterationCost) -> CostLaw:
         per_prompt_token_ns=_term(cost.per_prompt_token),
         per_request_ns=_term(cost.per_request),
         per_kv_token_ns=_term(cost.per_kv_token),
-        explained=cost.explained,
+        explained=_six_digits(cost.explained),
         iterations=cost.iterations,
         outliers=cost.outliers,
         one_batch=DecodeCost(*cost.batch) if cost.batch is not None else None,
@@ -129,7 +129,17 @@ def _cost(cost: IterationCost) -> CostLaw:
 
 
 def _term(coefficient: Coefficient) -> CostTerm:
-    return CostTerm(coefficient.value, coefficient.low, coefficient.high, coefficient.reason)
+    return CostTerm(
+        _six_digits(coefficient.value),
+        _six_digits(coefficient.low),
+        _six_digits(coefficient.high),
+        coefficient.reason,
+    )
+
+
+def _six_digits(value: float | None) -> float | None:
+    """Round a fitted value to 6 significant digits: what follows differs between releases of numpy."""
+    return None if value is None else float(f"{value:.6g}")
 
 
 def _stall(found: ServingIterations, stall: Stall) -> StallRow:
