@@ -80,7 +80,10 @@ export const VIEWS: Record<string, ViewEntry> = {
   diff: defineView('diff', () => import('./diff'), {
     serverParams: ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'],
   }),
-  origins: defineView('search', () => import('./origins'), { serverParams: ['capture', 'first', 'limit'], slow: true }),
+  origins: defineView('search', () => import('./origins'), {
+    serverParams: ['capture', 'first', 'limit'],
+    slow: true,
+  }),
   lightning: defineView('logo', () => import('./lightning')),
   serving: defineView('serving', () => import('./serving')),
 };
