@@ -230,6 +230,7 @@ def test_a_late_rank_is_named_although_another_has_no_trace() -> None:
     payload = build(simulation.run().members(only=[0, 1, 2, 3, 5, 6, 7]), NoParams())
     assert payload.verdict.rank == 5
     # The rank without a trace may be late, too: the cost is a limit, and is said to be one.
+    assert payload.verdict.cost_ns is not None
     assert payload.verdict.cost_ns >= 0.9 * 1000 * simulation.cost_us()
     assert "costs every other rank up to" in sentences(payload)
 
