@@ -20,7 +20,7 @@ from torch_tb_profiler.base.markers import is_profiler_frame
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.nesting import active_functions, nest, nesting_order, place_on_one_axis
 from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, name_mask
 
 
 class CallTree(msgspec.Struct, frozen=True):
@@ -76,10 +76,17 @@ def build_call_tree(trace: Trace, rows: Int32) -> CallTree:
 @derived
 def enclosing_operators(trace: Trace) -> Int32:
     """Return the row of the innermost operator around each event of the tree (not the event itself), int32[n]."""
+    return enclosing_rows(trace, event_kinds(trace) == Kind.CPU_OP)
+
+
+def enclosing_rows(trace: Trace, is_wanted: Bool) -> Int32:
+    """Return the row of the innermost wanted slice around each event of the tree, int32[n]; NO_CODE if none.
+
+    is_wanted  bool[n]
+    """
     tree = call_tree(trace)
-    operator = event_kinds(trace) == Kind.CPU_OP
     if compiled := active_functions():
-        return compiled.enclosing(tree.rows, tree.parent, operator)
+        return compiled.enclosing(tree.rows, tree.parent, is_wanted)
     enclosing = np.full(len(trace), NO_CODE, np.int32)
     # Level by level, as a child's result depends on its parent's.
     rows = tree.rows
@@ -88,7 +95,7 @@ def enclosing_operators(trace: Trace) -> Int32:
     for low, high in zip(bounds[1:-1], bounds[2:], strict=True):
         members = order[low:high]
         above = tree.parent[members]
-        enclosing[members] = np.where(operator[above], above, enclosing[above])
+        enclosing[members] = np.where(is_wanted[above], above, enclosing[above])
     return enclosing
 
 

@@ -19,10 +19,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
+from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators, enclosing_rows
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel
-from torch_tb_profiler.model.origins.frames import innermost_rows
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, name_mask
 
 CALL = re.compile(r"^## Call CompiledFxGraph (?P<key>\S+) ##$")
@@ -107,7 +106,7 @@ def _graph_calls(trace: Trace) -> list[_GraphCall]:
     calls = slices[is_call[names[slices]]]
     mask = np.zeros(len(trace), np.bool_)
     mask[calls] = True
-    around = innermost_rows(trace, mask)
+    around = enclosing_rows(trace, mask)
     operators = rows_of_kind(trace, Kind.CPU_OP)
     operators = operators[around[operators] >= 0]
     outer, depth = enclosing_operators(trace)[operators], call_tree(trace).depth

@@ -17,10 +17,9 @@ import numpy as np
 
 from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.calls.nesting import active_functions
+from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_rows
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, distinct_codes, name_mask
 
 MAX_LINES = 64
 """Most lines of one stack; recursion may be thousands of frames deep."""
@@ -49,25 +48,6 @@ def is_user_file(path: str) -> bool:
     return not (_LIBRARY_FILE.search(path) or _GENERATED.search(path))
 
 
-def innermost_rows(trace: Trace, is_wanted: Bool) -> Int32:
-    """Return the row of the innermost wanted slice around each event of the call tree, int32[n]; NO_CODE if none.
-
-    is_wanted  bool[n]
-    """
-    tree = call_tree(trace)
-    if compiled := active_functions():
-        return compiled.enclosing(tree.rows, tree.parent, is_wanted)
-    around = np.full(len(trace), NO_CODE, np.int32)
-    rows = tree.rows
-    order = rows[np.argsort(tree.depth[rows].astype(np.int16), kind="stable")]
-    bounds = np.searchsorted(tree.depth[order], np.arange(int(tree.depth.max(initial=0)) + 2))
-    for low, high in zip(bounds[1:-1], bounds[2:], strict=True):
-        members = order[low:high]
-        above = tree.parent[members]
-        around[members] = np.where(is_wanted[above], above, around[above])
-    return around
-
-
 @derived
 def compiled_calls(trace: Trace) -> Int32:
     """Return the row of the innermost compiled region around each event, int32[n]; NO_CODE outside of any."""
@@ -77,7 +57,7 @@ def compiled_calls(trace: Trace) -> Int32:
     rows = rows_of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
     wanted = np.zeros(len(trace), np.bool_)
     wanted[rows[named[trace.events.name[rows]]]] = True
-    return innermost_rows(trace, wanted)
+    return enclosing_rows(trace, wanted)
 
 
 @derived
@@ -89,7 +69,7 @@ def user_frames(trace: Trace) -> Int32:
     is_line = name_mask(trace.strings, lambda text: frame_line(text) is not None, trace.events.name[frames])
     wanted = np.zeros(len(trace), np.bool_)
     wanted[frames[is_line[trace.events.name[frames]]]] = True
-    return innermost_rows(trace, wanted)
+    return enclosing_rows(trace, wanted)
 
 
 def has_frames(trace: Trace) -> bool:
