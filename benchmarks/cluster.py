@@ -32,7 +32,7 @@ from benchmarks.grow import read_recording
 
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[tuple[str, psutil.Process, list[psutil.Process]]]:
-    """(address, scheduler, workers)"""
+    """Start a cluster; yield (address, scheduler, workers)."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -76,7 +76,7 @@ class Peak:
 
 
 def measure(log: Path, workers: int) -> dict[str, float]:
-    """One job on a fresh cluster with an empty cache; run in a process of its own."""
+    """Run one job on a fresh cluster with an empty cache, in a process of its own."""
     from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.session import Root, Session
 

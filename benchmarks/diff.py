@@ -35,7 +35,7 @@ NAMES = 400
 
 
 def draw(count: int, changed: float, distinct: bool, seed: int) -> Trace:
-    """A trace of `count` nested operators; names by place, a part of the places `changed`."""
+    """Return a trace of `count` nested operators; names by place, a part of the places `changed`."""
     rng = np.random.default_rng(seed)
     roots = max(count // PER_ROOT, 1)
     steps = max(roots // ROOTS_PER_STEP, 1)
@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def compare(timed: Callable[[str, Callable[[], object]], object], nodes: int, distinct: bool) -> TracePair:
-    """Two new traces, each step of their comparison timed."""
+    """Time each step of the comparison of two new traces."""
     base, candidate = draw(nodes, 0.0, distinct, 1), draw(nodes, 0.01, distinct, 2)
     for trace in (base, candidate):
         timed("prepare (a side)", partial(prepare, trace))
@@ -111,7 +111,7 @@ def compare(timed: Callable[[str, Callable[[], object]], object], nodes: int, di
 
 
 def prepare(trace: Trace) -> None:
-    """What other views have derived before."""
+    """Derive what other views have derived before."""
     operators(trace)
     device_links(trace)
 

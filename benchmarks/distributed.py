@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def row(recording: GrowingFile, folder: Path, ranks: int, megabytes: float) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     place = Path(tempfile.mkdtemp(dir=folder))
     try:
         size = write_job(recording, place / "log" / "run", ranks, megabytes)
@@ -70,7 +70,7 @@ def measure(place: Path, ranks: int) -> Measurement:
 
 
 def write_job(recording: GrowingFile, folder: Path, ranks: int, megabytes: float) -> int:
-    """A trace per rank; returns their bytes."""
+    """Write a trace per rank; return their bytes."""
     folder.mkdir(parents=True)
     for rank in range(ranks):
         path = folder / f"node{rank // 8}_{rank}.1700000000000.pt.trace.json"
@@ -80,7 +80,7 @@ def write_job(recording: GrowingFile, folder: Path, ranks: int, megabytes: float
 
 
 def of_rank(recording: GrowingFile, rank: int, ranks: int) -> GrowingFile:
-    """The recording as a rank of a job of that size would have made it."""
+    """Rewrite the recording as a rank of a job of that size would have made it."""
     group = {"pg_name": "0", "pg_desc": "default_pg", "pg_size": ranks, "ranks": list(range(ranks))}
     info = {"backend": "gloo", "rank": rank, "world_size": ranks, "pg_count": 1, "pg_config": [group]}
     head, count = re.subn(r'"distributedInfo": \{.*\}', f'"distributedInfo": {json.dumps(info)}', recording.head)

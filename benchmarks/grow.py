@@ -64,7 +64,7 @@ def read_recording(path: Path) -> GrowingFile:
 
 
 def _split(events: str) -> list[str]:
-    """The texts of the events; a boundary inside a string or an argument does not count."""
+    """Return the texts of the events; a boundary inside a string or an argument does not count."""
     whole: list[str] = []
     open_part = ""
     for part in _BETWEEN.split(events):
@@ -83,7 +83,7 @@ def _is_single(event: str) -> bool:
 
 
 def _lasting(events: list[str]) -> int:
-    """ns from the start of the recording to the end of its last event, and a pause."""
+    """Return ns from the start of the recording to the end of its last event, and a pause."""
     timed = [event for event in map(json.loads, events) if "dur" in event]
     start = min(event["ts"] for event in timed)
     end = max(event["ts"] + event["dur"] for event in timed)
@@ -91,7 +91,7 @@ def _lasting(events: list[str]) -> int:
 
 
 def _reach(numbers: list[tuple[int, str]], kind: str) -> int:
-    """How many numbers of a kind one repetition needs at most."""
+    """Return how many numbers of a kind one repetition needs at most."""
     return max((value for value, of in numbers if of == kind), default=0) + 1
 
 

@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def version() -> str:
-    """What takes part, in the words of the program."""
+    """Return the name and version of a contestant as its program says them."""
     command = [sys.executable, "-m", "torch_tb_profiler", "--version"]
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE).stdout.strip()
 
@@ -74,7 +74,7 @@ def contestant(python: str, script: str, *arguments: object) -> Result:
 
 
 def ours(trace: Path) -> Result:
-    """A first load into an empty cache; the facts get the seconds of opening it again from there."""
+    """Load a file into an empty cache; add to the facts the seconds of opening it again from there."""
     cache = tempfile.mkdtemp(dir=trace.parent)
     load = partial(contestant, sys.executable, "ours.py", trace, cache)
     try:
@@ -86,7 +86,7 @@ def ours(trace: Path) -> Result:
 
 
 def cold(python: str, script: str, trace: Path) -> Result:
-    """A first load into an empty cache."""
+    """Load a file into an empty cache."""
     cache = tempfile.mkdtemp(dir=trace.parent)
     try:
         return contestant(python, script, trace, cache)
@@ -95,7 +95,7 @@ def cold(python: str, script: str, trace: Path) -> Result:
 
 
 def check_small(trace: Path) -> str:
-    """A file of ordinary size is read where it is asked for."""
+    """Check that a file of ordinary size is read in the process that asks for it."""
     facts = ours(trace).facts
     assert facts["workers"] == 0, "a small file started a process"
     return (
@@ -112,7 +112,7 @@ def grown(sample: Path, folder: Path, size: float) -> Path:
 
 
 def for_old_plugin(trace: Path) -> Path:
-    """The file with the category names of 2021: without them the old plugin leaves half of its work out."""
+    """Rewrite the file with the category names of 2021: without them the old plugin omits half of its work."""
     renamed = trace.with_suffix(".old.json")
     if not renamed.exists():
         with trace.open(encoding="utf-8") as source, renamed.open("w", encoding="utf-8") as out:
@@ -124,7 +124,7 @@ def for_old_plugin(trace: Path) -> Path:
 
 
 def make_old_environment(folder: Path) -> str:
-    """The Python of a virtual environment with the old plugin."""
+    """Return the Python of a virtual environment with the old plugin."""
     place = folder / "old_plugin"
     python = place / "bin" / "python"
     if not python.exists():

@@ -51,7 +51,7 @@ def get(url: str) -> Any:
 
 
 def listing(log: Path) -> float:
-    """Seconds of a first listing."""
+    """Return the seconds that a first listing takes."""
     from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.session import Root, Session
 
@@ -60,7 +60,7 @@ def listing(log: Path) -> float:
 
 
 def serve(log: Path, cache: Path) -> dict[str, Any]:
-    """Seconds of every question of the first page, from a TensorBoard that has just listed the folder."""
+    """Return the seconds of each request of the first page, from a TensorBoard that just listed the folder."""
     command = [
         sys.executable,
         "-m",

@@ -47,7 +47,7 @@ def run(command: Sequence[str]) -> Measurement:
 
 
 def _tree(pid: int) -> list[int]:
-    """A process and all below it."""
+    """Return a process and all below it."""
     found = [pid]
     for parent in found:
         try:

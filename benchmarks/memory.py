@@ -39,7 +39,7 @@ NAMES = [f"aten::op{i}" for i in range(200)]
 
 
 def draw(count: int) -> Trace:
-    """A trace of `count` memory events, half as many operators, two of which nest in each of every third."""
+    """Return a trace of `count` memory events and half as many operators; two nest in each third one."""
     rng = np.random.default_rng(7)
     roots = int(count * CALLS_PER_EVENT) // 3
     begin = np.arange(roots, dtype=np.int64) * 3_000
@@ -77,7 +77,7 @@ def draw(count: int) -> Trace:
 
 
 def _moves(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """(addresses, sizes): each address is allocated and released in turn."""
+    """Return (addresses, sizes): each address is allocated and released in turn."""
     address = rng.integers(0, ADDRESSES, count)
     order = np.argsort(address, kind="stable")
     bounds = np.flatnonzero(np.diff(address[order], prepend=NO_CODE))
@@ -91,7 +91,7 @@ def _moves(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray
 
 
 def questions(trace: Trace) -> dict[str, Callable[[], Any]]:
-    """What the page asks, in the order in which it asks; each of a trace whose shared tables stand."""
+    """Return the requests of the page in its order; each of a trace whose shared tables exist."""
     middle = int(trace.events.start.max()) // 2
     part = {"begin": middle, "end": middle + 10**8}
     return {

@@ -108,7 +108,7 @@ def database(path: Path, size: int) -> None:
 
 
 def _one_step(run: RocprofRun) -> RocprofRun:
-    """All that the run records as a single step."""
+    """Return all that the run records as a single step."""
     markers = [call for call in run.calls if call.message is not None and call.message.startswith("step ")]
     step = replace(markers[0], end=markers[-1].end)
     return replace(run, calls=[step, *(call for call in run.calls if call not in set(markers))])
@@ -137,7 +137,7 @@ def packets(path: Path, size: int) -> None:
 
 
 def rocprof_packets(path: Path, size: int) -> None:
-    """The packets of one step with its counters, whose times and correlations are moved."""
+    """Return the packets of one step with its counters, whose times and correlations are moved."""
     recorded = _one_step(training(4000))
     recorded.calls = [replace(each, correlation=each.correlation + _CALL) for each in recorded.calls]
     recorded.copies = [replace(each, correlation=each.correlation + _CALL) for each in recorded.copies]
@@ -157,7 +157,7 @@ def rocprof_packets(path: Path, size: int) -> None:
 
 
 def _numbers(content: bytes, at: int, end: int, path: tuple[int, ...] = ()) -> list[tuple[int, int]]:
-    """(where, value) of the times of packets and snapshots, and of the numbers of annotations."""
+    """Return (where, value) of the times of packets and snapshots, and of the numbers of annotations."""
     found = []
     for number, kind, value, begin in iterate_fields(content, at, end):
         inner = (*path, number)
@@ -169,7 +169,7 @@ def _numbers(content: bytes, at: int, end: int, path: tuple[int, ...] = ()) -> l
 
 
 def _groups() -> Sequence[Sequence[dict[str, Any]]]:
-    """Operators with what PyTorch records of them, two launches and their kernels; µs."""
+    """Return operators with what PyTorch records of them, two launches and their kernels; µs."""
     shapes = {"Input Dims": [[64, 1024], [1024, 1024]], "Input type": ["float", "float"],
               "Input Strides": [[1024, 1], [1, 1024]], "Concrete Inputs": ["", ""]}  # fmt: skip
     start = 1.79e15

@@ -30,7 +30,7 @@ class StepNoise(msgspec.Struct, frozen=True):
     first: float = 1.0
 
     def record(self, rng: np.random.Generator, draws: int, steps: int, recordings: int) -> list[Float64]:
-        """Steps in ms of each recording, float64[draws, steps]."""
+        """Return steps in ms of each recording, float64[draws, steps]."""
         return [self._recording(rng, draws, steps) for _ in range(recordings)]
 
     def _recording(self, rng: np.random.Generator, draws: int, steps: int) -> Float64:

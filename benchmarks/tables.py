@@ -44,7 +44,7 @@ from torch_tb_profiler.views.roofline.payload import RooflineParams
 
 
 def questions(trace: Trace) -> dict[str, Callable[[], Any]]:
-    """What the pages ask, by name."""
+    """Return the requests of the pages, by name."""
     row = operators.build(trace, OperatorsParams()).rows[0].event
     asked: dict[str, Callable[[], Any]] = {
         f"operators by {group}": lambda group=group: operators.build(trace, OperatorsParams(group))

@@ -37,7 +37,7 @@ NUMBERED = ("correlation", "External id", "Ev Idx", "Sequence number")
 
 
 def sample() -> Trace:
-    """The sample, with a launch and a kernel for every operator that would have one on a GPU."""
+    """Return the sample, with a launch and a kernel for every operator that would have one on a GPU."""
     (path,) = SAMPLE.glob("*.json.gz")
     document = json.loads(gzip.decompress(path.read_bytes()))
     events = document["traceEvents"]
@@ -56,7 +56,7 @@ def sample() -> Trace:
 
 
 def _leaves(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The operators in which nothing else runs."""
+    """Return the operators in which nothing else runs."""
     operators = sorted(
         (event for event in events if event.get("cat") == "cpu_op"),
         key=lambda event: (event["tid"], event["ts"], -event["dur"]),
@@ -70,7 +70,7 @@ def _leaves(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def grow(trace: Trace, events: int) -> Trace:
-    """The trace repeated until it has so many events; ids and correlations of the copies differ."""
+    """Return the trace repeated until it has so many events; ids and correlations of the copies differ."""
     copies, count = -(-events // len(trace)), len(trace)
     copy = np.repeat(np.arange(copies, dtype=np.int64), count)
     columns: dict[str, Any] = {name: np.tile(getattr(trace.events, name), copies) for name in Events.__slots__}
@@ -110,7 +110,7 @@ class Report:
 
 
 def measure(trace: Trace, rounds: int) -> None:
-    """Every question the page asks, each from a trace as the cache opens it: nothing derived yet."""
+    """Time every request of the page, each on a trace as the cache opens it: nothing derived yet."""
     report = Report(rounds)
 
     def build(slug: str, **params: object) -> Any:

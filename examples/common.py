@@ -7,7 +7,7 @@ from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trac
 
 
 def device() -> torch.device:
-    """The GPU if there is one, otherwise the CPU."""
+    """Return the GPU if there is one, otherwise the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 

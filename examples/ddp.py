@@ -20,7 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def train(rank: int, world: int, meeting_point: str, logdir: str, steps: int) -> None:
-    """The work of one process."""
+    """Run the work of one process."""
     on_gpu = torch.cuda.device_count() >= world
     place = torch.device("cuda", rank) if on_gpu else torch.device("cpu")
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // world))

@@ -16,7 +16,7 @@ import torch_tb_profiler
 
 
 def data_loading_share(logdir: Path) -> tuple[float, float]:
-    """(average step in ms, fraction of it spent waiting for data)."""
+    """Return (average step in ms, fraction of it spent waiting for data)."""
     with torch_tb_profiler.open(str(logdir)) as log:
         average = log.run().overview().data.average
     return average.duration_ns / 1e6, average.categories.dataloader / average.duration_ns

@@ -96,7 +96,7 @@ class Copies:
 
 
 def record(logdir: Path, name: str, loading_s: float, extra: Callable[[], None]) -> None:
-    """Steps of a small model, each with something besides."""
+    """Record steps of a small model, each with something besides."""
     model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     batches = iter(DataLoader(Samples(loading_s), batch_size=BATCH))

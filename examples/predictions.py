@@ -19,7 +19,7 @@ class Planted(NamedTuple):
 
 
 def predict(logdir: Path, planted: list[Planted], worker: str | None = None) -> list[dict[str, Any]]:
-    """Of each: step_ns with the cause, foreseen_ns without it, happened_ns without it, and the named part that the
+    """Return for each cause step_ns with it, foreseen_ns and happened_ns without it, and the named part that the
     replay of the run with it calls the largest gain."""
     with open_session(str(logdir)) as session:
         return [_row(session, each, worker) for each in planted]
@@ -48,7 +48,7 @@ def _ask(session: Session, slug: str, run: str, worker: str | None, **params: st
 
 
 def show(rounds: list[list[dict[str, Any]]]) -> None:
-    """As a table of Markdown; times in ms: medians, and the range where there are several rounds."""
+    """Print a table of Markdown; times in ms: medians, and the range where there are several rounds."""
     print("| change | target | step, ms | predicted gain, ms | gain in the second run, ms |")
     print("|---|---|---|---|---|")
     for rows in zip(*rounds, strict=True):

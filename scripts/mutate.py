@@ -68,7 +68,7 @@ class Mutant:
 
 
 def main() -> None:
-    """Draw, run, report."""
+    """Draw mutants, run them, and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("places", nargs="*", default=MUTATED, help="folders and files of the package")
     parser.add_argument("--sample", type=int, default=300)
@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def all_mutants(places: Sequence[str]) -> Iterator[Mutant]:
-    """Every mutant of the modules of these places, those of type annotations aside: nothing evaluates them."""
+    """Yield every mutant of the modules of these places, except of type annotations: nothing evaluates them."""
     operators = {
         name: get_operator(name)() for name in operator_names() if OPERATORS.fullmatch(name.partition("/")[2])
     }
@@ -158,7 +158,7 @@ class Coverage:
         self._data.read()
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The ids of the tests that execute the line of a mutant, those nearest to its module first."""
+        """Return the ids of the tests that execute the line of a mutant, those nearest to its module first."""
         by_line = self._data.contexts_by_lineno(str(ROOT / mutant.path))
         contexts = set(by_line.get(mutant.line, ()))
         if "" in contexts or not contexts:  # on import, or in the middle of a statement
@@ -170,7 +170,7 @@ class Coverage:
 
 
 def _shared(near: tuple[str, ...], folders: tuple[str, ...]) -> int:
-    """How many folders lead to both."""
+    """Return how many folders two paths share."""
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(near, folders, strict=False)))
 
 
@@ -184,7 +184,7 @@ def _record(data: Path) -> None:
 
 
 def run(path: str, source: str, tests: list[str]) -> str:
-    """What tests say to a changed module: killed, survived, timeout, not covered; error: they did not run."""
+    """Return the tests' verdict on a changed module: killed, survived, timeout, not covered, or error."""
     if not tests:
         return "not covered"
     child = os.fork()
@@ -221,7 +221,7 @@ def _run_here(path: str, source: str, tests: list[str]) -> int:
 
 
 def difference(source: str, changed: str | None) -> str:
-    """The first line that differs, before and after."""
+    """Return the first line that differs, before and after."""
     pairs = zip(source.splitlines(), (changed or "").splitlines(), strict=False)
     return next((f"{old.strip()}  ->  {new.strip()}" for old, new in pairs if old != new), "")
 

@@ -82,7 +82,7 @@ PICTURES = [
 
 
 def put_runs(folder: Path) -> Path:
-    """The samples, and runs of producers that the samples lack; returns the folder."""
+    """Put the samples, and runs of producers that the samples lack, into a folder and return it."""
     shutil.copytree(ROOT / "samples", folder, dirs_exist_ok=True)
     batches = [composer.Batch(load=40 + 7 * (number % 5)) for number in range(12)]
     trainer = composer.content(composer.cycle(batches))

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def states_of(run: str, workers: Sequence[str]) -> dict[str, dict[str, str]]:
-    """What the address of each picture says."""
+    """Return the state in the address of each picture."""
     states = {slug: {"view": slug, "run": run} for slug in SLUGS}
     if len(workers) > 1:
         states["ranks"] = {"view": "trace", "run": run, "ranks": ",".join(map(quote, workers[:RANKS]))}

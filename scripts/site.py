@@ -45,7 +45,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def python_reference() -> str:
-    """What the package exports, where it is defined."""
+    """Return what the package exports, where it is defined."""
     homes = []
     for name in torch_tb_profiler.__all__:
         thing = getattr(torch_tb_profiler, name)
@@ -55,7 +55,7 @@ def python_reference() -> str:
 
 
 def http_reference() -> str:
-    """The routes of the OpenAPI document: parameters with their defaults, and the fields of what they answer."""
+    """Return the routes of the OpenAPI document: parameters with defaults, and the fields of the answers."""
     described = document()
     lines = [
         "# HTTP routes",
@@ -95,7 +95,7 @@ def _schema(name: str, schema: dict[str, Any]) -> list[str]:
 
 
 def _type(schema: dict[str, Any]) -> str:
-    """A JSON schema as a reader says it."""
+    """Describe a JSON schema in a reader's words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"

@@ -42,7 +42,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
-    """A folder with `traces/` and `oracle/`: real runs, which are not part of this project."""
+    """Return a folder with `traces/` and `oracle/`: real runs, which are not part of this project."""
     place = os.environ.get("TRACE_CORPUS")
     if not place:
         pytest.skip("TRACE_CORPUS is not set")
@@ -51,5 +51,5 @@ def corpus() -> Path:
 
 @pytest.fixture(scope="session")
 def samples() -> Path:
-    """The sample traces of this project."""
+    """Return the sample traces of this project."""
     return Path(__file__).resolve().parent.parent / "samples"

@@ -28,7 +28,7 @@ TEXTS = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("*/README.md
 
 
 def fenced(text: str, *languages: str) -> list[str]:
-    """The code blocks of some languages, those inside lists too."""
+    """Return the code blocks of some languages, those inside lists too."""
     blocks = re.findall(r"^( *)```(\w+)\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
     return [
         re.sub(f"^{indent}", "", body, flags=re.MULTILINE) for indent, name, body in blocks if name in languages
@@ -36,7 +36,7 @@ def fenced(text: str, *languages: str) -> list[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """What the headings of a page are called in its address."""
+    """Return what the headings of a page are called in its address."""
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -54,7 +54,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 def commands() -> Iterator[tuple[str, str]]:
-    """The command lines of this program that are in the documentation: (where, line)."""
+    """Yield the command lines of this program that are in the documentation: (where, line)."""
     for path in TEXTS:
         if path.name == "CONTRIBUTING.md":  # `test_recipes.py` runs what it says
             continue

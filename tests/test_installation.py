@@ -37,7 +37,7 @@ pytestmark = [
 
 
 def wheel(name: str, folder: Path) -> None:
-    """A package of this environment as the wheel that it was installed from, which an index would give."""
+    """Pack a package of this environment as the wheel that it was installed from, which an index would give."""
     found = distribution(name)
     inside = [file for file in found.files or () if ".." not in file.parts and file.suffix != ".pyc"]
     info = f"{name}-{found.version}.dist-info"
@@ -64,7 +64,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What the commands are not told: packages come from a folder, what they need from this environment."""
+    """Return an environment in which packages come from a folder and their dependencies from this environment."""
     wheels = tmp_path_factory.mktemp("wheels")
     for name in ("pip", "tensorboard"):
         wheel(name, wheels)
@@ -84,19 +84,19 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def activated(checkout: Path, environment: dict[str, str]) -> dict[str, str]:
-    """As after `. .venv/bin/activate`."""
+    """Return the environment as after `. .venv/bin/activate`."""
     return {**environment, "PATH": f"{checkout / ENVIRONMENT}{os.pathsep}{environment['PATH']}"}
 
 
 def anywhere(block: str) -> str:
-    """As written, but on any port: another TensorBoard that starts on this machine may want the same one."""
+    """Run a command as written, but on any port: another TensorBoard on this machine may want the same one."""
     assert block.splitlines()[-1].rstrip().endswith("samples")
     return f"{block.rstrip()} --port 0"
 
 
 @pytest.fixture(scope="module")
 def tried(checkout: Path, environment: dict[str, str]) -> Iterator[str]:
-    """The address that README's first command prints."""
+    """Yield the address that README's first command prints."""
     with started(["bash", "-ec", anywhere(TRY)], environment, checkout) as address:
         yield address
 
@@ -110,7 +110,7 @@ def runs(address: str) -> list[str]:
 
 
 def source(checkout: Path) -> str:
-    """What the environment's package was installed from."""
+    """Return what the environment's package was installed from."""
     (said,) = checkout.glob(".venv/lib/python*/site-packages/torch_tb_profiler-*.dist-info/direct_url.json")
     return str(json.loads(said.read_text("utf-8"))["url"])
 

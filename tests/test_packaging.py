@@ -15,7 +15,7 @@ TITLE = re.compile(r"^(\S+) (\S+) \((.+)\)\n-+$", re.MULTILINE)
 
 
 def notices() -> str:
-    """The file as installed: from the wheel where the wheel is tested."""
+    """Return the file as installed: from the wheel where the wheel is tested."""
     return (files("torch_tb_profiler") / "static" / "THIRD_PARTY_NOTICES.txt").read_text(encoding="utf-8")
 
 

@@ -55,7 +55,7 @@ def test_sentences_end_at_a_full_stop_before_the_next() -> None:
 
 
 def _no_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All waiting counts as transfer."""
+    """Count all waiting as transfer."""
     original = compare_ranks
 
     def compare(sources: Any) -> Any:
@@ -83,7 +83,7 @@ class _Coverage:
 
 
 def _anybody_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any cost is significant and worth naming."""
+    """Treat any cost as significant and worth naming."""
     monkeypatch.setattr(verdict, "MIN_COST_SHARE", 1e-6)
     monkeypatch.setattr(verdict, "is_significant", lambda *_: True)
 

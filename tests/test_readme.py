@@ -56,7 +56,7 @@ def test_the_commands_run_as_they_stand_there(log: Path, capsys: pytest.CaptureF
 
 
 def command(name: str) -> list[str]:
-    """A command of README, in words."""
+    """Return a command of README, split into words."""
     (line,) = (line for line in COMMANDS if line.startswith(f"torch-tb-profiler {name} "))
     return shlex.split(line, comments=True)
 

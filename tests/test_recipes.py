@@ -33,7 +33,7 @@ class FencedBlock(NamedTuple):
 
 
 def section(title: str) -> str:
-    """What stands below a heading, up to the next one."""
+    """Return what stands below a heading, up to the next one."""
     text = re.split(rf"^#+ {re.escape(title)}$", GUIDE, flags=re.MULTILINE)[1]
     return re.split(r"^##+ ", text, flags=re.MULTILINE)[0]
 
@@ -62,7 +62,7 @@ def apply(block: FencedBlock, root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A copy of the package with all recipes applied, and a log folder with the event of the guide."""
+    """Yield a copy of the package with all recipes applied, and a log folder with the event of the guide."""
     root = tmp_path_factory.mktemp("tree")
     ignored = shutil.ignore_patterns("static", "__pycache__")
     shutil.copytree(ROOT / "torch_tb_profiler", root / "torch_tb_profiler", ignore=ignored)
@@ -84,7 +84,7 @@ def write_log(root: Path) -> Path:
 
 
 def run(tree: Path, *arguments: str) -> str:
-    """The output of a Python in the tree; what it imports is the tree's."""
+    """Return the output of a Python in the tree; what it imports is the tree's."""
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     done = subprocess.run(
         [sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True, timeout=120

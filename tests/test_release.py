@@ -33,20 +33,20 @@ built = pytest.mark.xdist_group("archives")  # they are built once
 
 
 def version() -> str:
-    """As pyproject.toml says, the only place."""
+    """Return the version of pyproject.toml, the only place that has it."""
     found = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
     assert len(found) == 1
     return str(found[0])
 
 
 def checkout(folder: Path) -> Path:
-    """A copy without the samples, to build from: building writes beside the sources. The page is built already."""
+    """Return a copy without samples to build from: building writes beside the sources. The page is built."""
     return Path(shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*UNBUILT)))
 
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The source archive, and the wheel built from it."""
+    """Return the source archive, and the wheel built from it."""
     folder = tmp_path_factory.mktemp("dist")
     source = checkout(tmp_path_factory.mktemp("source") / "project")
     build = [sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check", "--outdir", str(folder)]
@@ -58,7 +58,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def files_below(folder: Path) -> set[str]:
-    """What is shipped of a folder of the checkout."""
+    """Return what is shipped of a folder of the checkout."""
     paths = {path.relative_to(ROOT).as_posix() for path in folder.rglob("*") if path.is_file()}
     return {path for path in paths if "__pycache__" not in path and "node_modules" not in path}
 

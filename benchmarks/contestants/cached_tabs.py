@@ -74,7 +74,7 @@ def serving(folder: str, settings: Settings) -> Session:
 
 
 def read(folder: str, settings: Settings) -> list[str]:
-    """The views whose answers are made ahead of this trace, once all are kept."""
+    """Return the views whose answers are prefetched for this trace, once all are cached."""
     with serving(folder, settings) as session:
         file = session.find(None, None, None).file.id
         missing = session.unavailable(session.find(None, None, None)) or {}
@@ -84,7 +84,7 @@ def read(folder: str, settings: Settings) -> list[str]:
 
 
 def first_picture(session: Session) -> None:
-    """The tiles and counters that a page of usual width asks."""
+    """Request the tiles and counters that a page of usual width asks for."""
     answer = session.view("trace").payload
     assert answer is not None
     trace = json.loads(answer)

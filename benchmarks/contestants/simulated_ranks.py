@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def measure(ranks: int, steps: int) -> list[str]:
-    """A line of the table."""
+    """Measure once and return a line of the table."""
     members = large_job(ranks, steps)
     kept = [member.result.operations for member in members if member.result is not None]
     begin = time.process_time()

@@ -70,7 +70,7 @@ def _started(which: str, logdir: str) -> tuple[float, float]:
 
 
 def start(with_plugin: bool, logdir: str) -> tuple[float, float, bool]:
-    """Seconds of wall and processor time until the first answer; whether this package was imported until then."""
+    """Return wall and CPU seconds until the first answer, and whether this package was imported by then."""
     began, before = time.perf_counter(), time.process_time()
     from tensorboard import default, program
 

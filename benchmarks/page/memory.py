@@ -25,7 +25,7 @@ STEPS = 100
 
 
 def write(path: Path, count: int) -> None:
-    """`count` allocations and releases within operators, in steps."""
+    """Write `count` allocations and releases within operators, in steps."""
     total = 0
     lines = []
     pairs = count // 2

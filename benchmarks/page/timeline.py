@@ -112,7 +112,7 @@ def row(name: str, rounds: list[Round]) -> str:
 
 @contextmanager
 def page_of(browser: Browser, folder: Path, cache: Path, size: dict[str, int]) -> Iterator[tuple[Page, Frame]]:
-    """The Overview of a folder, read completely, from a server that was just started."""
+    """Yield the Overview of a folder, read completely, from a server that was just started."""
     with tensorboard("--logdir", str(folder), cache=cache) as address:
         context = browser.new_context(viewport=size)
         page = context.new_page()
@@ -140,13 +140,13 @@ def measure(browser: Browser, folder: Path, cache: Path, size: dict[str, int], w
 
 
 def cost(request: Request) -> tuple[float, float]:
-    """ms from asking to the last byte; bytes on the wire."""
+    """Return ms from the request to the last byte, and bytes on the wire."""
     timing = request.timing
     return timing["responseEnd"] - timing["requestStart"], request.sizes()["responseBodySize"]
 
 
 def drive(page: Page, frame: Frame, memory: HeapPeaks) -> None:
-    """In from the whole to single slices and out again, panning on the way, by keys and by wheel."""
+    """Zoom in from the whole to single slices and out again, panning on the way, by keys and by wheel."""
     stage = frame.locator("[data-part=stage]")
     box = stage.bounding_box()
     assert box is not None
@@ -200,7 +200,7 @@ class HeapPeaks:
 
 
 def work_per_frame(thread: list[dict[str, Any]], worst: bool) -> tuple[np.ndarray, np.ndarray]:
-    """ms that the main thread of the page worked, CPU and wall time, [n, 2]: per drawn frame, and per stretch.
+    """Return ms that the page's main thread worked, CPU and wall time, [n, 2]: per drawn frame, and per stretch.
 
     To a frame counts every task from the one that drew the frame before: what its input caused, script, layout,
     paint, answers that arrived, garbage. Wall time also has what other processes took of the machine's cores

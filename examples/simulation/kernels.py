@@ -20,7 +20,7 @@ _FUNCTORS = {
 
 
 def matrix_product(rows: int, inner: int, columns: int, layout: str) -> Kernel:
-    """C = A B with A (rows, inner) and B (inner, columns); `layout` as cuBLAS spells it: TNT, NNT or NTT."""
+    """Describe C = A B with A (rows, inner) and B (inner, columns); `layout` as cuBLAS spells it: TNT, NNT or NTT."""
     traffic = BYTES * (rows * inner + inner * columns + rows * columns)
     return Kernel(
         f"nvjet_sm90_tst_256x128_64x4_2x1_v_bz_coopA_{layout}",
@@ -85,7 +85,7 @@ _TRAITS = "Flash_{0}_kernel_traits<128, {1}, 8, {2}cutlass::bfloat16_t, Flash_ke
 
 
 def attention(batch: int, heads: int, length: int, size: int) -> Kernel:
-    """Causal: half of the products are computed."""
+    """Describe causal attention: half of the products are computed."""
     name = (
         f"void pytorch_flash::flash_fwd_kernel<{_TRAITS.format('fwd', '128, 64', 'false, false, ')}, false, true, false, "
         "false, true, true, false, false>(pytorch_flash::Flash_fwd_params)"

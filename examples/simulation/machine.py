@@ -66,7 +66,7 @@ class Process:
 
     @contextmanager
     def thread(self, thread: int) -> Iterator[None]:
-        """The calling thread waits for another one, which starts now."""
+        """Run the body on another thread, which starts now, while the calling thread waits."""
         caller, operators, frames = self._thread, self._operators, self._frames
         self._clocks[thread] = max(self._clocks[thread], self.now)
         self._thread, self._operators, self._frames = thread, [], []
@@ -76,7 +76,7 @@ class Process:
 
     @contextmanager
     def slice(self, name: str, category: str, cost: float = 0, **arguments: object) -> Iterator[dict[str, Any]]:
-        """A host event around what happens inside; half of its own `cost` comes before that."""
+        """Record a host event around the body; half of its own `cost` comes before that."""
         event: dict[str, Any] = {"ph": "X", "cat": category, "name": name, "pid": self.pid, "tid": self.tid}
         self.events.append(event)
         began = self.now
@@ -94,7 +94,7 @@ class Process:
         cost: float = 9_000,
         **more: object,
     ) -> Iterator[None]:
-        """An operator with the shapes of its inputs."""
+        """Record an operator with the shapes of its inputs around the body."""
         self._external += 1
         arguments: dict[str, object] = {"External id": self._external, **more}
         if shapes is not None:
@@ -113,7 +113,7 @@ class Process:
 
     @contextmanager
     def frame(self, name: str, module: int | None = None, cost: float = 3_000) -> Iterator[None]:
-        """A Python function, or a module (`nn.Module: <class>_<number>`)."""
+        """Record a Python function, or a module (`nn.Module: <class>_<number>`), around the body."""
         self._python += 1
         arguments: dict[str, object] = {"Python parent id": self._frames[-1] if self._frames else None}
         arguments["Python id"] = self._python
@@ -125,7 +125,7 @@ class Process:
         self._frames.pop()
 
     def runtime(self, name: str, nanoseconds: float) -> int:
-        """A call of the CUDA runtime; its correlation."""
+        """Record a call of the CUDA runtime and return its correlation."""
         self._correlation += 1
         arguments = {"cbid": RUNTIME_CALLS[name], "correlation": self._correlation, **self._external_id()}
         with self.slice(name, "cuda_runtime", nanoseconds, **arguments):
@@ -141,7 +141,7 @@ class Process:
         self._on_device(kernel.name, "kernel", begin, duration, stream, correlation, **kernel.arguments())
 
     def copy(self, kind: str, nbytes: int, bytes_per_ns: float) -> None:
-        """A copy between host and device; `kind` as CUPTI names it, as in "HtoD (Pinned -> Device)"."""
+        """Copy between host and device; `kind` as CUPTI names it, as in "HtoD (Pinned -> Device)"."""
         began = self.now
         correlation = self.runtime("cudaMemcpyAsync", LAUNCH_NS)
         duration = 1_200 + nbytes / bytes_per_ns
@@ -165,16 +165,16 @@ class Process:
         self.free[COMMUNICATION] = end
 
     def wait_for_communication(self) -> None:
-        """The compute stream goes on when the collectives are done; the host does not wait."""
+        """Let the compute stream go on when the collectives are done; the host does not wait."""
         self.runtime("cudaStreamWaitEvent", 1_000)
         self.free[COMPUTE] = max(self.free.values())
 
     def synchronize(self) -> None:
-        """The host waits for the compute stream."""
+        """Make the host wait for the compute stream."""
         self._block("cudaStreamSynchronize", self.free[COMPUTE], RETURN_NS)
 
     def free_device_memory(self, nanoseconds: float) -> None:
-        """The host waits for all streams, and then for the driver."""
+        """Make the host wait for all streams, and then for the driver."""
         self._block("cudaFree", max(self.free.values()), nanoseconds)
 
     def _block(self, name: str, until: float, then: float) -> None:
@@ -189,7 +189,7 @@ class Process:
             self.now = max(self.now, until) + then
 
     def allocate(self, nbytes: int) -> int:
-        """The address of a block of the caching allocator."""
+        """Allocate a block from the caching allocator and return its address."""
         self._address += nbytes
         self._blocks[self._address] = nbytes
         self._change(self._address, nbytes)

@@ -258,7 +258,7 @@ class Trainer:
         process.release(self._gradient)
 
     def _accumulate(self, elements: int) -> None:
-        """The gradient goes to its bucket, and a full bucket to the other ranks."""
+        """Move the gradient to its bucket, and a full bucket to the other ranks."""
         process = self._process
         name = "torch::autograd::AccumulateGrad"
         with process.operator(f"autograd::engine::evaluate_function: {name}"), process.operator(name):
@@ -314,7 +314,7 @@ class Trainer:
 
     @contextmanager
     def _tracked(self, name: str, shapes: list[list[int]]) -> Iterator[None]:
-        """An operator that the autograd graph remembers."""
+        """Record an operator that the autograd graph remembers around the body."""
         self._sequence += 1
         with self._process.operator(name, shapes, **{"Sequence number": self._sequence, "Fwd thread id": 0}):
             yield
@@ -328,7 +328,7 @@ class Trainer:
         self._graph.append(Node(name, self._sequence, and_forget, parameter))
 
     def _output(self, columns: int) -> int:
-        """A block for an activation of all tokens."""
+        """Allocate a block for an activation of all tokens."""
         return self._process.allocate(kernels.BYTES * self._model.tokens * columns)
 
     def _replace_gradient(self, columns: int) -> None:

@@ -40,7 +40,7 @@ class Read(HTMLParser):
 
 
 def checked(shown: Any) -> Read:
-    """What a notebook gets of an object: nothing in it runs, asks for anything or has a color of its own."""
+    """Check what a notebook gets of an object: nothing in it runs, loads anything or sets a color of its own."""
     page = Read(shown._repr_html_())
     assert {tag for tag, _ in page.elements} <= {"div", "p", "b", "table", "tr", "th", "td"}
     for _, given in page.elements:

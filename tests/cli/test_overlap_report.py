@@ -24,7 +24,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def expected(iterations: list[tuple[int, int]]) -> dict[str, float]:
-    """The totals of iterations (step, seed), counted µs by µs."""
+    """Return the totals of iterations (step, seed), counted µs by µs."""
     busy = [iteration(seed) for _, seed in iterations]
     compute = [active(each, "compute") for each in busy]
 

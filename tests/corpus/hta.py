@@ -17,7 +17,7 @@ from torch_tb_profiler.model.trace import ABSENT, Bool, Int64, Trace, name_mask
 
 
 def rounded(trace: Trace) -> Trace:
-    """The trace in whole microseconds of its file's clock."""
+    """Return the trace in whole microseconds of its file's clock."""
     start, end = _rounded(trace)
     known = trace.events.start != ABSENT
     start = np.where(known, start, ABSENT)
@@ -26,7 +26,7 @@ def rounded(trace: Trace) -> Trace:
 
 
 def below_zero(trace: Trace) -> Int64:
-    """int64[n]: ns by which the rounding makes each event shorter than nothing; that is nothing in `rounded`."""
+    """Return int64[n]: ns by which rounding would make each event negative; `rounded` makes it 0 long."""
     start, end = _rounded(trace)
     below: Int64 = np.maximum(start - end, 0)
     return below
@@ -42,7 +42,7 @@ def _rounded(trace: Trace) -> tuple[Int64, Int64]:
 
 
 def filter_as_hta(trace: Trace, last_step: bool = True) -> Trace:
-    """The rounded trace with the device work that HTA keeps; `last_step`: that of the last step too."""
+    """Return the rounded trace with the device work that HTA keeps; `last_step`: that of the last step too."""
     trace = rounded(trace)
     rows, launch = device_launches(trace)
     marks = rows_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)

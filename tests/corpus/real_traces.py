@@ -20,7 +20,7 @@ MARKS = [pytest.mark.slow, pytest.mark.xdist_group("corpus")]
 
 
 def files(corpus: Path) -> list[Path]:
-    """All trace files, readable or not."""
+    """Return all trace files, readable or not."""
     found = sorted((corpus / "traces").glob("*/*.json*"))
     assert found
     return found
@@ -28,7 +28,7 @@ def files(corpus: Path) -> list[Path]:
 
 @cache
 def outcome(path: Path) -> Trace | TraceError:
-    """What reading a file gives: its trace, or why there is none."""
+    """Return what reading a file gives: its trace, or why there is none."""
     try:
         with path.open("rb") as stream:
             return read_trace(stream, size=path.stat().st_size)
@@ -37,20 +37,20 @@ def outcome(path: Path) -> Trace | TraceError:
 
 
 def read(path: Path) -> Trace:
-    """The trace of a file that can be read."""
+    """Return the trace of a file that can be read."""
     trace = outcome(path)
     assert isinstance(trace, Trace), trace
     return trace
 
 
 def of_run(corpus: Path, run: str, span: int = 0) -> Trace:
-    """The trace of a run, its first file by default."""
+    """Return the trace of a run, its first file by default."""
     return read(sorted((corpus / "traces" / run).glob("*.json*"))[span])
 
 
 @cache
 def ranks(path: Path) -> dict[int, Trace]:
-    """The ranks in a file, by number; 0 for a file of one; none if the file cannot be read."""
+    """Return the ranks in a file, by number; 0 for a file of one; none if the file cannot be read."""
     trace = outcome(path)
     return {} if isinstance(trace, TraceError) else split_ranks(trace) or {0: trace}
 

@@ -37,7 +37,7 @@ pytestmark = real_traces.MARKS
 
 
 def parts_tile_the_steps(trace: Trace, device: int, times: DeviceStepTimes, name: str) -> None:
-    """What the time of a device goes to covers each instant of the complete steps once, in the same sums."""
+    """Check that what a device's time goes to covers each instant of the complete steps once, in the same sums."""
     found, whole = device_time(trace, device), times.complete
     assert (found.length > 0).all(), name
     assert (found.begin[1:] >= found.end[:-1]).all(), name
@@ -168,7 +168,7 @@ def test_hta_gives_the_idle_time_more_where_its_rounding_makes_work_shorter_than
 
 
 def idle_time(trace: Trace, work: ItemsByStart, less: Int64 | int = 0) -> tuple[int, ...]:
-    """HTA's host wait (launched after the work before had ended), kernel wait (under 30 us) and other, in us.
+    """Return HTA's host wait (launched after the previous work ended), kernel wait (under 30 us) and other, in us.
 
     less  what ends so many ns earlier there
     """

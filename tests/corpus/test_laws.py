@@ -170,7 +170,7 @@ def test_the_documentation_lists_every_disagreement_with_the_predecessor(
 
 
 def disagreements(answer: dict[str, Any], payload: Overview) -> set[str]:
-    """What the predecessor says differently about the average step and the first device."""
+    """Return what the predecessor says differently about the average step and the first device."""
     if "overview" not in answer.get("data", {}):
         return {"not shown"}
     assert payload.average is not None

@@ -44,7 +44,7 @@ def traces(corpus: Path) -> dict[str, Trace]:
 
 
 def raw(corpus: Path, name: str) -> dict[str, list[dict[str, Any]]]:
-    """The memory events of a file by device, by time; read by the standard library alone."""
+    """Return the memory events of a file by device, by time; read by the standard library alone."""
     content = (corpus / "traces" / name).read_bytes()
     document = json.loads(gzip.decompress(content))
     events = document if isinstance(document, list) else document["traceEvents"]

@@ -27,7 +27,7 @@ def put(root: Path, *paths: str, content: bytes = TRACE) -> None:
 
 
 def find_runs(path: Path) -> dict[str, dict[str, list[str]]]:
-    """run -> worker -> files of its spans, in order."""
+    """Return run -> worker -> files of its spans, in order."""
     with Session([Root(str(path))], Settings()) as session:
         return {run.name: shape(run) for run in session.scan().runs}
 

@@ -81,7 +81,7 @@ class WatchedPage:
         self._problems.append(f"failed: {request.method} {request.url} ({request.failure})")
 
     def describe(self) -> str:
-        """The text of each frame, the requests that have not ended, and what went wrong, a line each."""
+        """Return the text of each frame, the requests that have not ended, and what went wrong, a line each."""
         now = time.monotonic()
         lines = [f"page opened {now - self._opened:.0f} s ago"]
         lines += [f"frame {frame.url}\n  {_text(frame)}" for frame in self.page.frames]
@@ -101,7 +101,7 @@ def _text(frame: Frame) -> str:
 
 
 def describe_pages(pages: Iterable[WatchedPage]) -> str:
-    """What all pages that are still open said."""
+    """Return what all pages that are still open said."""
     return "\n\n".join(watched.describe() for watched in pages if not watched.page.is_closed())
 
 
@@ -112,7 +112,7 @@ PAGES = pytest.StashKey[list[WatchedPage]]()
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """The report of a failed test says what its pages said."""
+    """Add to the report of a failed test what its pages said."""
     report = yield
     pages = item.stash.get(PAGES, [])
     if report.failed and report.when == "call" and pages:
@@ -217,7 +217,7 @@ def new_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[NewPa
 
 @pytest.fixture
 def trouble() -> Iterator[list[str]]:
-    """What went wrong in the pages of a test; at its end, that must be nothing."""
+    """Yield what went wrong in the pages of a test; at its end, that must be nothing."""
     trouble: list[str] = []
     yield trouble
     assert trouble == []

@@ -261,7 +261,7 @@ def test_the_tables_of_a_large_job_come_page_by_page(open_page: Open) -> None:
 
 @pytest.fixture(scope="module")
 def ten_thousand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of a job of 10,000 ranks whose traces are read already."""
+    """Yield a server of a job of 10,000 ranks whose traces are read already."""
     folder, cache = tmp_path_factory.mktemp("large"), tmp_path_factory.mktemp("cache")
     cache_job(folder / "job", Cache(str(cache), 2**30), RANKS)
     with tensorboard("--logdir", str(folder), cache=cache, poll=600) as address:

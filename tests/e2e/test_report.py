@@ -29,7 +29,7 @@ WINDOW = {"begin", "end", "width", "tracks"}
 
 @pytest.fixture(scope="module")
 def write(tmp_path_factory: pytest.TempPathFactory) -> Write:
-    """The report of a run, made once."""
+    """Return the report of a run, made once."""
     made: dict[Path, Path] = {}
 
     def write(path: Path) -> Path:

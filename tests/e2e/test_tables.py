@@ -117,7 +117,7 @@ def test_a_hundred_thousand_rows_stay_pleasant(browser: Browser, new_page: NewPa
 
 
 def use(page: Page, frame: Tab) -> None:
-    """Scrolls, searches and sorts."""
+    """Scroll, search and sort."""
     inner = next(each for each in page.frames if "plugin_entry" in each.url)
     scroller = frame.locator("[data-part=table-scroll]")
     for _ in range(10):

@@ -246,7 +246,7 @@ def test_a_copied_link_opens_the_same_picture_in_another_window(open_page: Open)
 
 
 def pixels(frame: Tab) -> list[str]:
-    """What both canvases show."""
+    """Return what both canvases show."""
     canvases = frame.locator("[data-part=stage] canvas")
     return [canvases.nth(i).evaluate("canvas => canvas.toDataURL()") for i in range(canvases.count())]
 

@@ -51,7 +51,7 @@ def finish(columns: EventColumns) -> Trace:
 
 
 def cells(trace: Trace, key: str) -> list[tuple[int, Any]]:
-    """(row, value) of an argument, codes looked up, numbers exact."""
+    """Return (row, value) of an argument, codes looked up, numbers exact."""
     column = trace.args[key]
     values = column.values.tolist()
     if column.kind in ("text", "json"):

@@ -50,7 +50,7 @@ def test_the_stream_stays_open_for_its_owner() -> None:
 
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """A second format, whose files begin with "lines"; what it was asked to parse."""
+    """Register a second format, whose files begin with "lines"; return what it was asked to parse."""
     parsed: list[bytes] = []
 
     def parse(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:

@@ -29,7 +29,7 @@ Mutation = Callable[[bytearray, random.Random], None]
 
 
 def kineto() -> bytes:
-    """The first events of a recorded file, as Kineto wrote them, and device work launched by them."""
+    """Return the first events of a recorded file, as Kineto wrote them, and device work launched by them."""
     text = gzip.decompress(SAMPLE.read_bytes()).decode()
     cut = text.index("\n  },\n", 60_000) + len("\n  }")
     return (text[:cut] + ",\n" + DEVICE_WORK + '\n  ], "traceName": "x" }').encode()
@@ -62,7 +62,7 @@ def bare_list(text: bytes) -> bytes:
 
 
 def composer() -> bytes:
-    """Two ranks of a trainer in one file, and samples of their machine."""
+    """Return two ranks of a trainer in one file, and samples of their machine."""
     ranks = [cycle([Batch(), Batch()], rank=rank, sync=EPOCH + 5 * rank) for rank in (0, 1)]
     samples = [
         counter(name, EPOCH + 50 * position, {field: 20_000.0 * (position + 1)})
@@ -116,7 +116,7 @@ ODD = [
 
 
 def swap_fields(text: bytearray, chance: random.Random) -> None:
-    """Two values of the document change places, whatever their kind."""
+    """Swap two values of the document, whatever their kind."""
     fields = [match.span(1) for match in FIELD.finditer(text)]
     if len(fields) > 1:
         (a, b), (c, d) = sorted(chance.sample(fields, 2))

@@ -51,7 +51,7 @@ def ask(logdir: Path, slug: str, run: str, **params: str) -> dict[str, Any]:
 
 
 def planted_ns(trace: Trace, target: str) -> float:
-    """What the slices of a target take of a typical step, on the thread of the steps."""
+    """Return what the slices of a target take of a typical step, on the thread of the steps."""
     names = [trace.strings[code] for code in trace.events.name.tolist()]
     kind, spans = event_kinds(trace), steps(trace)
     main = next(row for row, name in enumerate(names) if name.startswith("ProfilerStep#"))

@@ -31,7 +31,7 @@ nbformat.write(notebook, sys.argv[2])
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """The code cells with what they gave."""
+    """Return the code cells with what they gave."""
     pytest.importorskip("torch")
     pytest.importorskip("nbclient")
     folder = tmp_path_factory.mktemp("notebook")
@@ -55,7 +55,7 @@ def printed(cells: list[dict[str, Any]], begin: str) -> str:
 
 
 def cell_html(cells: list[dict[str, Any]], begin: str) -> str:
-    """The HTML of the value of a cell."""
+    """Return the HTML of the value of a cell."""
     (value,) = [out for out in cell(cells, begin)["outputs"] if out["output_type"] == "execute_result"]
     return "".join(value["data"]["text/html"])
 

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
-    """(the profiler, the trace it wrote) of some training steps with stacks, shapes and modules."""
+    """Return (the profiler, the trace it wrote) of some training steps with stacks, shapes and modules."""
     from torch.profiler import ProfilerActivity, profile
 
     model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
@@ -47,7 +47,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
 
 
 def walk(events: Any) -> Any:
-    """The operators of the profiler's own event tree."""
+    """Yield the operators of the profiler's own event tree."""
     for each in events:
         if each.tag.name == "TorchOp":
             yield each
@@ -59,7 +59,7 @@ OPERATORS_OF: dict[Any, set[str]] = {}
 
 
 def own(profiler: Any, *, by_shape: bool) -> dict[tuple[str, str], list[float]]:
-    """(name, shapes) -> calls, self and total CPU time in us, of what the trace has as operators."""
+    """Return calls, self and total CPU time in us by (name, shapes) of what the trace has as operators."""
     found: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0])
     for row in profiler.key_averages(group_by_input_shape=by_shape):
         # Annotations and Python frames are in its table, too; the trace has them in categories of their own.

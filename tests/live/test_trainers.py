@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 
 def record(example: str, library: str, run: Path) -> list[str]:
-    """What a training prints on stderr that records three steps, as its users run it."""
+    """Return what a training prints on stderr that records three steps, as its users run it."""
     if find_spec(library) is None:
         pytest.skip(f"{library} is not installed (extra `trainers`)")
     command = [sys.executable, str(ROOT / "examples" / f"{example}.py"), "--logdir", str(run), "--steps", "3"]

@@ -23,7 +23,7 @@ KEYS = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs")
 
 
 def counted(run: Callable[[], None], path: Path) -> tuple[float, float]:
-    """(FLOPs by PyTorch's counter, FLOPs of the matrix operators in the trace of the same code)."""
+    """Return (FLOPs by PyTorch's counter, FLOPs of the matrix operators in the trace of the same code)."""
     from torch.profiler import ProfilerActivity, profile
     from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
@@ -49,7 +49,7 @@ def counted(run: Callable[[], None], path: Path) -> tuple[float, float]:
 
 
 def innermost_flops(trace: Trace) -> float:
-    """A CPU has no kernels to own: every modeled operator that has none inside counts."""
+    """Sum the FLOPs of every modeled operator that has none inside; a CPU has no kernels to own them."""
     rows = rows_of_kind(trace, Kind.CPU_OP)
     models = {int(row): built_in_cost_model(trace.strings[trace.events.name[row]]) for row in rows}
     matrix = [row for row, model in models.items() if model is not None and model.family == "matrix"]

@@ -30,7 +30,7 @@ def ask(
     *questions: Ask,
     program: tuple[str, ...] = (sys.executable, "-m", "torch_tb_profiler", "mcp"),
 ) -> tuple[list[str], list[tuple[bool, str]]]:
-    """(the tools that are offered, whether it is an error and the text of each answer)."""
+    """Return (the tools that are offered, whether it is an error and the text of each answer)."""
     command, *before = program
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 

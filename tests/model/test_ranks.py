@@ -12,7 +12,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def merged(*labels: str) -> Trace:
-    """Each rank launches one kernel on the card of its number; the n-th one's takes n + 1 µs."""
+    """Merge ranks that launch a kernel each on the card of their number; the n-th takes n + 1 µs."""
     events = []
     for at, label in enumerate(labels):
         launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 10, "dur": 2, "tid": 7}

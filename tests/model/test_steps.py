@@ -12,7 +12,7 @@ DAY_US = 24 * 3600 * 1_000_000
 
 
 def launching(*counts: tuple[int, int]) -> Trace:
-    """A step of 100 us per pair: so many launches of kernels, of which the first so many have theirs."""
+    """Return a step of 100 us per pair: so many launches of kernels, of which the first so many have theirs."""
     lines = []
     for step, (launches, kernels) in enumerate(counts):
         begin = 100 * step

@@ -95,7 +95,7 @@ def test_the_trainer_has_a_lane_of_its_own_above_the_thread_that_runs_it() -> No
 
 
 def samples(name: str, argument: str, *values: float, every: int = 500_000) -> list[dict[str, object]]:
-    """Every half second."""
+    """Return a sample every half second."""
     return [counter(name, EPOCH + every * at, {argument: value}) for at, value in enumerate(values)]
 
 

@@ -30,7 +30,7 @@ WALL_SECONDS = 1200
 
 
 def read(content: bytes) -> None:
-    """One input through the reader, the analyses that run at once, and back out of a file of columns."""
+    """Pass one input through the reader, the analyses that run at once, and back out of a file of columns."""
     from functools import partial
 
     import pyarrow as pa
@@ -62,7 +62,7 @@ def _hangs(number: int, frame: object) -> NoReturn:
 
 
 def read_in_time(content: bytes) -> None:
-    """`read`, with an error if it hangs."""
+    """Call `read`; raise an error if it hangs."""
     signal.setitimer(signal.ITIMER_VIRTUAL, HANG_SECONDS)
     read(content)
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)

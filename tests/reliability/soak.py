@@ -52,7 +52,7 @@ class Record:
 
 
 def everything() -> list[tuple[str, str]]:
-    """(method, route) of the whole surface."""
+    """Return (method, route) of the whole surface."""
     plain = [(route.method, route.path[1:]) for route in ROUTES if "{" not in route.path]
     return plain + [("GET", f"view/{view.slug}") for view in all_views()]
 
@@ -156,7 +156,7 @@ def _code(body: bytes) -> str | None:
 
 
 def _change(log: Path, stop: threading.Event) -> None:
-    """A run appears, is replaced, grows, breaks or vanishes, several times a second."""
+    """Make a run appear, be replaced, grow, break or vanish, several times a second."""
     chance = random.Random(1)
     contents = [trace(seed, 200 * (seed + 1)) for seed in range(6)]
     while not stop.is_set():
@@ -179,7 +179,7 @@ def _change(log: Path, stop: threading.Event) -> None:
 
 
 def _put(path: Path, content: bytes) -> None:
-    """At once: a download that runs goes on with the file it began with."""
+    """Replace a file at once: a download that runs goes on with the file it began with."""
     new = path.with_name(".new")
     new.write_bytes(content)
     new.replace(path)

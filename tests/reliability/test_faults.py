@@ -87,7 +87,7 @@ def test_a_file_replaced_while_it_is_read_is_never_mixed(tmp_path: Path) -> None
 
 
 def _alone(folder: Path, content: bytes, slug: str = "kernels") -> Any:
-    """The payload of a trace that nothing happens to."""
+    """Return the payload of a trace that nothing happens to."""
     (folder / "run0").mkdir(parents=True)
     (folder / "run0" / "w0.1.pt.trace.json").write_bytes(content)
     with opened(folder, cache_bytes=0) as session:
@@ -135,7 +135,7 @@ def test_a_folder_that_is_removed_and_comes_back(tmp_path: Path) -> None:
 
 @pytest.fixture
 def nobody(tmp_path: Path) -> Iterator[Path]:
-    """A folder whose permissions bind us; root loses its privileges for the test."""
+    """Yield a folder whose permissions bind us; root loses its privileges for the test."""
     folder = Path(tempfile.mkdtemp(prefix="profiler-"))
     folder.chmod(0o755)
     root = os.geteuid() == 0

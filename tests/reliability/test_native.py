@@ -88,7 +88,7 @@ class _Enough(Exception):
 
 
 def blocks_of(content: bytes, most: int) -> list[bytes]:
-    """The blocks that a file is cut into, whatever they hold."""
+    """Return the blocks that a file is cut into, whatever they hold."""
     recorder = _Blocks(most)
     try:
         read._read_events(
@@ -100,7 +100,7 @@ def blocks_of(content: bytes, most: int) -> list[bytes]:
 
 
 def have_read(fuzzer: Path, blocks: Iterable[bytes]) -> tuple[int, int]:
-    """(blocks, blocks that were read whole); fails if a sanitizer has seen anything."""
+    """Return (blocks, blocks that were read whole); fails if a sanitizer has seen anything."""
     with subprocess.Popen([fuzzer, "-"], stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
         assert process.stdin is not None
         try:

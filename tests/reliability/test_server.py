@@ -32,7 +32,7 @@ COUNT = 30_000
 
 @pytest.fixture
 def large(tmp_path: Path) -> Iterator[Server]:
-    """A server whose one file is read by a worker process."""
+    """Yield a server whose one file is read by a worker process."""
     log = write_log(tmp_path / "log", workers=1, count=COUNT)
     with server(
         log,
@@ -49,7 +49,7 @@ def right_answers(log: Path, cache: Path) -> dict[str, Any]:
 
 
 def stopped_while_reading(made: Server) -> list[psutil.Process]:
-    """The worker process, halted in the middle of the file."""
+    """Return the worker process, halted in the middle of the file."""
 
     def halted() -> bool:
         workers = made.workers()
@@ -164,7 +164,7 @@ def test_a_full_disk_under_a_server(tmp_path: Path) -> None:
 
 
 def raw(made: Server, path: str) -> bytes:
-    """The answer as it comes over the line, head and body; the path goes out as it is."""
+    """Return the answer as it comes over the line, head and body; the path goes out as it is."""
     with socket.create_connection(("127.0.0.1", made.port)) as client:
         client.sendall(f"GET {ROUTE}/{path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
         return b"".join(iter(lambda: client.recv(65536), b""))

@@ -48,7 +48,7 @@ def test_soak(tmp_path: Path) -> None:
 
 
 def report(records: list[Record]) -> None:
-    """The figures of docs/reliability.md (seen with `-s`)."""
+    """Print the figures of docs/reliability.md (seen with `-s`)."""
     for number, record in enumerate(records, 1):
         seconds = sorted(record.seconds)
         sys.stdout.write(

@@ -27,7 +27,7 @@ HOSTILE = "</script><script>alert(1)</script><!-- ]]> \u2028 & '\" \U0001f600"
 
 
 def embedded(text: str) -> dict[str, Any]:
-    """What the page of a report reads."""
+    """Return what the page of a report reads."""
     found = re.search(r'<script type="application/json" id="report">(.*?)</script>', text, re.DOTALL)
     assert found
     report: dict[str, Any] = json.loads(found[1])
@@ -35,7 +35,7 @@ def embedded(text: str) -> dict[str, Any]:
 
 
 def answers(report: dict[str, Any]) -> dict[tuple[str, str], tuple[int, Any]]:
-    """(path, parameters as sorted JSON) -> (status, body)."""
+    """Return the answers in a report: (path, parameters as sorted JSON) -> (status, body)."""
     return {
         (path, json.dumps(params, sort_keys=True)): (
             report["answers"][number][0],

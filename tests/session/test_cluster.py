@@ -30,7 +30,7 @@ RANKS = 16
 
 
 def rank_trace(rank: int, count: int = 4000) -> bytes:
-    """Operators, launches, kernels and collectives of one rank; no two ranks are the same."""
+    """Write operators, launches, kernels and collectives of one rank; no two ranks are the same."""
     events: list[dict[str, Any]] = []
     for i in range(count):
         ts, base = i * 100.0, {"ph": "X", "pid": rank, "ts": i * 100.0}
@@ -71,7 +71,7 @@ def load_all(session: Session) -> list[FileId]:
 
 
 def payloads(session: Session) -> dict[tuple[str, str], bytes]:
-    """(worker, view) -> the answer, of every worker and every view it has."""
+    """Return the answer of every worker and every view it has, by (worker, view)."""
     found = {}
     run = session.catalog.run(None)
     for worker in run.workers:

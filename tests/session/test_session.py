@@ -283,7 +283,7 @@ def test_a_worker_that_dies_while_reading_is_a_failed_file_that_can_be_retried(
 
 
 def merged_file(folder: Path) -> None:
-    """Two ranks in `node0`, a device each."""
+    """Write two ranks into `node0`, a device each."""
     events = []
     for rank in (0, 1):
         for i in range(5):

@@ -46,7 +46,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def place(server: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """The storage, empty before and after."""
+    """Yield the storage, empty before and after."""
     for name, value in server.environ.items():
         monkeypatch.setenv(name, value)
     yield server

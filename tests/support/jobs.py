@@ -76,13 +76,13 @@ class Job:
     joins_late_us: dict[int, float] = field(default_factory=dict)
 
     def documents(self, only: Sequence[int] | None = None) -> dict[int, bytes]:
-        """The trace file of each rank."""
+        """Return the trace file of each rank."""
         events = self._run()
         wanted = range(self.ranks) if only is None else only
         return {rank: document(events[rank], **self._head(rank)) for rank in wanted}
 
     def members(self, only: Sequence[int] | None = None) -> Members[RankSummary]:
-        """The ranks, each reduced, as the view gets them."""
+        """Return the ranks, each reduced, as the view gets them."""
         return Members(
             ready_member(f"host{rank // 8}_{1000 + rank}", rank, read_bytes(content))
             for rank, content in self.documents(only).items()
@@ -144,7 +144,7 @@ class _RankWriter:
         self._ids = 0
 
     def recorded(self) -> list[dict[str, Any]]:
-        """What the profiler of this rank saw: all from when it began."""
+        """Return what the profiler of this rank saw: all from when it began."""
         shift = self._job.clock_ns.get(self._rank, 0) / 1000
         begin = 1_000_000.0 + self._job.begins_late_us.get(self._rank, 0.0) + shift
         return [event for event in self._events if event["ts"] >= begin]
@@ -240,7 +240,7 @@ def fsdp(ranks: int) -> tuple[JobOp, ...]:
 
 @cache
 def pipeline(ranks: int, batches: int = 4) -> tuple[JobOp, ...]:
-    """Each rank is a stage and hands every micro-batch on to the next."""
+    """Simulate a pipeline: each rank is a stage and hands every micro-batch on to the next."""
     return tuple(
         JobOp("send", (stage, stage + 1), "0", compute_us=300)
         for _ in range(batches)
@@ -250,7 +250,7 @@ def pipeline(ranks: int, batches: int = 4) -> tuple[JobOp, ...]:
 
 @cache
 def ring_of_pairs(ranks: int) -> tuple[JobOp, ...]:
-    """Every rank is in two groups of one and the same name: with its left and with its right neighbor."""
+    """Simulate ranks that are each in two groups of the same name: with the left and with the right neighbor."""
     pairs = [(first, (first + 1) % ranks) for first in range(ranks)]
     return tuple(
         JobOp("allreduce", tuple(sorted(pair)), "pair")

@@ -19,7 +19,7 @@ VIEWS = ("overview", "operators", "kernels", "trace")
 
 
 def trace(seed: int, count: int = 1000) -> bytes:
-    """A trace of `count` operators with a launch and a kernel each; `seed` sets their durations.
+    """Return a trace of `count` operators with a launch and a kernel each; `seed` sets their durations.
 
     Around them steps, modules, memory events and Lightning's hooks; every tenth kernel is a collective.
     """
@@ -43,7 +43,7 @@ def trace(seed: int, count: int = 1000) -> bytes:
 
 
 def _frames(seed: int, end: float) -> list[dict[str, Any]]:
-    """What spans many operators: steps, calls of modules, hooks of Lightning."""
+    """Return what spans many operators: steps, calls of modules, hooks of Lightning."""
     frames: list[dict[str, Any]] = []
     base = {"ph": "X", "pid": 1, "tid": 1}
     for i in range(4):
@@ -61,7 +61,7 @@ def _frames(seed: int, end: float) -> list[dict[str, Any]]:
 
 
 def write_log(folder: Path, runs: int = 1, workers: int = 2, count: int = 1000) -> Path:
-    """`runs` folders of `workers` files."""
+    """Write `runs` folders of `workers` files."""
     for run in range(runs):
         (folder / f"run{run}").mkdir(parents=True, exist_ok=True)
         for worker in range(workers):
@@ -72,14 +72,14 @@ def write_log(folder: Path, runs: int = 1, workers: int = 2, count: int = 1000) 
 
 
 def payload(session: Session, slug: str, run: str | None = None, worker: str | None = None) -> Any:
-    """A view's payload, waited for."""
+    """Wait for a view's payload and return it."""
     answer = session.view(slug, run, worker, wait=True, timeout=PATIENCE)
     assert answer.payload is not None, answer.state
     return json.loads(answer.payload)
 
 
 def expected(log: Path, settings: Settings) -> dict[tuple[str, str, str], Any]:
-    """(run, worker, view) -> payload, of everything in a log, by a session that nothing disturbs."""
+    """Return every payload of a log by (run, worker, view), from a session that nothing disturbs."""
     with Session([Root(str(log))], settings) as session:
         session.scan()
         return {
@@ -98,14 +98,14 @@ def settings(**changes: Any) -> Settings:
 
 @contextmanager
 def opened(log: Path, **changes: Any) -> Iterator[Session]:
-    """A session over a log folder."""
+    """Yield a session over a log folder."""
     with Session([Root(str(log))], settings(**changes)) as session:
         session.scan()
         yield session
 
 
 def all_payloads(session: Session) -> dict[tuple[str, str, str], Any]:
-    """The payload of each view of each worker."""
+    """Return the payload of each view of each worker."""
     return {
         (run.name, worker.name, slug): payload(session, slug, run.name, worker.name)
         for run in session.catalog.runs

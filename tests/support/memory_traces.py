@@ -66,13 +66,13 @@ EVENTS = """
 
 
 def three_steps() -> Trace:
-    """Three steps on a GPU and its host, each of which leaves 300 bytes."""
+    """Return three steps on a GPU and its host, each of which leaves 300 bytes."""
     properties = [{"id": 0, "name": "A100", "totalGlobalMem": 40 * 2**30}]
     return draw(CALLS, *memory(EVENTS), deviceProperties=properties)
 
 
 def steps_that_leave(*sizes: int) -> Trace:
-    """A step per size, each of which leaves a block of it; an old block of 100,000 bytes is there before."""
+    """Return a step per size, each of which leaves a block of it, after an old block of 100,000 bytes."""
     picture = "\n".join(f"host user_annotation ProfilerStep#{i} {100 * i + 100} 100" for i in range(len(sizes)))
     events, total = ["1 CPU a 100000 100000 0"], 100_000
     for i, size in enumerate(sizes):
@@ -82,7 +82,7 @@ def steps_that_leave(*sizes: int) -> Trace:
 
 
 def five_steps() -> Trace:
-    """Steps 1 to 5 on a GPU, of which the last four leave 300 bytes each, made by `aten::relu` in `step`."""
+    """Return steps 1 to 5 on a GPU; the last four leave 300 bytes each, made by `aten::relu` in `step`."""
     calls = "\n".join(f"host cpu_op aten::relu {100 * i + 10} 20" for i in range(1, 6))
     frame = "host python_function train.py(7):~step 0 700 Python~id=1"
     events = "\n".join(f"{100 * i + 15} GPU0 {'abcde'[i - 1]} 300 {300 * i - 300} 4096" for i in range(2, 6))

@@ -20,7 +20,7 @@ Open = Callable[..., tuple[Page, Tab]]
 
 
 def address(page: Page) -> str:
-    """Where the page is now: asked of the page, as `page.url` stands still while a test does not talk to it."""
+    """Return the page's address from the page itself: `page.url` is stale until a test talks to it."""
     url: str = page.evaluate("location.href")
     return url
 
@@ -39,7 +39,7 @@ MEMORY_TIMELINE = [[-1, 1, 400, 0], [2_000, 2, 300, 4], [3_000, 2, 250, 5], [4_0
 
 
 def training(steps: int = 6, name: str = "ProfilerStep#", kernel_us: float = 500, kernel: str = "sgemm") -> bytes:
-    """A drawn training run on a GPU whose data loading takes a third of each step."""
+    """Return a drawn training run on a GPU whose data loading takes a third of each step."""
     events: list[dict[str, object]] = []
     for i in range(steps):
         at = 1000.0 * i
@@ -67,7 +67,7 @@ def training(steps: int = 6, name: str = "ProfilerStep#", kernel_us: float = 500
 
 
 def two_streams(kernel: str, rounds: int = 4) -> bytes:
-    """A stream that waits for a kernel on another one, again and again; before and after it runs `kernel` too."""
+    """Return a stream that repeatedly waits for a kernel on another one; before and after it runs `kernel`."""
     lines = []
     for i in range(rounds):
         at, first = 200 * i, 3 * i + 1
@@ -84,7 +84,7 @@ def two_streams(kernel: str, rounds: int = 4) -> bytes:
 
 
 def products(product: str = "mm_kernel") -> bytes:
-    """Operators with recorded shapes on a known GPU: a product, an addition, a cast, a short one, unknown ones.
+    """Draw operators of recorded shapes on a known GPU: product, addition, a cast, a short one, unknown ones.
 
     `product`: the kernel of the first.
     """
@@ -116,7 +116,7 @@ def products(product: str = "mm_kernel") -> bytes:
 
 
 def leaking(steps: int = 5, blocks: int = 40) -> bytes:
-    """Steps that allocate and free, and of which each keeps one block of 1 MiB more."""
+    """Return steps that allocate and free, and of which each keeps one block of 1 MiB more."""
     events: list[dict[str, object]] = []
     total, mib = 64 << 20, 1 << 20
 
@@ -146,13 +146,13 @@ def leaking(steps: int = 5, blocks: int = 40) -> bytes:
 
 
 def model() -> bytes:
-    """A drawn step of a model under Lightning's profiler: modules, hooks, backward on another thread."""
+    """Return a drawn step of a model under Lightning's profiler: modules, hooks, backward on another thread."""
     hostile = f"host python_function nn.Module:~{SCRIPT.replace(' ', '~')} 65 10 Python module id=0"
     return document([event(line) for line in (TRAINING + hostile + HOOKS).strip().splitlines()])
 
 
 def lagging() -> bytes:
-    """Three steps of a host that launches a short and a long kernel in each, both from aten::mm.
+    """Return three steps of a host that launches a short and a long kernel in each, both from aten::mm.
 
     Its device is 600 us behind from the first step on.
     """
@@ -172,7 +172,7 @@ def lagging() -> bytes:
 
 
 def framed() -> bytes:
-    """A step most of which passes in a Python frame, with no operator or call in it."""
+    """Return a step most of which passes in a Python frame, with no operator or call in it."""
     picture = """
     host user_annotation ProfilerStep#1           0 1000
     host python_function train.py(9):~preprocess 10  700 Python id=1

@@ -141,7 +141,7 @@ def write_runs(folder: Path) -> None:
 
 
 def goldens() -> Iterator[tuple[str, str]]:
-    """The name of each file and its text."""
+    """Yield the name of each file and its text."""
     with tempfile.TemporaryDirectory() as folder:
         write_runs(Path(folder))
         payloads: dict[str, dict[str, object]] = {}

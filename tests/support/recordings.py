@@ -73,7 +73,7 @@ class _Tape:
 
 
 def recording(ops: Sequence[Op], steps: int, jitter: Jitter = lambda step: 1.0, **metadata: Any) -> bytes:
-    """The bytes of a trace file: the same operators in every step, each time multiplied by the jitter."""
+    """Return the bytes of a trace file: the same operators in every step, each time multiplied by the jitter."""
     tape = _Tape(jitter)
     for step in range(steps):
         tape.step = step
@@ -88,7 +88,7 @@ def recording(ops: Sequence[Op], steps: int, jitter: Jitter = lambda step: 1.0, 
 
 
 def record(ops: Sequence[Op], steps: int, jitter: Jitter = lambda step: 1.0) -> Trace:
-    """The same as a Trace."""
+    """Return the same as a Trace."""
     return read_bytes(recording(ops, steps, jitter))
 
 

@@ -63,7 +63,7 @@ class Truth:
 
 
 def label(form: str, prefills: list[tuple[Request, int]], decodes: list[Request]) -> str:
-    """The annotation of a batch, in the form of an engine."""
+    """Return the annotation of a batch, in the form of an engine."""
     resumed = [(request, count) for request, count in prefills if request.made]
     fresh = [(request, count) for request, count in prefills if not request.made]
     context = [(count, request.cached + count) for request, count in fresh]

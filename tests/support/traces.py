@@ -41,7 +41,7 @@ _ARG = re.compile(r"([A-Za-z][A-Za-z0-9_ .%]*?)=(\S+)")
 
 
 def event(line: str) -> dict[str, Any]:
-    """The trace event that a line draws."""
+    """Return the trace event that a line draws."""
     thread, category, name, start, duration, *rest = line.split(None, 5)
     args = {key.strip(): _value(text) for key, text in _ARG.findall(rest[0])} if rest else {}
     if thread.startswith("gpu"):
@@ -70,21 +70,21 @@ def _value(text: str) -> Any:
 
 
 def draw(picture: str, *more: dict[str, Any], **metadata: Any) -> Trace:
-    """A Trace of the drawn events and of further ones given as objects."""
+    """Return a Trace of the drawn events and of further ones given as objects."""
     events = [event(line) for line in picture.strip().splitlines() if line.strip()]
     return read([*events, *more], **metadata)
 
 
 def read(events: list[Any], **metadata: Any) -> Trace:
-    """A Trace of event objects."""
+    """Return a Trace of event objects."""
     return read_bytes(document(events, **metadata))
 
 
 def document(events: list[Any], **metadata: Any) -> bytes:
-    """The bytes of a trace file."""
+    """Return the bytes of a trace file."""
     return json.dumps({"schemaVersion": 1, **metadata, "traceEvents": events}).encode()
 
 
 def read_bytes(content: bytes) -> Trace:
-    """A Trace of the bytes of a file."""
+    """Return a Trace of the bytes of a file."""
     return read_trace(io.BytesIO(content), size=len(content))

@@ -26,7 +26,7 @@ def add_tab(monkeypatch: pytest.MonkeyPatch, tab: Tab) -> None:
 
 
 def ask(trace: Trace, slug: str, **params: object) -> Any:
-    """The payload as it travels."""
+    """Return the payload as it travels."""
     view = find_view(slug)
     assert isinstance(view, TraceView)
     given = {name: str(value) for name, value in params.items()}
@@ -34,10 +34,10 @@ def ask(trace: Trace, slug: str, **params: object) -> Any:
 
 
 def column(payload: Any, name: str, kind: str) -> list[Any]:
-    """A column of numbers of a payload."""
+    """Return a column of numbers of a payload."""
     return list(np.frombuffer(base64.b64decode(payload[name]), kind).tolist())
 
 
 def words(text: Any) -> str:
-    """A text of a payload as it travels, without its links."""
+    """Return a text of a payload as it travels, without its links."""
     return "".join(phrase["text"] for phrase in text)

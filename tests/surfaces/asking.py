@@ -64,7 +64,7 @@ class Remembering(Session):
 
 
 def remembered(request: LoadRequest, cache: object, report: Callable[[Progress], None]) -> Loaded:
-    """In place of reading a file of the corpus: what another test has read."""
+    """Return what another test has read of a file of the corpus, instead of reading it again."""
     trace = real_traces.outcome(Path(request.id.uri.removeprefix("file://")).resolve())
     if not isinstance(trace, Trace):
         raise trace
@@ -83,7 +83,7 @@ class Surfaces:
         self.reports: dict[str, Contents] = {}
 
     def answered(self, slug: str, run: str) -> Said:
-        """What the session itself says."""
+        """Return what the session itself says."""
         try:
             answer = self.session.view(slug, run, wait=True)
         except ProfilerError as error:
@@ -118,7 +118,7 @@ class Surfaces:
             return error.message
 
     def report(self, slug: str, run: str) -> Said:
-        """Without a report, what its command says."""
+        """Return the report, or what its command says if there is none."""
         if isinstance(reason := self.answered("overview", run), str):
             return reason
         if run not in self.reports:
@@ -132,7 +132,7 @@ class Surfaces:
         return contents.left_out
 
     def command(self, *arguments: str) -> tuple[int, str, str]:
-        """(exit code, stdout, stderr) of a command over the session."""
+        """Return (exit code, stdout, stderr) of a command over the session."""
         out, err = StringIO(), StringIO()
         opened = nullcontext(self.session)
         with (
@@ -144,7 +144,7 @@ class Surfaces:
 
 
 def agrees(part: Any, whole: Any) -> bool:
-    """Whether an answer of bounded size is the begin of the whole, number by number."""
+    """Return whether an answer of bounded size is the begin of the whole, number by number."""
     if isinstance(whole, dict):
         return isinstance(part, dict) and all(key in whole and agrees(part[key], whole[key]) for key in part)
     if isinstance(whole, list):
@@ -155,5 +155,5 @@ def agrees(part: Any, whole: Any) -> bool:
 
 
 def bounded(payload: Said) -> Said:
-    """A payload as an agent gets it, before it is shortened."""
+    """Shorten a payload as an agent gets it."""
     return payload if isinstance(payload, str) else without_links(payload)

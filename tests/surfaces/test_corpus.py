@@ -45,7 +45,7 @@ def surfaces(corpus: Path) -> Iterator[Surfaces]:
 
 @pytest.fixture(scope="module")
 def session_answer(surfaces: Surfaces) -> Callable[[str, str], Said]:
-    """What the session says of a view of a run: the payload, or why there is none."""
+    """Return what the session says of a view of a run: the payload, or why there is none."""
 
     @cache
     def session_answer(slug: str, run: str) -> Said:
@@ -133,7 +133,7 @@ def agreeing(said: Summary, views: dict[str, list[Any]], run: str) -> None:
 
 
 def of_names(payloads: list[Any], rows: str, time: str) -> list[tuple[int, int]]:
-    """(calls, time) of each name over all workers, most time first."""
+    """Return (calls, time) of each name over all workers, most time first."""
     sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for row in (row for payload in payloads for row in payload[rows]):
         sums[row["name"]][0] += row["calls"]

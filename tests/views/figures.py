@@ -17,7 +17,7 @@ _STEPS = re.compile(rb'"(?:steps|iterations|collectives)":(\d+)')
 
 
 def numbers(payload: object) -> Float64:
-    """float64[n], ascending: what the payload holds, in all and per step."""
+    """Return float64[n], ascending: what the payload holds, in all and per step."""
     written = msgspec.json.encode(payload)
     held = np.abs(np.array(_NUMBER.findall(written), np.float64))
     steps = {1, *map(int, _STEPS.findall(written)), written.count(b'"complete":true')} - {0}
@@ -25,7 +25,7 @@ def numbers(payload: object) -> Float64:
 
 
 def unheld(held: Float64, said: str) -> Iterator[str]:
-    """The figures of a sentence that stand for none of these numbers."""
+    """Yield the figures of a sentence that stand for none of these numbers."""
     for figure in _FIGURE.finditer(said):
         value, unit = figure[1].replace(",", ""), figure[3]
         parse = parse_bytes if unit.endswith("B") else parse_duration

@@ -33,8 +33,9 @@ ROWS = 3
 
 
 def sentences(corpus: Path, beyond: list[Row] | None = None) -> Iterator[Row]:
-    """Of the first file of each run in every view of a trace; of all its files in the views of several. What a
-    view says twice is listed once.
+    """Yield the sentences of each run: of its first file in every view, of all its files in the views of several.
+
+    What a view says twice is listed once.
 
     Those with a time or size that the payload does not hold are put into `beyond`, too.
     """
@@ -82,7 +83,7 @@ def _answer(tab: Tab, files: list[Trace]) -> object:
 
 
 def texts(payload: object, field: str = "") -> Iterator[tuple[str, str]]:
-    """(field, text) of all sentences in a payload."""
+    """Yield (field, text) of all sentences in a payload."""
     if isinstance(payload, tuple) and payload and all(isinstance(each, Phrase) for each in payload):
         yield field, plain(payload)
     elif isinstance(payload, list | tuple):

@@ -27,7 +27,7 @@ SPOKEN = re.compile(r"\b(busy|utilization)\b", re.IGNORECASE)
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    """Two steps of 1000 us, in each 400 of a kernel, 300 of a copy, 55 of a memset, 200 of communication."""
+    """Return two steps of 1000 us: each has 400 of a kernel, 300 copy, 55 memset and 200 communication."""
     return draw(
         "\n".join(
             f"""
@@ -82,7 +82,7 @@ FIELDS: dict[tuple[str, str], tuple[float, Callable[[Trace], float]] | str] = {
 
 
 def payload_fields() -> Iterator[tuple[str, str]]:
-    """(payload, field) of everything that views and summaries answer."""
+    """Yield (payload, field) of everything that views and summaries answer."""
     described = json.loads((ROOT / "fe" / "openapi.json").read_text(encoding="utf-8"))["components"]["schemas"]
     _, summary = msgspec.json.schema_components([Summary])
     for name, schema in {**described, **summary}.items():

@@ -19,7 +19,7 @@ RECORDED = {"raw", "args", "process", "label", "thread"}
 
 
 def own_texts(payload: object, field: str = "") -> Iterator[str]:
-    """All strings of a payload but those of the recording."""
+    """Yield all strings of a payload but those of the recording."""
     if isinstance(payload, str):
         yield payload
     elif isinstance(payload, list):

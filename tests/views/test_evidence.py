@@ -57,7 +57,7 @@ class FirstWorker:
         return payload
 
     def links(self) -> Iterator[tuple[str, str, str]]:
-        """(view, words, what they open)."""
+        """Yield (view, words, what they open)."""
         for slug in SLUGS:
             try:
                 payload = self.ask(slug)
@@ -84,7 +84,7 @@ def _tree(rows: Rows) -> Iterator[dict[str, Any]]:
 
 
 def counted(recording: FirstWorker, words: str, tab: str, state: Mapping[str, str]) -> str | None:
-    """What the words are held against, None for nothing. AssertionError if it is something else."""
+    """Return what the words are compared with, None for nothing. AssertionError if it is something else."""
     if tab == "trace" and "event" in state:
         event = recording.ask("trace/event", event=state["event"])
         if _DURATION.fullmatch(words):

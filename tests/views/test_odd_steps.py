@@ -13,7 +13,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def training(*extra: int, inside: str = "", kernel: int = 8_000) -> Trace:
-    """Steps of 10 ms with a kernel of 8 ms each, and `extra` us of host time before it.
+    """Return steps of 10 ms with a kernel of 8 ms each, and `extra` us of host time before it.
 
     inside  lines of what the host does in the extra time, with {start} and {extra}
     """

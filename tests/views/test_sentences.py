@@ -62,14 +62,14 @@ def no_share_above_the_whole(sentence: str) -> bool:
 
 
 def no_accident(sentence: str) -> bool:
-    """Of templates and numbers."""
+    """Find accidents of templates and numbers."""
     return not re.search(
         r"  | [.,;:)]|\.\.|\{|\}|\bNone\b(?! of)|\bnan\b|\binf\b|^[a-z]+ $|^$", sentence.replace("...", "…")
     )
 
 
 def verbs_agree(sentence: str) -> bool:
-    """With a plural that begins a sentence."""
+    """Check that the verb agrees with a plural that begins a sentence."""
     return not re.search(
         r"(?:^|\. )(?:[A-Z]\w* )?(?:calls|kernels|copies|modules|ranks) (?:is|takes|has)\b", sentence
     )

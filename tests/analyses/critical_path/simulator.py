@@ -84,7 +84,7 @@ class Machine:
         self._call("cudaStreamSynchronize", begin)
 
     def wait(self, stream: int, other: int) -> None:
-        """The next launch on `stream` starts after what runs on `other` now."""
+        """Make the next launch on `stream` start after what runs on `other` now."""
         begin = self.now
         self.work(1_000)
         self.held[stream] = max(self.held.get(stream, 0), self.last_end.get(other, 0))
@@ -92,7 +92,7 @@ class Machine:
 
 
 def simulate(seed: int, knobs: Knobs = Knobs()) -> tuple[list[dict[str, Any]], int]:
-    """(events, ns from the first step's begin to the end of everything) of a random program."""
+    """Return (events, ns from the first step's begin to the end of everything) of a random program."""
     shape = Random(seed)
     machine = Machine(Random(seed + 1), shape.choice([32, 1024, 1024]))
     layers = [(shape.randint(2, 6), shape.choice([0.3, 1, 1, 3])) for _ in range(shape.randint(5, 20))]

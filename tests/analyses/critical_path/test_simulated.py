@@ -45,7 +45,7 @@ def simulated(seed: int) -> Trace:
 
 
 def recorded(trace: Trace) -> int:
-    """From the first step's begin to the last one's end."""
+    """Return the time from the first step's begin to the last one's end."""
     spans = recorded_spans(trace)
     return int(spans.end[0, -1] - spans.begin[0, 0])
 

@@ -11,7 +11,7 @@ from torch_tb_profiler.model.trace import Trace, TracePair
 
 
 def step(dims: str, *more: str) -> Trace:
-    """A step of two operators on inputs of these dimensions, and of further ones without inputs."""
+    """Return a step of two operators on inputs of these dimensions, and of further ones without inputs."""
     lines = ["host user_annotation ProfilerStep#1 0 100"]
     lines += [
         f"host cpu_op {name} {at} 10  Input Dims={dims}" for name, at in (("aten::mm", 10), ("aten::relu", 30))

@@ -10,7 +10,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def idle(trace: Trace, device: int = 0, stream: int | None = None) -> list[tuple[float, str, str]]:
-    """(us, cause, blamed slice) of each part of the idle time; the laws hold."""
+    """Return (us, cause, blamed slice) of each part of the idle time; the laws hold."""
     found = idle_segments(trace, device, stream)
     times = device_step_times(trace, device, stream)
     parts = times.compute + times.communication + times.copies + times.idle
@@ -23,6 +23,6 @@ def idle(trace: Trace, device: int = 0, stream: int | None = None) -> list[tuple
 
 
 def emptied_by(trace: Trace, device: int = 0) -> list[str]:
-    """Per gap the call that emptied the queue, "" where the device caught up."""
+    """Return for each gap the call that drained the queue, "" where the device caught up."""
     rows = idle_segments(trace, device).gaps.emptied_by.tolist()
     return [name_of(trace, row) if row >= 0 else "" for row in rows]

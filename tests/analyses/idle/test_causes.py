@@ -10,7 +10,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def late_host(meanwhile: str) -> Trace:
-    """The device is idle from 20 to 82 us; the next launch begins at 70, ends at 80 and takes 2 us to arrive."""
+    """Draw a device that idles from 20 to 82 us: the next launch begins at 70, ends at 80, arrives at 82."""
     return draw(f"""
     host  cuda_runtime  cudaLaunchKernel   2   4  correlation=1
     gpu0  kernel        first             10  10  correlation=1 stream=7

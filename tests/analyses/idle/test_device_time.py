@@ -32,7 +32,7 @@ gpu0  kernel           relu                                   70   30  correlati
 
 
 def parts(trace: Trace, device: int = 0) -> list[tuple[float, float, str, str]]:
-    """(begin, end in us, category, name of the row)."""
+    """Return the parts of a device's time: (begin, end in us, category, name of the row)."""
     found = device_time(trace, device)
     columns = (found.begin.tolist(), found.end.tolist(), found.category.tolist(), found.row.tolist())
     return [

@@ -10,7 +10,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def apis(trace: Trace, **limits: int) -> dict[str, ApiCalls]:
-    """The statistics by name of the API, each with columns of one entry."""
+    """Return the statistics by name of the API, each with columns of one entry."""
     found = api_calls(trace, launch_calls(trace, rows_of_kind(trace, *DEVICE_KINDS)), **limits)
     columns = [getattr(found, field) for field in ApiCalls.__struct_fields__]
     return {

@@ -71,7 +71,7 @@ def test_the_curve_keeps_the_greatest_length_of_each_stretch() -> None:
 
 
 def full_queue(capacity: int) -> Trace:
-    """100 kernels of 100 us; a call returns 2 us after the kernel `capacity` places before its own starts."""
+    """Draw 100 kernels of 100 us; a call returns 2 us after the kernel `capacity` places before its own starts."""
     lines, now = [], 0.0
     for i in range(100):
         end = now + 2 if i < capacity else max(now + 2, 12 + 100 * (i - capacity))

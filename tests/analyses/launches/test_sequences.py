@@ -13,7 +13,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def run(names: str, length: float = 10, step: str = "") -> str:
-    """Kernels one after the other on stream 7, a letter each; "|" begins another step."""
+    """Return kernels one after the other on stream 7, a letter each; "|" begins another step."""
     lines, time, number = [], 0.0, 0
     for steps, part in enumerate(names.split("|")):
         begin = time

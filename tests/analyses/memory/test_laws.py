@@ -52,7 +52,7 @@ MOVES = st.lists(
 
 
 def draw_moves(moves: list[Move]) -> Trace:
-    """A trace of these events; the totals are right, the releases may make no sense."""
+    """Return a trace of these events; the totals are right, the releases may make no sense."""
     totals: defaultdict[int, int] = defaultdict(lambda: 1000)
     events: list[dict[str, object]] = []
     for time, device, address, size, thread in sorted(moves, key=lambda move: move[0]):
@@ -66,7 +66,7 @@ def draw_moves(moves: list[Move]) -> Trace:
 
 
 def replay(trace: Trace, device: int, until: int) -> tuple[dict[int, int], int]:
-    """(size by open address, recorded total) after the events up to a time."""
+    """Return (size by open address, recorded total) after the events up to a time."""
     records = memory_records(trace)
     open_: dict[int, int] = {}
     total = 1000

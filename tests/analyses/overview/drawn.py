@@ -12,7 +12,7 @@ BACKWARD = "host2 cpu_op autograd::engine::evaluate_function:~AddmmBackward0 1 1
 
 
 def given(trace: Trace, id: str) -> Advice | None:
-    """The advice of a rule, None if it gives none."""
+    """Return the advice of a rule, None if it gives none."""
     return next((each for each in advice(trace) if each.finding.id == id), None)
 
 
@@ -21,13 +21,13 @@ def ids(trace: Trace) -> list[str]:
 
 
 def measured(found: Advice) -> float:
-    """What the advice takes away takes of the step today."""
+    """Return the share of today's step that the advice removes."""
     assert found.gain is not None and found.gain_share is not None
     return found.gain_share * found.gain.measured_ns / found.gain.ns
 
 
 def share(trace: Trace, id: str) -> float | None:
-    """What a rule measures as a share of the step, None without this advice."""
+    """Return what a rule measures as a share of the step, None without this advice."""
     found = given(trace, id)
     return None if found is None else round(measured(found), 6)
 
@@ -37,7 +37,7 @@ def steps(count: int, length: int = 10_000) -> str:
 
 
 def work(start: int, duration: int, launch: int, number: int, name: str = "k", call: int = 5) -> str:
-    """A kernel, and the call that launched it."""
+    """Return a kernel, and the call that launched it."""
     return (
         f"host cuda_runtime cudaLaunchKernel {launch} {call} correlation={number}\n"
         f"gpu0 kernel {name} {start} {duration} correlation={number} stream=7"

@@ -35,7 +35,7 @@ class Three(NamedTuple):
 
 
 def picture(*lines: str, more: list[dict[str, Any]] | None = None, **metadata: Any) -> Document:
-    """A trace file of drawn lines, after a step of 10 ms, and of further events."""
+    """Return a trace file of drawn lines, after a step of 10 ms, and of further events."""
     drawn = "\n".join((steps(1), *lines)).splitlines()
     return {"traceEvents": [*(event(line) for line in drawn if line.strip()), *(more or [])], **metadata}
 
@@ -55,7 +55,7 @@ def loading(kind: str, wait: int, after: str = work(300, 9_700, 250, 1)) -> Docu
 
 
 def trainer(wait: int) -> Document:
-    """Two microseconds between two batches, of which so many are waits."""
+    """Draw two microseconds between two batches, of which so many are waits."""
     drawn = cycle([Batch(load=2, work=98)])
     (end,) = [each for each in drawn if each["name"] == "event/dataloader" and each["ph"] == "E"]
     end["ts"] += wait - 2
@@ -67,7 +67,7 @@ def starting(duration: int, after: str = BEGIN) -> Document:
 
 
 def allocating(*names: str) -> Document:
-    """Four steps, each of which begins with a call."""
+    """Return four steps, each of which begins with a call."""
     lines = [steps(4)]
     for number, name in enumerate(names):
         at = 10_000 * number
@@ -79,7 +79,7 @@ def allocating(*names: str) -> Document:
 
 
 def waiting(launch: int, *wait: str) -> Document:
-    """Two kernels with a gap between them."""
+    """Return two kernels with a gap between them."""
     return picture(work(10, 4_990, 5, 1), *wait, work(6_000, 4_000, launch, 2))
 
 
@@ -87,12 +87,12 @@ ITEM = ("host cpu_op aten::item 1000 4010", "host cuda_runtime cudaStreamSynchro
 
 
 def covering(line: str) -> Document:
-    """A wait of 8885 us."""
+    """Return a wait of 8885 us."""
     return picture(BEGIN, line, END)
 
 
 def beside(thread: str, time: int) -> Document:
-    """A function of the program between operators, which no device follows."""
+    """Return a function of the program between operators, which no device follows."""
     return picture(
         "host cpu_op aten::mm 0 100",
         f"host cpu_op aten::add {100 + time} 8800",
@@ -102,7 +102,7 @@ def beside(thread: str, time: int) -> Document:
 
 
 def launching(linked: int, ahead: int = 6) -> Document:
-    """Twenty kernels with gaps between them, of which so many tell who launched them."""
+    """Draw twenty kernels with gaps between them; `linked` of them have a launch."""
     lines = [work(300 * i, 100, max(0, 300 * i - ahead), i) for i in range(1, 21)]
     cut = [line.replace(f"correlation={i} stream", "correlation=999 stream") for i, line in enumerate(lines, 1)]
     return picture(*lines[:linked], *cut[linked:])
@@ -123,7 +123,7 @@ WAITS = "host cuda_runtime cudaDeviceSynchronize 300 9700"
 
 
 def exchanging(marks: tuple[str, ...], *times: int, name: str = "AllReduce", at: int = 2_000) -> Document:
-    """Collectives one after the other, behind a kernel."""
+    """Draw collectives one after the other, behind a kernel."""
     lines = [work(500, 1_500, 100, 1, "gemm"), WAITS, *marks]
     for number, time in enumerate(times, 10):
         lines.append(work(at, time, 200 + number, number, f"ncclDevKernel_{name}_Sum_f32_RING_LL", call=2))
@@ -148,7 +148,7 @@ def backend(call: str, *marks: str) -> Document:
 
 
 def multiplying(kind: str, major: int, kernel: str = "volta_sgemm_128x64_nn") -> Document:
-    """`kind`: type of the second factor."""
+    """Draw a matrix product; `kind` is the type of the second factor."""
     factors = operator("aten::mm", 90, 40, types=["float", kind])
     launched = [work(300, 5_000, 100, 1, kernel), work(9_000, 900, 200, 2), WAITS]
     properties = card(computeMajor=major, computeMinor=0)
@@ -171,7 +171,7 @@ FUSED = operator("aten::_scaled_dot_product_attention_math", 5, 80)
 
 
 def stepping(last: str, time: float, host: float, kernel: str = "vectorized") -> Document:
-    """Eight calls in a step of an optimizer; the name of the last of them."""
+    """Draw eight calls in a step of an optimizer; return the name of the last of them."""
     mark = {**STEP, "name": "Optimizer.step#SGD.step", "ts": 5, "dur": 785}
     names = ["aten::add_"] * 7 + [last]
     calls = [(name, [[1000], [1000], []], FLOAT, kernel, time) for name in names]

@@ -222,7 +222,7 @@ def test_what_covers_half_of_a_wait_and_what_does_not(line: str, case: str | Non
 
 
 def launching(gap: int, launch_ahead: int = 0, count: int = 30) -> str:
-    """Kernels of 100 us, with gaps; each is launched as it begins, or so much ahead."""
+    """Return kernels of 100 us, with gaps; each is launched as it begins, or so much ahead."""
     every = 100 + gap
     return "\n".join(
         work(every * (i + 1), 100, max(0, every * (i + 1) - 6 - launch_ahead), i + 1) for i in range(count)

@@ -17,7 +17,7 @@ TABLE = Path(__file__).parent / "advice.tsv"
 
 
 def reviewed() -> dict[tuple[str, str], list[tuple[str, str, str]]]:
-    """(run, number of the file; `number#rank` of one that holds several) -> rows of the table in order; every row
+    """Return the reviewed rows by (run, number of the file), `number#rank` in a file of several ranks; every row
     says why it is right."""
     rows: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
     with TABLE.open(newline="", encoding="utf-8") as file:
@@ -28,7 +28,7 @@ def reviewed() -> dict[tuple[str, str], list[tuple[str, str, str]]]:
 
 
 def format_advice(name: str, trace: Trace) -> list[tuple[str, str, str]]:
-    """As the table spells it."""
+    """Format advice as the table spells it."""
     found = advice(trace)
     for each in found:
         if each.gain is not None and each.gain.basis == "what_if" and each.finding.id in UNNAMED_TARGETS:

@@ -17,7 +17,7 @@ from torch_tb_profiler.views.overview.advice import RULE_WORDS
 
 
 def advised(document: Document) -> list[tuple[str, str]]:
-    """(id, case) of all advice; what is drawn can be advised on."""
+    """Return (id, case) of all advice; what is drawn can be advised on."""
     trace = read_bytes(json.dumps(document).encode())
     assert no_advice_reason(trace) is None and not is_truncated(trace.health)
     found = advice(trace)

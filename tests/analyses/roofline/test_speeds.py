@@ -36,7 +36,7 @@ def test_a_row_of_one_call_has_a_speed() -> None:
 
 
 def step(**inputs: Any) -> Trace:
-    """linear launches a product of 40 us inside it; a module launches another of 10 us around its own one."""
+    """Draw a linear that launches a product of 40 us, and a module that launches one of 10 us around it."""
     return read(
         [
             module("Net_0", 0, 100, 1),

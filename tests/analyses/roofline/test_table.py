@@ -23,7 +23,7 @@ ADD = {"dims": [[1000], [1000], []], "types": [BF16, BF16, SCALAR]}  # 1,000 FLO
 
 
 def one(name: str, inputs: dict[str, Any], duration: float, after: float = 0) -> list[dict[str, Any]]:
-    """An operator with one kernel, right behind another one that keeps the device busy until then."""
+    """Return an operator with one kernel, right behind another one that keeps the device busy until then."""
     return [
         operator("lib::before", 0, 10), launch(1, 1), kernel("before", 20, 20 - after, 1),
         operator(name, 12, 8, **inputs), launch(13, 2), kernel("it", 40, duration, 2),
@@ -123,7 +123,7 @@ def test_rows_and_what_nobody_launched_are_all_device_time(group_by: GroupBy) ->
 
 
 def training(again: bool) -> Trace:
-    """A step of 100 us with a product forward and the same product backward, computed again if checkpointed."""
+    """Return a step of 100 us with a product forward and backward, computed again if checkpointed."""
     engine = "autograd::engine::evaluate_function: MmBackward0"
     number = {"Sequence number": 9, "Fwd thread id": 0}
     step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0, "dur": 100}

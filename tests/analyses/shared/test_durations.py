@@ -10,7 +10,7 @@ from torch_tb_profiler.model.trace import Int64
 
 
 def durations(last: int, count: int = 8) -> Int64:
-    """40, 80, ... and a last one. Of eight the quartiles are 110 and 250, the fence is 250 + 3 * 140 = 670."""
+    """Return 40, 80, ... and a last one. Eight have quartiles 110 and 250: the fence is 250 + 3 * 140 = 670."""
     return np.array([*(40 * (i + 1) for i in range(count - 1)), last], np.int64)
 
 

@@ -15,7 +15,7 @@ DRAWS = 1000
 
 
 def steps(rng: np.random.Generator, count: int, rho: float = 0.0, noise: float = 1.0) -> Float64:
-    """float64[DRAWS, count] of 100 ms, with a scatter in percent and an autocorrelation."""
+    """Return float64[DRAWS, count] of 100 ms, with a scatter in percent and an autocorrelation."""
     values = rng.standard_normal((DRAWS, count))
     for step in range(1, count):
         values[:, step] = rho * values[:, step - 1] + np.sqrt(1 - rho**2) * values[:, step]
@@ -23,7 +23,7 @@ def steps(rng: np.random.Generator, count: int, rho: float = 0.0, noise: float =
 
 
 def counted(values: Float64) -> Float64:
-    """Without a first step that is warm-up in any draw."""
+    """Drop a first step that is warm-up in any draw."""
     return values[:, 1:] if is_warm_up(values.mean(axis=0).tolist()) else values
 
 

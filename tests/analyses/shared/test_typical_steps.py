@@ -10,7 +10,7 @@ from torch_tb_profiler.analyses.shared.typical_steps import average_step, classi
 
 
 def steps(*durations: int) -> str:
-    """A step of so many us each, one after the other."""
+    """Return a step of so many us each, one after the other."""
     starts = [sum(durations[:number]) for number in range(len(durations))]
     rows = zip(starts, durations, strict=True)
     return "\n".join(

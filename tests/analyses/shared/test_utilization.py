@@ -11,7 +11,7 @@ KERNELS = {"yes": "ampere_s16816gemm", "no": "ampere_sgemm", "unknown": "triton_
 
 
 def linked(**times: int) -> DeviceUtilization:
-    """Kernels that use Tensor Cores or not (or do not tell), each for so long, launched by operators."""
+    """Draw kernels of these lengths, launched by operators, that use Tensor Cores, don't, or don't say."""
     lines = ["host user_annotation ProfilerStep#1 0 500"]
     for i, (what, time) in enumerate(times.items()):
         begin = 100 * i

@@ -24,7 +24,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def slices(count: int) -> str:
-    """Nested, side by side and sticking out of each other, on three threads."""
+    """Draw slices nested, side by side and sticking out of each other, on three threads."""
     chance = random.Random(7)
     limits = (3, 9, 9999, 300)
     numbers = ([chance.randrange(limit) for limit in limits] for _ in range(count))

@@ -38,7 +38,7 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def payloads(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], dict[str, Any]]:
-    """(run, slug) -> payload."""
+    """Return the payload of each (run, slug)."""
     samples = Path(__file__).resolve().parents[3] / "samples"
     settings = Settings(cache_dir=str(tmp_path_factory.mktemp("cache")))
     found = {}

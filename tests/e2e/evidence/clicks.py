@@ -94,13 +94,13 @@ _CLICK = """([at, patience]) => new Promise(resolve => {
 
 
 def targets(page: Page) -> list[ClickTarget]:
-    """In the order of the page; they hold until it is drawn anew."""
+    """Return what can be clicked, in the order of the page; valid until it is drawn anew."""
     found: list[ClickTarget] = page.evaluate(_FIND)
     return found
 
 
 def click(page: Page, target: ClickTarget, patience: float) -> str | None:
-    """What a click changed: address, page, request, file or link; None if nothing within `patience` seconds."""
+    """Return what a click changed: address, page, request, file or link; None if nothing in `patience` seconds."""
     what: str | None = page.evaluate(_CLICK, [target["at"], 1000 * patience])
     return what
 

@@ -67,7 +67,7 @@ _STOP = """() => {
 
 
 def stops(page: Page, most: int) -> list[Stop]:
-    """Those of the page below its bar, to where the focus leaves it; AssertionError after `most`."""
+    """Return the stops of the page below its bar, to where the focus leaves it; AssertionError after `most`."""
     page.evaluate("document.querySelector('#page').focus()")
     found: list[Stop] = []
     while True:
@@ -113,7 +113,7 @@ _WATCH = """() => {
 
 
 def effect(page: Page) -> str:
-    """What has happened since the keys are watched; empty while nothing has."""
+    """Return what has happened since the keys are watched; empty while nothing has."""
     what: str = page.evaluate("window.effect")
     return what
 

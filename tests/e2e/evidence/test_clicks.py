@@ -39,7 +39,7 @@ def job(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 
 def walk(page: Page, state: dict[str, str]) -> list[str]:
-    """What is dead on a page, by what it says."""
+    """Return what is dead on a page, by what it says."""
     clicked: dict[str, list[str]] = {}
     dead = []
     while True:

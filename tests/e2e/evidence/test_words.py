@@ -41,7 +41,7 @@ READ_PAGE = """() => {
 
 
 def read_page(page: Page) -> tuple[str, list[str]]:
-    """(all text in sight of a view, its sentences outside of tables)."""
+    """Return (all text in sight of a view, its sentences outside of tables)."""
     shown, sentences = page.evaluate(READ_PAGE)
     return shown, sentences
 

@@ -22,13 +22,13 @@ def texts(picture: ET.Element) -> list[str]:
 
 
 def legends(panel: Locator) -> set[str]:
-    """What the chart on the page says its colors mean."""
+    """Return what the chart on the page says its colors mean."""
     named: list[str] = panel.locator("[data-legend]").evaluate_all("nodes => nodes.map(n => n.dataset.legend)")
     return set(named)
 
 
 def count_pictures(frame: Tab, least: int) -> int:
-    """How many pictures can be saved; waits until every panel with a button has drawn its chart."""
+    """Return how many pictures can be saved; waits until every panel with a button has drawn its chart."""
     buttons = frame.get_by_title("Save the chart as SVG")
 
     def counts() -> tuple[int, int]:

@@ -38,7 +38,7 @@ ALSO = {
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page that may load axe (its own policy allows no script of others) and changes colors at once."""
+    """Yield a page that may load axe (its own policy allows no script of others) and changes colors at once."""
     viewport = {"width": 1440, "height": 900}
     context = browser.new_context(viewport=viewport, reduced_motion="reduce", bypass_csp=True)  # type: ignore[arg-type]
     context.set_default_timeout(1000 * PATIENCE)

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def labels(frame: Tab) -> list[str]:
-    """The names of the tracks, once they are drawn."""
+    """Return the names of the tracks, once they are drawn."""
     expect(frame.locator("[data-part=timeline][data-state=drawn] [data-part=stage] canvas").first).to_be_visible()
     return frame.locator("[data-part=track-label]").all_inner_texts()
 

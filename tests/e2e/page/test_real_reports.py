@@ -69,7 +69,7 @@ def report_answers(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def communicates(overview: dict[str, Any] | None) -> bool:
-    """Whether the page asks what the other ranks say to it, too."""
+    """Return whether the page asks what the other ranks say to it, too."""
     if overview is None or overview["average"] is None:
         return False
     size, communication = (
@@ -80,7 +80,7 @@ def communicates(overview: dict[str, Any] | None) -> bool:
 
 
 def headline_text(body: dict[str, Any]) -> str:
-    """The first sentence of an answer, or why there is none, as the page writes them."""
+    """Return the first sentence of an answer, or why there is none, as the page writes them."""
     if "error" in body:
         message = body["error"]["message"].replace("`", "")
         return str(message[:1].upper() + message[1:])

@@ -30,13 +30,13 @@ def wait_until_drawn(frame: Tab) -> None:
 
 
 def ink(frame: Tab, canvas: str) -> float:
-    """How dark a drawing is."""
+    """Return how dark a drawing is."""
     found: float = frame.locator(canvas).first.evaluate(INK)
     return found
 
 
 def selected(page: Page) -> int | None:
-    """The event in the address."""
+    """Return the event in the address."""
     found = re.search(r"event=(\d+)", address(page))
     return int(found.group(1)) if found else None
 

@@ -83,7 +83,7 @@ def test_the_late_answer_moves_nothing_of_the_overview(open_page: Open, run: str
 
 
 def settled(frame: Tab) -> None:
-    """Two frames have been drawn."""
+    """Wait until two frames have been drawn."""
     frame.locator("html").evaluate(
         "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))"
     )

@@ -32,13 +32,13 @@ def box_of(part: Locator) -> dict[str, float]:
 
 
 def window(page: Page) -> tuple[int, int] | None:
-    """The window in the address."""
+    """Return the window in the address."""
     found = re.search(r"\.at=(-?\d+)-(-?\d+)", address(page))
     return (int(found.group(1)), int(found.group(2))) if found else None
 
 
 def placed(frame: Tab, how: dict[str, Any]) -> dict[str, float]:
-    """Where the drawing is, once the details lie where they do and the page is scrolled to it."""
+    """Return where the drawing is, once the details lie where they do and the page is scrolled to it."""
     drawn_stage(frame)
     if how:
         expect(frame.locator("[data-part=dock]")).to_have_attribute("data-side", "below")

@@ -25,7 +25,7 @@ def drawn_stage(frame: Tab) -> dict[str, float]:
 
 
 def selected(page: Page) -> tuple[int, int] | None:
-    """The area in the address."""
+    """Return the area in the address."""
     found = re.search(r"area=(-?\d+)-(-?\d+)", address(page))
     return (int(found.group(1)), int(found.group(2))) if found else None
 

@@ -78,7 +78,7 @@ def moves_on_the_strip(page: Page) -> None:
 
 
 def shows_what_is_selected(page: Page) -> None:
-    """A slice of a track that is hidden at first brings it into sight."""
+    """Check that a slice of a track that is hidden at first brings it into sight."""
     threads = page.locator("[data-part=track-label][data-kind=slices]").filter(has_text="thread")
     expect(threads).to_have_count(0)
     go(page, {**JOB, "event": "4"})

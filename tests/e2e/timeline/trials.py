@@ -19,13 +19,13 @@ MAIN = "[data-part=track-label]:has-text('main 1/1')"
 
 
 def window(page: Page) -> tuple[int, int]:
-    """The window in the address."""
+    """Return the window in the address."""
     found = re.search(r"\.at=(-?\d+)-(-?\d+)", address(page))
     return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
 
 
 def changed(page: Page, key: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The window before a key and after it."""
+    """Return the window before a key and after it."""
     before = window(page)
     page.keyboard.press(key)
     return before, until(lambda: window(page), lambda now: now not in ((0, 0), before))

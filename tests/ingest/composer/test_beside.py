@@ -31,7 +31,7 @@ MEETING = -100
 
 
 def files(rank: int, *, copy: bool) -> tuple[bytes, bytes]:
-    """Of a rank: what Composer writes, with or without the copy of PyTorch's events, and what PyTorch does."""
+    """Return the files of a rank: Composer's, with or without the copy of PyTorch's events, and PyTorch's."""
     start = EPOCH + (LATE + AHEAD) * rank
     torch = pytorch_events(start=start)
     own = cycle(BATCHES, rank=rank, start=start, sync=EPOCH + MEETING + AHEAD * rank)

@@ -27,7 +27,7 @@ NAMES = {rank: f"NVIDIA H{rank}" for rank in RANKS}
 
 
 def start(rank: int) -> int:
-    """µs, in the rank's own clock."""
+    """Return a start in µs on the rank's own clock."""
     return EPOCH + (LATE + AHEAD) * rank
 
 
@@ -36,14 +36,14 @@ def torch(rank: int) -> list[dict[str, Any]]:
 
 
 def described(rank: int) -> bytes:
-    """PyTorch's file of a rank, with a device of its own."""
+    """Return PyTorch's file of a rank, with a device of its own."""
     reported = json.loads(pytorch_file(torch(rank), rank, len(RANKS)))
     reported["deviceProperties"][0]["name"] = NAMES[rank]
     return json.dumps(reported).encode()
 
 
 def folder(root: Path, copies: set[int], merge: str = "node0.json") -> Path:
-    """`copies`: ranks whose events of PyTorch Composer has copied."""
+    """Write a folder; `copies` are the ranks whose events of PyTorch Composer has copied."""
     own = [
         [
             *cycle(BATCHES, rank=rank, start=start(rank), sync=EPOCH + MEETING + AHEAD * rank),
@@ -60,7 +60,7 @@ def folder(root: Path, copies: set[int], merge: str = "node0.json") -> Path:
 
 
 def parts(session: Session) -> Any:
-    """Of each rank: what its overview tells of its devices, its job and its steps."""
+    """Return for each rank what its overview says of its devices, its job and its steps."""
     found = {}
     for rank in RANKS:
         overview = answer(session, "overview", run="job/traces", worker=f"node0/rank{rank}")
@@ -125,7 +125,7 @@ OTHERS = (8, 9)
 
 
 def two_nodes(root: Path, others: tuple[int, ...] = OTHERS) -> Path:
-    """A second node whose events of PyTorch are in PyTorch's files alone."""
+    """Return a second node whose events of PyTorch are in PyTorch's files alone."""
     folder(root, set(RANKS))
     cycles = [cycle(BATCHES, rank=rank, start=start(0)) for rank in others]
     put(root, ("job/traces/node1.json", content(merged(*cycles))))

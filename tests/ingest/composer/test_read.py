@@ -25,7 +25,7 @@ def read(data: bytes) -> Trace:
 
 
 def slices(trace: Trace, name: str) -> list[tuple[int, int]]:
-    """(start, duration) ns."""
+    """Return the slices as (start, duration) in ns."""
     rows = [row for row in rows_of_kind(trace, Kind.TRAINER) if trace.strings[trace.events.name[row]] == name]
     return [(int(trace.events.start[row]), int(trace.events.duration[row])) for row in rows]
 

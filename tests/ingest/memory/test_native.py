@@ -40,7 +40,7 @@ def python(content: bytes) -> RecordedSnapshot:
 
 
 def described(value: RecordedSnapshot) -> dict[str, Any]:
-    """A snapshot without codes, which two readers choose differently."""
+    """Return a snapshot without codes, which two readers choose differently."""
     labels, pools, texts = value.labels, value.pools, value.texts
     shown = [
         (

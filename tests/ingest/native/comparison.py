@@ -18,7 +18,7 @@ NEEDED = pytest.mark.skipif(library._load() is None, reason="the native reader i
 
 
 def outcome(content: bytes, native: str = "1") -> Trace | TraceError:
-    """What is read with the library, where it was built."""
+    """Return what is read with the library, where it was built."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCH_PROFILER_NATIVE", native)
         try:
@@ -28,12 +28,12 @@ def outcome(content: bytes, native: str = "1") -> Trace | TraceError:
 
 
 def read_in_python(content: bytes) -> Trace | TraceError:
-    """What is read without the library."""
+    """Return what is read without the library."""
     return outcome(content, "0")
 
 
 def _equal_numbers(kind: str, *texts: str) -> bool:
-    """Whether these are spellings of one number in a column of JSON: 1e+18 and 1e18, 1 and 1.0."""
+    """Return whether these are spellings of one number in a column of JSON: 1e+18 and 1e18, 1 and 1.0."""
     if kind != "json":
         return False
     values = [json.loads(text) for text in texts]
@@ -44,8 +44,8 @@ def _equal_numbers(kind: str, *texts: str) -> bool:
 
 
 def differences(one: Trace | TraceError, other: Trace | TraceError) -> list[str]:
-    """Names of what differs; the order of distinct texts and of columns counts, the spelling of numbers in a
-    column of JSON is not."""
+    """Return names of what differs; the order of distinct texts and of columns counts, the spelling of numbers in
+    a column of JSON doesn't."""
     if isinstance(one, TraceError) or isinstance(other, TraceError):
         return [] if str(one) == str(other) else [f"{one} | {other}"]
     return [*_of_traces(one, other)]

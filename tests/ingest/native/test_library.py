@@ -27,7 +27,7 @@ OTHER = "int reader_abi(void) { return 99; }"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the library is looked for in this test."""
+    """Return where the library is looked for in this test."""
     monkeypatch.setattr(library, "__file__", str(tmp_path / "library.py"))
     library._load.cache_clear()
     monkeypatch.setattr(library, "_load", library._load.__wrapped__)

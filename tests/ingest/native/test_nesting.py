@@ -67,7 +67,7 @@ SLICES = st.lists(
 
 
 def answers(picture: str) -> list[list[Any]]:
-    """Of a call tree, and of a tree of the operators alone, which leaves events out."""
+    """Return the nesting of a call tree, and of a tree of the operators alone, which leaves events out."""
     trace = draw(picture)
     operators = calltree.build_call_tree(trace, rows_of_kind(trace, Kind.CPU_OP))
     tree = calltree.call_tree(trace)

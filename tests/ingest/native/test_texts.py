@@ -42,7 +42,7 @@ def buffers(monkeypatch: pytest.MonkeyPatch, many: int) -> list[int]:
 
 
 def read(table: TextCodes, *batches: list[str]) -> list[str]:
-    """The texts that the codes of all batches stand for in the end."""
+    """Return the texts that the codes of all batches stand for in the end."""
     given = [table.encode_json(msgspec.json.encode(batch)) for batch in batches]
     texts, code_of = table.merge()
     assert len(set(texts)) == len(texts)
@@ -80,7 +80,7 @@ def test_half_a_surrogate_pair_keeps_its_place() -> None:
 
 
 def events(count: int) -> list[dict[str, Any]]:
-    """With a text that is new, one that some share, one that is often odd, and one that becomes a number."""
+    """Return events with a text that is new, one that some share, an odd one, and one that becomes a number."""
     return [
         event(
             ts=i,

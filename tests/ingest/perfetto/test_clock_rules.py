@@ -27,12 +27,12 @@ def at(time: int, sequence: int = 8, clock_: int | None = None) -> bytes:
 
 
 def packed(*packets: bytes) -> bytes:
-    """A batch of its own."""
+    """Return a batch of its own."""
     return field(1, field(50, zlib.compress(b"".join(packets))))
 
 
 def clock_packet(sequence: int, content: bytes) -> bytes:
-    """A packet that tells of clocks."""
+    """Return a packet that tells of clocks."""
     return field(1, field(10, sequence) + content)
 
 

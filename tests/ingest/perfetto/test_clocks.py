@@ -44,7 +44,7 @@ RUN = counted()
 
 
 def read(trace: Trace) -> dict[str, list[tuple[int, float]]]:
-    """The samples of each counter, ns since BOOT."""
+    """Return the samples of each counter, ns since BOOT."""
     first = trace.trace_start_ns - BOOT
     return {
         each.name: [
@@ -56,7 +56,7 @@ def read(trace: Trace) -> dict[str, list[tuple[int, float]]]:
 
 
 def expected_counters(unit: int = 1) -> dict[str, list[tuple[int, float]]]:
-    """What the tool samples: KiB under way, and the counters of the dispatch that runs."""
+    """Return what the tool samples: KiB under way, and the counters of the dispatch that runs."""
     return {
         name: [
             (time // unit * unit, value * (1024.0 if name.startswith("COPY") else 1.0)) for time, value in samples
@@ -248,7 +248,7 @@ def test_times_follow_their_clock(packets: bytes, expected: list[tuple[int, floa
 
 
 def is_packet(content_: bytes, position: int) -> bool:
-    """Whether a packet of `content_` begins at `at`."""
+    """Return whether a packet of `content_` begins at `at`."""
     place = 0
     while place < position:
         size = content_[place + 1]

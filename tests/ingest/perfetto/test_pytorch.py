@@ -55,7 +55,7 @@ def read_drawn(form: Form) -> Trace:
 
 
 def joined(trace: Trace) -> Counter[tuple[Any, ...]]:
-    """Each slice, and of device work the call that launched it; not what number joins them."""
+    """Return each slice, and for device work the call that launched it, without the ids that join them."""
     rows, launch = device_launches(trace)
     calls = dict(zip(rows.tolist(), launch.tolist(), strict=True))
 

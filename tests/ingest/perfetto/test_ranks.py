@@ -20,7 +20,7 @@ JOB = Job(RANKS, ddp(RANKS), straggler=1)
 
 
 def recorded(content: bytes) -> list[dict[str, Any]]:
-    """With what PyTorch writes with each event, too: in its first files nothing else tells what an event is."""
+    """Return a rank's events with PyTorch's categories: in its first files nothing else says what an event is."""
     events = json.loads(content)["traceEvents"]
     more: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         "cpu_op": lambda each: {"Input Dims": []},
@@ -44,14 +44,14 @@ PARTS = (
 
 
 def groups(events: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """As PyTorch writes them: what the host recorded, calls of the runtime, work of the device."""
+    """Return the events grouped as PyTorch writes them: of the host, calls of the runtime, work of the device."""
     calls = [each for each in events if each["cat"] == "cuda_runtime"]
     device = [each for each in events if each["cat"] in DEVICE]
     return [[each for each in events if each["cat"] not in ("cuda_runtime", *DEVICE)], calls, device]
 
 
 def answers(folder: Path) -> dict[str, Any]:
-    """Each part of the answer about the job, without what names the clock and the files."""
+    """Return each part of the answer about the job, without what names the clock and the files."""
     with Session([Root(str(folder))], Settings(cache_bytes=0)) as session:
         session.scan()
         found: dict[str, Any] = {}
@@ -64,7 +64,7 @@ def answers(folder: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, Any]]:
-    """Of JSON that tells the time of day, and of JSON that does not."""
+    """Return the answer for JSON that has the time of day, and for JSON that doesn't."""
     found = {}
     for reported in (False, True):
         folder = tmp_path_factory.mktemp("json")

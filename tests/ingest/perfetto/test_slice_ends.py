@@ -11,7 +11,7 @@ END = -1
 
 
 def added(pairs: SliceEnds, *events: tuple[int, int, int]) -> None:
-    """A part of a file: (track, time, row of a begin or END)."""
+    """Add a part of a file: (track, time, row of a begin or END)."""
     track, time, row = np.array(events, np.int64).T
     pairs.add(track, time, row)
 

@@ -30,7 +30,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def counted(steps: int = 2) -> RocprofRun:
-    """The first kernel of a step has both counters, the second one of them; values tell the dispatch."""
+    """Write a step whose first kernel has both counters and its second one of them; values tell the dispatch."""
     run = training(steps)
     run.dispatches = [
         replace(
@@ -52,7 +52,7 @@ def content(run: RocprofRun, format_: str) -> bytes:
 
 
 def values(trace: Trace) -> list[tuple[float, float]]:
-    """(SQ_WAVES, FETCH_SIZE) of the kernels in order of time, -1 where they have none."""
+    """Return (SQ_WAVES, FETCH_SIZE) of the kernels in order of time, -1 where they have none."""
     rows = rows_of_kind(trace, Kind.KERNEL)
     rows = rows[np.argsort(trace.events.start[rows])]
     columns = [

@@ -58,7 +58,7 @@ def read_drawn(format_: str) -> Trace:
 
 
 def slices(trace: Trace) -> Counter[tuple[Any, ...]]:
-    """Each slice with its absolute times, place and what joins it."""
+    """Return each slice with its absolute times, place and what joins it."""
     events, correlation = trace.events, trace.arg_int("correlation")
     grid, grids = trace.arg_codes("grid")
     moved = trace.arg_int("bytes")
@@ -79,7 +79,7 @@ def slices(trace: Trace) -> Counter[tuple[Any, ...]]:
 
 
 def expected(run: RocprofRun) -> Counter[tuple[Any, ...]]:
-    """The slices of what was drawn, from the drawing."""
+    """Return the slices of what was drawn, from the drawing."""
     found: Counter[tuple[Any, ...]] = Counter()
     for call in run.calls:
         text = call.message or call.name
@@ -112,7 +112,7 @@ def test_parsed_slices_are_the_recorded_ones(format_: str) -> None:
 
 
 def settled(payload: Any, trace: Trace) -> Any:
-    """A payload whose events are named by what they are: the formats list them in another order."""
+    """Return a payload whose events are named by what they are: the formats list them in another order."""
 
     def event(row: int) -> str:
         events = trace.events
@@ -132,7 +132,7 @@ def settled(payload: Any, trace: Trace) -> Any:
 
 
 def in_terms_of(trace: Trace, payload: Any, other: Trace) -> Any:
-    """What is said of another trace, with the options of who wrote this one; a clause may begin like another."""
+    """Return the texts about another trace, with the options of this trace's producer."""
     text = json.dumps(payload, ensure_ascii=False)
     for topic in sorted(get_args(RecordingTopic), key=lambda topic: -len(recording_option(other, topic))):
         text = text.replace(recording_option(other, topic), recording_option(trace, topic))

@@ -36,7 +36,7 @@ TABLES = tables(RUN)
 
 
 def joined(drawn: dict[str, str]) -> Trace:
-    """Of tables in one row, as they lie beside each other."""
+    """Join tables into one row, as they lie beside each other."""
     return read_bytes("".join(drawn.values()).encode())
 
 
@@ -86,7 +86,7 @@ UNKNOWN = {"bytes", "bandwidth", "memory_bytes"}
 
 
 def comparable(answer: Any) -> Any:
-    """Less what is unknown, and the numbers of events, which depend on their order."""
+    """Remove what is unknown, and the numbers of events, which depend on their order."""
     if isinstance(answer, dict):
         return {key: comparable(value) for key, value in answer.items() if key not in {*UNKNOWN, "event"}}
     if isinstance(answer, list):

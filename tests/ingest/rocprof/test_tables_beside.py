@@ -35,7 +35,7 @@ def written(folder: Path, run: RocprofRun = RUN, prefix: str = "4242_", packed: 
 
 
 def listed(root: Path) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
-    """(run -> worker -> files, files of other tools)"""
+    """Return (run -> worker -> files, files of other tools)"""
     with Session([Root(str(root))], Settings(cache_bytes=0)) as session:
         catalog = session.scan()
     runs = {

@@ -129,7 +129,7 @@ def test_the_enclosing_operator_skips_other_slices() -> None:
 
 
 def naive(events: list[tuple[int, int, int]]) -> tuple[dict[int, int | None], dict[int, int]]:
-    """The definition, event by event: parent and lane."""
+    """Compute parent and lane by their definition, event by event."""
     parent: dict[int, int | None] = {}
     lane: dict[int, int] = {}
     for thread in {t for t, _, _ in events}:

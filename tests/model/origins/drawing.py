@@ -36,7 +36,7 @@ def capture(
     size: int | None = None,
     forked: bool = False,
 ) -> list[Event]:
-    """A capture, as AMD records it, or NVIDIA (without `names` of kernels)."""
+    """Return a capture, as AMD records it, or NVIDIA (without `names` of kernels)."""
     length = 20.0 * len(launches) + 10
     events = [host("cuda_runtime", "hipStreamBeginCapture", at + 1, 1)]
     if size is not None:
@@ -63,7 +63,7 @@ def replay(
     streams: Sequence[int] | None = None,
     around: str | None = None,
 ) -> list[Event]:
-    """A graph launch and its kernels, one after the other."""
+    """Return a graph launch and its kernels, one after the other."""
     correlation = int(at)
     events = [host("cuda_runtime", "hipGraphLaunch", at, 5, correlation=correlation)]
     if around is not None:
@@ -80,12 +80,12 @@ def replay(
 
 
 def captured(*captures: list[Event]) -> CaptureSet:
-    """What is found in one file for each of these captures."""
+    """Return what is found in one file for each of these captures."""
     return join_captures([find_captures(read(events), f"file {n}") for n, events in enumerate(captures)])
 
 
 def kernel_origins(events: list[Event], captures: CaptureSet | None = None, **records: Any) -> list[Event]:
-    """The origins of all rows, in order of time."""
+    """Return the origins of all rows, in order of time."""
     trace = replace(read(events), origin_records=OriginRecords(captures or CaptureSet(), **records))
     return sorted(origin_rows(trace), key=lambda row: row["start"])
 

@@ -35,7 +35,7 @@ Row = dict[str, Any]
 
 
 def origins_of(case: str, tmp_path: Path) -> tuple[list[Row], Any]:
-    """The rows of `columns().origins` of a case with its events, and the answer beside it."""
+    """Return the rows of `columns().origins` of a case with its events, and the answer beside it."""
     folder = tmp_path / "run"
     shutil.copytree(CASES / case, folder, ignore=shutil.ignore_patterns("expected.json"))
     with torch_tb_profiler.open(str(tmp_path)) as log:
@@ -45,7 +45,7 @@ def origins_of(case: str, tmp_path: Path) -> tuple[list[Row], Any]:
 
 
 def file_and_line(text: str | None) -> list[str]:
-    """`file:line` of "model.py(21): forward" or "model.py:31:forward"."""
+    """Return `file:line` of "model.py(21): forward" or "model.py:31:forward"."""
     match = re.match(r"(.*\.py)[:(](\d+)", text or "")
     return [f"{match[1]}:{match[2]}"] if match else []
 
@@ -103,7 +103,7 @@ REAL = ["tl_rocm_vllm_piecewise", "tl_mi300_sglang_decode"]
 
 
 def launches(columns: Any) -> dict[int, str]:
-    """Names of the calls that launched device work, by event: its operator in TraceLens if none is around."""
+    """Return the name of the call that launched each device event: without operators TraceLens names it."""
     names = columns.events["name"].to_pylist()
     work = [*columns.kernels.to_pylist(), *columns.copies.to_pylist()]
     return {row["event"]: names[row["launch"]] for row in work if row["launch"] is not None}
@@ -138,7 +138,7 @@ DAMAGE = ["lost", "middle", "renamed", "swapped"]
 
 
 def damage(events: list[Row], kind: str, chance: random.Random) -> list[Row]:
-    """The kernels of replays, in order, with some lost, renamed, or out of order."""
+    """Return the kernels of replays, in order, with some lost, renamed, or out of order."""
     if kind == "lost":
         return [event for event in events if chance.random() > 0.05]
     if kind == "middle":
@@ -154,7 +154,7 @@ def damage(events: list[Row], kind: str, chance: random.Random) -> list[Row]:
 
 
 def known_values(trace: Trace) -> dict[int, dict[str, Any]]:
-    """What is known of each replayed kernel, by its mark."""
+    """Return what is known of each replayed kernel, by its mark."""
     found, marks = origins(trace), trace.arg_int("mark")
     columns = ("operator", "modules", "lines", "shapes")
     return {

@@ -111,7 +111,7 @@ def of_mtia(each: Event) -> str | None:
 
 
 def rank_of_sglang(number: int) -> list[Event]:
-    """Of one rank, as it lies in the file that sglang merges."""
+    """Return one rank as it lies in the file that sglang merges."""
     lines = (
         "host  user_annotation  ProfilerStep#1      0 200",
         "host  cpu_op           aten::mm            1  20  External id=1",
@@ -219,7 +219,7 @@ class OpenedProducer(NamedTuple):
         return [each for each in self.producer.events if each["ph"] == "X"]
 
     def busy(self, *roles: str) -> set[int]:
-        """The quarters of a microsecond in which work of these roles runs."""
+        """Return the quarters of a microsecond in which work of these roles runs."""
         return {
             at
             for each in self.slices

@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A program whose source code determines the keys of entries."""
+    """Yield a program whose source code determines the keys of entries."""
     root = tmp_path / "program"
     (root / "views").mkdir(parents=True)
     (root / "views" / "one.py").write_text("x = 1")

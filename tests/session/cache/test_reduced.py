@@ -51,7 +51,7 @@ def test_columns_follow_the_header_unchanged() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Four ranks, the second of them late."""
+    """Write a job of four ranks, the second of them late."""
     job = tmp_path / "log" / "job"
     job.mkdir(parents=True)
     for rank, content in Job(4, ddp(4), steps=STEPS, straggler=1).documents().items():

@@ -18,7 +18,7 @@ TASK, DRAWS = "RunTask", "FireAnimationFrame"
 
 
 def record(browser: Browser, page: Page, action: Callable[[], None]) -> list[dict[str, Any]]:
-    """The events of the page's main thread while `action` runs."""
+    """Return the events of the page's main thread while `action` runs."""
     browser.start_tracing(page=page, categories=CATEGORIES)
     action()
     events = json.loads(browser.stop_tracing())["traceEvents"]
@@ -27,5 +27,5 @@ def record(browser: Browser, page: Page, action: Callable[[], None]) -> list[dic
 
 
 def tasks(thread: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The tasks of a thread in order; `dur` is wall time, `tdur` CPU time, us."""
+    """Return the tasks of a thread in order; `dur` is wall time, `tdur` CPU time, us."""
     return sorted((each for each in thread if each["name"] == TASK), key=lambda task: task["ts"])

@@ -24,7 +24,7 @@ STREAMS = ("compute", "allreduce", "reducescatter", "aux")
 
 
 def line(step: int, ranges: Sequence[Busy], total: int, *, rank: int = 0, **more: Any) -> dict[str, Any]:
-    """One iteration of `total` µs, with what the recorder makes of its ranges."""
+    """Return one iteration of `total` µs, with what the recorder makes of its ranges."""
     profile = {
         "index": step,
         "total_ms": total / 1000,
@@ -47,7 +47,7 @@ def line(step: int, ranges: Sequence[Busy], total: int, *, rank: int = 0, **more
 
 
 def recorded(ranges: Sequence[Busy], total: int) -> dict[str, Any]:
-    """As the recorder counts, µs by µs: a stream is a switch that the first end turns off."""
+    """Count as the recorder does, µs by µs: a stream is a switch that the first end turns off."""
     edges = sorted([(r.start, 0, r.stream) for r in ranges] + [(r.end, 1, r.stream) for r in ranges])
     on: set[str] = set()
     per_stream: dict[str, float] = {}
@@ -83,7 +83,7 @@ def _overlaps(on: set[str]) -> list[str]:
 
 
 def active(ranges: Sequence[Busy], *streams: str, function: str | None = None) -> set[int]:
-    """The microseconds in which any range (of these streams, of this function) runs."""
+    """Return the microseconds in which any range (of these streams, of this function) runs."""
     chosen = [
         r for r in ranges if (not streams or r.stream in streams) and (function is None or r.function == function)
     ]
@@ -100,7 +100,7 @@ def write(folder: Path, rank: int, lines: Sequence[dict[str, Any]]) -> Path:
 
 
 def iteration(seed: int) -> list[Busy]:
-    """An iteration as FSDP runs it: gathers on `aux`, collectives beside and after the computation."""
+    """Return an iteration as FSDP runs it: gathers on `aux`, collectives beside and after the computation."""
     return [
         Busy("aux", 0, 20),
         Busy("aux", 25, 45 + seed, "all_gather_into_tensor"),

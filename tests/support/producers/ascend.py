@@ -44,12 +44,12 @@ SIZE = 200.0
 
 
 def pid(process: str) -> int:
-    """As msprof composes it."""
+    """Compose a process id as msprof does."""
     return PYTHON << 10 | LAYERS[process] << 5 | (0 if process == "CANN" else DEVICE)
 
 
 def events(*, step: int = 4) -> list[dict[str, Any]]:
-    """One step of `SIZE` µs."""
+    """Return one step of `SIZE` µs."""
 
     def at(time: float) -> str:
         return f"{EPOCH + int(time)}.{round(time % 1 * 1000):03d}"
@@ -127,7 +127,7 @@ def events(*, step: int = 4) -> list[dict[str, Any]]:
 
 
 def write(folder: Path, rank: int, *, stamp: str = "20240102030405006", named: bool = True) -> None:
-    """The folder of a process; `named`: with the file that names its rank."""
+    """Write the folder of a process; `named`: with the file that names its rank."""
     home = folder / f"host_{PYTHON + rank}_{stamp}_ascend_pt"
     output = home / "ASCEND_PROFILER_OUTPUT"
     output.mkdir(parents=True)

@@ -28,7 +28,7 @@ class Batch(NamedTuple):
 def cycle(
     batches: Sequence[Batch], *, rank: int = 0, first: int = 0, start: int = EPOCH, sync: int = 0, loader: str = ""
 ) -> list[dict[str, Any]]:
-    """One cycle of a rank; its clock shows `sync` when all ranks meet (µs, `start` if 0)."""
+    """Yield one cycle of a rank; its clock shows `sync` when all ranks meet (µs, `start` if 0)."""
 
     def event(name: str, ph: str, ts: int, args: dict[str, Any]) -> dict[str, Any]:
         return {"name": name, "cat": "", "ph": ph, "ts": ts, "pid": rank, "tid": LOOP, "args": args}
@@ -63,17 +63,17 @@ def cycle(
 
 
 def counter(name: str, ts: int, values: dict[str, float], *, rank: int = 0) -> dict[str, Any]:
-    """A sample of the machine."""
+    """Return a sample of the machine."""
     return {"name": name, "cat": "cpu", "ph": "C", "ts": ts, "pid": rank, "tid": LOOP, "args": values}
 
 
 def content(events: Sequence[dict[str, Any]], *, closed: bool = True) -> bytes:
-    """The bytes of a file; `closed`: with the bracket that older versions leave out."""
+    """Return the bytes of a file; `closed`: with the bracket that older versions leave out."""
     return ("[\n" + ",\n".join(map(json.dumps, events)) + ("\n]\n" if closed else ",\n")).encode()
 
 
 def merged(*ranks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All ranks in one list, on the clock of the lowest one, as Composer merges them."""
+    """Return all ranks in one list, on the clock of the lowest one, as Composer merges them."""
     synced = [
         next(e["args"]["value"] for e in events if e["name"] == "clock_sync_timestamp_us") for events in ranks
     ]
@@ -90,7 +90,7 @@ QUARTER_US = 7_889_238_000_000
 
 
 def pytorch_events(*, start: int = EPOCH, kernel: int = 12) -> list[dict[str, Any]]:
-    """PyTorch's own events in the first batch: an operator 65 µs after its start launches a kernel at 75 µs."""
+    """Return PyTorch's events in the first batch: an operator 65 µs after its start launches a kernel at 75 µs."""
 
     def event(cat: str, name: str, pid: int, tid: int, at: int, dur: int, **args: Any) -> dict[str, Any]:
         ts = (start + at) % QUARTER_US
@@ -104,7 +104,7 @@ def pytorch_events(*, start: int = EPOCH, kernel: int = 12) -> list[dict[str, An
 
 
 def apart(rank: int, *, ahead: int = 5_000_000) -> list[dict[str, Any]]:
-    """A rank that shares no collective with others: the meeting alone tells its clock (`ahead` µs per rank)."""
+    """Return a rank that shares no collective with others: only the meeting gives its clock (`ahead` µs)."""
     start = EPOCH + ahead * rank
     collective = "AllReduce" if rank % 2 == 0 else "AllGather"
     name = f"ncclDevKernel_{collective}_Sum_f32_RING_LL(ncclDevKernelArgs)"
@@ -117,7 +117,7 @@ def apart(rank: int, *, ahead: int = 5_000_000) -> list[dict[str, Any]]:
 
 
 def pytorch_file(events: Sequence[dict[str, Any]], rank: int, ranks: int = 2) -> bytes:
-    """The file of a rank that PyTorch itself writes."""
+    """Return the file of a rank that PyTorch itself writes."""
     return json.dumps(
         {
             "schemaVersion": 1,
@@ -130,5 +130,5 @@ def pytorch_file(events: Sequence[dict[str, Any]], rank: int, ranks: int = 2) ->
 
 
 def copied(events: Sequence[dict[str, Any]], rank: int) -> list[dict[str, Any]]:
-    """As Composer copies them into its own file: the process is the rank."""
+    """Copy events as Composer copies them into its own file: the process is the rank."""
     return [{**each, "pid": rank} for each in events]

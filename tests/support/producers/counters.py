@@ -22,7 +22,7 @@ MI300X = {"id": 0, "name": "AMD Instinct MI300X", "totalGlobalMem": 192 << 30, "
 
 
 def host() -> list[dict[str, Any]]:
-    """A product in a linear layer, and an addition of two kernels."""
+    """Return a product in a linear layer, and an addition of two kernels."""
     return [
         operator("aten::linear", 0, 20), operator("aten::mm", 1, 15, **MM), launch(2, 1),
         operator("aten::add", 30, 20), launch(31, 2), launch(33, 3),
@@ -42,14 +42,14 @@ def cupti() -> bytes:
 
 
 def rocm() -> bytes:
-    """Kernels of an MI300X, whose clock is 1,680 of 2,100 MHz."""
+    """Return kernels of an MI300X, whose clock is 1,680 of 2,100 MHz."""
     clock = {"ph": "C", "name": "sclk MHz", "pid": "GPU 0", "tid": 0, "ts": 40, "args": {"value": 1680}}
     kernels = [kernel(CIJK, 50, 10, 1), kernel(ADD, 60, 1, 2), kernel(ADD, 61, 1, 3)]
     return document([*host(), *kernels, clock], deviceProperties=[MI300X])
 
 
 def table() -> str:
-    """What rocprofv3 counted of them in a run of two such steps: 13,824 FLOPs and 5,120 bytes of the product."""
+    """Return rocprofv3's counters of two such steps: 13,824 FLOPs and 5,120 bytes of the product."""
     lines = ['"Dispatch_Id","Kernel_Name","Counter_Name","Counter_Value"']
     instruction = [
         f"SQ_INSTS_VALU_{what}_F{bits}" for what in ("ADD", "MUL", "TRANS", "FMA") for bits in (16, 32, 64)

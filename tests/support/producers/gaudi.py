@@ -90,7 +90,7 @@ def _metadata() -> list[dict[str, Any]]:
 
 
 def events(*, plugin: bool, nodes: Sequence[EngineNode] = STEP) -> list[dict[str, Any]]:
-    """One step: PyTorch's part and the card's."""
+    """Return one step: PyTorch's part and the card's."""
 
     def slice_(category: str, name: str, pid: int, tid: int, ts: float, dur: float, **args: Any) -> dict[str, Any]:
         spelled = category if plugin else _LEGACY.get(category, category)
@@ -158,7 +158,7 @@ def events(*, plugin: bool, nodes: Sequence[EngineNode] = STEP) -> list[dict[str
 
 
 def several(drawn: Sequence[dict[str, Any]], steps: int) -> list[dict[str, Any]]:
-    """The events of one step as often as that, one after the other."""
+    """Return the events of one step `count` times, one after the other."""
     again = [
         {**each, "ts": each["ts"] + 300 * number, "name": each["name"].replace("#7", f"#{7 + number}")}
         for number in range(1, steps)
@@ -169,7 +169,7 @@ def several(drawn: Sequence[dict[str, Any]], steps: int) -> list[dict[str, Any]]
 
 
 def content(*, plugin: bool = False, nodes: Sequence[EngineNode] = STEP, steps: int = 1) -> bytes:
-    """The bytes of a file; the legacy one begins with the keys that are first in the alphabet."""
+    """Return the bytes of a file; the legacy one begins with the keys that are first in the alphabet."""
     properties = {"name": "HL-225", "totalGlobalMem": 96 << 30}
     trace = {
         "schemaVersion": 1,

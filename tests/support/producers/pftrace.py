@@ -30,7 +30,7 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, value: int | bytes | str) -> bytes:
-    """A varint, or bytes with their length."""
+    """Return a varint, or bytes with their length."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     content = value.encode() if isinstance(value, str) else value
@@ -52,7 +52,7 @@ class _Names:
 
 
 def _records(run: RocprofRun) -> Iterator[tuple[str, str, int, int, int, dict[str, int | str]]]:
-    """(category, name, track, begin, end, annotations)"""
+    """Yield (category, name, track, begin, end, annotations)"""
     for call in run.calls:
         said = {"tid": call.tid, "kind": 2, "operation": 1, "corr_id": call.correlation}
         yield CATEGORIES[call.domain], call.message or call.name, 1, call.start, call.end, {**said}
@@ -155,7 +155,7 @@ def _packets(run: RocprofRun, clock: Clock) -> Iterator[bytes]:
 
 
 def rocprof_pftrace(run: RocprofRun, *, packed: bool = False, clock: Clock | None = None) -> bytes:
-    """`packed`: all but the first packets deflated, as the tracing service may write them."""
+    """Return the bytes of a file; `packed` deflates all but the first packets, as the tracing service may."""
     written = [field(1, packet) for packet in _packets(run, clock or Clock())]
     if not packed:
         return b"".join(written)

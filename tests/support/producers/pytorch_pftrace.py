@@ -57,7 +57,7 @@ def pytorch_pftrace(
     *,
     packed: bool = False,
 ) -> bytes:
-    """Events of a chrome trace, a group each of the host, of calls, of the GPU.
+    """Return events of a chrome trace, a group each of the host, of calls, of the GPU.
 
     counters  (GPU, name, samples (ns, value))
     packed    the stages of a launch as one field
@@ -100,7 +100,7 @@ def pytorch_pftrace(
 
 
 def _submitted(groups: Sequence[Sequence[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-    """The events without correlations: stages have ids of their own, which their launches list."""
+    """Return the events without correlations: stages have ids of their own, which their launches list."""
     stages = [each for group in groups for each in group if each["cat"] in DEVICE]
     launched: dict[int, list[int]] = {}
     for number, stage in enumerate(stages, 1):

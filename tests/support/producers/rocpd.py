@@ -112,7 +112,7 @@ class _DatabaseWriter:
     def work(
         self, table: str, span: RocprofCall | RocprofDispatch | RocprofCopy, place: dict[str, int], **cells: Any
     ) -> None:
-        """A row with its times and place, in it or apart."""
+        """Insert a row with its times and place, in it or apart."""
         if self._version == "3":
             self.insert(table, nid=NODE, pid=PID, **place, start=BOOT + span.start, end=BOOT + span.end, **cells)
             return

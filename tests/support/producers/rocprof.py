@@ -116,7 +116,7 @@ class RocprofRun:
 
 
 def training(steps: int = 3) -> RocprofRun:
-    """Steps of a copy, a gemm, an all-reduce on a second stream that half overlaps it, and a wait."""
+    """Return steps of a copy, a gemm, an all-reduce on a second stream that half overlaps it, and a wait."""
     run, at, correlation = RocprofRun(), 0, 1
     for step in range(steps):
         ids = range(correlation, correlation + 8)
@@ -144,7 +144,7 @@ def training(steps: int = 3) -> RocprofRun:
 
 
 def agents() -> list[dict[str, Any]]:
-    """As both JSON and the rows of rocpd describe them."""
+    """Return the agents as both JSON and the rows of rocpd describe them."""
     common = {"size": 304, "vendor_name": "AMD", "model_name": ""}
     return [
         {**common, "id": {"handle": 11}, "type": 1, "node_id": CPU, "logical_node_id": CPU_INDEX,
@@ -159,7 +159,7 @@ HANDLES = {CPU: 11, GPU: 12}
 
 
 def document(run: RocprofRun, *, streams: bool = True, **more: Any) -> dict[str, Any]:
-    """One process; `streams=False` as before ROCm 7, `more` further keys of it."""
+    """Return one process; `streams=False` as before ROCm 7, `more` further keys of it."""
     # All lists are written, in this order; those at the end are empty as a rule.
     buffers: dict[str, list[Any]] = {
         "kernel_dispatch": [],
@@ -225,12 +225,12 @@ def document(run: RocprofRun, *, streams: bool = True, **more: Any) -> dict[str,
 
 
 def counter_names(run: RocprofRun) -> list[str]:
-    """Of all counters of the dispatches."""
+    """Return the names of all counters of the dispatches."""
     return sorted({name for each in run.dispatches for name in each.counters})
 
 
 def _counted(run: RocprofRun) -> Iterator[dict[str, Any]]:
-    """A value for each of two parts of the device."""
+    """Yield a value for each of two parts of the device."""
     handles = {name: 7000 + at for at, name in enumerate(counter_names(run))}
     for number, each in enumerate(run.dispatches, 1):
         values = [
@@ -251,7 +251,7 @@ def _counted(run: RocprofRun) -> Iterator[dict[str, Any]]:
 
 
 def counters_csv(run: RocprofRun, *names: str, pid: int = PID) -> str:
-    """The table of these counters, else of all: a line per counter and dispatch."""
+    """Return the table of these counters, else of all: a line per counter and dispatch."""
     columns = [
         *("Correlation_Id", "Dispatch_Id", "Agent_Id", "Queue_Id", "Process_Id", "Thread_Id", "Grid_Size"),
         *("Kernel_Id", "Kernel_Name", "Workgroup_Size", "LDS_Block_Size", "Scratch_Size", "VGPR_Count"),
@@ -280,12 +280,12 @@ def _record(domain: str, operation: str, start: int, end: int, correlation: int)
 
 
 def rocprof_json(run: RocprofRun, **options: Any) -> bytes:
-    """As the tool indents it: by one blank."""
+    """Return JSON indented as the tool does: by one blank."""
     return json.dumps(document(run, **options), indent=1).encode()
 
 
 def chrome(run: RocprofRun) -> bytes:
-    """The events that PyTorch's profiler would have written of the same run."""
+    """Return the events that PyTorch's profiler would have written of the same run."""
     events: list[dict[str, Any]] = []
 
     def add(

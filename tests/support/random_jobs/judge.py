@@ -207,7 +207,7 @@ def _host_twice_as_fast(match: re.Match[str], context: _Context) -> str | None:
 
 
 def _find_straggler(match: re.Match[str], context: _Context) -> str | None:
-    """A rank's file alone may only guess; beside the others it is known."""
+    """Judge who is late: a rank's file alone may only guess, beside the others it is known."""
     return "nobody is late" if len(context.plan.present) > 1 and context.late is None else None
 
 

@@ -68,15 +68,15 @@ class JobTruth:
         return sum(span.end - span.start for span in usual) / len(usual)
 
     def with_kernels(self, factor: float) -> float:
-        """The mean step with kernels of all ranks that many times as long."""
+        """Return the mean step with kernels of all ranks that many times as long."""
         return self._step(self.plan.scaled(SimulatedKernel, factor))
 
     def with_host(self, factor: float) -> float:
-        """The mean step with host code of all ranks that many times as long."""
+        """Return the mean step with host code of all ranks that many times as long."""
         return self._step(self.plan.scaled(Host, factor))
 
     def with_transfers(self, factor: float) -> float:
-        """The mean step with transfers that many times as long."""
+        """Return the mean step with transfers that many times as long."""
         return self._step(self.plan.scaled(Collective, factor))
 
     def _cost(self, without: Simulation) -> float:

@@ -56,7 +56,7 @@ class Cluster:
 
 @contextmanager
 def cluster(folder: Path, workers: int, **environ: str) -> Iterator[Cluster]:
-    """A scheduler and its workers, all gone afterwards."""
+    """Yield a scheduler and its workers, all gone afterwards."""
     made = Cluster(free_port(), folder, environ)
     try:
         made.start_scheduler()

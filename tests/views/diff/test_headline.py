@@ -18,7 +18,7 @@ NO_CHANGE = Change(MS, MS, 0.0, 0.0, -1.0, 1.0, 1.0, "unchanged")
 def change(
     verdict: Verdict, candidate: float, interval: tuple[float, float] | None = None, needed: int | None = None
 ) -> Change:
-    """From a step of 10 ms; times in ms."""
+    """Return a change from a step of 10 ms; times in ms."""
     delta = (candidate - 10) * MS
     low, high = (None, None) if interval is None else (interval[0] * MS, interval[1] * MS)
     return Change(10 * MS, candidate * MS, delta, delta / 10 / MS, low, high, None, verdict, needed)

@@ -45,7 +45,7 @@ def test_identical_runs_differ_in_nothing(ops: list[Op], steps: int) -> None:
 
 
 def changed(ops: Sequence[Op]) -> list[Op]:
-    """One operator slowed by 400 us, one renamed, one added, one removed, each in a branch of its own."""
+    """Slow one operator by 400 us, rename one, add one and remove one, each in a branch of its own."""
     slowed, renamed, added, removed, same = ops
 
     def leaf(op: Op, *instead: Op) -> Op:

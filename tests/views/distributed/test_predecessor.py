@@ -63,7 +63,7 @@ def compare(*pictures: str) -> DistributedPayload:
 
 
 def overlap(payload: DistributedPayload) -> list[list[int]]:
-    """[computation, overlap, communication, other] in µs per worker."""
+    """Return [computation, overlap, communication, other] in µs per worker."""
     return [
         [time // 1000 for time in (row.computation_ns, row.overlap_ns, row.exposed_ns, row.other_ns)]
         for row in payload.overview
@@ -75,7 +75,7 @@ def waits(payload: DistributedPayload) -> list[list[int]]:
 
 
 def operations(payload: DistributedPayload) -> list[tuple[object, ...]]:
-    """(worker, name, calls, bytes, latency µs, transfer µs)."""
+    """Return the operations as (worker, name, calls, bytes, latency µs, transfer µs)."""
     return [
         (row.worker, row.name, row.calls, row.bytes, (row.latency_ns or 0) // 1000, (row.transfer_ns or 0) // 1000)
         for row in payload.collectives

@@ -81,7 +81,7 @@ def test_the_device_tree_has_nodes_processes_and_devices() -> None:
 
 
 def without_kernels(job: Job, rank: int) -> list[Member[RankSummary]]:
-    """A job of which the file of one rank lacks the kernels, as one that is cut off does."""
+    """Return a job of which the file of one rank lacks the kernels, as one that is cut off does."""
     documents = {each: json.loads(content) for each, content in job.documents().items()}
     events = documents[rank]["traceEvents"]
     documents[rank]["traceEvents"] = [each for each in events if each.get("cat") != "kernel"]

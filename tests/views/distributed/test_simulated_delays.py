@@ -254,7 +254,7 @@ BALANCED = [
 
 
 def false_stragglers(count: int) -> int:
-    """Of so many balanced jobs whose kernels vary by 2 to 10%, in how many a rank is named."""
+    """Count in how many of `count` balanced jobs, whose kernels vary by 2 to 10%, a rank is named."""
     named = 0
     for number in range(count):
         programs, steps = BALANCED[number % len(BALANCED)], 3 + number // 10 % 3

@@ -230,7 +230,7 @@ def _nameless(details: RankDetails) -> RankDetails:
 
 
 def without_names(job: Job) -> DistributedPayload:
-    """The job without the names of what was done before each collective."""
+    """Return the job without the names of what was done before each collective."""
     members = []
     for member in job.members():
         assert member.result is not None

@@ -13,13 +13,13 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def sentences_of(picture: str, **params: object) -> tuple[str, str]:
-    """The headline and the explanation of a drawn trace."""
+    """Return the headline and the explanation of a drawn trace."""
     payload = ask(draw(picture), "idle", **params)
     return words(payload["headline"]), words(payload["explanation"])
 
 
 def idle_between_kernels(host: str, busy: float = 25) -> str:
-    """Two kernels of `busy` us, the second launched 98 us after the first, and what the host does meanwhile."""
+    """Return two kernels of `busy` us, the second launched 98 us after the first, and the host's work between."""
     return f"""
     host  cuda_runtime  cudaLaunchKernel   0   2  correlation=1
     gpu0  kernel        first              0  {busy}  correlation=1 stream=7
@@ -137,7 +137,7 @@ def test_a_device_that_has_nothing_left_to_do_has_not_caught_up() -> None:
 
 
 def opened(trace: Trace, **params: object) -> list[dict[str, str]]:
-    """The state that each phrase of the headline opens."""
+    """Return the state that each phrase of the headline opens."""
     payload: Any = ask(trace, "idle", **params)
     links = [phrase["link"] for phrase in payload["headline"] if phrase["link"]]
     return [dict(parse_qsl(address.removeprefix("trace?"))) for address in links]

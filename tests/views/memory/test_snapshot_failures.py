@@ -22,7 +22,7 @@ STEP = [frame("_init_group", 40, "site-packages/torch/optim/adam.py"), frame("<m
 def drawn(
     pieces: list[tuple[int, list[Any] | None]], stream: int = 0, kind: str = "large", at: int = BASE
 ) -> dict[str, Any]:
-    """A segment of blocks of (MiB, stack), without a stack free ones."""
+    """Return a segment of blocks of (MiB, stack), without a stack free ones."""
     blocks, address = [], at
     for size, frames in pieces:
         state = "inactive" if frames is None else "active_allocated"

@@ -25,7 +25,7 @@ def join_text(parts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def overlap(folder: Path, ranks: Sequence[Sequence[Sequence[Busy]]], **params: str) -> dict[str, Any]:
-    """The payload of a job: by rank and iteration, its ranges."""
+    """Return the payload of a job: by rank and iteration, its ranges."""
     for rank, iterations in enumerate(ranks):
         lines = [line(step, ranges, 500, rank=rank) for step, ranges in enumerate(iterations)]
         write(folder / "run", rank, lines)

@@ -17,7 +17,7 @@ MM: dict[str, Any] = {"dims": [[1000, 1000], [1000, 1000]], "types": [BF16, BF16
 
 
 def product(*more: Any, device: dict[str, Any] = H100, **inputs: Any) -> Trace:
-    """100 us from the operator to the end of its kernel."""
+    """Draw a product that takes 100 us from its operator to the end of its kernel."""
     events = [operator("aten::mm", 0, 50, **inputs), launch(10, 1), kernel("gemm", 20, 80, 1), *more]
     return read(events, deviceProperties=[device])
 

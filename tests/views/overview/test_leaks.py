@@ -13,7 +13,7 @@ KEPT = "\n".join(f"{100 * i + 15} GPU0 {'abcde'[i - 1]} 300 {300 * i - 300} 4096
 
 
 def of_card(capacity: int) -> Trace:
-    """Steps of which each keeps 300 bytes more, 1,200 in the end."""
+    """Draw steps of which each keeps 300 bytes more, 1,200 in the end."""
     return draw(STEPS, *memory(KEPT), deviceProperties=[{"id": 0, "name": "card", "totalGlobalMem": capacity}])
 
 

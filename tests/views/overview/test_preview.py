@@ -27,7 +27,7 @@ LATE = {
 
 
 def derived_by(trace: Trace) -> set[str]:
-    """The modules that derived something from a trace so far."""
+    """Return the modules that derived something from a trace so far."""
     return {key[0].rpartition(".")[0] for key in trace._memo if isinstance(key, tuple)}
 
 

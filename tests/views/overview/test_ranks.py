@@ -30,7 +30,7 @@ def alone(job: RecordedJob, rank: int) -> Overview:
 
 
 def both(job: RecordedJob, rank: int, only: Sequence[int] | None = None) -> tuple[Overview, Overview]:
-    """What the file of a rank says alone, and beside those of the others (of `only` these)."""
+    """Return what the file of a rank says alone, and beside those of the others (of `only` these)."""
     members, own = job.members(only), alone(job, rank)
     worker = next(member.worker for member in members if member.rank == rank)
     return own, build_beside_ranks(own, worker, members, NoParams())
@@ -46,7 +46,7 @@ def union(intervals: Iterable[tuple[float, float]]) -> float:
 
 
 def waited_us(job: RecordedJob, rank: int, steps: int) -> float:
-    """µs per step in which a rank is in a collective, but neither computes nor moves data, as simulated."""
+    """Return µs per step in which a rank is in a collective, but neither computes nor moves data, as simulated."""
     moving: dict[object, float] = {}
     for spans in job.spans:
         for span in spans:

@@ -42,7 +42,7 @@ def test_an_answer_from_columns_is_the_answer_from_the_trace(
 
 
 def restore(view: TraceView[Any, Any], trace: Trace, again: Trace, path: str) -> None:
-    """As the server does, through a file."""
+    """Restore a trace as the server does, through a file."""
     assert view.columns is not None
     write_columns(view.columns.of(trace), path)
     with pa.memory_map(path) as content:

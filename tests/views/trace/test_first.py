@@ -13,7 +13,7 @@ from torch_tb_profiler.views.trace.payload import TimeWindow, first_tiles, first
 
 
 def asked_by_a_page(begin: int, end: int, width: int) -> set[TimeWindow]:
-    """The page's own arithmetic (fe/src/timeline), in floating point as there."""
+    """Compute the request as the page does (fe/src/timeline), in floating point too."""
     air = max((end - begin) * 0.02, 50)
     per_pixel = (ceil(end + air) - floor(begin - air)) / width
     length = 1024 * 2 ** max(0, floor(log2(max(per_pixel, 1))))

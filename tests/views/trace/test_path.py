@@ -12,7 +12,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def lit(trace: Trace, begin: int = 0, end: int = 600_000) -> list[tuple[str, int, int]]:
-    """(name, begin, end in us) of what the path passes through."""
+    """Return (name, begin, end in us) of what the path passes through."""
     path = ask(trace, "trace/path", begin=begin, end=end)
     columns = zip(path["event"], path["begin_ns"], path["end_ns"], strict=True)
     return [(trace.strings[trace.events.name[row]], a // 1000, b // 1000) for row, a, b in columns]

@@ -34,7 +34,7 @@ def headline(trace: Trace, **params: object) -> str:
 
 
 def window(trace: Trace, begin: int, end: int, **params: object) -> tuple[str, str]:
-    """(headline, detail) of a window in ns."""
+    """Return headline and detail of a window in ns."""
     payload = ask(trace, "trace/headline", begin=begin, end=end, **params)
     return words(payload["headline"]), words(payload["detail"])
 
