@@ -1,4 +1,4 @@
-"""The simulated job among the samples is what its script writes, and its known truth is what the product says."""
+"""The samples with a known truth: the simulated job is what its script writes, and the product says the truth."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import torch_tb_profiler
 from torch_tb_profiler.session import Session, open_session
 
 RUN = "simulated_8_h100_late_rank"
@@ -99,3 +100,15 @@ def test_simulated_causes_bring_what_the_replay_foresees(tmp_path: Path, monkeyp
     kernels_ns = causes.SMALL_KERNELS * 3_000
     assert small["foreseen_ns"] == pytest.approx(small["happened_ns"] + kernels_ns, rel=0.01)
     assert rows["sleep"]["largest"] == "wait"
+
+
+def test_the_hung_job_among_the_samples_names_its_culprit_and_where_it_is(samples: Path) -> None:
+    lines = (Path(__file__).resolve().parent.parent / "examples" / "hang.py").read_text("utf-8").splitlines()
+    with torch_tb_profiler.open(str(samples)) as log:
+        payload = log["hang_gloo"].hangs().data
+    verdict = payload.verdict
+    assert (verdict.verdict, verdict.culprit_ranks, verdict.waiting_ranks) == ("not_joined", [2], [0, 1, 3])
+    assert verdict.line is not None and "dist.all_reduce(" in lines[int(verdict.line.rpartition(":")[2]) - 1]
+    culprit = payload.stacks[-1]
+    own = next(frame for frame in culprit.frames if not frame.library)
+    assert culprit.ranks == [2] and lines[own.line - 1].strip() == "return batches.get()"

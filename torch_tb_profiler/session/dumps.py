@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
@@ -107,7 +107,9 @@ class DumpReader:
                 with self._lock:
                     self._key = None
                 raise reading.error
-        latest, *earlier = (_by_rank(reading.files) for reading in readings)
+        latest, *earlier = sorted(
+            (_by_rank(reading.files) for reading in readings), key=_last_call_ns, reverse=True
+        )
         stacks, problems = _read_stacks(dumps)
         job = JobDumps(latest, earlier[0] if earlier else (), stacks, problems)
         with self._lock:
@@ -151,6 +153,7 @@ def _series(dumps: Sequence[DumpFile]) -> list[list[DumpFile]]:
             if known is None or dump.file.name < known.file.name:
                 series[key][dump.rank] = dump
     listed = [list(of_rank.values()) for of_rank in series.values()]
+    listed.sort(key=lambda each: each[0].series)
     return sorted(listed, key=lambda each: max(dump.file.mtime or 0.0 for dump in each), reverse=True)
 
 
@@ -158,6 +161,11 @@ def _is_rank_folder(folder: str) -> bool:
     from torch_tb_profiler.discovery.names import RANK_FOLDER
 
     return RANK_FOLDER.match(folder.rpartition("/")[2]) is not None
+
+
+def _last_call_ns(files: Iterable[RankFile]) -> int:
+    """Return when the last recorded call was made: copied files have lost the times at which they were written."""
+    return max((file.dump.last_call_ns or 0 for file in files if file.dump is not None), default=0)
 
 
 def _by_rank(files: list[RankFile]) -> tuple[RankFile, ...]:

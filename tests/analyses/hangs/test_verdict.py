@@ -68,12 +68,32 @@ def test_without_times_of_the_files_the_verdict_says_that_it_may_be_slow() -> No
 def test_of_two_dumps_the_same_pending_call_is_stuck_and_another_one_runs() -> None:
     job = hung_job()
     first = job.dumps(after_ns=100_000_000).files
-    assert verdict(JobDumps(job.dumps(after_ns=200_000_000).files, first)).kind == "not_joined"
+    assert verdict(JobDumps(job.dumps(after_ns=2 * 10**9).files, first)).kind == "not_joined"
+    assert (
+        verdict(JobDumps(job.dumps(after_ns=200_000_000).files, first)).kind == "running"
+    )  # too close to each other
     for entries in job.entries.values():
         for entry in entries:
             entry.update(state="completed", retired=True)
     job.call("all_reduce", [1]).call("all_reduce", [0], done=False)
     assert verdict(JobDumps(job.dumps(after_ns=900 * 10**9).files, first)).kind == "running"
+
+
+def test_two_dumps_further_apart_than_any_earlier_pause_rule_out_a_slow_step() -> None:
+    job = DrawnJob(4).call("all_reduce")
+    job.time += 30 * 10**9
+    job.call("all_reduce").call("all_reduce", [0, 1, 2], done=False)
+    first = job.dumps(after_ns=10**9).files
+    assert verdict(JobDumps(job.dumps(after_ns=20 * 10**9).files, first)).reason == "slow"
+    longer = job.dumps(after_ns=45 * 10**9).files
+    assert diagnose(JobDumps(longer, first)).timing.progress == "stuck"
+
+
+def test_files_far_newer_than_the_timeout_were_copied_and_have_no_time_of_the_dump() -> None:
+    found = diagnose(hung_job().dumps(after_ns=30 * 86_400 * 10**9))
+    assert (found.timing.as_of_ns, found.timing.waited_ns, found.timing.progress) == (None, None, "unknown")
+    assert (found.verdict.culprits, found.verdict.reason) == ((1,), "unwritten_time")
+    assert diagnose(hung_job().dumps(after_ns=3000 * 10**9)).timing.copied_ns is None  # 40 min after the timeout
 
 
 # ---- mismatches -----------------------------------------------------------------------------------------

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from torch_tb_profiler.model.flight_recorder import CallKey, JobDumps, RankFile, RecorderDump
+from torch_tb_profiler.model.flight_recorder import CallKey, JobDumps, RankFile, RecordedCall, RecorderDump
 
 YOUNG_NS = 1_000_000_000
 """A pending call younger than this is a job that runs."""
+
+LATE_NS = 3600 * 1_000_000_000
+"""A file that is so much newer than the timeout of a pending call was written by a copy, not by the recorder."""
 
 Progress = Literal["stuck", "running", "slow", "unknown"]
 
@@ -20,9 +23,10 @@ class Timing:
 
     progress    "running"  the oldest pending call is younger than `YOUNG_NS`, or it finished between two dumps
                 "slow"     it is younger than an earlier pause of this job, so it may go on
-                "stuck"    it is older, or pending in two dumps
-                "unknown"  the storage has no times of the files
+                "stuck"    it is older, or it was pending in two dumps that are further apart than such a pause
+                "unknown"  the storage has no times of the files, or those of a copy
     as_of_ns    epoch time of the last dump, None if unknown
+    copied_ns   epoch time of the last file, if that is the time of a copy
     waited_ns   age of the oldest pending call at that time, None if unknown or nothing is pending
     gap_ns      longest earlier pause of the job between two calls of one rank
     between_ns  time between two dumps, None if there is one
@@ -33,6 +37,7 @@ class Timing:
     waited_ns: int | None
     gap_ns: int
     between_ns: int | None
+    copied_ns: int | None = None
 
 
 def find_timing(job: JobDumps, dumps: Mapping[int, RecorderDump]) -> Timing:
@@ -40,21 +45,34 @@ def find_timing(job: JobDumps, dumps: Mapping[int, RecorderDump]) -> Timing:
     pending = [call for dump in dumps.values() for call in dump.pending]
     oldest = min((call.created_ns for call in pending), default=None)
     gap = max((dump.longest_gap_ns for dump in dumps.values()), default=0)
-    as_of = _written(job.files)
-    if as_of is not None and any(
-        dump.last_call_ns is not None and dump.last_call_ns > as_of + YOUNG_NS for dump in dumps.values()
-    ):
+    written = as_of = _written(job.files)
+    copied = written if written is not None and _is_copy(written, pending) else None
+    last = max((dump.last_call_ns or 0 for dump in dumps.values()), default=0)
+    if copied is not None or (written is not None and last > written + YOUNG_NS):
         as_of = None  # the file's time is that of something else
     waited = as_of - oldest if as_of is not None and oldest is not None else None
     earlier = _written(job.earlier)
     between = as_of - earlier if as_of is not None and earlier is not None else None
+
+    def conclude(progress: Progress) -> Timing:
+        return Timing(progress, as_of, waited, gap, between, copied)
+
     if job.earlier and pending:
-        return Timing(_compare(job, dumps), as_of, waited, gap, between)
+        if not _is_pending_in_both(job, dumps):
+            return conclude("running")
+        if between is not None and between >= max(gap, YOUNG_NS):
+            return conclude("stuck")
     if waited is None:
-        return Timing("unknown", as_of, waited, gap, between)
+        return conclude("unknown")
     if waited < YOUNG_NS:
-        return Timing("running", as_of, waited, gap, between)
-    return Timing("slow" if waited < gap else "stuck", as_of, waited, gap, between)
+        return conclude("running")
+    return conclude("slow" if waited < gap else "stuck")
+
+
+def _is_copy(written_ns: int, pending: Iterable[RecordedCall]) -> bool:
+    """Return True if a file is newer than its pending calls could be: their timeouts have passed long ago."""
+    ends = [call.created_ns + call.timeout_ns for call in pending if call.timeout_ns is not None]
+    return bool(ends) and written_ns > min(ends) + LATE_NS
 
 
 def _written(files: tuple[RankFile, ...]) -> int | None:
@@ -63,14 +81,10 @@ def _written(files: tuple[RankFile, ...]) -> int | None:
     return max(known) if known and len(known) == len(times) else None
 
 
-def _compare(job: JobDumps, dumps: Mapping[int, RecorderDump]) -> Progress:
-    """Return "stuck" if a rank's first pending call is the same in both dumps, else "running"."""
+def _is_pending_in_both(job: JobDumps, dumps: Mapping[int, RecorderDump]) -> bool:
+    """Return True if the first pending call of a rank is the same in both dumps."""
     before = {file.rank: file.dump for file in job.earlier if file.dump is not None}
-    for rank, dump in dumps.items():
-        old = before.get(rank)
-        if old is not None and _first(dump) & _first(old):
-            return "stuck"
-    return "running"
+    return any(_first(dump) & _first(old) for rank, dump in dumps.items() if (old := before.get(rank)) is not None)
 
 
 def _first(dump: RecorderDump) -> set[tuple[CallKey, int]]:

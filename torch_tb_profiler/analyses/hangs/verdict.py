@@ -24,7 +24,9 @@ Reason = Literal[
 ]  # fmt: skip
 """What the dumps leave open."""
 
-_LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d[^/\\]*[/\\]|^<frozen")
+_LIBRARY = re.compile(
+    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d[^/\\]*[/\\]|^<(?:frozen|string>)"
+)
 
 _PREFERENCE = ("not_joined", "cycle", "no_dump", "unreadable_dump", "all_joined", "unmapped")
 """Which of several ends of the waits is the verdict: the surest first."""

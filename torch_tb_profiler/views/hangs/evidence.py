@@ -6,6 +6,7 @@ from collections import defaultdict
 from datetime import datetime, timezone
 
 from torch_tb_profiler.analyses.hangs.groups import ProcessGroup
+from torch_tb_profiler.analyses.hangs.timing import YOUNG_NS, Timing
 from torch_tb_profiler.analyses.hangs.verdict import Diagnosis, is_library
 from torch_tb_profiler.base.grammar import agree, capitalize, plural
 from torch_tb_profiler.model.flight_recorder import JobDumps, RecordedCall, RecorderDump, StackFrame
@@ -32,10 +33,16 @@ def facts(found: Diagnosis) -> list[HangFact]:
         listed.append(HangFact("Since", _format_time(call.created_ns)))
         if call.timeout_ns is not None:
             listed.append(HangFact("Timeout", words.format_wait(call.timeout_ns)))
-    listed.append(HangFact("As of", "unknown" if timing.as_of_ns is None else _format_time(timing.as_of_ns)))
+    listed.append(HangFact("As of", _as_of(timing)))
     if verdict.groups and call is not None and not call.p2p:
         listed += _agreement(found, verdict.groups[0], call)
     return listed
+
+
+def _as_of(timing: Timing) -> str:
+    if timing.copied_ns is not None:
+        return f"unknown: the files are of {_format_time(timing.copied_ns)}, long after the timeout"
+    return "unknown" if timing.as_of_ns is None else _format_time(timing.as_of_ns)
 
 
 def _agreement(found: Diagnosis, group: ProcessGroup, call: RecordedCall) -> list[HangFact]:
@@ -78,12 +85,12 @@ def ruled_out(found: Diagnosis, job: JobDumps) -> list[HangFact]:
     if not lost:
         ranks = len(group.ranks)
         listed.append(HangFact("A lost rank", f"All {ranks:,} ranks of the group wrote a readable dump"))
-    if found.timing.progress == "stuck" and found.timing.waited_ns is not None:
-        evidence = (
-            f"The same calls are pending in two dumps, {words.format_wait(found.timing.between_ns)} apart"
-            if found.timing.between_ns is not None
-            else f"The longest earlier pause between two calls was {words.format_wait(found.timing.gap_ns)}"
-        )
+    timing = found.timing
+    if timing.progress == "stuck" and timing.waited_ns is not None:
+        evidence = f"The longest earlier pause between two calls was {words.format_wait(timing.gap_ns)}"
+        if timing.between_ns is not None and timing.between_ns >= max(timing.gap_ns, YOUNG_NS):
+            apart = words.format_wait(timing.between_ns)
+            evidence = f"The same calls are pending in two dumps, {apart} apart"
         listed.append(HangFact("A slow step", evidence))
     if verdict.kind in ("not_joined", "p2p_cycle", "group_cycle") and not lost:
         listed.append(HangFact("Slow network", "The call can't start: not every member is in it"))
