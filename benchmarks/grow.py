@@ -59,7 +59,7 @@ def read_recording(path: Path) -> GrowingFile:
         numbers.append((int(match.group(kind).replace(".", "")), kind))
         at = match.end(kind)
     literals.append(body[at:])
-    moves = {"time": _lasting(events), "id": _reach(numbers, "id"), "step": _reach(numbers, "step")}
+    moves = {"time": _trace_length(events), "id": _reach(numbers, "id"), "step": _reach(numbers, "step")}
     return GrowingFile(text[: found.end()], single, literals, numbers, text[end:], moves)
 
 
@@ -82,7 +82,7 @@ def _is_single(event: str) -> bool:
     return '"ph": "M"' in event or '"cat": "Trace"' in event or '"cat"' not in event
 
 
-def _lasting(events: list[str]) -> int:
+def _trace_length(events: list[str]) -> int:
     """Return ns from the start of the recording to the end of its last event, and a pause."""
     timed = [event for event in map(json.loads, events) if "dur" in event]
     start = min(event["ts"] for event in timed)

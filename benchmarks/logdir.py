@@ -39,7 +39,7 @@ def write_log(folder: Path, runs: int, workers: int) -> None:
             os.utime(file, (1.7e9, 1.7e9))  # else it might still be being written, and is waited for
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def time_call(work: Callable[[], Any]) -> tuple[float, Any]:
     began = time.perf_counter()
     result = work()
     return time.perf_counter() - began, result
@@ -50,13 +50,13 @@ def get(url: str) -> Any:
         return json.loads(answer.read())
 
 
-def listing(log: Path) -> float:
+def time_listing(log: Path) -> float:
     """Return the seconds that a first listing takes."""
     from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.session import Root, Session
 
     with Session([Root(str(log))], Settings.from_environment()) as session:
-        return timed(session.scan)[0]
+        return time_call(session.scan)[0]
 
 
 def serve(log: Path, cache: Path) -> dict[str, Any]:
@@ -78,11 +78,11 @@ def serve(log: Path, cache: Path) -> dict[str, Any]:
         line = next(line for line in process.stderr if " at http" in line)
         url = line.partition(" at ")[2].split()[0].rstrip("/") + ROUTE
         seconds: dict[str, Any] = {}
-        seconds["until listed"], runs = timed(lambda: _until_listed(url))
+        seconds["until listed"], runs = time_call(lambda: _until_listed(url))
         for route in PAGE:
-            seconds[route] = statistics.median(timed(partial(get, f"{url}/{route}"))[0] for _ in range(5))
+            seconds[route] = statistics.median(time_call(partial(get, f"{url}/{route}"))[0] for _ in range(5))
         seconds["parsed"] = sum(run["files"]["ready"] for run in runs["runs"])
-        seconds["first page of the last run"] = timed(lambda: _until_ready(url, runs["runs"][-1]["name"]))[0]
+        seconds["first page of the last run"] = time_call(lambda: _until_ready(url, runs["runs"][-1]["name"]))[0]
         seconds["memory MB"] = _resident(process.pid) / 2**20
         process.terminate()
     return seconds
@@ -113,7 +113,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         write_log(log, wanted.runs, wanted.workers)
-        rows = {"listing": statistics.median(listing(log) for _ in range(3)), **serve(log, Path(folder) / "cache")}
+        rows = {
+            "listing": statistics.median(time_listing(log) for _ in range(3)),
+            **serve(log, Path(folder) / "cache"),
+        }
     print(f"{wanted.runs} runs of {wanted.workers} workers\n\n| | |\n|---|---|")
     for name, value in rows.items():
         print(f"| {name} | {value:.3f} |" if isinstance(value, float) else f"| {name} | {value} |")

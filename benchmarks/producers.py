@@ -23,7 +23,7 @@ from benchmarks.measure import run
 from tests.support.producers.pftrace import field, rocprof_pftrace, varint
 from tests.support.producers.pytorch_pftrace import pytorch_pftrace
 from tests.support.producers.rocpd import UUID, write_rocpd
-from tests.support.producers.rocprof import BOOT, RocprofRun, training
+from tests.support.producers.rocprof import BOOT, RocprofRun, draw_training
 from torch_tb_profiler.ingest.perfetto.protobuf import BYTES, VARINT, iterate_fields, parse_fields
 
 _READ = """
@@ -89,7 +89,7 @@ _STEP_NS = 1_000_000
 
 def database(path: Path, size: int) -> None:
     """Rows of work and of events are repeated with ids and times moved."""
-    write_rocpd(path, _one_step(training(4000)))
+    write_rocpd(path, _one_step(draw_training(4000)))
     tables = {each: f"rocpd_{each}{UUID}" for each in ("event", "region", "kernel_dispatch", "memory_copy")}
     parts = max(size // path.stat().st_size, 1)
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -138,7 +138,7 @@ def packets(path: Path, size: int) -> None:
 
 def rocprof_packets(path: Path, size: int) -> None:
     """Return the packets of one step with its counters, whose times and correlations are moved."""
-    recorded = _one_step(training(4000))
+    recorded = _one_step(draw_training(4000))
     recorded.calls = [replace(each, correlation=each.correlation + _CALL) for each in recorded.calls]
     recorded.copies = [replace(each, correlation=each.correlation + _CALL) for each in recorded.copies]
     recorded.dispatches = [replace(each, correlation=each.correlation + _CALL) for each in recorded.dispatches]

@@ -48,7 +48,9 @@ def detection_rate(machine: StepNoise, change: float, draws: int, steps: int, re
     base, candidate = (machine.record(rng, draws, steps, recordings) for _ in range(2))
     hits = 0
     for draw in range(draws):
-        sides = [_counted([each[draw] for each in side]) for side in (base, [change * each for each in candidate])]
+        sides = [
+            _drop_warm_up([each[draw] for each in side]) for side in (base, [change * each for each in candidate])
+        ]
         counts = [len(each) for each in sides[0]], [len(each) for each in sides[1]]
         rules = ChangeRules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=counts)
         rows = [np.concatenate(side)[None, :] for side in sides]
@@ -56,7 +58,7 @@ def detection_rate(machine: StepNoise, change: float, draws: int, steps: int, re
     return hits / draws
 
 
-def _counted(recordings: Sequence[Float64]) -> list[Float64]:
+def _drop_warm_up(recordings: Sequence[Float64]) -> list[Float64]:
     return [each[1:] if is_warm_up(each.tolist()) else each for each in recordings]
 
 

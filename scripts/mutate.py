@@ -165,11 +165,12 @@ class Coverage:
             contexts = {context for of_line in by_line.values() for context in of_line}
         near = Path(mutant.path).parts[1:-1]
         return sorted(
-            contexts - {""}, key=lambda test: (-_shared(near, Path(test.partition("::")[0]).parts[1:]), test)
+            contexts - {""},
+            key=lambda test: (-_count_shared_folders(near, Path(test.partition("::")[0]).parts[1:]), test),
         )
 
 
-def _shared(near: tuple[str, ...], folders: tuple[str, ...]) -> int:
+def _count_shared_folders(near: tuple[str, ...], folders: tuple[str, ...]) -> int:
     """Return how many folders two paths share."""
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(near, folders, strict=False)))
 

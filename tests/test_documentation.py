@@ -27,7 +27,7 @@ DOCS = ROOT / "docs"
 TEXTS = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("*/README.md")])
 
 
-def fenced(text: str, *languages: str) -> list[str]:
+def code_blocks(text: str, *languages: str) -> list[str]:
     """Return the code blocks of some languages, those inside lists too."""
     blocks = re.findall(r"^( *)```(\w+)\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
     return [
@@ -59,7 +59,7 @@ def commands() -> Iterator[tuple[str, str]]:
         if path.name == "CONTRIBUTING.md":  # `test_recipes.py` runs what it says
             continue
         text = path.read_text(encoding="utf-8")
-        blocks = [*fenced(text, "sh", "console", "bash"), *re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)]
+        blocks = [*code_blocks(text, "sh", "console", "bash"), *re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)]
         for line in re.sub(r"\\\n *", "", "\n".join(blocks)).splitlines():
             line = line.strip().removeprefix("$ ").partition(" | ")[0].partition(" > ")[0]
             # What stands in brackets or capitals describes arguments.
@@ -86,10 +86,10 @@ def test_commands_are_understood() -> None:
 def test_examples_of_python_and_json_can_be_read() -> None:
     for path in TEXTS:
         text = path.read_text(encoding="utf-8")
-        for block in fenced(text, "python"):
+        for block in code_blocks(text, "python"):
             ast.parse(block, filename=str(path))
         if path.name != "CONTRIBUTING.md":  # shows a part of a body
-            for block in fenced(text, "json"):
+            for block in code_blocks(text, "json"):
                 json.loads(block)
 
 
@@ -105,7 +105,7 @@ def test_calls_in_place_of_those_of_hta_answer(tmp_path: Path, monkeypatch: pyte
             (tmp_path / "log" / run / file.name).symlink_to(file)
     monkeypatch.chdir(tmp_path)
     text = (DOCS / "migrating.md").read_text(encoding="utf-8").partition("## From HTA")[2]
-    (block,) = fenced(text, "python")
+    (block,) = code_blocks(text, "python")
     names: dict[str, object] = {}
     exec(block, names)
     rows = [line.split("|")[1:3] for line in text.splitlines() if line.startswith("| `")]
@@ -123,7 +123,7 @@ def test_the_guide_prints_what_it_says(
     for folder in ("samples", "examples"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
-    guide = "\n".join(fenced((DOCS / "guide.md").read_text("utf-8"), "console"))
+    guide = "\n".join(code_blocks((DOCS / "guide.md").read_text("utf-8"), "console"))
     steps = re.split(r"^\$ ", guide, flags=re.MULTILINE)[1:]
     assert len(steps) > 10
     for step in steps:

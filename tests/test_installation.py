@@ -18,13 +18,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.servers import storage
-from tests.support.servers.tensorboard import read_json, started
+from tests.support.servers.tensorboard import read_json, start_tensorboard
 from tests.support.waiting import PATIENCE, until
-from tests.test_documentation import ROOT, fenced
+from tests.test_documentation import ROOT, code_blocks
 from tests.test_release import checkout as new_checkout
 
 TRY, INSTALL, BUCKET = (
-    next(block for block in fenced((ROOT / "README.md").read_text("utf-8"), "sh") if begin in block)
+    next(block for block in code_blocks((ROOT / "README.md").read_text("utf-8"), "sh") if begin in block)
     for begin in ("python3 -m venv", "pip wheel", "s3://")
 )
 ENVIRONMENT = Path(".venv/bin")
@@ -88,7 +88,7 @@ def activated(checkout: Path, environment: dict[str, str]) -> dict[str, str]:
     return {**environment, "PATH": f"{checkout / ENVIRONMENT}{os.pathsep}{environment['PATH']}"}
 
 
-def anywhere(block: str) -> str:
+def on_any_port(block: str) -> str:
     """Run a command as written, but on any port: another TensorBoard on this machine may want the same one."""
     assert block.splitlines()[-1].rstrip().endswith("samples")
     return f"{block.rstrip()} --port 0"
@@ -97,7 +97,7 @@ def anywhere(block: str) -> str:
 @pytest.fixture(scope="module")
 def tried(checkout: Path, environment: dict[str, str]) -> Iterator[str]:
     """Yield the address that README's first command prints."""
-    with started(["bash", "-ec", anywhere(TRY)], environment, checkout) as address:
+    with start_tensorboard(["bash", "-ec", on_any_port(TRY)], environment, checkout) as address:
         yield address
 
 
@@ -135,7 +135,7 @@ def test_a_bucket_is_shown(tried: str, checkout: Path, activated: dict[str, str]
         place.put(f"a_run/{trace.name}", trace.read_bytes())
         assert "http://localhost:9000" in BUCKET
         block = BUCKET.replace("http://localhost:9000", place.environ["S3_ENDPOINT"])
-        with started(["bash", "-ec", anywhere(block)], activated, checkout) as address:
+        with start_tensorboard(["bash", "-ec", on_any_port(block)], activated, checkout) as address:
             assert runs(address) == ["a_run"]
             ready = f"{address}/data/plugin/pytorch_profiler/view/overview?run=a_run"
             assert until(lambda: read_json(ready), lambda answer: answer["state"] == "ready")["payload"]["steps"]

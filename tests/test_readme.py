@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from tests.mcp.test_stdio import ask
-from tests.support.servers.tensorboard import read_json, started
+from tests.support.servers.tensorboard import read_json, start_tensorboard
 from tests.support.waiting import PATIENCE, until
-from tests.test_documentation import ROOT, fenced
+from tests.test_documentation import ROOT, code_blocks
 from torch_tb_profiler.cli import main
 
 README = (ROOT / "README.md").read_text("utf-8")
-(COMMANDS,) = (text.splitlines() for text in fenced(README, "sh") if text.startswith("torch-tb-profiler "))
+(COMMANDS,) = (text.splitlines() for text in code_blocks(README, "sh") if text.startswith("torch-tb-profiler "))
 INSTALLED = {
     **os.environ,
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -71,7 +71,7 @@ def test_agents_are_answered(log: Path) -> None:
 
 
 def test_tensorboard_is_started(log: Path) -> None:
-    with started(command("serve"), INSTALLED, log.parent) as address:
+    with start_tensorboard(command("serve"), INSTALLED, log.parent) as address:
         listed = until(
             lambda: read_json(f"{address}/data/plugin/pytorch_profiler/runs"), lambda said: not said["scanning"]
         )
@@ -81,7 +81,7 @@ def test_tensorboard_is_started(log: Path) -> None:
 @pytest.mark.torch
 def test_its_python_records_a_trace_and_reads_it(tmp_path: Path, samples: Path) -> None:
     pytest.importorskip("torch")
-    record, read = (text for text in fenced(README, "python"))
+    record, read = (text for text in code_blocks(README, "python"))
     assert re.search(r"active=3", record) and '"log/my_run"' in record
     program = "\n".join(
         [

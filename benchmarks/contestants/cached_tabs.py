@@ -44,16 +44,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         settings = replace(Settings.from_environment(), cache_dir=cache)
         slugs = read(wanted.folder, settings)
         print("| question | wall ms | processor ms | KB |\n|---|---|---|---|")
-        with serving(wanted.folder, settings) as session:
+        with start_server(wanted.folder, settings) as session:
             for slug in slugs:
                 if "/" not in slug:
                     ask(session, slug, slug)
             first_picture(session)
             wait_for_preparation()
-        with serving(wanted.folder, settings) as session:
+        with start_server(wanted.folder, settings) as session:
             ask(session, "operators", "operators")
             ask(session, "operators, filtered at once", *FILTERED[0])
-        with serving(wanted.folder, settings) as session:
+        with start_server(wanted.folder, settings) as session:
             ask(session, "operators", "operators")
             ask(session, "kernels", "kernels")
             began = time.perf_counter()
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 ask(session, f"{slug}, again", slug, params)
 
 
-def serving(folder: str, settings: Settings) -> Session:
+def start_server(folder: str, settings: Settings) -> Session:
     session = Session([Root(folder)], settings)
     session.start()
     until(lambda: session.scanned)
@@ -75,7 +75,7 @@ def serving(folder: str, settings: Settings) -> Session:
 
 def read(folder: str, settings: Settings) -> list[str]:
     """Return the views whose answers are prefetched for this trace, once all are cached."""
-    with serving(folder, settings) as session:
+    with start_server(folder, settings) as session:
         file = session.find(None, None, None).file.id
         missing = session.unavailable(session.find(None, None, None)) or {}
         slugs = [slug for slug in prefetched_views() if slug.partition("/")[0] not in missing]

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as logdir:
         for number in range(wanted.rounds):
             for which in taken if number % 2 else reversed(taken):
-                taken[which].append(_started(which, logdir))
+                taken[which].append(_time_start(which, logdir))
     print("| TensorBoard | wall ms: least, median | processor ms: least, median |\n|---|---|---|")
     figures = {
         which: [_least_and_median(times) for times in zip(*rows, strict=True)] for which, rows in taken.items()
@@ -54,7 +54,7 @@ def _least_and_median(seconds: Sequence[float]) -> tuple[float, float]:
     return 1000 * min(seconds), 1000 * median(seconds)
 
 
-def _started(which: str, logdir: str) -> tuple[float, float]:
+def _time_start(which: str, logdir: str) -> tuple[float, float]:
     command = [
         sys.executable,
         "-m",

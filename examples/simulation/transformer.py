@@ -129,7 +129,7 @@ class Trainer:
         with self._module("Linear"), process.operator("aten::linear", inputs):
             with process.operator("aten::t", [[columns, inner]], cost=3_000):
                 pass
-            with process.operator("aten::matmul", shapes), self._tracked("aten::mm", shapes):
+            with process.operator("aten::matmul", shapes), self._record_tracked("aten::mm", shapes):
                 output = self._output(columns)
                 process.launch(kernels.matrix_product(rows, inner, columns, "TNT"))
 
@@ -151,7 +151,7 @@ class Trainer:
         process, model = self._process, self._model
         hidden = [model.batch, model.length, model.width]
         with self._module("LayerNorm"), process.operator("aten::layer_norm", [hidden, [], [model.width]]):
-            with self._tracked("aten::native_layer_norm", [hidden, [], [model.width]]):
+            with self._record_tracked("aten::native_layer_norm", [hidden, [], [model.width]]):
                 output = self._output(model.width)
                 process.launch(kernels.layer_norm(model.tokens, model.width))
 
@@ -171,7 +171,7 @@ class Trainer:
         size = model.width // model.heads
         shapes = [[model.batch, model.heads, model.length, size]] * 3
         flash = "aten::_scaled_dot_product_flash_attention"
-        with process.operator("aten::scaled_dot_product_attention", shapes), self._tracked(flash, shapes):
+        with process.operator("aten::scaled_dot_product_attention", shapes), self._record_tracked(flash, shapes):
             output = self._output(model.width)
             with process.operator("aten::_flash_attention_forward", shapes, cost=20_000):
                 process.launch(kernels.attention(model.batch, model.heads, model.length, size))
@@ -190,7 +190,7 @@ class Trainer:
         process, model = self._process, self._model
         elements = model.tokens * 4 * model.width
         shape = [model.batch, model.length, 4 * model.width]
-        with self._module("GELU"), self._tracked("aten::gelu", [shape]):
+        with self._module("GELU"), self._record_tracked("aten::gelu", [shape]):
             output = self._output(4 * model.width)
             process.launch(kernels.elementwise("gelu", elements, 1))
 
@@ -220,11 +220,11 @@ class Trainer:
         process, model = self._process, self._model
         shape = [model.tokens, model.words]
         with self._module("CrossEntropyLoss"), process.operator("aten::cross_entropy_loss", [shape, shape[:1]]):
-            with self._tracked("aten::log_softmax", [shape]):
+            with self._record_tracked("aten::log_softmax", [shape]):
                 probabilities = self._output(model.words)
                 process.launch(kernels.softmax(model.tokens, model.words))
             self._node("LogSoftmaxBackward0", self._softmax_backward, probabilities)
-            with self._tracked("aten::nll_loss_forward", [shape, shape[:1]]):
+            with self._record_tracked("aten::nll_loss_forward", [shape, shape[:1]]):
                 loss = process.allocate(512)
                 process.launch(kernels.nll_loss(model.tokens))
             self._node("NllLossBackward0", self._nll_backward)
@@ -313,7 +313,7 @@ class Trainer:
         return each.get(name) or {"Linear": 4 * layers + 1, "LayerNorm": 2 * layers + 1}.get(name, 1)
 
     @contextmanager
-    def _tracked(self, name: str, shapes: list[list[int]]) -> Iterator[None]:
+    def _record_tracked(self, name: str, shapes: list[list[int]]) -> Iterator[None]:
         """Record an operator that the autograd graph remembers around the body."""
         self._sequence += 1
         with self._process.operator(name, shapes, **{"Sequence number": self._sequence, "Fwd thread id": 0}):

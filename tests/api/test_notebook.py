@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import torch_tb_profiler as ttp
-from tests.support.page import training
+from tests.support.page import draw_training
 from torch_tb_profiler.base import html
 from torch_tb_profiler.base.format import format_bytes, replace_unprintable
 
@@ -39,7 +39,7 @@ class Read(HTMLParser):
         self.text += f"{data}\n"
 
 
-def checked(shown: Any) -> Read:
+def check_html(shown: Any) -> Read:
     """Check what a notebook gets of an object: nothing in it runs, loads anything or sets a color of its own."""
     page = Read(shown._repr_html_())
     assert {tag for tag, _ in page.elements} <= {"div", "p", "b", "table", "tr", "th", "td"}
@@ -54,21 +54,25 @@ def checked(shown: Any) -> Read:
 @pytest.fixture
 def run(tmp_path: Path) -> ttp.Run:
     (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "w.pt.trace.json").write_bytes(training(kernel=HOSTILE))
+    (tmp_path / "a" / "w.pt.trace.json").write_bytes(draw_training(kernel=HOSTILE))
     return ttp.open(str(tmp_path))["a"]
 
 
 def test_a_log_shows_its_runs_and_a_run_its_workers(run: ttp.Run, tmp_path: Path) -> None:
     with ttp.open(str(tmp_path)) as log:
-        text = checked(log).text
+        text = check_html(log).text
         size = format_bytes((tmp_path / "a" / "w.pt.trace.json").stat().st_size)
         assert f"Log {tmp_path}\n" in text and f"a\n1\n1\n{size}\n" in text
-    assert "Run a\n" in checked(run).text and "operators" in checked(run).text and "\nw\n" in checked(run).text
+    assert (
+        "Run a\n" in check_html(run).text
+        and "operators" in check_html(run).text
+        and "\nw\n" in check_html(run).text
+    )
 
 
 def test_an_answer_shows_its_sentences_and_its_table(run: ttp.Run) -> None:
     result = run.kernels()
-    page = checked(result)
+    page = check_html(result)
     row = result.data.rows[0]
     assert "Kernels\n" in page.text
     assert replace_unprintable(result.text.split("\n")[0]) in page.text.split("\n")
@@ -85,11 +89,11 @@ def test_names_of_the_trace_stay_text(run: ttp.Run) -> None:
 
 
 def test_columns_and_summary(run: ttp.Run) -> None:
-    columns = checked(run.columns())
+    columns = check_html(run.columns())
     for name in ("events", "operators", "kernels", "gaps"):
         assert f"\n{name}\n" in columns.text
     said = run.summary()
-    page = checked(said)
+    page = check_html(said)
     assert said.step is not None
     assert f"a step of {said.step.mean_ns / 1e6:.2f} ms" in page.text
     assert said.headline[0] in page.text and said.advice[0].title in page.text

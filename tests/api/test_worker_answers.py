@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.page import training
+from tests.support.page import draw_training
 from torch_tb_profiler.api.log import WorkerAnswers
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.session import FileState, Session, open_session
@@ -17,7 +17,7 @@ from torch_tb_profiler.session import FileState, Session, open_session
 def session(tmp_path: Path) -> Iterator[Session]:
     for worker in ("one", "two"):
         for at in (1, 2):
-            (tmp_path / f"{worker}.170000000000{at}.pt.trace.json").write_bytes(training(2))
+            (tmp_path / f"{worker}.170000000000{at}.pt.trace.json").write_bytes(draw_training(2))
     with open_session(str(tmp_path)) as session:
         yield session
 

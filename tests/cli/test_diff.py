@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tests.support.recordings import Op, recording
+from tests.support.recordings import Op, write_recording
 from torch_tb_profiler.cli import main
 
 WORK = [Op("aten::conv2d", 200, kernel=100), Op("aten::relu", 100, kernel=50)]
@@ -19,7 +19,7 @@ SLOW = [Op("aten::conv2d", 200, kernel=100), Op("aten::relu", 300, kernel=50), O
 def write(path: Path, ops: list[Op], steps: int, seed: int) -> str:
     rng = np.random.default_rng(seed)
     path.mkdir(parents=True, exist_ok=True)
-    content = recording(ops, steps, lambda step: float(1 + 0.003 * rng.standard_normal()))
+    content = write_recording(ops, steps, lambda step: float(1 + 0.003 * rng.standard_normal()))
     (path / "w.1.pt.trace.json").write_bytes(content)
     return str(path)
 
@@ -110,7 +110,7 @@ def test_a_slow_first_step_does_not_hide_a_regression(tmp_path: Path, capsys: py
     times = [1.6, 1, 1.005, 1.01, 0.99]
     for name, factor in (("a", 1.0), ("b", 1.3)):
         (tmp_path / name).mkdir()
-        content = recording(WORK, 5, lambda step, factor=factor: factor * times[step])  # type: ignore[misc]
+        content = write_recording(WORK, 5, lambda step, factor=factor: factor * times[step])  # type: ignore[misc]
         (tmp_path / name / "w.1.pt.trace.json").write_bytes(content)
     pair = [str(tmp_path / "a"), str(tmp_path / "b")]
     assert main(["diff", *pair, "--fail-over", "5"]) == 3

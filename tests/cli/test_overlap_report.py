@@ -23,7 +23,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "cuda", tmp_path / "rocm"
 
 
-def expected(iterations: list[tuple[int, int]]) -> dict[str, float]:
+def expected_totals(iterations: list[tuple[int, int]]) -> dict[str, float]:
     """Return the totals of iterations (step, seed), counted µs by µs."""
     busy = [iteration(seed) for _, seed in iterations]
     compute = [active(each, "compute") for each in busy]
@@ -54,8 +54,8 @@ def test_the_summary_holds_means_of_both_folders_and_their_difference(
     folders: tuple[Path, Path], tmp_path: Path
 ) -> None:
     summary = report([str(folder) for folder in folders], tmp_path / "out")
-    cuda = expected([(step, step) for step in range(3)] * 2)
-    rocm = expected([(step, 2 * step + rank) for step in range(4) for rank in (0, 1)])
+    cuda = expected_totals([(step, step) for step in range(3)] * 2)
+    rocm = expected_totals([(step, 2 * step + rank) for step in range(4) for rank in (0, 1)])
     assert list(summary) == ["datasets", "comparison"]
     assert list(summary["datasets"]) == ["cuda", "rocm"]
     for label, figures in (("cuda", cuda), ("rocm", rocm)):
@@ -97,7 +97,7 @@ def test_a_recording_is_chosen(
     assert first["datasets"]["cuda"]["count"] == 6
     assert main(["overlap-report", str(cuda), str(rocm), "--span", "2", "-o", str(tmp_path / "x")]) == 2
     second = report([str(cuda), str(cuda), "--label-a", "a", "--span", "2"], tmp_path / "second")
-    assert second["datasets"]["a"] == pytest.approx(expected([(0, 9)]))
+    assert second["datasets"]["a"] == pytest.approx(expected_totals([(0, 9)]))
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int64, Trace, name_mask
 
 
-def rounded(trace: Trace) -> Trace:
+def round_times(trace: Trace) -> Trace:
     """Return the trace in whole microseconds of its file's clock."""
-    start, end = _rounded(trace)
+    start, end = _rounded_times(trace)
     known = trace.events.start != ABSENT
     start = np.where(known, start, ABSENT)
     duration = np.where(known & (trace.events.duration != ABSENT), np.maximum(end - start, 0), ABSENT)
@@ -27,12 +27,12 @@ def rounded(trace: Trace) -> Trace:
 
 def below_zero(trace: Trace) -> Int64:
     """Return int64[n]: ns by which rounding would make each event negative; `rounded` makes it 0 long."""
-    start, end = _rounded(trace)
+    start, end = _rounded_times(trace)
     below: Int64 = np.maximum(start - end, 0)
     return below
 
 
-def _rounded(trace: Trace) -> tuple[Int64, Int64]:
+def _rounded_times(trace: Trace) -> tuple[Int64, Int64]:
     base = trace.trace_start_ns
     # HTA reads microseconds as float64, which near 1.7e15 (an epoch) is exact to a quarter of one only.
     begin = ((trace.events.start + base).astype(np.longdouble) / 1000).astype(np.float64)
@@ -43,7 +43,7 @@ def _rounded(trace: Trace) -> tuple[Int64, Int64]:
 
 def filter_as_hta(trace: Trace, last_step: bool = True) -> Trace:
     """Return the rounded trace with the device work that HTA keeps; `last_step`: that of the last step too."""
-    trace = rounded(trace)
+    trace = round_times(trace)
     rows, launch = device_launches(trace)
     marks = rows_of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
     marks = marks[name_mask(trace.strings, is_step)[trace.events.name[marks]]]

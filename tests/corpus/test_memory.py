@@ -146,9 +146,9 @@ def test_blocks_are_those_of_the_predecessor(corpus: Path, traces: dict[str, Tra
     for name, trace, table in answers(corpus, traces, "memory_events"):
         for device, rows in table["rows"].items():
             ours = build_events(trace, EventsParams(device)).rows
-            mine = Counter((row.operator or "<unknown>", rounded(row.size_bytes / 1024)) for row in ours)
+            mine = Counter((row.operator or "<unknown>", round_up(row.size_bytes / 1024)) for row in ours)
             theirs = Counter(
-                (SET_ASIDE.sub("aten::empty", operator), rounded(size)) for operator, size, *_ in rows
+                (SET_ASIDE.sub("aten::empty", operator), round_up(size)) for operator, size, *_ in rows
             )
             assert mine == theirs, (name, device)
             assert sum(row.released_ns is not None and row.allocated_ns is not None for row in ours) == sum(
@@ -158,7 +158,7 @@ def test_blocks_are_those_of_the_predecessor(corpus: Path, traces: dict[str, Tra
     assert compared > 15_000
 
 
-def rounded(size: float) -> float:
+def round_up(size: float) -> float:
     return round(size, 1)
 
 

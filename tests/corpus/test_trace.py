@@ -48,10 +48,10 @@ def test_every_event_of_every_file_is_on_its_track(traces: list[tuple[str, Trace
             if track["kind"] not in ("steps", "counter", "blame")
         }
         for width in (10, 8192):
-            assert reachable(trace, width) == {id: count for id, count in drawn.items() if count}, name
+            assert count_reachable(trace, width) == {id: count for id, count in drawn.items() if count}, name
 
 
-def reachable(trace: Trace, width: int) -> dict[int, int]:
+def count_reachable(trace: Trace, width: int) -> dict[int, int]:
     """Slices and instants per track, from a tile that spans all times."""
     tile = ask(trace, "trace/tile", begin=-(2**61), end=2**61, width=width, python=True)
     counts, found = column(tile, "count", "<u4"), dict.fromkeys(tile["lane_track"], 0)

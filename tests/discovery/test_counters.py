@@ -10,12 +10,12 @@ from torch_tb_profiler.storage import FileId, open_location
 LOCATION = open_location("memory://beside")
 
 
-def listed(*paths: str, identity: str = "1") -> list[ListedFile]:
+def list_files(*paths: str, identity: str = "1") -> list[ListedFile]:
     return [ListedFile(LOCATION, path, 10, FileId(f"log/{path}", identity)) for path in paths]
 
 
-def attached(*paths: str) -> dict[str, list[str]]:
-    files = with_counters(listed(*paths), lambda file: file.name != "config.json")
+def list_attached(*paths: str) -> dict[str, list[str]]:
+    files = with_counters(list_files(*paths), lambda file: file.name != "config.json")
     assert [file.path for file in files] == list(paths)
     return {file.path: [each.path for each in file.counters] for file in files if file.counters}
 
@@ -44,13 +44,13 @@ def attached(*paths: str) -> dict[str, list[str]]:
     ],
 )  # fmt: skip
 def test_counters_belong_to_the_trace_of_their_folder(paths: list[str], found: dict[str, list[str]]) -> None:
-    assert attached(*paths) == found
+    assert list_attached(*paths) == found
 
 
 def test_the_id_of_a_trace_tells_its_counters() -> None:
-    trace, other = listed("a/x.pt.trace.json"), listed("a/counter_collection.csv", identity="2")
+    trace, other = list_files("a/x.pt.trace.json"), list_files("a/counter_collection.csv", identity="2")
     seen = set()
-    for counters in ([], listed("a/counter_collection.csv"), other):
+    for counters in ([], list_files("a/counter_collection.csv"), other):
         (file, *_) = with_counters([*trace, *counters], lambda file: True)
         assert file.id.uri == trace[0].id.uri
         seen.add(file.id.identity)
@@ -60,7 +60,7 @@ def test_the_id_of_a_trace_tells_its_counters() -> None:
 def test_what_is_read_together_with_the_file_of_a_trainer_has_no_counters_of_its_own() -> None:
     """PyTorch's file beside Composer's is a part of that one."""
     assert (
-        attached(
+        list_attached(
             "traces/ep0-ba4-rank1.json",
             "torch_traces/rank1.4.pt.trace.json",
             "torch_traces/counter_collection.csv",

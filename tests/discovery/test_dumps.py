@@ -20,18 +20,18 @@ class Heads:
         return file.path in self.dumps
 
 
-def listed(*paths: str) -> list[ListedFile]:
+def list_dumps(*paths: str) -> list[ListedFile]:
     location = open_location("/log")
     return [ListedFile.of(location, FileEntry(path, 1, "1", None)) for path in paths]
 
 
 def found(heads: Heads, *paths: str) -> dict[str, int]:
-    return {dump.file.path: dump.rank for dump in find_dumps(listed(*paths), heads)}
+    return {dump.file.path: dump.rank for dump in find_dumps(list_dumps(*paths), heads)}
 
 
 def runs(*paths: str, traces: tuple[str, ...] = ()) -> dict[str, list[str]]:
-    known = [ListedRun(name, (Worker("w", None, (Span("1", "1", listed("x")[0]),)),)) for name in traces]
-    dumps = find_dumps(listed(*paths), Heads())
+    known = [ListedRun(name, (Worker("w", None, (Span("1", "1", list_dumps("x")[0]),)),)) for name in traces]
+    dumps = find_dumps(list_dumps(*paths), Heads())
     joined = with_dumps(known, dumps, root_name="log", prefix="")
     return {run.name: [dump.file.path for dump in run.dumps] for run in joined}
 

@@ -29,12 +29,12 @@ from tests.support.page import (
     NewPage,
     Open,
     Tab,
-    framed,
-    lagging,
-    leaking,
+    draw_frame,
+    draw_lag,
+    draw_leak,
+    draw_training,
     model,
     products,
-    training,
 )
 from tests.support.producers import composer, counters, gaudi
 from tests.support.producers.aorta import iteration, line, write
@@ -68,7 +68,7 @@ class WatchedPage:
         self._problems: list[str] = []
         page.on("request", lambda request: self._pending.update({request: time.monotonic()}))
         page.on("requestfinished", self._remove)
-        page.on("requestfailed", self._failed)
+        page.on("requestfailed", self._record_failed_request)
         page.on("console", lambda message: self._problems.append(f"console {message.type}: {message.text[:TEXT]}"))
         page.on("pageerror", lambda error: self._problems.append(f"error: {error}"))
         page.on("crash", lambda _: self._problems.append("the page crashed"))
@@ -76,7 +76,7 @@ class WatchedPage:
     def _remove(self, request: Request) -> None:
         self._pending.pop(request, None)
 
-    def _failed(self, request: Request) -> None:
+    def _record_failed_request(self, request: Request) -> None:
         self._pending.pop(request, None)
         self._problems.append(f"failed: {request.method} {request.url} ({request.failure})")
 
@@ -128,19 +128,19 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
 
-    put("a_training/w.1700000000000.pt.trace.json", training())
-    put("a_training/w.1700000060000.pt.trace.json.gz", gzip.compress(training(3)))
-    put("b_damaged/rank0.pt.trace.json", training())
-    put("b_damaged/rank1.pt.trace.json", training()[:-300])
+    put("a_training/w.1700000000000.pt.trace.json", draw_training())
+    put("a_training/w.1700000060000.pt.trace.json.gz", gzip.compress(draw_training(3)))
+    put("b_damaged/rank0.pt.trace.json", draw_training())
+    put("b_damaged/rank1.pt.trace.json", draw_training()[:-300])
     put("b_damaged/rank2.pt.trace.json", b"")
-    put("c <b>bold</b>/w.pt.trace.json", training(1))
-    put("d_many/w.pt.trace.json", training(300))
+    put("c <b>bold</b>/w.pt.trace.json", draw_training(1))
+    put("d_many/w.pt.trace.json", draw_training(300))
     put("m_modules/w.pt.trace.json", model())
     put("r_roofline/w.pt.trace.json", products())
     put("v_serving/w.pt.trace.json", serving_document(Workload(faults={9: ("scheduler", 40000)})))
-    put("n_memory/w.pt.trace.json", leaking())
-    put("p_faster/w.pt.trace.json", training(kernel_us=300))
-    put("w_busy/w.pt.trace.json", training(kernel_us=970))
+    put("n_memory/w.pt.trace.json", draw_leak())
+    put("p_faster/w.pt.trace.json", draw_training(kernel_us=300))
+    put("w_busy/w.pt.trace.json", draw_training(kernel_us=970))
     put("n_memory/oom <b>.pickle", pickle.dumps(snapshot()))
     put("n_memory/w.raw.json", json.dumps(MEMORY_TIMELINE).encode())
     put("n_memory/evil.pickle", b"cos\nsystem\n(S'true'\ntR.")
@@ -152,8 +152,8 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for rank in (0, 1):
         write(folder / "s_rocm", rank, [line(step, iteration(step + rank), 500, rank=rank) for step in range(4)])
         write(folder / "t_cuda", rank, [line(step, iteration(2 * step), 480, rank=rank) for step in range(4)])
-    put("w_lagging/w.pt.trace.json", lagging())
-    put("x_framed/w.pt.trace.json", framed())
+    put("w_lagging/w.pt.trace.json", draw_lag())
+    put("x_framed/w.pt.trace.json", draw_frame())
     put("u_gaudi/w.pt.trace.json", gaudi.content())
     put("w_counters/w.pt.trace.json", counters.cupti())
     put("x_rocprof/w.pt.trace.json", counters.rocm())

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.page.places import choose
-from tests.report.test_report import answers, embedded
+from tests.report.test_report import answers, embedded_data
 from tests.support.page import SCRIPT, NewPage
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.cli import main
@@ -79,7 +79,7 @@ def test_the_page_says_the_numbers_of_the_answer(
     open_report: Callable[..., Page], write: Write, logdir: Path, run: str, slug: str
 ) -> None:
     report = write(logdir / run)
-    found = answers(embedded(report.read_text(encoding="utf-8")))
+    found = answers(embedded_data(report.read_text(encoding="utf-8")))
     said = next(body["payload"] for (path, _), (_, body) in found.items() if path == f"view/{slug}")
     page = open_report(report, slug)
     # What follows the first sentence of an answer may stand elsewhere on the page.
@@ -94,7 +94,7 @@ def test_the_page_says_the_numbers_of_the_answer(
 def test_whatever_the_page_asks_at_first_is_in_the_report(
     new_page: NewPage, server: str, write: Write, logdir: Path, run: str
 ) -> None:
-    report = embedded(write(logdir / run).read_text(encoding="utf-8"))
+    report = embedded_data(write(logdir / run).read_text(encoding="utf-8"))
     names = {**report["recordings"][0], "run": run}
     known = {key for path, params, _ in report["entries"] for key in _keys(path, {**params, "run": run})}
     page, asked = new_page(), list[str]()
@@ -109,11 +109,11 @@ def test_whatever_the_page_asks_at_first_is_in_the_report(
     assert {url.partition("?")[0] for url in views} >= {f"view/{slug}" for slug in ASKED[run]}
     # In place of the sentence about the window in sight, a report has that about the whole recording.
     asked_of_it = [url for url in views if not url.startswith("view/trace/headline")]
-    missing = [url for url in asked_of_it if not _asked_keys(url, names) & known]
+    missing = [url for url in asked_of_it if not _requested_keys(url, names) & known]
     assert missing == []
 
 
-def _asked_keys(url: str, names: dict[str, str]) -> set[tuple[str, str]]:
+def _requested_keys(url: str, names: dict[str, str]) -> set[tuple[str, str]]:
     path, _, query = url.partition("?")
     return _keys(path, {**names, **dict(parse_qsl(query))})
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.page.places import choose
-from tests.support.page import Open, Tab, address, training
+from tests.support.page import Open, Tab, address, draw_training
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -27,7 +27,7 @@ def ready(frame: Tab) -> dict[str, float]:
     return {"x": box["x"], "y": box["y"], "width": box["width"], "height": box["height"]}
 
 
-def reopened(page: Page, open_page: Open) -> Tab:
+def reopen(page: Page, open_page: Open) -> Tab:
     """Another page at the address of the first."""
     _, again = open_page(**dict(re.findall(r"p\.pytorch_profiler\.(\w+)=([^&]*)", page.url)))
     ready(again)
@@ -78,11 +78,11 @@ def test_a_click_on_idle_time_says_why_and_leads_to_its_row(open_page: Open) -> 
     assert track is not None
     details = frame.locator("[data-part=moment-details]")
 
-    def clicked() -> bool:  # the track is asked for after the slices
+    def click_until_visible() -> bool:  # the track is asked for after the slices
         page.mouse.click(box["x"] + box["width"] * 0.3, track["y"] + track["height"] / 2)
         return details.is_visible()
 
-    until(clicked)
+    until(click_until_visible)
     expect(details.locator("h2")).to_have_text("Data loading")
     expect(details).to_contain_text("GPU 0 is idle for 330 µs of this 400 µs gap, waiting for data loading.")
     expect(details.locator("[data-part=moment-links]")).to_contain_text("enumerate(DataLoader)")
@@ -124,7 +124,7 @@ def test_a_click_selects_and_zooms_nothing_and_the_way_back_moves_the_drawing(op
     page.go_back()
     expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
     # The picture, not only the address: it is that of a page that begins there.
-    again = reopened(page, open_page)
+    again = reopen(page, open_page)
     until(lambda: pixels(again)[0] == pixels(frame)[0])
 
 
@@ -208,7 +208,7 @@ def test_a_dragged_window_is_added_up(open_page: Open) -> None:
 def test_the_totals_of_a_window_are_those_of_the_file(open_page: Open) -> None:
     begin, end = 1_200_000, 3_450_000
     clipped: dict[str, list[int]] = {}
-    for event in json.loads(training())["traceEvents"]:
+    for event in json.loads(draw_training())["traceEvents"]:
         start = round(event["ts"] * 1000)
         inside = min(start + round(event["dur"] * 1000), end) - max(start, begin)
         if inside > 0:
@@ -241,7 +241,7 @@ def test_a_copied_link_opens_the_same_picture_in_another_window(open_page: Open)
     page.mouse.move(5, 5)
 
     # The address follows the window once it rests: a link copied before shows where it was by then.
-    again = until(lambda: reopened(page, open_page), lambda again: pixels(again) == pixels(frame))
+    again = until(lambda: reopen(page, open_page), lambda again: pixels(again) == pixels(frame))
     expect(again.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
 
 

@@ -10,11 +10,11 @@ import pytest
 from tests.ingest.rocprof.test_read import database
 from tests.support.producers.pftrace import rocprof_pftrace
 from tests.support.producers.pytorch_pftrace import pytorch_pftrace
-from tests.support.producers.rocprof import chrome, rocprof_json, training
+from tests.support.producers.rocprof import chrome, draw_training, rocprof_json
 from tests.support.traces import event
 from torch_tb_profiler.ingest import Progress, read_trace
 
-RUN = training(2)
+RUN = draw_training(2)
 KERNEL = "gpu0 kernel gemm 19 200 correlation=1 stream=7 grid=[4,1,1] block=[128,1,1]"
 HOST = "host cpu_op aten::mm 0 20 External id=2 Sequence number=4"
 SEARCHES = 3

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.producers import ascend, gaudi
-from tests.support.producers.composer import EPOCH, Batch, content, counter, cycle, merged
+from tests.support.producers.composer import EPOCH, Batch, content, counter, cycle, merge_ranks
 from tests.support.traces import read_bytes
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.trace import Trace
@@ -69,7 +69,7 @@ def composer() -> bytes:
         for name, field in (("memory/virtual", "used_gb"), ("disk/sda/read_bytes", "field_name"))
         for position in range(3)
     ]
-    return content([*merged(*ranks), *samples], closed=False)
+    return content([*merge_ranks(*ranks), *samples], closed=False)
 
 
 KINETO = kineto()
@@ -134,7 +134,7 @@ BYTES: tuple[Mutation, ...] = (flip, cut_out, repeat, cut_off)
 FIELDS: tuple[Mutation, ...] = (swap_fields, odd_value, odd_value)
 
 
-def mangled(complete: bytes, mutations: Sequence[Mutation], chance: random.Random) -> bytes:
+def mangle(complete: bytes, mutations: Sequence[Mutation], chance: random.Random) -> bytes:
     """After a few mutations, or many."""
     content = bytearray(complete)
     for _ in range(chance.choice((1, 1, 2, 5, 40))):
@@ -171,14 +171,14 @@ def test_no_damage_crashes(layout: str, mutations: tuple[Mutation, ...], long: b
         pytest.skip("fields are not visible in packed bytes")
     chance = random.Random(f"{layout}{len(mutations)}")
     for _ in range(LONG_ROUNDS if long else ROUNDS):
-        survives(mangled(LAYOUTS[layout], mutations, chance))
+        survives(mangle(LAYOUTS[layout], mutations, chance))
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_no_damage_to_samples_crashes(name: str, long: bool) -> None:
     chance = random.Random(name)
     for _ in range(LONG_ROUNDS if long else ROUNDS):
-        survives(mangled((KEPT / name).read_bytes(), BYTES, chance))
+        survives(mangle((KEPT / name).read_bytes(), BYTES, chance))
 
 
 @pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "gzip"])

@@ -50,7 +50,7 @@ def cell(cells: list[dict[str, Any]], begin: str) -> dict[str, Any]:
     return next(each for each in cells if "".join(each["source"]).startswith(begin))
 
 
-def printed(cells: list[dict[str, Any]], begin: str) -> str:
+def printed_text(cells: list[dict[str, Any]], begin: str) -> str:
     return "".join("".join(out["text"]) for out in cell(cells, begin)["outputs"] if out.get("name") == "stdout")
 
 
@@ -67,7 +67,7 @@ def percent(text: str) -> list[int]:
 def test_the_advice_names_data_loading(executed: list[dict[str, Any]]) -> None:
     assert "slow" in cell_html(executed, "log = ")
     assert "dataloader" in cell_html(executed, "run = ")
-    (waits,) = percent(printed(executed, "average = "))
+    (waits,) = percent(printed_text(executed, "average = "))
     assert waits > 50
 
 
@@ -78,6 +78,6 @@ def test_the_advice_names_the_slow_function(executed: list[dict[str, Any]]) -> N
 
 
 def test_the_diff_proves_the_change(executed: list[dict[str, Any]]) -> None:
-    assert "faster" in printed(executed, "log.refresh()")
-    waits, time = percent(printed(executed, "after = "))
+    assert "faster" in printed_text(executed, "log.refresh()")
+    waits, time = percent(printed_text(executed, "after = "))
     assert waits < 50 and time < 80

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 KEYS = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs")
 
 
-def counted(run: Callable[[], None], path: Path) -> tuple[float, float]:
+def count_flops(run: Callable[[], None], path: Path) -> tuple[float, float]:
     """Return (FLOPs by PyTorch's counter, FLOPs of the matrix operators in the trace of the same code)."""
     from torch.profiler import ProfilerActivity, profile
     from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
@@ -108,7 +108,7 @@ def test_a_convolutional_network(tmp_path: Path) -> None:
     def train() -> None:
         model(torch.randn(2, 3, 32, 32)).square().mean().backward()
 
-    theirs, ours = counted(train, tmp_path / "trace.json")
+    theirs, ours = count_flops(train, tmp_path / "trace.json")
     grouped = 2 * (2 * 9) * (2 * 16 * 16 * 16)  # forward: 8 / 4 channels a group, 3 x 3, 16 channels of 16 x 16
     assert ours == theirs - (4 - 1) * grouped
 
@@ -122,7 +122,7 @@ def test_a_transformer(tmp_path: Path, causal: bool) -> None:
     def train() -> None:
         model(torch.randn(batch, tokens, size)).square().mean().backward()
 
-    theirs, ours = counted(train, tmp_path / "trace.json")
+    theirs, ours = count_flops(train, tmp_path / "trace.json")
     head = size // heads
     pairs = layers * batch * heads * tokens * tokens
     attention = 2 * pairs * (2 * head + 5 * head)  # two products forward, five backward

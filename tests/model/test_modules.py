@@ -184,7 +184,7 @@ def test_unlinked_device_work_belongs_to_no_module() -> None:
     assert owners(trace).keys().isdisjoint({"stray", "orphan"})
 
 
-def scripted(name: str, start: float, hierarchy: str) -> dict[str, Any]:
+def draw_scripted(name: str, start: float, hierarchy: str) -> dict[str, Any]:
     return {
         "ph": "X",
         "cat": "cpu_op",
@@ -203,10 +203,10 @@ def test_modules_of_scripted_models_come_from_the_hierarchy() -> None:
     host  cuda_runtime  cudaLaunchKernel  2  1  correlation=1
     gpu0  kernel        gemm             20  5  correlation=1 stream=7
     """,
-        scripted("aten::sub", 0, "TOP(C)::forward.A0(A)::forward."),
-        scripted("aten::mul", 10, "TOP(C)::forward.A0(A)::forward.SELF(A)::forward_impl_.SELF(A)::helper."),
-        scripted("aten::add", 20, "TOP(C)::forward.SELF(C)::call_b.B0(B)::forward."),
-        scripted("aten::neg", 30, ""),
+        draw_scripted("aten::sub", 0, "TOP(C)::forward.A0(A)::forward."),
+        draw_scripted("aten::mul", 10, "TOP(C)::forward.A0(A)::forward.SELF(A)::forward_impl_.SELF(A)::helper."),
+        draw_scripted("aten::add", 20, "TOP(C)::forward.SELF(C)::call_b.B0(B)::forward."),
+        draw_scripted("aten::neg", 30, ""),
     )
     assert owners(trace) == {
         "aten::sub": "C/A0 (A)",
@@ -220,10 +220,10 @@ def test_modules_of_scripted_models_come_from_the_hierarchy() -> None:
 def test_optimized_graphs_take_the_name_of_the_model_and_functions_are_no_modules() -> None:
     trace = draw(
         "",
-        scripted("forward", 0, "TOP(Net)::forward."),
-        scripted("aten::addmm", 10, "TOP()::<forward op>.0(Linear)::forward."),
-        scripted("aten::relu", 20, "TOP(Net)::forward.1(ReLU)::forward.::relu."),
-        scripted("defaults", 30, "TOP()::defaults."),
+        draw_scripted("forward", 0, "TOP(Net)::forward."),
+        draw_scripted("aten::addmm", 10, "TOP()::<forward op>.0(Linear)::forward."),
+        draw_scripted("aten::relu", 20, "TOP(Net)::forward.1(ReLU)::forward.::relu."),
+        draw_scripted("defaults", 30, "TOP()::defaults."),
     )
     assert owners(trace) == {"forward": "Net", "aten::addmm": "Net/0 (Linear)", "aten::relu": "Net/1 (ReLU)"}
 

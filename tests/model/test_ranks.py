@@ -11,7 +11,7 @@ from torch_tb_profiler.model.ranks import split_trace, trace_rank
 from torch_tb_profiler.model.trace import Trace
 
 
-def merged(*labels: str) -> Trace:
+def merge_ranks(*labels: str) -> Trace:
     """Merge ranks that launch a kernel each on the card of their number; the n-th takes n + 1 µs."""
     events = []
     for at, label in enumerate(labels):
@@ -34,7 +34,7 @@ def merged(*labels: str) -> Trace:
     ],
 )
 def test_every_label_is_a_rank(labels: list[str], expected: list[int]) -> None:
-    parts = split_trace(merged(*labels))
+    parts = split_trace(merge_ranks(*labels))
     assert list(parts) == sorted(expected)
     for at, number in enumerate(expected):
         assert breakdown(parts[number]).times["kernel"].tolist() == [1000 * (at + 1)]
@@ -44,4 +44,4 @@ def test_every_label_is_a_rank(labels: list[str], expected: list[int]) -> None:
 
 @pytest.mark.parametrize("labels", [["TP00"], ["Unknown", "TP00"], ["rank 0", "rank 1"]])
 def test_other_pids_are_one_trace(labels: list[str]) -> None:
-    assert split_trace(merged(*labels)) == {}
+    assert split_trace(merge_ranks(*labels)) == {}

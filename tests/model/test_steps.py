@@ -11,7 +11,7 @@ from torch_tb_profiler.model.trace import Trace
 DAY_US = 24 * 3600 * 1_000_000
 
 
-def launching(*counts: tuple[int, int]) -> Trace:
+def draw_launches(*counts: tuple[int, int]) -> Trace:
     """Return a step of 100 us per pair: so many launches of kernels, of which the first so many have theirs."""
     lines = []
     for step, (launches, kernels) in enumerate(counts):
@@ -42,7 +42,7 @@ def launching(*counts: tuple[int, int]) -> Trace:
 def test_a_last_step_without_the_kernels_of_its_launches_is_incomplete(
     counts: tuple[tuple[int, int], ...], complete: list[bool]
 ) -> None:
-    assert steps(launching(*counts)).complete.tolist() == complete
+    assert steps(draw_launches(*counts)).complete.tolist() == complete
 
 
 def test_calls_that_launch_no_kernel_make_no_step_incomplete() -> None:

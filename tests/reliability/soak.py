@@ -51,7 +51,7 @@ class Record:
     threads: list[int] = field(default_factory=list)
 
 
-def everything() -> list[tuple[str, str]]:
+def list_surface() -> list[tuple[str, str]]:
     """Return (method, route) of the whole surface."""
     plain = [(route.method, route.path[1:]) for route in ROUTES if "{" not in route.path]
     return plain + [("GET", f"view/{view.slug}") for view in all_views()]
@@ -69,7 +69,7 @@ def soak(made: Server, log: Path, requests: int, clients: int) -> Record:
             with lock:
                 if next(left, None) is None:
                     break
-            method, route = chance.choice(everything())
+            method, route = chance.choice(list_surface())
             stop.wait(chance.random() * THINKING)
             began = time.monotonic()
             try:

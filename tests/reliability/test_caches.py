@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.logs import all_payloads, expected, opened, payload, settings, write_log
+from tests.support.logs import all_payloads, expected_payloads, open_log, payload, settings, write_log
 from tests.support.servers.fragile import FULL_DISK
 from torch_tb_profiler.cache import Cache, cache_key, folder
 from torch_tb_profiler.session.cache import entries
@@ -49,8 +49,8 @@ def test_a_real_full_disk(tmp_path: Path) -> None:
     if mounted.returncode:
         pytest.skip("this user may not mount a small file system")
     try:
-        with opened(log, cache_dir=str(disk)) as session:
-            assert all_payloads(session) == expected(log, settings(cache_dir=str(tmp_path / "large")))
+        with open_log(log, cache_dir=str(disk)) as session:
+            assert all_payloads(session) == expected_payloads(log, settings(cache_dir=str(tmp_path / "large")))
         assert not list(disk.glob(".*"))
     finally:
         subprocess.run(["umount", str(disk)], check=True)
@@ -62,14 +62,14 @@ def test_a_cache_that_cannot_be_created_costs_only_the_cache(tmp_path: Path, pla
     if place == "file":
         (tmp_path / "file").write_text("no folder")
     where = str(tmp_path / "file") if place == "file" else "/proc/no/cache"
-    with opened(log, cache_dir=where) as session:
+    with open_log(log, cache_dir=where) as session:
         assert payload(session, "kernels")
 
 
 def test_a_damaged_cache_is_read_again(tmp_path: Path) -> None:
     """Any byte of any entry changed, cut off or lengthened: never another number."""
     log = write_log(tmp_path / "log", workers=1, count=100)
-    correct = expected(log, settings())
+    correct = expected_payloads(log, settings())
     cache = Path(settings().cache_dir)
     chance = random.Random(7)
     for round_ in range(30):
@@ -84,17 +84,17 @@ def test_a_damaged_cache_is_read_again(tmp_path: Path) -> None:
         else:
             content[position] ^= 1 << chance.randrange(8)
         victim.write_bytes(content)
-        with opened(log) as session:
+        with open_log(log) as session:
             assert all_payloads(session) == correct, (victim.name, position)
 
 
 def test_entries_of_another_version_are_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write_log(tmp_path / "log", workers=1)
-    correct = expected(log, settings())
+    correct = expected_payloads(log, settings())
     before = {entry.name for entry in Path(settings().cache_dir).iterdir()}
     monkeypatch.setattr(entries, "cache_key", lambda file, text: cache_key(file, f"{text}, another"))
     assert cache_key(FileId("a", "b"), "") != cache_key(FileId("b", "a"), "")
-    with opened(log) as session:
+    with open_log(log) as session:
         assert all_payloads(session) == correct
     after = {entry.name for entry in Path(settings().cache_dir).iterdir()}
     assert before < after
@@ -104,8 +104,8 @@ def test_entries_of_another_version_are_not_touched(tmp_path: Path, monkeypatch:
 
 def test_a_cache_that_is_emptied_under_an_open_session_is_filled_again(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log", workers=3)
-    correct = expected(log, settings())
-    with opened(log, memory_bytes=1) as session:  # every other trace has to be opened again
+    correct = expected_payloads(log, settings())
+    with open_log(log, memory_bytes=1) as session:  # every other trace has to be opened again
         for _ in range(3):
             assert all_payloads(session) == correct
             shutil.rmtree(settings().cache_dir)
@@ -115,12 +115,12 @@ def test_a_cache_that_is_emptied_under_an_open_session_is_filled_again(tmp_path:
 def test_two_servers_share_a_cache_too_small_for_both(tmp_path: Path) -> None:
     """Each drops what the other has just written; both give the right numbers."""
     log = write_log(tmp_path / "log", workers=6, count=300)
-    correct = expected(log, settings(cache_dir=str(tmp_path / "own")))
+    correct = expected_payloads(log, settings(cache_dir=str(tmp_path / "own")))
     size = max(entry.stat().st_size for entry in (tmp_path / "own").iterdir())
     small = {"cache_bytes": 2 * size, "memory_bytes": 1}
 
     def serve(_: int) -> bool:
-        with opened(log, **small) as session:
+        with open_log(log, **small) as session:
             return all(all_payloads(session) == correct for _ in range(4))
 
     with ThreadPoolExecutor(2) as threads:

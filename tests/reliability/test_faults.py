@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.logs import all_payloads, expected, opened, payload, settings, trace, write_log
+from tests.support.logs import all_payloads, expected_payloads, open_log, payload, settings, trace, write_log
 from tests.support.waiting import until
 from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.cache import Cache
@@ -47,7 +47,7 @@ def test_a_file_that_takes_too_much_memory_is_named(tmp_path: Path, monkeypatch:
     def starve(*args: object, **kwargs: object) -> None:
         raise MemoryError
 
-    with monkeypatch.context() as patch, opened(log) as session:
+    with monkeypatch.context() as patch, open_log(log) as session:
         patch.setattr(jobs, "read_trace", starve)
         error = session.view("overview", wait=True).state.error
         assert error is not None
@@ -82,7 +82,7 @@ def test_a_file_replaced_while_it_is_read_is_never_mixed(tmp_path: Path) -> None
         jobs.load_file(jobs.LoadRequest(str(log), entry.path, entry.size, listed, 0), cache, replace_once)
     assert swapped
     assert cache.load_trace(entry_key(listed)) is None
-    with opened(log) as session:
+    with open_log(log) as session:
         assert payload(session, "kernels") == _alone(tmp_path / "alone", trace(5, 6000))
 
 
@@ -90,7 +90,7 @@ def _alone(folder: Path, content: bytes, slug: str = "kernels") -> Any:
     """Return the payload of a trace that nothing happens to."""
     (folder / "run0").mkdir(parents=True)
     (folder / "run0" / "w0.1.pt.trace.json").write_bytes(content)
-    with opened(folder, cache_bytes=0) as session:
+    with open_log(folder, cache_bytes=0) as session:
         return payload(session, slug)
 
 
@@ -109,17 +109,17 @@ def test_a_growing_file_is_complete_in_the_end(tmp_path: Path) -> None:
             assert until(lambda: bool(session.catalog.runs))
             answer = session.view("kernels", timeout=0.1)
             assert answer.payload is not None or answer.state.state in ("waiting", "loading", "failed")
-        assert until(lambda: _settled(session) == right)
+        assert until(lambda: _final_payload(session) == right)
 
 
-def _settled(session: Session) -> Any:
+def _final_payload(session: Session) -> Any:
     answer = session.view("kernels", wait=True, timeout=10)
     return json.loads(answer.payload) if answer.payload is not None else None
 
 
 def test_a_folder_that_is_removed_and_comes_back(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log")
-    right = expected(log, settings())
+    right = expected_payloads(log, settings())
     with Session([Root(str(log))], settings()) as session:
         session.start()
         assert until(lambda: bool(session.catalog.runs))
@@ -157,7 +157,7 @@ def nobody(tmp_path: Path) -> Iterator[Path]:
 
 def test_permission_denied_is_named_and_recovers(nobody: Path, tmp_path: Path) -> None:
     file, run = nobody / "run0" / "w0.1.pt.trace.json", nobody / "run0"
-    with opened(nobody, cache_dir=str(nobody.parent / "cache")) as session:
+    with open_log(nobody, cache_dir=str(nobody.parent / "cache")) as session:
         file.chmod(0)
         error = session.view("overview", wait=True).state.error
         assert error is not None
@@ -182,7 +182,7 @@ def test_permission_denied_is_named_and_recovers(nobody: Path, tmp_path: Path) -
 def test_files_are_found_and_cached_after_the_clock_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten years ahead and back, for the clock and for the files: everything is still found, read and kept."""
     log = write_log(tmp_path / "log")
-    right = expected(log, settings())
+    right = expected_payloads(log, settings())
     now = time.time()
     with Session([Root(str(log))], settings()) as session:
         session.start()
@@ -205,7 +205,7 @@ def all_payloads_or_none(session: Session) -> Any:
 def test_removed_files_free_their_memory(tmp_path: Path) -> None:
     """Runs that vanish take what was known of them along."""
     log = tmp_path / "log"
-    with opened(write_log(log)) as session:
+    with open_log(write_log(log)) as session:
         for seed in range(20):
             (log / "run0" / "w0.1.pt.trace.json").write_bytes(trace(seed, 20 + seed))
             session.scan()

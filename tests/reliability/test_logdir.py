@@ -33,11 +33,11 @@ def test_listing_and_first_page(many: Path, monkeypatch: pytest.MonkeyPatch) -> 
     opened: list[str] = []
     read = LocalLocation.open
 
-    def noted(location: LocalLocation, path: str) -> BinaryIO:
+    def open_noted(location: LocalLocation, path: str) -> BinaryIO:
         opened.append(path)
         return read(location, path)
 
-    monkeypatch.setattr(LocalLocation, "open", noted)
+    monkeypatch.setattr(LocalLocation, "open", open_noted)
     with Session([Root(str(many))], Settings.from_environment()) as session:
         session.scan()
         session.scan()

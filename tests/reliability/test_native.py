@@ -16,7 +16,7 @@ from subprocess import PIPE
 import pytest
 
 from tests.corpus import real_traces
-from tests.ingest.test_mutations import BYTES, FIELDS, KINETO, LAYOUTS, mangled
+from tests.ingest.test_mutations import BYTES, FIELDS, KINETO, LAYOUTS, mangle
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.kineto import read
 from torch_tb_profiler.ingest.kineto.columns import EventColumns
@@ -121,7 +121,7 @@ def test_damaged_traces_stay_within_their_bytes(fuzzer: Path, long: bool) -> Non
             chance = random.Random(layout)
             for _ in range(LONG_MUTANTS if long else MUTANTS):
                 complete = gzip.decompress(content) if layout == "gzip" else content
-                yield from blocks_of(mangled(complete, BYTES + FIELDS, chance), MOST_BLOCKS)
+                yield from blocks_of(mangle(complete, BYTES + FIELDS, chance), MOST_BLOCKS)
 
     inputs, complete = have_read(fuzzer, mutants())
     assert inputs // 20 < complete < inputs

@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 import psutil
 import pytest
 
-from tests.support.logs import VIEWS, expected, write_log
+from tests.support.logs import VIEWS, expected_payloads, write_log
 from tests.support.servers.fragile import FULL_DISK, ROUTE, Server, server
 from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.settings import Settings
@@ -45,7 +45,7 @@ def large(tmp_path: Path) -> Iterator[Server]:
 
 def right_answers(log: Path, cache: Path) -> dict[str, Any]:
     settings = replace(Settings.from_environment(), executor="serial", cache_dir=str(cache))
-    return {slug: payload for (_, _, slug), payload in expected(log, settings).items()}
+    return {slug: payload for (_, _, slug), payload in expected_payloads(log, settings).items()}
 
 
 def stopped_while_reading(made: Server) -> list[psutil.Process]:
@@ -110,7 +110,7 @@ def test_two_hundred_requests_at_once(tmp_path: Path) -> None:
     """All routes, cold: every answer is right or says that it is loading; nothing is left open afterwards."""
     log = write_log(tmp_path / "log", runs=2, workers=2)
     settings = replace(Settings.from_environment(), executor="serial", cache_dir=str(tmp_path / "own"))
-    right = expected(log, settings)
+    right = expected_payloads(log, settings)
     names = [f"view/{slug}" for slug in VIEWS] + ["runs", "workers", "spans", "state", "health", "views"]
     completed = [(name, f"run{run}", f"w{worker}") for name in names for run in (0, 1) for worker in (0, 1)]
     with server(log, TORCH_PROFILER_CACHE_DIR=str(tmp_path / "cache")) as made:
@@ -154,7 +154,7 @@ def test_a_full_disk_under_a_server(tmp_path: Path) -> None:
     """Nothing can be written by the server or its workers; every view of every worker is right nevertheless."""
     log = write_log(tmp_path / "log", workers=2)
     settings = replace(Settings.from_environment(), executor="serial", cache_dir=str(tmp_path / "own"))
-    right = expected(log, settings)
+    right = expected_payloads(log, settings)
 
     environ = {"TORCH_PROFILER_CACHE_DIR": str(tmp_path / "cache"), "TORCH_PROFILER_SMALL_FILE_BYTES": "0"}
     with server(log, FULL_DISK, **environ) as made:

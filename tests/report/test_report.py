@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from werkzeug.test import Client
 
-from tests.support.page import training
+from tests.support.page import draw_training
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.cli.report import MAX_BYTES
@@ -26,7 +26,7 @@ from torch_tb_profiler.views import SLUGS
 HOSTILE = "</script><script>alert(1)</script><!-- ]]> \u2028 & '\" \U0001f600"
 
 
-def embedded(text: str) -> dict[str, Any]:
+def embedded_data(text: str) -> dict[str, Any]:
     """Return what the page of a report reads."""
     found = re.search(r'<script type="application/json" id="report">(.*?)</script>', text, re.DOTALL)
     assert found
@@ -45,7 +45,7 @@ def answers(report: dict[str, Any]) -> dict[tuple[str, str], tuple[int, Any]]:
     }
 
 
-def written(folder: Path, path: Path, *options: str) -> str:
+def write_report(folder: Path, path: Path, *options: str) -> str:
     output = folder / "report.html"
     assert main(["report", str(path), "-o", str(output), *options]) == 0
     return output.read_text(encoding="utf-8")
@@ -64,9 +64,9 @@ def written(folder: Path, path: Path, *options: str) -> str:
 def test_a_report_of_each_sample_is_small_and_answers_every_tab(
     samples: Path, tmp_path: Path, sample: str
 ) -> None:
-    text = written(tmp_path, samples / sample)
+    text = write_report(tmp_path, samples / sample)
     assert len(text.encode()) < MAX_BYTES / 2
-    report = embedded(text)
+    report = embedded_data(text)
     names = report["recordings"][0]
     found = answers(report)
     for slug in SLUGS:
@@ -78,7 +78,7 @@ def test_a_report_of_each_sample_is_small_and_answers_every_tab(
 
 
 def test_answers_are_those_of_the_routes(samples: Path, tmp_path: Path) -> None:
-    report = embedded(written(tmp_path, samples / "ddp"))
+    report = embedded_data(write_report(tmp_path, samples / "ddp"))
     with Session([Root(str(samples / "ddp"))], Settings.from_environment()) as session:
         session.scan()
         session.view("distributed", wait=True)
@@ -94,7 +94,7 @@ def test_answers_are_those_of_the_routes(samples: Path, tmp_path: Path) -> None:
 
 def test_a_comparison_embeds_both_sides_and_their_diff(samples: Path, tmp_path: Path) -> None:
     slow, fixed = samples / "data_loading_slow", samples / "data_loading_fixed"
-    report = embedded(written(tmp_path, fixed, "--compare", str(slow)))
+    report = embedded_data(write_report(tmp_path, fixed, "--compare", str(slow)))
     candidate, base = report["recordings"]
     assert (candidate["run"], base["run"]) == ("candidate/data_loading_fixed", "base/data_loading_slow")
     found = answers(report)
@@ -124,15 +124,17 @@ def test_what_is_too_large_is_left_out_and_named(samples: Path) -> None:
 
 def test_names_stay_text(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
-    (tmp_path / "log" / "w.pt.trace.json").write_bytes(training(kernel=HOSTILE))
-    text = written(tmp_path, tmp_path / "log")
+    (tmp_path / "log" / "w.pt.trace.json").write_bytes(draw_training(kernel=HOSTILE))
+    text = write_report(tmp_path, tmp_path / "log")
     assert text.count("</script") == 2
-    kernels = answers(embedded(text))["view/kernels", json.dumps(embedded(text)["recordings"][0], sort_keys=True)]
+    kernels = answers(embedded_data(text))[
+        "view/kernels", json.dumps(embedded_data(text)["recordings"][0], sort_keys=True)
+    ]
     assert kernels[1]["payload"]["rows"][0]["name"] == HOSTILE
 
 
 def test_the_page_may_run_its_own_script_and_ask_nobody(tmp_path: Path, samples: Path) -> None:
-    text = written(tmp_path, samples / "ddp")
+    text = write_report(tmp_path, samples / "ddp")
     policy = html.unescape(re.findall(r'Content-Security-Policy" content="([^"]*)"', text)[0])
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     script = text.rpartition("</script>\n<script>")[2].rpartition("</script>")[0]
@@ -149,7 +151,7 @@ def test_a_title_is_escaped(samples: Path) -> None:
         contents = collect(session, (answer.run, answer.worker, answer.span), None, 10_000)
     text = page(contents, ReportInfo("today", "1", HOSTILE, HOSTILE), HOSTILE)
     assert f"<title>{html.escape(HOSTILE)}</title>" in text
-    assert embedded(text)["command"] == HOSTILE
+    assert embedded_data(text)["command"] == HOSTILE
     assert text.count("</script") == 2
 
 

@@ -13,7 +13,7 @@ import pytest
 from werkzeug.test import Client
 
 import torch_tb_profiler
-from tests.report.test_report import answers, embedded
+from tests.report.test_report import answers, embedded_data
 from tests.support.dumps import DrawnJob, hung_job
 from tests.support.traces import document
 from torch_tb_profiler.base.errors import NotFoundError
@@ -186,7 +186,7 @@ def test_every_surface_says_the_same_sentence(tmp_path: Path, capsys: pytest.Cap
         assert '"flight_recorder_dumps":4' in tools.list_runs().replace(" ", "")
     output = tmp_path / "report.html"
     assert main(["report", str(tmp_path), "-o", str(output)]) == 0
-    report = embedded(output.read_text("utf-8"))
+    report = embedded_data(output.read_text("utf-8"))
     names = report["recordings"][0]
     status, body = answers(report)["view/hangs", json.dumps({"run": names["run"], "span": ""}, sort_keys=True)]
     assert status == 200 and plain_text(body["payload"]["headline"]) == sentence

@@ -78,7 +78,7 @@ def payload(session: Session, slug: str, run: str | None = None, worker: str | N
     return json.loads(answer.payload)
 
 
-def expected(log: Path, settings: Settings) -> dict[tuple[str, str, str], Any]:
+def expected_payloads(log: Path, settings: Settings) -> dict[tuple[str, str, str], Any]:
     """Return every payload of a log by (run, worker, view), from a session that nothing disturbs."""
     with Session([Root(str(log))], settings) as session:
         session.scan()
@@ -97,7 +97,7 @@ def settings(**changes: Any) -> Settings:
 
 
 @contextmanager
-def opened(log: Path, **changes: Any) -> Iterator[Session]:
+def open_log(log: Path, **changes: Any) -> Iterator[Session]:
     """Yield a session over a log folder."""
     with Session([Root(str(log))], settings(**changes)) as session:
         session.scan()

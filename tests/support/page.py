@@ -38,7 +38,9 @@ HOOKS = """
 MEMORY_TIMELINE = [[-1, 1, 400, 0], [2_000, 2, 300, 4], [3_000, 2, 250, 5], [4_000, 4, -300, 4]]
 
 
-def training(steps: int = 6, name: str = "ProfilerStep#", kernel_us: float = 500, kernel: str = "sgemm") -> bytes:
+def draw_training(
+    steps: int = 6, name: str = "ProfilerStep#", kernel_us: float = 500, kernel: str = "sgemm"
+) -> bytes:
     """Return a drawn training run on a GPU whose data loading takes a third of each step."""
     events: list[dict[str, object]] = []
     for i in range(steps):
@@ -115,7 +117,7 @@ def products(product: str = "mm_kernel") -> bytes:
     return document(events, deviceProperties=[device])
 
 
-def leaking(steps: int = 5, blocks: int = 40) -> bytes:
+def draw_leak(steps: int = 5, blocks: int = 40) -> bytes:
     """Return steps that allocate and free, and of which each keeps one block of 1 MiB more."""
     events: list[dict[str, object]] = []
     total, mib = 64 << 20, 1 << 20
@@ -151,7 +153,7 @@ def model() -> bytes:
     return document([event(line) for line in (TRAINING + hostile + HOOKS).strip().splitlines()])
 
 
-def lagging() -> bytes:
+def draw_lag() -> bytes:
     """Return three steps of a host that launches a short and a long kernel in each, both from aten::mm.
 
     Its device is 600 us behind from the first step on.
@@ -171,7 +173,7 @@ def lagging() -> bytes:
     return document([event(line) for line in lines])
 
 
-def framed() -> bytes:
+def draw_frame() -> bytes:
     """Return a step most of which passes in a Python frame, with no operator or call in it."""
     picture = """
     host user_annotation ProfilerStep#1           0 1000

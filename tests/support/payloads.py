@@ -17,7 +17,7 @@ import msgspec
 
 from tests.support.dumps import hung_job
 from tests.support.jobs import Job, ddp
-from tests.support.page import MEMORY_TIMELINE, leaking, model, products, training, two_streams
+from tests.support.page import MEMORY_TIMELINE, draw_leak, draw_training, model, products, two_streams
 from tests.support.producers.aorta import Busy, iteration, line, write
 from tests.support.serving import Workload, serving_document
 from tests.support.snapshots import snapshot
@@ -118,12 +118,12 @@ ASKED = (
 def write_runs(folder: Path) -> None:
     job = Job(3, ddp(2), straggler=1, kernel=RAW_NAME)
     documents = {
-        "training/w": training(3, kernel=RAW_NAME),
-        "faster/w": training(3, kernel_us=300, kernel=RAW_NAME),
+        "training/w": draw_training(3, kernel=RAW_NAME),
+        "faster/w": draw_training(3, kernel_us=300, kernel=RAW_NAME),
         "streams/w": two_streams(RAW_NAME),
         "modules/w": model(),
         "work/w": products(product=RAW_NAME),
-        "memory/w": leaking(4, 5),
+        "memory/w": draw_leak(4, 5),
         "serving/w": serving_document(Workload(requests=6, faults={9: ("scheduler", 5000)})),
         **{f"job/rank{rank}": content for rank, content in job.documents().items()},
     }

@@ -72,7 +72,7 @@ class _Tape:
         return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, **times, "args": args or {}}
 
 
-def recording(ops: Sequence[Op], steps: int, jitter: Jitter = lambda step: 1.0, **metadata: Any) -> bytes:
+def write_recording(ops: Sequence[Op], steps: int, jitter: Jitter = lambda step: 1.0, **metadata: Any) -> bytes:
     """Return the bytes of a trace file: the same operators in every step, each time multiplied by the jitter."""
     tape = _Tape(jitter)
     for step in range(steps):
@@ -89,7 +89,7 @@ def recording(ops: Sequence[Op], steps: int, jitter: Jitter = lambda step: 1.0, 
 
 def record(ops: Sequence[Op], steps: int, jitter: Jitter = lambda step: 1.0) -> Trace:
     """Return the same as a Trace."""
-    return read_bytes(recording(ops, steps, jitter))
+    return read_bytes(write_recording(ops, steps, jitter))
 
 
 _ENGINE = "autograd::engine::evaluate_function:~"

@@ -63,7 +63,7 @@ class Remembering(Session):
         return self._answered[key]
 
 
-def remembered(request: LoadRequest, cache: object, report: Callable[[Progress], None]) -> Loaded:
+def recall_trace(request: LoadRequest, cache: object, report: Callable[[Progress], None]) -> Loaded:
     """Return what another test has read of a file of the corpus, instead of reading it again."""
     trace = real_traces.outcome(Path(request.id.uri.removeprefix("file://")).resolve())
     if not isinstance(trace, Trace):
@@ -154,6 +154,6 @@ def agrees(part: Any, whole: Any) -> bool:
     return bool(part == whole)
 
 
-def bounded(payload: Said) -> Said:
+def shorten(payload: Said) -> Said:
     """Shorten a payload as an agent gets it."""
     return payload if isinstance(payload, str) else without_links(payload)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from tests.corpus import real_traces
-from tests.surfaces.asking import Remembering, Said, Surfaces, agrees, bounded, remembered
+from tests.surfaces.asking import Remembering, Said, Surfaces, agrees, recall_trace, shorten
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli.report import MAX_BYTES as MAX_REPORT_BYTES
 from torch_tb_profiler.report import ReportInfo, page
@@ -35,7 +35,7 @@ ASKED: dict[str, Callable[[Surfaces, str, str], Said]] = {
 @pytest.fixture(scope="module")
 def surfaces(corpus: Path) -> Iterator[Surfaces]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("torch_tb_profiler.session.jobs.load_file", remembered)
+        patch.setattr("torch_tb_profiler.session.jobs.load_file", recall_trace)
         settings = Settings(cache_bytes=0, small_file_bytes=1 << 50, memory_bytes=1 << 50)
         with Remembering([Root(str(corpus / "traces"))], settings) as session:
             session.scan()
@@ -67,7 +67,7 @@ def test_every_surface_says_the_same_numbers(
     for run in surfaces.log:
         wanted, found = session_answer(slug, run), ASKED[surface](surfaces, slug, run)
         if surface == "MCP":
-            assert agrees(found, bounded(wanted)), run
+            assert agrees(found, shorten(wanted)), run
         elif surface == "report" and isinstance(session_answer("overview", run), str):
             assert found == session_answer("overview", run), run  # without an overview there is no report
         elif isinstance(wanted, str):
@@ -89,7 +89,7 @@ def test_a_summary_says_the_numbers_of_the_views(surfaces: Surfaces) -> None:
         assert max(len(text.encode()), len(markdown.encode())) <= MAX_BYTES, run
         assert surfaces.tools.summary(run) == markdown, run
         said = msgspec.json.decode(text, type=Summary)
-        agreeing(said, answers(surfaces, run, said.span), run)
+        check_agreement(said, answers(surfaces, run, said.span), run)
         summed += 1
     assert summed > 70
 
@@ -106,7 +106,7 @@ def answers(surfaces: Surfaces, run: str, span: str) -> dict[str, list[Any]]:
     return found
 
 
-def agreeing(said: Summary, views: dict[str, list[Any]], run: str) -> None:
+def check_agreement(said: Summary, views: dict[str, list[Any]], run: str) -> None:
     averages = [each["average"] for each in views["overview"] if each["average"] is not None]
     assert (said.step is None) == (not averages), run
     if said.step is not None:

@@ -83,7 +83,7 @@ def _tree(rows: Rows) -> Iterator[dict[str, Any]]:
         yield from _tree(row["children"])
 
 
-def counted(recording: FirstWorker, words: str, tab: str, state: Mapping[str, str]) -> str | None:
+def compared_numbers(recording: FirstWorker, words: str, tab: str, state: Mapping[str, str]) -> str | None:
     """Return what the words are compared with, None for nothing. AssertionError if it is something else."""
     if tab == "trace" and "event" in state:
         event = recording.ask("trace/event", event=state["event"])
@@ -137,7 +137,7 @@ def test_every_link_of_the_samples_opens_what_it_speaks_of(session: Session) -> 
             state = dict(parse_qsl(query))
             assert tab in SLUGS and state.keys() <= _KNOWN.get(tab, set()) | {"late", "sort"}, link
             try:
-                held[counted(recording, words, tab, state)] += 1
+                held[compared_numbers(recording, words, tab, state)] += 1
             except AssertionError as error:
                 wrong.append(f"{run.name} {view}: {words!r} opens {link}: {error}")
     assert wrong == []

@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.shared.odd_steps import odd_steps
 from torch_tb_profiler.model.trace import Trace
 
 
-def training(*extra: int, inside: str = "", kernel: int = 8_000) -> Trace:
+def draw_training(*extra: int, inside: str = "", kernel: int = 8_000) -> Trace:
     """Return steps of 10 ms with a kernel of 8 ms each, and `extra` us of host time before it.
 
     inside  lines of what the host does in the extra time, with {start} and {extra}
@@ -38,7 +38,7 @@ CHECKPOINT = "host user_annotation save_checkpoint {start} {extra}\nhost cpu_op 
 
 
 def test_a_checkpoint_is_one_step_and_not_each() -> None:
-    trace = training(0, 0, 0, 300_000, 0, 0, inside=CHECKPOINT)
+    trace = draw_training(0, 0, 0, 300_000, 0, 0, inside=CHECKPOINT)
     said = "Step 3 takes 300 ms more than a typical step (10.0 ms), mostly in save_checkpoint."
     overview, idle, path = (ask(trace, slug) for slug in ("overview", "idle", "critical_path"))
     assert overview["average"]["duration_ns"] == 10_000_000
@@ -57,7 +57,7 @@ def test_a_checkpoint_is_one_step_and_not_each() -> None:
 
 
 def test_a_chosen_odd_step_is_shown_with_what_it_saves() -> None:
-    trace = training(0, 0, 0, 300_000, 0, 0, inside=CHECKPOINT)
+    trace = draw_training(0, 0, 0, 300_000, 0, 0, inside=CHECKPOINT)
     idle = ask(trace, "idle", step="3")
     assert idle["counted"] == 1
     assert words(idle["headline"]).startswith("GPU 0 is idle for 97.4% of the step (302 ms of 310 ms)")
@@ -66,7 +66,7 @@ def test_a_chosen_odd_step_is_shown_with_what_it_saves() -> None:
 
 
 def test_the_same_code_in_each_step_makes_no_step_odd() -> None:
-    trace = training(*[300_000] * 6, inside=CHECKPOINT)
+    trace = draw_training(*[300_000] * 6, inside=CHECKPOINT)
     idle = ask(trace, "idle")
     assert words(idle["headline"]).startswith("GPU 0 is idle for 97.4% of an average step")
     assert not odd_steps(trace)
@@ -85,18 +85,18 @@ def test_the_same_code_in_each_step_makes_no_step_odd() -> None:
     ],
 )
 def test_the_cause_is_what_takes_most_of_the_extra_time(inside: str, cause: str) -> None:
-    trace = training(0, 0, 20_000, 0, 0, 0, inside=inside)
+    trace = draw_training(0, 0, 20_000, 0, 0, 0, inside=inside)
     if not inside or "40" in inside:  # the annotation around the step would name itself
         assert odd_steps(trace)[0].name == ""
     assert words(ask(trace, "idle")["explanation"]).count(cause) == 1
 
 
 def test_steps_of_one_cause_share_a_sentence_and_shorter_ones_have_none() -> None:
-    twice = training(0, 0, 20_000, 0, 0, 0, 20_000, 0, 0, 0, inside=CHECKPOINT)
+    twice = draw_training(0, 0, 20_000, 0, 0, 0, 20_000, 0, 0, 0, inside=CHECKPOINT)
     assert "Steps 2 and 6 take 20.0 ms more than a typical step (10.0 ms), mostly in save_checkpoint." in words(
         ask(twice, "overview")["explanation"]
     )
-    shorter = training(*[20_000] * 5, 0, inside=CHECKPOINT)
+    shorter = draw_training(*[20_000] * 5, 0, inside=CHECKPOINT)
     assert "Step 5 takes 20.0 ms less than a typical step (30.0 ms)." in words(
         ask(shorter, "overview")["explanation"]
     )

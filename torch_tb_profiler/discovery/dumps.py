@@ -63,9 +63,9 @@ def with_dumps(
         folder = _folder(dump)
         name, parent = prefix + (folder or root_name), prefix + (posixpath.dirname(folder) or root_name)
         of_run[parent if name not in names and folder and parent in names else name].append(dump)
-    known = [replace(run, dumps=_sorted(of_run.pop(run.name, []))) for run in runs]
+    known = [replace(run, dumps=_sort_dumps(of_run.pop(run.name, []))) for run in runs]
     return sorted(
-        [*known, *(ListedRun(name, (), dumps=_sorted(files)) for name, files in of_run.items())], key=_name
+        [*known, *(ListedRun(name, (), dumps=_sort_dumps(files)) for name, files in of_run.items())], key=_name
     )
 
 
@@ -78,5 +78,5 @@ def _folder(dump: DumpFile) -> str:
     return run_folder(dump.file.path)
 
 
-def _sorted(dumps: Iterable[DumpFile]) -> tuple[DumpFile, ...]:
+def _sort_dumps(dumps: Iterable[DumpFile]) -> tuple[DumpFile, ...]:
     return tuple(sorted(dumps, key=lambda dump: (dump.kind, dump.series, dump.rank, dump.file.path)))

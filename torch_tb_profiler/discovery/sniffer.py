@@ -20,7 +20,7 @@ from torch_tb_profiler.storage import FileId
 
 
 @dataclass(frozen=True)
-class _Recognized:
+class _RecognizedFile:
     """The formats that recognize a file's first bytes."""
 
     trace: TraceFormat | None
@@ -32,7 +32,7 @@ class Sniffer:
     """Recognizes files and caches the result by file identity, so that polling reads no unchanged file again."""
 
     def __init__(self) -> None:
-        self._recognized: dict[FileId, _Recognized] = {}
+        self._recognized: dict[FileId, _RecognizedFile] = {}
 
     def is_trace(self, file: ListedFile) -> bool:
         """Return whether a file begins like a trace; False if it can't be read."""
@@ -55,17 +55,17 @@ class Sniffer:
         certain = next((each for each in candidates if each.sniff is None), None)
         return certain or (self._recognize(file).foreign if candidates else None)
 
-    def _recognize(self, file: ListedFile) -> _Recognized:
+    def _recognize(self, file: ListedFile) -> _RecognizedFile:
         """Return the cached formats of a file; a file that couldn't be read is tried again at the next call."""
         if file.id not in self._recognized:
             try:
                 with file.open() as stream:
                     head = unpack_head(stream.read(HEAD_BYTES))
             except (OSError, StorageError):
-                return _Recognized(None)
+                return _RecognizedFile(None)
             candidates = foreign_formats_by_name(file.name)
             foreign = next((each for each in candidates if each.sniff is not None and each.sniff(head)), None)
-            self._recognized[file.id] = _Recognized(
+            self._recognized[file.id] = _RecognizedFile(
                 recognize_trace(head) if foreign is None else None, foreign, looks_like_dump(head)
             )
         return self._recognized[file.id]

@@ -69,7 +69,7 @@ def collect(session: Session, first: Names, base: Names | None, budget: int) -> 
     Reads all files of its run. Raises NotFoundError for unknown names.
     """
     contents = Contents(budget)
-    contents.left_out += _not_included(session, first)
+    contents.left_out += _list_omissions(session, first)
     collector = _Collector(session, contents)
     contents.recordings += [first, base] if base else [first]
     diff = collector.diff(first, base)
@@ -77,13 +77,13 @@ def collect(session: Session, first: Names, base: Names | None, budget: int) -> 
     collector.listings([*contents.recordings, *([compared] if compared else [])])
     collector.tabs(first)
     if diff is not None and compared is not None:
-        collector.parts(first, one_click_parts("diff", diff["payload"]), _compared(compared))
+        collector.parts(first, one_click_parts("diff", diff["payload"]), _base_parameters(compared))
     if base:
         collector.tabs(base)
     return contents
 
 
-def _not_included(session: Session, names: Names) -> list[str]:
+def _list_omissions(session: Session, names: Names) -> list[str]:
     """Return what no report holds, as sentences."""
     run = session.catalog.run(names[0])
     others = max(len(session.workers(run)) - 1, 0)
@@ -106,10 +106,10 @@ class _Collector:
 
     def diff(self, names: Names, base: Names | None) -> Any:
         """Add the diff, also under the parameters that the page sends without a base; return its answer."""
-        answer = self._ask(names, PartRequest("diff", _compared(base)))
+        answer = self._ask(names, PartRequest("diff", _base_parameters(base)))
         if answer is not None:
-            params = {**_named(names), **_compared(_names(answer["base"]))}
-            self._contents.add_alias("view/diff", _named(names) if base else params)
+            params = {**_name_parameters(names), **_base_parameters(_names(answer["base"]))}
+            self._contents.add_alias("view/diff", _name_parameters(names) if base else params)
         return answer
 
     def listings(self, recordings: Sequence[Names]) -> None:
@@ -124,7 +124,9 @@ class _Collector:
             self._contents.add("workers", {"run": run.name}, workers)
             self._contents.add("health", {"run": run.name}, routes.get_health(self._session, query))
         for names in self._contents.recordings:
-            self._contents.add("views", _named(names), routes.get_views(self._session, Query(*names, {})))
+            self._contents.add(
+                "views", _name_parameters(names), routes.get_views(self._session, Query(*names, {}))
+            )
 
     def tabs(self, names: Names) -> None:
         """Add all tabs of a trace, the parts they draw at first, the timeline, and the parts one click away."""
@@ -152,13 +154,13 @@ class _Collector:
             color = {"color": "class"} if slug == "trace/tile" else {}
             for width in TILE_WIDTHS:
                 body = self._body(names, PartRequest(slug, {**window, "width": str(width), **color}))
-                if self._contents.add(f"view/{slug}", {**_named(names), **color}, body):
+                if self._contents.add(f"view/{slug}", {**_name_parameters(names), **color}, body):
                     break
             else:
                 self._contents.left_out.append(f"{slug}: too large for the report.")
                 continue
             if color:
-                self._contents.add_alias(f"view/{slug}", _named(names))
+                self._contents.add_alias(f"view/{slug}", _name_parameters(names))
                 resolution = msgspec.json.decode(body["payload"])["resolution_ns"]
                 self._contents.left_out.append(
                     f"Trace: slices of {names[1]} that begin within {format_duration(resolution)} may be one box."
@@ -167,7 +169,7 @@ class _Collector:
     def _ask(self, names: Names, part: PartRequest) -> Any:
         """Add the answer of a view, or its error; return the decoded answer, or None for an error."""
         body = self._body(names, part)
-        path, params = f"view/{part.slug}", {**_named(names), **part.params}
+        path, params = f"view/{part.slug}", {**_name_parameters(names), **part.params}
         if isinstance(find_view(part.slug), RunView | DumpsView):
             del params["worker"]
         if not self._contents.add(path, params, body):
@@ -187,11 +189,11 @@ def _names(named: Mapping[str, str]) -> Names:
     return run, worker, span
 
 
-def _named(names: Names) -> dict[str, str]:
+def _name_parameters(names: Names) -> dict[str, str]:
     return dict(zip(SELECTORS, names, strict=True))
 
 
-def _compared(base: Names | None) -> dict[str, str]:
+def _base_parameters(base: Names | None) -> dict[str, str]:
     """Return the parameters that select this base of a diff."""
     return dict(zip(BASE, base, strict=True)) if base else {}
 

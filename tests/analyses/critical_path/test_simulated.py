@@ -40,11 +40,11 @@ CHANGES = [
 ]
 
 
-def simulated(seed: int) -> Trace:
+def simulate_program(seed: int) -> Trace:
     return read(simulate(seed)[0])
 
 
-def recorded(trace: Trace) -> int:
+def recorded_time(trace: Trace) -> int:
     """Return the time from the first step's begin to the last one's end."""
     spans = recorded_spans(trace)
     return int(spans.end[0, -1] - spans.begin[0, 0])
@@ -53,8 +53,8 @@ def recorded(trace: Trace) -> int:
 def test_what_a_change_brings_is_foreseen() -> None:
     errors: list[float] = []
     for seed in SEEDS:
-        trace, now = simulated(seed), simulate(seed)[1]
-        assert recorded(trace) == pytest.approx(now, abs=2_000)
+        trace, now = simulate_program(seed), simulate(seed)[1]
+        assert recorded_time(trace) == pytest.approx(now, abs=2_000)
         for knobs, spelled, percent in CHANGES:
             try:
                 target = parse_target(trace, spelled)
@@ -70,7 +70,7 @@ def test_what_a_change_brings_is_foreseen() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS[:20])
 def test_a_curve_begins_at_the_recorded_step_never_rises_and_is_convex(seed: int) -> None:
-    trace = simulated(seed)
+    trace = simulate_program(seed)
     targets = "host", "device", "operator:aten::mul"
     for target, times in zip(targets, what_if_curves(trace, targets).tolist(), strict=True):
         assert times[0] == recorded_spans(trace).mean_ns[0]
@@ -84,7 +84,7 @@ def test_a_curve_begins_at_the_recorded_step_never_rises_and_is_convex(seed: int
 
 @pytest.mark.parametrize("seed", SEEDS[:20])
 def test_the_path_tiles_every_step(seed: int) -> None:
-    trace = simulated(seed)
+    trace = simulate_program(seed)
     path, spans = critical_path(trace), recorded_spans(trace)
     for step, (begin, end) in enumerate(zip(spans.begin[0], spans.end[0], strict=True)):
         mine = path.step == step
@@ -96,7 +96,7 @@ def test_the_path_tiles_every_step(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS[:20])
 def test_the_path_has_no_slack_and_nothing_has_less(seed: int) -> None:
-    trace = simulated(seed)
+    trace = simulate_program(seed)
     path, room = critical_path(trace), slack(trace)
     on_path = path.ref[path.kind == PathSegmentKind.DEVICE]
     assert (room.items[on_path] == 0).all()
@@ -105,7 +105,7 @@ def test_the_path_has_no_slack_and_nothing_has_less(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS[:20])
 def test_an_item_may_take_its_slack_longer_and_not_1_us_more(seed: int) -> None:
-    trace = simulated(seed)
+    trace = simulate_program(seed)
     graph, room, chosen = schedule(trace), slack(trace).items, Random(seed)
     duration = graph.items.end - graph.items.start
     end = recorded_spans(trace).end[0, -1]
@@ -122,6 +122,6 @@ def test_an_item_may_take_its_slack_longer_and_not_1_us_more(seed: int) -> None:
 
 
 def test_a_synchronization_is_named_after_the_operator_around_it() -> None:
-    trace = next(trace for trace in map(simulated, SEEDS) if (sync_names(trace) >= 0).any())
+    trace = next(trace for trace in map(simulate_program, SEEDS) if (sync_names(trace) >= 0).any())
     names = {trace.strings[code] for code in sync_names(trace) if code >= 0}
     assert names == {"aten::_local_scalar_dense"}

@@ -90,7 +90,7 @@ MEETING_NS = BASE_NS + 250_000_000
 """Before the profiler begins."""
 
 
-def synchronized(recording: tuple[int, ...], error: int = 7_000) -> RankClocks:
+def synchronize_pairs(recording: tuple[int, ...], error: int = 7_000) -> RankClocks:
     """Return the clocks of two pairs that share no collective.
 
     recording  ranks that record when a trainer let all ranks meet
@@ -111,7 +111,7 @@ def synchronized(recording: tuple[int, ...], error: int = 7_000) -> RankClocks:
 
 
 def test_the_meeting_of_all_ranks_is_one_moment_on_every_clock() -> None:
-    found = synchronized((0, 1, 2, 3)).clocks
+    found = synchronize_pairs((0, 1, 2, 3)).clocks
     assert [clock.method for clock in found] == ["reference", *3 * ["clock_sync"]]
     assert [clock.offset for clock in found] == [-AHEAD[rank] for rank in range(4)]
     # All started to record at about the same moment, however their clocks differ.
@@ -123,13 +123,13 @@ def test_the_meeting_of_all_ranks_is_one_moment_on_every_clock() -> None:
 
 
 def test_a_rank_that_records_no_meeting_stays_at_its_time_of_day() -> None:
-    found = synchronized((0, 2)).clocks
+    found = synchronize_pairs((0, 2)).clocks
     assert [clock.method for clock in found] == ["reference", "collective_ends", "clock_sync", "base_time"]
     assert found[1].offset == pytest.approx(-AHEAD[1], abs=1000)
 
 
 def test_the_meeting_is_ignored_if_the_reference_did_not_record_it() -> None:
-    assert {clock.method for clock in synchronized((1, 2, 3)).clocks} == {
+    assert {clock.method for clock in synchronize_pairs((1, 2, 3)).clocks} == {
         "reference",
         "collective_ends",
         "base_time",

@@ -121,7 +121,7 @@ def test_sizes_must_agree_where_the_operation_needs_it() -> None:
     assert (verdict(uneven).kind, verdict(uneven).culprits) == ("all_joined", ())
 
 
-def swapped(then: list[str]) -> DrawnJob:
+def draw_swapped(then: list[str]) -> DrawnJob:
     job = DrawnJob(4)
     for name in ("all_gather", "all_reduce", *then):
         job.call(name, [0], done=False)
@@ -131,12 +131,12 @@ def swapped(then: list[str]) -> DrawnJob:
 
 
 def test_exchanged_calls_are_a_mismatch_of_order() -> None:
-    assert verdict(swapped([])).kind == "mismatch_order"
-    assert verdict(swapped(["all_reduce", "all_gather"])).kind == "mismatch_order"
+    assert verdict(draw_swapped([])).kind == "mismatch_order"
+    assert verdict(draw_swapped(["all_reduce", "all_gather"])).kind == "mismatch_order"
 
 
 def test_a_skipped_call_of_a_repeating_pattern_is_not_a_swap() -> None:
-    found = verdict(swapped(["all_gather"]))  # gather reduce gather: one reduce was left out
+    found = verdict(draw_swapped(["all_gather"]))  # gather reduce gather: one reduce was left out
     assert (found.kind, found.culprits) == ("mismatch_op", (0,))
 
 

@@ -22,7 +22,7 @@ def idle(trace: Trace, device: int = 0, stream: int | None = None) -> list[tuple
     return [(ns / 1000, CAUSE_NAMES[cause], name_of(trace, row) if row >= 0 else "") for ns, cause, row in columns]
 
 
-def emptied_by(trace: Trace, device: int = 0) -> list[str]:
+def find_draining_calls(trace: Trace, device: int = 0) -> list[str]:
     """Return for each gap the call that drained the queue, "" where the device caught up."""
     rows = idle_segments(trace, device).gaps.emptied_by.tolist()
     return [name_of(trace, row) if row >= 0 else "" for row in rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.idle.drawn import emptied_by, idle
+from tests.analyses.idle.drawn import find_draining_calls, idle
 from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace
 
@@ -176,13 +176,13 @@ def test_nothing_follows_at_the_end() -> None:
 
 def test_what_emptied_the_queue() -> None:
     waited = late_host("host cpu_op aten::item 7 28\nhost cuda_runtime cudaStreamSynchronize 8 15")
-    assert emptied_by(waited) == ["", "cudaStreamSynchronize"]
+    assert find_draining_calls(waited) == ["", "cudaStreamSynchronize"]
     found = idle(waited)[-5:]
     assert found[0] == (3.0, "sync", "cudaStreamSynchronize")  # 20 to 23: nothing left to wait for
     assert found[1] == (12.0, "operator", "aten::item")
-    assert emptied_by(late_host("host cpu_op aten::mm 15 55")) == ["", ""]
+    assert find_draining_calls(late_host("host cpu_op aten::mm 15 55")) == ["", ""]
     # A synchronization that is over before the work ends has not emptied the queue.
-    assert emptied_by(late_host("host cuda_runtime cudaStreamSynchronize 8 10")) == ["", ""]
+    assert find_draining_calls(late_host("host cuda_runtime cudaStreamSynchronize 8 10")) == ["", ""]
 
 
 @pytest.mark.parametrize(("launch", "emptied"), [(20, ""), (122, ""), (135, "cudaEventSynchronize")])
@@ -194,4 +194,4 @@ def test_a_queue_with_work_submitted_before_the_call_returned_was_not_drained(la
     gpu0  kernel        a                     10  110  correlation=1 stream=7
     gpu0  kernel        b                    250   50  correlation=2 stream=9
     """)
-    assert emptied_by(trace)[1] == emptied
+    assert find_draining_calls(trace)[1] == emptied

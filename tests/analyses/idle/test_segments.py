@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from tests.analyses.idle.drawn import emptied_by, idle
+from tests.analyses.idle.drawn import find_draining_calls, idle
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.idle.device_time import device_step_times
 from torch_tb_profiler.analyses.schedule.gaps import default_device
@@ -194,7 +194,7 @@ def test_with_blocking_launches_every_launch_empties_the_queue() -> None:
     for i in range(12):
         lines.append(f"host cuda_runtime cudaLaunchKernel {i * 100} 40 correlation={i + 1}")
         lines.append(f"gpu0 kernel gemm {i * 100 + 5} 30 correlation={i + 1} stream=7")
-    assert emptied_by(draw("\n".join(lines)))[1:] == ["cudaLaunchKernel"] * 12
+    assert find_draining_calls(draw("\n".join(lines)))[1:] == ["cudaLaunchKernel"] * 12
 
 
 def test_without_the_host_nothing_is_blamed_on_it() -> None:

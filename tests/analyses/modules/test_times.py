@@ -67,16 +67,16 @@ def test_an_operator_counts_without_the_module_calls_inside_it() -> None:
 
 
 def test_operators_of_scripted_models_count_without_those_of_inner_modules() -> None:
-    def scripted(name: str, start: float, duration: float, hierarchy: str) -> dict[str, object]:
+    def draw_scripted(name: str, start: float, duration: float, hierarchy: str) -> dict[str, object]:
         times = {"ts": start, "dur": duration, "args": {"Module Hierarchy": hierarchy}}
         return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, **times}
 
     trace = draw(
         "",
-        scripted("forward", 0, 100, "TOP(Net)::forward."),
-        scripted("aten::detach", 5, 10, "TOP(Net)::forward."),
-        scripted("aten::linear", 20, 60, "TOP(Net)::forward.0(Linear)::forward."),
-        scripted("aten::addmm", 30, 40, "TOP(Net)::forward.0(Linear)::forward."),
+        draw_scripted("forward", 0, 100, "TOP(Net)::forward."),
+        draw_scripted("aten::detach", 5, 10, "TOP(Net)::forward."),
+        draw_scripted("aten::linear", 20, 60, "TOP(Net)::forward.0(Linear)::forward."),
+        draw_scripted("aten::addmm", 30, 40, "TOP(Net)::forward.0(Linear)::forward."),
     )
     assert by_name(trace, "operators") == {"Net": 1, "0 (Linear)": 1}
     assert by_name(trace, "operators_time") == {"Net": 40, "0 (Linear)": 60}

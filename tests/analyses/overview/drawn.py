@@ -20,7 +20,7 @@ def ids(trace: Trace) -> list[str]:
     return [each.finding.id for each in advice(trace)]
 
 
-def measured(found: Advice) -> float:
+def measure_share(found: Advice) -> float:
     """Return the share of today's step that the advice removes."""
     assert found.gain is not None and found.gain_share is not None
     return found.gain_share * found.gain.measured_ns / found.gain.ns
@@ -29,7 +29,7 @@ def measured(found: Advice) -> float:
 def share(trace: Trace, id: str) -> float | None:
     """Return what a rule measures as a share of the step, None without this advice."""
     found = given(trace, id)
-    return None if found is None else round(measured(found), 6)
+    return None if found is None else round(measure_share(found), 6)
 
 
 def steps(count: int, length: int = 10_000) -> str:

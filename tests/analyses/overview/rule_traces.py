@@ -50,7 +50,7 @@ ON_CPU = "host cpu_op aten::mm 5000 5000"
 """What a training on the CPU computes."""
 
 
-def loading(kind: str, wait: int, after: str = work(300, 9_700, 250, 1)) -> Document:
+def draw_loading(kind: str, wait: int, after: str = work(300, 9_700, 250, 1)) -> Document:
     return picture(after, f"host user_annotation enumerate(DataLoader)#_{kind}DataLoaderIter.__next__ 0 {wait}")
 
 
@@ -62,11 +62,11 @@ def trainer(wait: int) -> Document:
     return {"traceEvents": drawn}
 
 
-def starting(duration: int, after: str = BEGIN) -> Document:
+def draw_start(duration: int, after: str = BEGIN) -> Document:
     return picture(after, work(40, 10, 35, 2), f"host cuda_runtime cudaFree 100 {duration}", END)
 
 
-def allocating(*names: str) -> Document:
+def draw_allocations(*names: str) -> Document:
     """Return four steps, each of which begins with a call."""
     lines = [steps(4)]
     for number, name in enumerate(names):
@@ -78,7 +78,7 @@ def allocating(*names: str) -> Document:
     return {"traceEvents": [event(line) for line in "\n".join(lines).splitlines()]}
 
 
-def waiting(launch: int, *wait: str) -> Document:
+def draw_waits(launch: int, *wait: str) -> Document:
     """Return two kernels with a gap between them."""
     return picture(work(10, 4_990, 5, 1), *wait, work(6_000, 4_000, launch, 2))
 
@@ -86,7 +86,7 @@ def waiting(launch: int, *wait: str) -> Document:
 ITEM = ("host cpu_op aten::item 1000 4010", "host cuda_runtime cudaStreamSynchronize 1005 4000")
 
 
-def covering(line: str) -> Document:
+def draw_long_wait(line: str) -> Document:
     """Return a wait of 8885 us."""
     return picture(BEGIN, line, END)
 
@@ -101,14 +101,14 @@ def beside(thread: str, time: int) -> Document:
     )
 
 
-def launching(linked: int, ahead: int = 6) -> Document:
+def draw_launches(linked: int, ahead: int = 6) -> Document:
     """Draw twenty kernels with gaps between them; `linked` of them have a launch."""
     lines = [work(300 * i, 100, max(0, 300 * i - ahead), i) for i in range(1, 21)]
     cut = [line.replace(f"correlation={i} stream", "correlation=999 stream") for i, line in enumerate(lines, 1)]
     return picture(*lines[:linked], *cut[linked:])
 
 
-def copying(memory_kind: str, kernel: int) -> Document:
+def draw_copies(memory_kind: str, kernel: int) -> Document:
     return picture(
         work(kernel, 4_000, 10, 1),
         "host cuda_runtime cudaMemcpyAsync 20 5 correlation=2",
@@ -122,7 +122,7 @@ WAITS = "host cuda_runtime cudaDeviceSynchronize 300 9700"
 """For the device: only so does less work of it shorten the step."""
 
 
-def exchanging(marks: tuple[str, ...], *times: int, name: str = "AllReduce", at: int = 2_000) -> Document:
+def draw_collectives(marks: tuple[str, ...], *times: int, name: str = "AllReduce", at: int = 2_000) -> Document:
     """Draw collectives one after the other, behind a kernel."""
     lines = [work(500, 1_500, 100, 1, "gemm"), WAITS, *marks]
     for number, time in enumerate(times, 10):
@@ -147,7 +147,7 @@ def backend(call: str, *marks: str) -> Document:
     )
 
 
-def multiplying(kind: str, major: int, kernel: str = "volta_sgemm_128x64_nn") -> Document:
+def draw_product(kind: str, major: int, kernel: str = "volta_sgemm_128x64_nn") -> Document:
     """Draw a matrix product; `kind` is the type of the second factor."""
     factors = operator("aten::mm", 90, 40, types=["float", kind])
     launched = [work(300, 5_000, 100, 1, kernel), work(9_000, 900, 200, 2), WAITS]
@@ -155,11 +155,13 @@ def multiplying(kind: str, major: int, kernel: str = "volta_sgemm_128x64_nn") ->
     return picture(*launched, more=[factors], deviceProperties=properties)
 
 
-def converting(name: str) -> Document:
+def draw_casts(name: str) -> Document:
     return picture(work(500, 1_500, 100, 1, "conv"), work(2_000, 300, 110, 2, name), WAITS)
 
 
-def computing(*calls: Call, more: list[dict[str, Any]] | None = None, major: int = 9, host: float = 0) -> Document:
+def draw_kernels(
+    *calls: Call, more: list[dict[str, Any]] | None = None, major: int = 9, host: float = 0
+) -> Document:
     return {
         "traceEvents": [STEP, SYNC, *(more or []), *events(*calls, host=host)],
         "deviceProperties": [{**H100, "computeMajor": major}],
@@ -170,113 +172,129 @@ ALIGNED = product(SM90, 4096, time=150)
 FUSED = operator("aten::_scaled_dot_product_attention_math", 5, 80)
 
 
-def stepping(last: str, time: float, host: float, kernel: str = "vectorized") -> Document:
+def draw_optimizer(last: str, time: float, host: float, kernel: str = "vectorized") -> Document:
     """Draw eight calls in a step of an optimizer; return the name of the last of them."""
     mark = {**STEP, "name": "Optimizer.step#SGD.step", "ts": 5, "dur": 785}
     names = ["aten::add_"] * 7 + [last]
     calls = [(name, [[1000], [1000], []], FLOAT, kernel, time) for name in names]
-    return computing(*calls, more=[mark], host=host)
+    return draw_kernels(*calls, more=[mark], host=host)
 
 
-def filled(total: int, *lines: str, size: int = 1000) -> Document:
+def draw_full_memory(total: int, *lines: str, size: int = 1000) -> Document:
     return picture(*lines, more=memory(f"20 GPU0 a 901 {total} 901"), deviceProperties=card(totalGlobalMem=size))
 
 
 RULES: dict[tuple[str, str], Three] = {
     ("data_loading", "process"): Three(
-        loading("SingleProcess", 200), loading("SingleProcess", 199), loading("SingleProcess", 4_000, ALL)
+        draw_loading("SingleProcess", 200),
+        draw_loading("SingleProcess", 199),
+        draw_loading("SingleProcess", 4_000, ALL),
     ),
     ("data_loading", "workers"): Three(
-        loading("MultiProcessing", 200), loading("MultiProcessing", 199), loading("MultiProcessing", 4_000, ALL)
+        draw_loading("MultiProcessing", 200),
+        draw_loading("MultiProcessing", 199),
+        draw_loading("MultiProcessing", 4_000, ALL),
     ),
     ("data_loading", "same_cpu"): Three(
-        loading("MultiProcessing", 200, ON_CPU),
-        loading("MultiProcessing", 199, ON_CPU),
-        loading("MultiProcessing", 4_000, ALL),
+        draw_loading("MultiProcessing", 200, ON_CPU),
+        draw_loading("MultiProcessing", 199, ON_CPU),
+        draw_loading("MultiProcessing", 4_000, ALL),
     ),
     ("data_loading", "trainer"): Three(trainer(2), trainer(1), {"traceEvents": cycle([Batch(load=0, work=98)])}),
-    ("start_up", ""): Three(starting(1_000), starting(999), starting(1_000, ALL)),
+    ("start_up", ""): Three(draw_start(1_000), draw_start(999), draw_start(1_000, ALL)),
     ("allocator", ""): Three(
-        allocating("cudaMalloc", "cudaMalloc", "cudaMalloc", "cudaEventQuery"),
-        allocating("cudaMalloc", "cudaMalloc", "cudaMallocAsync", "cudaEventQuery"),
-        allocating(*["cudaEventQuery"] * 4),
+        draw_allocations("cudaMalloc", "cudaMalloc", "cudaMalloc", "cudaEventQuery"),
+        draw_allocations("cudaMalloc", "cudaMalloc", "cudaMallocAsync", "cudaEventQuery"),
+        draw_allocations(*["cudaEventQuery"] * 4),
     ),
-    ("synchronization", ""): Three(waiting(5_990, *ITEM), waiting(500, *ITEM), waiting(5_990)),
+    ("synchronization", ""): Three(draw_waits(5_990, *ITEM), draw_waits(500, *ITEM), draw_waits(5_990)),
     ("host_code", "code"): Three(
-        covering("host user_annotation prepare 100 4443"),
-        covering("host user_annotation prepare 100 4442"),
-        covering("host2 user_annotation prepare 100 8000"),
+        draw_long_wait("host user_annotation prepare 100 4443"),
+        draw_long_wait("host user_annotation prepare 100 4442"),
+        draw_long_wait("host2 user_annotation prepare 100 8000"),
     ),
     ("host_code", "alone"): Three(beside("host", 1_001), beside("host", 1_000), beside("host2", 4_000)),
     ("host_code", "operator"): Three(
-        covering("host cpu_op aten::sort 100 4443"),
-        covering("host cpu_op aten::sort 100 4442"),
-        covering("host2 cpu_op aten::sort 100 8000"),
+        draw_long_wait("host cpu_op aten::sort 100 4443"),
+        draw_long_wait("host cpu_op aten::sort 100 4442"),
+        draw_long_wait("host2 cpu_op aten::sort 100 8000"),
     ),
     ("host_code", "call"): Three(
-        covering("host cuda_runtime hipMemset 100 4443"),
-        covering("host cuda_runtime hipMemset 100 4442"),
-        covering("host2 cuda_runtime hipMemset 100 8000"),
+        draw_long_wait("host cuda_runtime hipMemset 100 4443"),
+        draw_long_wait("host cuda_runtime hipMemset 100 4442"),
+        draw_long_wait("host2 cuda_runtime hipMemset 100 8000"),
     ),
-    ("launch_bound", ""): Three(launching(20), launching(19), launching(20, ahead=6_000)),
-    ("pageable_copies", ""): Three(copying("Pageable", 5_000), copying("Pinned", 5_000), copying("Pageable", 500)),
+    ("launch_bound", ""): Three(draw_launches(20), draw_launches(19), draw_launches(20, ahead=6_000)),
+    ("pageable_copies", ""): Three(
+        draw_copies("Pageable", 5_000), draw_copies("Pinned", 5_000), draw_copies("Pageable", 500)
+    ),
     ("communication", "ddp"): Three(
-        exchanging((DDP, BACKWARD), 200), exchanging((DDP, BACKWARD), 199), exchanging((DDP,), 4_000)
+        draw_collectives((DDP, BACKWARD), 200),
+        draw_collectives((DDP, BACKWARD), 199),
+        draw_collectives((DDP,), 4_000),
     ),
     ("communication", "fsdp"): Three(
-        exchanging((FSDP, BACKWARD), 4_000, name="AllGather"),
-        exchanging((FSDP, BACKWARD), 4_000, name="AllReduce"),
-        exchanging((FSDP, BACKWARD), 1_000, name="AllGather", at=800),
+        draw_collectives((FSDP, BACKWARD), 4_000, name="AllGather"),
+        draw_collectives((FSDP, BACKWARD), 4_000, name="AllReduce"),
+        draw_collectives((FSDP, BACKWARD), 1_000, name="AllGather", at=800),
     ),
     ("late_rank", ""): Three(
-        exchanging((DDP, BACKWARD), 100, 100, 100, 910),
-        exchanging((DDP, BACKWARD), 100, 100, 100, 900),
-        exchanging((DDP, BACKWARD), 1_000, 1_000, 1_000, 1_000),
+        draw_collectives((DDP, BACKWARD), 100, 100, 100, 910),
+        draw_collectives((DDP, BACKWARD), 100, 100, 100, 900),
+        draw_collectives((DDP, BACKWARD), 1_000, 1_000, 1_000, 1_000),
     ),
     ("data_parallel", ""): Three(devices(1), devices(1, "DistributedDataParallel.forward"), devices(0)),
     ("nccl_backend", ""): Three(
         backend("gloo:all_reduce", DDP), backend("nccl:all_reduce", DDP), backend("gloo:all_reduce")
     ),
     ("mixed_precision", "fp16"): Three(
-        multiplying("float", 7), multiplying("c10::Half", 7), multiplying("float", 7, "volta_h884gemm_128x64_nn")
+        draw_product("float", 7),
+        draw_product("c10::Half", 7),
+        draw_product("float", 7, "volta_h884gemm_128x64_nn"),
     ),
     ("mixed_precision", "tf32"): Three(
-        multiplying("float", 8), multiplying("c10::Half", 8), multiplying("float", 8, "ampere_s1688gemm_128x64_nn")
+        draw_product("float", 8),
+        draw_product("c10::Half", 8),
+        draw_product("float", 8, "ampere_s1688gemm_128x64_nn"),
     ),
     ("layout_conversion", ""): Three(
-        converting("cudnn::ops::nchwToNhwcKernel"), converting("cudnn::ops::nchwToNchwKernel"), converting("copy")
+        draw_casts("cudnn::ops::nchwToNhwcKernel"), draw_casts("cudnn::ops::nchwToNchwKernel"), draw_casts("copy")
     ),
     ("slow_products", "alignment"): Three(
-        computing(product(n=4099), ALIGNED), computing(product(n=4096), ALIGNED), computing(ALIGNED)
+        draw_kernels(product(n=4099), ALIGNED), draw_kernels(product(n=4096), ALIGNED), draw_kernels(ALIGNED)
     ),
     ("slow_products", "older"): Three(
-        computing(product(ALIGN8, 4096)), computing(product(ALIGN8, 4096), major=8), computing(ALIGNED)
+        draw_kernels(product(ALIGN8, 4096)), draw_kernels(product(ALIGN8, 4096), major=8), draw_kernels(ALIGNED)
     ),
     ("unfused_attention", "operators"): Three(
-        computing(*attention()), computing(*attention(scores=1024)), computing(*attention()[:1])
+        draw_kernels(*attention()), draw_kernels(*attention(scores=1024)), draw_kernels(*attention()[:1])
     ),
     ("unfused_attention", "fallback"): Three(
-        computing(*attention(), more=[FUSED]),
-        computing(*attention(scores=1024), more=[FUSED]),
-        computing(*attention()),
+        draw_kernels(*attention(), more=[FUSED]),
+        draw_kernels(*attention(scores=1024), more=[FUSED]),
+        draw_kernels(*attention()),
     ),
     ("elementwise_chains", ""): Three(
-        computing(*chain("add", "mul", "relu")),
-        computing(*chain("add", "mul", "relu", sizes=(1000, 1000, 999))),
-        computing(ALIGNED, ALIGNED, ALIGNED),
+        draw_kernels(*chain("add", "mul", "relu")),
+        draw_kernels(*chain("add", "mul", "relu", sizes=(1000, 1000, 999))),
+        draw_kernels(ALIGNED, ALIGNED, ALIGNED),
     ),
     ("optimizer_loop", "launches"): Three(
-        stepping("aten::add_", 2, 100),
-        stepping("aten::mul_", 2, 100),
-        stepping("aten::add_", 2, 100, "multi_tensor_apply_kernel<Adam>"),
+        draw_optimizer("aten::add_", 2, 100),
+        draw_optimizer("aten::mul_", 2, 100),
+        draw_optimizer("aten::add_", 2, 100, "multi_tensor_apply_kernel<Adam>"),
     ),
     ("optimizer_loop", "kernels"): Three(
-        stepping("aten::add_", 900, 0),
-        stepping("aten::mul_", 900, 0),
-        stepping("aten::add_", 900, 0, "multi_tensor_apply_kernel<Adam>"),
+        draw_optimizer("aten::add_", 900, 0),
+        draw_optimizer("aten::mul_", 900, 0),
+        draw_optimizer("aten::add_", 900, 0, "multi_tensor_apply_kernel<Adam>"),
     ),
     ("memory_limit", "training"): Three(
-        filled(901, BACKWARD), filled(900, BACKWARD), filled(901, BACKWARD, size=2000)
+        draw_full_memory(901, BACKWARD),
+        draw_full_memory(900, BACKWARD),
+        draw_full_memory(901, BACKWARD, size=2000),
     ),
-    ("memory_limit", "inference"): Three(filled(901), filled(900), filled(901, size=2000)),
+    ("memory_limit", "inference"): Three(
+        draw_full_memory(901), draw_full_memory(900), draw_full_memory(901, size=2000)
+    ),
 }

@@ -27,13 +27,13 @@ def talk(
     )
 
 
-def exchanging(*lines: str) -> Trace:
+def draw_exchange(*lines: str) -> Trace:
     return draw("\n".join([steps(1), work(500, 1_500, 100, 1, "gemm"), SYNC, *lines]))
 
 
 @pytest.mark.parametrize(("time", "gain"), [(200, 0.02), (199, None), (4_000, 0.4)])
 def test_all_reduce_that_nothing_hides(time: int, gain: float | None) -> None:
-    assert share(exchanging(DDP, BACKWARD, talk(time)), "communication") == gain
+    assert share(draw_exchange(DDP, BACKWARD, talk(time)), "communication") == gain
 
 
 @pytest.mark.parametrize(
@@ -47,14 +47,14 @@ def test_all_reduce_that_nothing_hides(time: int, gain: float | None) -> None:
     ],
 )
 def test_other_communication_is_no_matter_of_gradients(lines: tuple[str, ...]) -> None:
-    assert given(exchanging(*lines), "communication") is None
+    assert given(draw_exchange(*lines), "communication") is None
 
 
 @pytest.mark.parametrize(
     "name", ["ncclDevKernel_AllGather_RING_LL", "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL"]
 )
 def test_fsdp_is_advised_to_prefetch_not_to_accumulate(name: str) -> None:
-    found = given(exchanging(FSDP, BACKWARD, talk(4_000, name)), "communication")
+    found = given(draw_exchange(FSDP, BACKWARD, talk(4_000, name)), "communication")
     assert found is not None and found.finding.case == "fsdp"
 
 
@@ -74,7 +74,7 @@ def collectives(*times: int, size: int | None = None) -> Trace:
             row += f" In~msg~nelems={size} dtype=Float Collective~name=allreduce".replace("~", " ")
         lines.append(row)
         at += time
-    return exchanging(DDP, BACKWARD, *lines)
+    return draw_exchange(DDP, BACKWARD, *lines)
 
 
 def test_a_collective_far_longer_than_its_like_waits_for_a_rank() -> None:
@@ -181,7 +181,7 @@ def product(
     """.replace("Input~type", "Input type")
 
 
-def advised(picture: str, major: int = 8, minor: int = 0, name: str = "Card") -> str | None:
+def find_advice(picture: str, major: int = 8, minor: int = 0, name: str = "Card") -> str | None:
     trace = draw(picture, deviceProperties=[{"id": 0, "name": name, "computeMajor": major, "computeMinor": minor}])
     found = given(trace, "mixed_precision")
     return None if found is None else found.finding.case
@@ -200,7 +200,7 @@ def advised(picture: str, major: int = 8, minor: int = 0, name: str = "Card") ->
     ],
 )
 def test_what_is_advised_is_what_the_card_can(major: int, minor: int, name: str, case: str | None) -> None:
-    assert advised(product(), major, minor, name) == case
+    assert find_advice(product(), major, minor, name) == case
 
 
 def test_a_card_that_is_not_described_gets_no_advice() -> None:
@@ -232,20 +232,22 @@ def test_every_device_that_works_must_have_tensor_cores(other: tuple[int, int], 
     ],
 )
 def test_other_work_is_no_matter_of_precision(picture: str) -> None:
-    assert advised(product()) == "tf32" and advised(picture) is None
+    assert find_advice(product()) == "tf32" and find_advice(picture) is None
 
 
 def test_work_that_other_work_hides_gains_nothing() -> None:
     hidden = (
         "host cuda_runtime cudaLaunchKernel 210 5 correlation=3\ngpu0 kernel k 300 5000 correlation=3 stream=9"
     )
-    assert advised(f"{product()}\n{hidden}") is None
+    assert find_advice(f"{product()}\n{hidden}") is None
 
 
 # ---- layouts --------------------------------------------------------------------------------------------
 
 
-def converting(name: str = "void~cudnn::ops::nchwToNhwcKernel<float>", time: int = 300, sync: str = SYNC) -> Trace:
+def draw_conversion(
+    name: str = "void~cudnn::ops::nchwToNhwcKernel<float>", time: int = 300, sync: str = SYNC
+) -> Trace:
     return draw("\n".join([steps(1), work(500, 1_500, 100, 1, "conv"), work(2_000, time, 110, 2, name), sync]))
 
 
@@ -259,7 +261,7 @@ def converting(name: str = "void~cudnn::ops::nchwToNhwcKernel<float>", time: int
     ],
 )
 def test_conversions_between_layouts_gain_what_they_take(name: str) -> None:
-    found = given(converting(name), "layout_conversion")
+    found = given(draw_conversion(name), "layout_conversion")
     assert found is not None and found.gain_share == pytest.approx(0.03)
     assert found.gain is not None and (found.gain.measured_ns, found.gain.basis) == (300_000, "share")
     assert found.finding.value == 1
@@ -268,11 +270,11 @@ def test_conversions_between_layouts_gain_what_they_take(name: str) -> None:
 @pytest.mark.parametrize(
     "trace",
     [
-        converting("sm80_xmma_fprop_implicit_gemm_f16f16_nhwc"),  # it convolves
-        converting("void~cudnn::ops::nchwToNchwKernel<float>"),  # the layout stays
-        converting("at::native::copy_kernel"),
-        converting(time=199),  # a fiftieth of the step it is not
-        converting(sync=""),  # the host never waits for the device
+        draw_conversion("sm80_xmma_fprop_implicit_gemm_f16f16_nhwc"),  # it convolves
+        draw_conversion("void~cudnn::ops::nchwToNchwKernel<float>"),  # the layout stays
+        draw_conversion("at::native::copy_kernel"),
+        draw_conversion(time=199),  # a fiftieth of the step it is not
+        draw_conversion(sync=""),  # the host never waits for the device
     ],
 )
 def test_other_kernels_are_no_matter_of_layout(trace: Trace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.overview.drawn import BACKWARD, given, measured, steps, work
+from tests.analyses.overview.drawn import BACKWARD, given, measure_share, steps, work
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import measured_advice
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason, what_if_curves
@@ -20,7 +20,7 @@ def test_what_would_be_waited_for_then_is_no_gain() -> None:
     )
     found = given(trace, "data_loading")
     assert found is not None and found.gain is not None
-    assert measured(found) == pytest.approx((9_000 - 8_015) / 10_000)
+    assert measure_share(found) == pytest.approx((9_000 - 8_015) / 10_000)
     # The second launch comes at 5,105; its kernel follows the first, and the host is done at 6,000.
     assert found.gain.basis == "what_if"
     assert found.gain.ns == pytest.approx(10_000_000 - (8_015 + 800) * 1_000, abs=20_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.overview.drawn import given, ids, measured, share, steps, work
+from tests.analyses.overview.drawn import given, ids, measure_share, share, steps, work
 from tests.support.serving import Workload, serve
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import advice
@@ -64,7 +64,7 @@ def test_a_slow_call_of_one_step_is_start_up(name: str) -> None:
     trace = draw(f"{STEP}\n{work(10, 10, 2, 1)}\n{work(40, 10, 35, 2)}\n{call(name, 100, 8_000)}\n{END}")
     found = given(trace, "start_up")
     assert found is not None and found.finding.subject == name
-    assert measured(found) == pytest.approx(0.8)
+    assert measure_share(found) == pytest.approx(0.8)
     assert ids(trace)[0] == "start_up"
     assert "launch_bound" not in ids(trace)
 
@@ -112,7 +112,7 @@ def test_slow_calls_of_most_steps_are_no_start_up() -> None:
 # ---- the allocator --------------------------------------------------------------------------------------
 
 
-def allocating(which: tuple[int, ...], count: int = 4, duration: int = 900) -> str:
+def draw_allocation(which: tuple[int, ...], count: int = 4, duration: int = 900) -> str:
     lines = [steps(count)]
     for i in range(count):
         at = 10_000 * i
@@ -123,24 +123,24 @@ def allocating(which: tuple[int, ...], count: int = 4, duration: int = 900) -> s
 
 
 def test_allocations_in_most_steps_are_the_allocator() -> None:
-    found = given(draw(allocating((0, 1, 2))), "allocator")
+    found = given(draw(draw_allocation((0, 1, 2))), "allocator")
     assert found is not None and found.finding.value == 6
-    assert measured(found) == pytest.approx(6 * 900 / 40_000)
+    assert measure_share(found) == pytest.approx(6 * 900 / 40_000)
 
 
 @pytest.mark.parametrize("which", [(0,), (0, 1)])
 def test_a_pool_that_fills_in_the_first_steps_is_not(which: tuple[int, ...]) -> None:
-    assert given(draw(allocating(which)), "allocator") is None
+    assert given(draw(draw_allocation(which)), "allocator") is None
 
 
 def test_two_steps_do_not_tell_what_recurs() -> None:
-    assert given(draw(allocating((0, 1), count=2, duration=1_000)), "allocator") is None
-    assert given(draw(allocating((0, 1), count=2, duration=1_000)), "start_up") is not None
+    assert given(draw(draw_allocation((0, 1), count=2, duration=1_000)), "allocator") is None
+    assert given(draw(draw_allocation((0, 1), count=2, duration=1_000)), "start_up") is not None
 
 
 def test_memory_from_the_pool_of_the_driver_is_not_asked_for_anew() -> None:
     trace = draw(
-        allocating((0, 1, 2)).replace("cudaMalloc", "cudaMallocAsync").replace("cudaFree", "cudaFreeAsync")
+        draw_allocation((0, 1, 2)).replace("cudaMalloc", "cudaMallocAsync").replace("cudaFree", "cudaFreeAsync")
     )
     assert given(trace, "allocator") is None
 
@@ -159,7 +159,7 @@ def test_a_gap_after_a_wait_is_caused_by_it() -> None:
     found = given(trace, "synchronization")
     assert found is not None
     assert (found.finding.subject, found.finding.place) == ("aten::item", "train.py(9): step")
-    assert measured(found) == pytest.approx((5_995 - 5_000) / 10_000)
+    assert measure_share(found) == pytest.approx((5_995 - 5_000) / 10_000)
 
 
 def test_a_gap_is_no_longer_than_the_wait_that_caused_it() -> None:
@@ -202,7 +202,7 @@ def test_the_deepest_frame_that_covers_half_of_a_wait_is_named() -> None:
     found = given(trace, "host_code")
     assert found is not None
     assert (found.finding.subject, found.finding.case) == ("train.py(9): preprocess", "code")
-    assert measured(found) == pytest.approx((8_905 - 20) / 10_000)
+    assert measure_share(found) == pytest.approx((8_905 - 20) / 10_000)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_what_covers_half_of_a_wait_and_what_does_not(line: str, case: str | Non
     assert (found.finding.case if found else None) == case
 
 
-def launching(gap: int, launch_ahead: int = 0, count: int = 30) -> str:
+def draw_launch(gap: int, launch_ahead: int = 0, count: int = 30) -> str:
     """Return kernels of 100 us, with gaps; each is launched as it begins, or so much ahead."""
     every = 100 + gap
     return "\n".join(
@@ -230,23 +230,23 @@ def launching(gap: int, launch_ahead: int = 0, count: int = 30) -> str:
 
 
 def test_many_short_waits_for_launches() -> None:
-    trace = draw(f"{STEP}\n{launching(gap=200)}")
+    trace = draw(f"{STEP}\n{draw_launch(gap=200)}")
     found = given(trace, "launch_bound")
     assert found is not None and found.finding.value == 100_000
-    assert measured(found) == pytest.approx((29 * 199 + 299) / 10_000)
+    assert measure_share(found) == pytest.approx((29 * 199 + 299) / 10_000)
 
 
 def test_twenty_launches_can_bound_a_step() -> None:
-    assert given(draw(f"{STEP}\n{launching(gap=200, count=20)}"), "launch_bound") is not None
+    assert given(draw(f"{STEP}\n{draw_launch(gap=200, count=20)}"), "launch_bound") is not None
 
 
 @pytest.mark.parametrize(
     "picture",
     [
-        launching(gap=200, launch_ahead=310),  # launched before the gap: the device is what is slow
-        launching(gap=200, count=19),  # too few to bound a step
-        launching(gap=6, launch_ahead=50),  # gaps that a queue has, too
-        launching(gap=200) + "\nhost cuda_runtime cudaGraphLaunch 9990 5",  # graphs are replayed already
+        draw_launch(gap=200, launch_ahead=310),  # launched before the gap: the device is what is slow
+        draw_launch(gap=200, count=19),  # too few to bound a step
+        draw_launch(gap=6, launch_ahead=50),  # gaps that a queue has, too
+        draw_launch(gap=200) + "\nhost cuda_runtime cudaGraphLaunch 9990 5",  # graphs are replayed already
     ],
 )
 def test_other_gaps_are_not_for_launches(picture: str) -> None:
@@ -254,8 +254,8 @@ def test_other_gaps_are_not_for_launches(picture: str) -> None:
 
 
 def test_an_instant_counts_for_one_rule_alone() -> None:
-    trace = draw(f"{STEP}\n{launching(gap=200)}\n{LOADER.format(kind='SingleProcess', wait=5_000)}")
-    gains = [measured(each) for each in advice(trace)]
+    trace = draw(f"{STEP}\n{draw_launch(gap=200)}\n{LOADER.format(kind='SingleProcess', wait=5_000)}")
+    gains = [measure_share(each) for each in advice(trace)]
     assert ids(trace) == ["data_loading", "launch_bound"] and sum(gains) == pytest.approx(0.607, abs=0.003)
 
 
@@ -284,7 +284,7 @@ def test_pageable_copies_to_the_device_that_nothing_hides(name: str, kernel: int
 
 @pytest.mark.parametrize("call", ["hipStreamBeginCapture", "cudaGraphInstantiate", "cudaStreamEndCapture_v1"])
 def test_nothing_is_advised_on_the_capture_of_a_graph(call: str) -> None:
-    picture = f"{STEP}\n{launching(gap=200)}"
+    picture = f"{STEP}\n{draw_launch(gap=200)}"
     assert ids(draw(picture)) and not ids(draw(f"{picture}\nhost cuda_runtime {call} 9990 5"))
 
 

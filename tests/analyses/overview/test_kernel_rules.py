@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.analyses.overview.drawn import given, measured
+from tests.analyses.overview.drawn import given, measure_share
 from tests.analyses.overview.kernel_calls import (
     ALIGN1,
     ALIGN8,
@@ -33,7 +33,7 @@ BF16_RATE, BANDWIDTH = 989.4e12, 3352e9
 AMPERE = {**H100, "computeMajor": 8}
 
 
-def advised(id: str, *calls: Call, device: dict[str, Any] = H100) -> Advice | None:
+def find_advice(id: str, *calls: Call, device: dict[str, Any] = H100) -> Advice | None:
     return given(read([STEP, SYNC, *events(*calls)], deviceProperties=[device]), id)
 
 
@@ -41,10 +41,10 @@ def advised(id: str, *calls: Call, device: dict[str, Any] = H100) -> Advice | No
 
 
 def test_unaligned_products_gain_what_is_beyond_their_roof() -> None:
-    found = advised("slow_products", product(n=4099))
+    found = find_advice("slow_products", product(n=4099))
     assert found is not None and found.finding.case == "alignment"
     roof = 1e6 * 2 * 4096 * 4096 * 4099 / BF16_RATE
-    assert measured(found) * 10_000 == pytest.approx(1_200 - roof, abs=0.002)
+    assert measure_share(found) * 10_000 == pytest.approx(1_200 - roof, abs=0.002)
     assert (found.finding.subject, found.finding.place) == (
         "GEMM bf16 128x128 nn, CUTLASS sm75, align1",
         "[[4096,4096],[4096,4099]]",
@@ -64,8 +64,8 @@ def test_unaligned_products_gain_what_is_beyond_their_roof() -> None:
 )
 def test_other_products_are_no_matter_of_alignment(call: Call, device: dict[str, Any]) -> None:
     aligned = product(SM90, 4096, time=150)  # the library has kernels for this device
-    assert advised("slow_products", product(), aligned) is not None
-    assert advised("slow_products", call, aligned, device=device) is None
+    assert find_advice("slow_products", product(), aligned) is not None
+    assert find_advice("slow_products", call, aligned, device=device) is None
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_other_products_are_no_matter_of_alignment(call: Call, device: dict[str,
 )
 def test_the_sizes_of_matrices_are_what_is_aligned(dims: list[list[int]], odd: bool) -> None:
     name = "aten::mm" if len(dims) == 2 else "aten::addmm"
-    found = advised("slow_products", (name, dims, BF16, ALIGN1, 1_200), product(SM90, 4096, time=150))
+    found = find_advice("slow_products", (name, dims, BF16, ALIGN1, 1_200), product(SM90, 4096, time=150))
     assert (found is not None) == odd
 
 
@@ -89,7 +89,7 @@ def test_the_sizes_of_matrices_are_what_is_aligned(dims: list[list[int]], odd: b
     ],
 )
 def test_alignment_counts_bytes(kernel_name: str, alone: bool) -> None:
-    found = advised(
+    found = find_advice(
         "slow_products",
         ("aten::mm", [[2048, 2048], [2048, 2050]], FLOAT, kernel_name, 1_200),
         product(SM90, 4096, time=150),
@@ -112,12 +112,12 @@ def test_an_old_library_has_no_product_for_the_device(
     others: tuple[Call, ...], major: int, advised_: bool
 ) -> None:
     calls = (product(ALIGN8, 4096), *others)
-    found = advised("slow_products", *calls, device={**H100, "computeMajor": major})
+    found = find_advice("slow_products", *calls, device={**H100, "computeMajor": major})
     assert (found.finding.case if found else None) == ("older" if advised_ else None)
 
 
 def test_products_of_volta_are_old_for_an_a100() -> None:
-    found = advised("slow_products", product("volta_s884gemm_fp16_128x128_ldg8_f2f_nn", 4096), device=AMPERE)
+    found = find_advice("slow_products", product("volta_s884gemm_fp16_128x128_ldg8_f2f_nn", 4096), device=AMPERE)
     assert found is not None and found.finding.case == "older"
 
 
@@ -126,11 +126,11 @@ def test_products_of_volta_are_old_for_an_a100() -> None:
 
 def test_unfused_attention_gains_what_is_beyond_a_fused_kernel() -> None:
     """It does the arithmetic of both products and moves q, k, v and the result, but no scores."""
-    found = advised("unfused_attention", *attention())
+    found = find_advice("unfused_attention", *attention())
     assert found is not None and (found.finding.case, found.finding.value) == ("operators", 1)
     compute = 1e6 * 2 * B * M * N * (K + D) / BF16_RATE
     moved = 1e6 * 2 * B * (M * K + K * N + N * D + M * D) / BANDWIDTH
-    assert measured(found) * 10_000 == pytest.approx(1_500 - max(compute, moved), abs=0.01)
+    assert measure_share(found) * 10_000 == pytest.approx(1_500 - max(compute, moved), abs=0.01)
 
 
 def test_of_few_keys_fused_attention_moves_more_than_it_computes() -> None:
@@ -141,10 +141,10 @@ def test_of_few_keys_fused_attention_moves_more_than_it_computes() -> None:
         ("aten::_softmax", [[4, 16, M, keys], [], []], BF16, "softmax", 500),
         ("aten::bmm", [[B, M, keys], [B, keys, D]], BF16, SM90, 300),
     )
-    found = advised("unfused_attention", *calls)
+    found = find_advice("unfused_attention", *calls)
     assert found is not None
     moved = 1e6 * 2 * B * (M * K + K * keys + keys * D + M * D) / BANDWIDTH
-    assert measured(found) * 10_000 == pytest.approx(1_100 - moved, abs=0.01)
+    assert measure_share(found) * 10_000 == pytest.approx(1_100 - moved, abs=0.01)
 
 
 BACKWARD: tuple[Call, ...] = (
@@ -158,19 +158,19 @@ BACKWARD: tuple[Call, ...] = (
 
 
 def test_backward_of_unfused_attention_counts_too() -> None:
-    found = advised("unfused_attention", *attention(), *BACKWARD)
+    found = find_advice("unfused_attention", *attention(), *BACKWARD)
     assert found is not None and found.finding.value == 2
     compute = 1e6 * 2 * B * M * N * (K + D) / BF16_RATE
-    assert measured(found) * 10_000 == pytest.approx(1_500 + 2_100 - 3 * compute, abs=0.02)
+    assert measure_share(found) * 10_000 == pytest.approx(1_500 + 2_100 - 3 * compute, abs=0.02)
 
 
 @pytest.mark.parametrize(("calls", "widths"), [(BACKWARD[1:], D + 2 * K), (BACKWARD[:-1], 2 * D + K)])
 def test_backward_may_begin_or_end_with_a_product_of_its_own(calls: tuple[Call, ...], widths: int) -> None:
     """No call before the first of them, or behind the last one, is part of it."""
-    found = advised("unfused_attention", *calls)
+    found = find_advice("unfused_attention", *calls)
     assert found is not None and found.finding.value == 1
     compute = 1e6 * 2 * B * M * N * widths / BF16_RATE
-    assert measured(found) * 10_000 == pytest.approx(1_800 - compute, abs=0.02)
+    assert measure_share(found) * 10_000 == pytest.approx(1_800 - compute, abs=0.02)
 
 
 def test_calls_of_another_thread_are_no_part_of_attention() -> None:
@@ -193,11 +193,11 @@ def test_calls_of_another_thread_are_no_part_of_attention() -> None:
     ],
 )
 def test_another_softmax_is_no_attention(calls: tuple[Call, ...]) -> None:
-    assert advised("unfused_attention", *calls) is None
+    assert find_advice("unfused_attention", *calls) is None
 
 
 def test_without_peaks_nobody_knows_what_fused_attention_would_take() -> None:
-    assert advised("unfused_attention", *attention(), device={"id": 0, "name": "Card"}) is None
+    assert find_advice("unfused_attention", *attention(), device={"id": 0, "name": "Card"}) is None
 
 
 def test_attention_that_falls_back_is_asked_for_other_inputs() -> None:
@@ -211,9 +211,9 @@ def test_attention_that_falls_back_is_asked_for_other_inputs() -> None:
 
 
 def test_a_chain_gains_all_but_its_longest_kernel() -> None:
-    found = advised("elementwise_chains", *chain("add", "mul", "relu"))
+    found = find_advice("elementwise_chains", *chain("add", "mul", "relu"))
     assert found is not None and found.finding.value == 1
-    assert measured(found) * 10_000 == pytest.approx(700)
+    assert measure_share(found) * 10_000 == pytest.approx(700)
     assert found.finding.window == (1_000_000, 2_200_000)
 
 
@@ -228,7 +228,7 @@ def test_a_chain_gains_all_but_its_longest_kernel() -> None:
     ],
 )
 def test_other_kernels_in_a_row_are_no_chain(calls: list[Call]) -> None:
-    assert advised("elementwise_chains", *calls) is None
+    assert find_advice("elementwise_chains", *calls) is None
 
 
 def test_kernels_of_an_optimizer_or_of_two_streams_are_no_chain() -> None:
@@ -253,7 +253,7 @@ def test_a_call_of_two_kernels_is_no_part_of_a_chain() -> None:
 # ---- optimizers -----------------------------------------------------------------------------------------
 
 
-def stepping(count: int = 8, mark: str = "Optimizer.step#SGD.step", **changes: Any) -> Advice | None:
+def advise_step(count: int = 8, mark: str = "Optimizer.step#SGD.step", **changes: Any) -> Advice | None:
     name, kernel_name = changes.get("name", "aten::add_"), changes.get("kernel", "vectorized")
     time, host = changes.get("time", 2), changes.get("host", 100)
     calls: list[Call] = [(name, [[1000], [1000], []], FLOAT, kernel_name, time)] * count
@@ -263,16 +263,16 @@ def stepping(count: int = 8, mark: str = "Optimizer.step#SGD.step", **changes: A
 
 def test_an_optimizer_that_launches_for_each_parameter_makes_the_device_wait() -> None:
     """Calls 110 us apart, each with a kernel of 2 us right after its launch; 5 us remain."""
-    found = stepping()
+    found = advise_step()
     assert found is not None and (found.finding.case, found.finding.value) == ("launches", 8)
     assert found.finding.subject == "SGD.step"
-    assert measured(found) * 10_000 == pytest.approx(7 + 7 * 107 + 5)
+    assert measure_share(found) * 10_000 == pytest.approx(7 + 7 * 107 + 5)
 
 
 def test_where_the_device_never_waits_the_kernels_are_what_is_slow() -> None:
-    found = stepping(time=900, host=0)
+    found = advise_step(time=900, host=0)
     assert found is not None and found.finding.case == "kernels"
-    assert measured(found) * 10_000 == pytest.approx(8 * (900 - 1e6 * 12_000 / BANDWIDTH), abs=0.02)
+    assert measure_share(found) * 10_000 == pytest.approx(8 * (900 - 1e6 * 12_000 / BANDWIDTH), abs=0.02)
 
 
 def test_calls_count_by_step_of_the_optimizer() -> None:
@@ -284,7 +284,7 @@ def test_calls_count_by_step_of_the_optimizer() -> None:
 
 
 def test_other_optimizers_are_no_loop() -> None:
-    assert stepping(7) is None  # few parameters
-    assert stepping(kernel="multi_tensor_apply_kernel<Adam>") is None  # for lists
-    assert stepping(mark="forward") is None
-    assert stepping(mark="Optimizer.zero_grad#SGD.zero_grad") is None
+    assert advise_step(7) is None  # few parameters
+    assert advise_step(kernel="multi_tensor_apply_kernel<Adam>") is None  # for lists
+    assert advise_step(mark="forward") is None
+    assert advise_step(mark="Optimizer.zero_grad#SGD.zero_grad") is None

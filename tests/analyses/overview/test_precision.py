@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.overview.drawn import given, measured
+from tests.analyses.overview.drawn import given, measure_share
 from tests.analyses.overview.kernel_calls import H100, STEP, SYNC, events
 from tests.model.work.operator_events import FLOAT
 from tests.support.traces import read
@@ -15,7 +15,7 @@ from torch_tb_profiler.views.overview.advice import build_recommendation
 FP32_RATE, TF32_RATE, BANDWIDTH = 66.9e12, 494.7e12, 3352e9
 
 
-def advised(m: int, k: int, n: int, time: float, device: str = str(H100["name"])) -> Advice | None:
+def find_advice(m: int, k: int, n: int, time: float, device: str = str(H100["name"])) -> Advice | None:
     call = ("aten::mm", [[m, k], [k, n]], FLOAT, "ampere_sgemm_128x64_nn", time)
     return given(read([STEP, SYNC, *events(call)], deviceProperties=[{**H100, "name": device}]), "mixed_precision")
 
@@ -26,9 +26,9 @@ def text_of(found: Advice) -> str:
 
 def test_a_product_gains_what_is_beyond_its_roof_with_tensor_cores() -> None:
     flops = 2 * 4096**3
-    found = advised(4096, 4096, 4096, 3_000)  # 68% of the peak in float32
+    found = find_advice(4096, 4096, 4096, 3_000)  # 68% of the peak in float32
     assert found is not None and found.gain is not None
-    assert measured(found) * 10_000 == pytest.approx(3_000 - 1e6 * flops / TF32_RATE, rel=0.001)
+    assert measure_share(found) * 10_000 == pytest.approx(3_000 - 1e6 * flops / TF32_RATE, rel=0.001)
     assert found.gain.ns <= 1_000 * (3_000 - 1e6 * flops / TF32_RATE) + 1
     assert "At peak speed they would save" in text_of(found) and "multiples" not in text_of(found)
     assert "unknown" not in text_of(found)
@@ -36,23 +36,25 @@ def test_a_product_gains_what_is_beyond_its_roof_with_tensor_cores() -> None:
 
 def test_a_product_bound_by_memory_gains_nothing() -> None:
     moved = 4 * (16 * 16384 + 16384 * 16384 + 16 * 16384)
-    assert advised(16, 16384, 16384, 1e6 * moved / BANDWIDTH / 0.94) is None  # 94% of its memory roof
-    assert advised(16, 16384, 16384, 2e6 * moved / BANDWIDTH) is not None  # half of it: other kernels are faster
+    assert find_advice(16, 16384, 16384, 1e6 * moved / BANDWIDTH / 0.94) is None  # 94% of its memory roof
+    assert (
+        find_advice(16, 16384, 16384, 2e6 * moved / BANDWIDTH) is not None
+    )  # half of it: other kernels are faster
 
 
 def test_a_product_too_small_for_any_unit_gains_nothing() -> None:
     slow = 1e6 * 2 * 2048**3 / FP32_RATE
-    assert advised(2048, 2048, 2048, slow / 0.09) is None
-    assert advised(2048, 2048, 2048, slow / 0.11) is not None
+    assert find_advice(2048, 2048, 2048, slow / 0.09) is None
+    assert find_advice(2048, 2048, 2048, slow / 0.11) is not None
 
 
 def test_sizes_that_do_not_fit_are_named() -> None:
-    found = advised(4095, 4096, 4096, 3_000)
+    found = find_advice(4095, 4096, 4096, 3_000)
     assert found is not None
     assert "sizes that aren't multiples of 4, as in [[4095,4096],[4096,4096]]: pad those." in text_of(found)
 
 
 def test_an_unknown_roof_bounds_nothing_and_is_said() -> None:
-    found = advised(4096, 4096, 4096, 3_000, device="Card")
-    assert found is not None and measured(found) * 10_000 == pytest.approx(3_000)
+    found = find_advice(4096, 4096, 4096, 3_000, device="Card")
+    assert found is not None and measure_share(found) * 10_000 == pytest.approx(3_000)
     assert "The roofline of these products is unknown; where memory limits them" in text_of(found)

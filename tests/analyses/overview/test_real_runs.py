@@ -16,7 +16,7 @@ pytestmark = real_traces.MARKS
 TABLE = Path(__file__).parent / "advice.tsv"
 
 
-def reviewed() -> dict[tuple[str, str], list[tuple[str, str, str]]]:
+def read_reviewed() -> dict[tuple[str, str], list[tuple[str, str, str]]]:
     """Return the reviewed rows by (run, number of the file), `number#rank` in a file of several ranks; every row
     says why it is right."""
     rows: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
@@ -52,4 +52,4 @@ def test_advice_on_every_run_is_the_reviewed_one(corpus: Path) -> None:
             for rank, trace in ranks.items():
                 file = f"{number}#{rank}" if len(ranks) > 1 else str(number)
                 seen[run.name, file] = format_advice(f"{run.name} {file}", trace)
-    assert seen == reviewed()
+    assert seen == read_reviewed()

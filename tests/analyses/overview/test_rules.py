@@ -16,7 +16,7 @@ from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.views.overview.advice import RULE_WORDS
 
 
-def advised(document: Document) -> list[tuple[str, str]]:
+def list_advice(document: Document) -> list[tuple[str, str]]:
     """Return (id, case) of all advice; what is drawn can be advised on."""
     trace = read_bytes(json.dumps(document).encode())
     assert no_advice_reason(trace) is None and not is_truncated(trace.health)
@@ -41,9 +41,9 @@ def test_every_case_that_has_words_has_three_traces() -> None:
 @pytest.mark.parametrize("rule", RULES, ids=" ".join)
 def test_a_rule_applies_nearly_applies_and_does_not(rule: tuple[str, str]) -> None:
     three = RULES[rule]
-    assert rule in advised(three.applies)
-    assert rule not in advised(three.nearly)
-    assert rule not in advised(three.not_at_all)
+    assert rule in list_advice(three.applies)
+    assert rule not in list_advice(three.nearly)
+    assert rule not in list_advice(three.not_at_all)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=" ".join)

@@ -14,7 +14,7 @@ BEFORE, AFTER = "host cpu_op aten::mm 0 100", "host cpu_op aten::add 9100 900"
 """Nine of ten milliseconds pass between them."""
 
 
-def named(*lines: str) -> DominantFrame | None:
+def find_function(*lines: str) -> DominantFrame | None:
     return unrecorded_function(draw("\n".join((steps(1), BEFORE, AFTER, *lines))))
 
 
@@ -24,35 +24,35 @@ def frame(name: str, start: int, duration: int, thread: str = "host") -> str:
 
 def test_many_short_calls_of_one_name_count_together() -> None:
     calls = [frame("data.py(4):~token", 200 + 20 * i, 15) for i in range(400)]
-    found = named(frame("train.py(9):~batch", 150, 8_900), *calls)
+    found = find_function(frame("train.py(9):~batch", 150, 8_900), *calls)
     assert found is not None and found.name == "data.py(4): token"
     assert (found.during.ends - found.during.starts).sum() == 400 * 15_000
-    fewer = named(frame("train.py(9):~batch", 150, 8_900), *calls[:200])
+    fewer = find_function(frame("train.py(9):~batch", 150, 8_900), *calls[:200])
     assert fewer is not None and fewer.name == "train.py(9): batch"
 
 
 def test_a_thread_that_waits_beside_is_not_what_the_step_does() -> None:
     wait = frame("threading.py(295):~wait", 300, 8_000, "host2")
-    assert named(wait) is None
-    found = named(wait, frame("train.py(9):~batch", 150, 8_900))
+    assert find_function(wait) is None
+    found = find_function(wait, frame("train.py(9):~batch", 150, 8_900))
     assert found is not None and found.name == "train.py(9): batch"
 
 
 def test_what_holds_the_whole_step_explains_nothing_in_it() -> None:
-    assert named(frame("train.py(1):~main", 0, 10_000)) is None
-    assert named(frame("train.py(1):~main", 0, 9_999)) is not None
+    assert find_function(frame("train.py(1):~main", 0, 10_000)) is None
+    assert find_function(frame("train.py(1):~main", 0, 9_999)) is not None
 
 
 def test_a_comprehension_has_the_name_of_its_function() -> None:
     inner = frame("data.py(5):~<listcomp>", 200, 8_000)
-    assert named(inner) is None
-    found = named(frame("data.py(4):~load", 150, 8_500), inner)
+    assert find_function(inner) is None
+    found = find_function(frame("data.py(4):~load", 150, 8_500), inner)
     assert found is not None and found.name == "data.py(4): load"
 
 
 def test_a_function_that_calls_itself_counts_once() -> None:
     """Three calls within each other, of 4 ms each, are less than half of 9 ms."""
-    assert named(*(frame("data.py(4):~walk", 200 + i, 4_000 - 2 * i) for i in range(3))) is None
+    assert find_function(*(frame("data.py(4):~walk", 200 + i, 4_000 - 2 * i) for i in range(3))) is None
 
 
 def test_a_function_that_mostly_runs_operators_is_not_beside_the_step() -> None:
@@ -63,8 +63,8 @@ def test_a_function_that_mostly_runs_operators_is_not_beside_the_step() -> None:
 
 
 def test_half_of_the_time_is_enough_and_less_is_not() -> None:
-    assert named(frame("data.py(4):~load", 150, 4_500)) is not None
-    assert named(frame("data.py(4):~load", 150, 4_499)) is None
+    assert find_function(frame("data.py(4):~load", 150, 4_500)) is not None
+    assert find_function(frame("data.py(4):~load", 150, 4_499)) is None
 
 
 def test_without_steps_nothing_says_that_it_comes_again() -> None:

@@ -122,7 +122,7 @@ def test_rows_and_what_nobody_launched_are_all_device_time(group_by: GroupBy) ->
     assert np.nansum(found.flops) == 2e6
 
 
-def training(again: bool) -> Trace:
+def draw_training(again: bool) -> Trace:
     """Return a step of 100 us with a product forward and backward, computed again if checkpointed."""
     engine = "autograd::engine::evaluate_function: MmBackward0"
     number = {"Sequence number": 9, "Fwd thread id": 0}
@@ -139,7 +139,7 @@ def training(again: bool) -> Trace:
 
 
 def test_model_flops_leave_out_what_is_computed_again() -> None:
-    plain, checkpointed = (utilization(training(again), ALL, SMALL) for again in (False, True))
+    plain, checkpointed = (utilization(draw_training(again), ALL, SMALL) for again in (False, True))
     assert plain.mfu == plain.hfu == pytest.approx(4 / 100)  # two products of 2 us
     assert checkpointed.mfu == pytest.approx(4 / 100)
     assert checkpointed.hfu == pytest.approx(6 / 100)

@@ -22,13 +22,13 @@ def steps(rng: np.random.Generator, count: int, rho: float = 0.0, noise: float =
     return 100 + noise * values
 
 
-def counted(values: Float64) -> Float64:
+def drop_warm_up(values: Float64) -> Float64:
     """Drop a first step that is warm-up in any draw."""
     return values[:, 1:] if is_warm_up(values.mean(axis=0).tolist()) else values
 
 
-def changed(base: Float64, candidate: Float64, rules: ChangeRules = RULES) -> Bool:
-    return compare_steps(counted(base), counted(candidate), rules, alone=len(base)).changed
+def is_changed(base: Float64, candidate: Float64, rules: ChangeRules = RULES) -> Bool:
+    return compare_steps(drop_warm_up(base), drop_warm_up(candidate), rules, alone=len(base)).changed
 
 
 def test_a_slow_first_step_does_not_hide_30_percent() -> None:
@@ -51,15 +51,15 @@ def test_20_percent_are_found_after_a_slow_first_step(count: int, power: float) 
     base, candidate, same = (steps(rng, count) for _ in range(3))
     for values in (base, candidate, same):
         values[:, 0] *= 1.6
-    assert changed(base, 1.2 * candidate).mean() >= power
-    assert changed(base, same).mean() <= 0.045
+    assert is_changed(base, 1.2 * candidate).mean() >= power
+    assert is_changed(base, same).mean() <= 0.045
 
 
 @pytest.mark.parametrize("count", [3, 4, 5, 8, 12, 30])
 def test_false_alarms_are_one_in_twenty_at_most(count: int) -> None:
     rng = np.random.default_rng(count)
     rules = ChangeRules(step=100.0, min_effect=0.0, resolution=1e-9)
-    assert changed(steps(rng, count, noise=5), steps(rng, count, noise=5), rules).mean() <= 0.06
+    assert is_changed(steps(rng, count, noise=5), steps(rng, count, noise=5), rules).mean() <= 0.06
 
 
 @pytest.mark.parametrize("at", [2, 4, 9])
@@ -67,13 +67,13 @@ def test_one_long_step_anywhere_hides_nothing(at: int) -> None:
     rng = np.random.default_rng(at)
     base, candidate = steps(rng, 10), 1.05 * steps(rng, 10)
     base[:, at] *= 1.8
-    assert changed(base, candidate).mean() >= 0.95
+    assert is_changed(base, candidate).mean() >= 0.95
 
 
 def test_from_five_steps_on_a_long_one_is_trimmed() -> None:
     base = np.array([[100, 101, 180, 99, 100.5]])
-    assert changed(base, 1.2 * np.array([[100, 101, 102, 99, 100.5]])).all()
-    assert not changed(base[:, :4], 1.2 * np.array([[100, 101, 102, 99]])).any()
+    assert is_changed(base, 1.2 * np.array([[100, 101, 102, 99, 100.5]])).all()
+    assert not is_changed(base[:, :4], 1.2 * np.array([[100, 101, 102, 99]])).any()
 
 
 @pytest.mark.parametrize(("count", "alarms"), [(10, 0.15), (20, 0.10), (50, 0.09)])
@@ -81,7 +81,7 @@ def test_steps_that_resemble_the_one_before_count_as_fewer(count: int, alarms: f
     rng = np.random.default_rng(count)
     rules = ChangeRules(step=100.0, min_effect=0.0, resolution=1e-9)
     base, candidate = steps(rng, count, rho=0.7), steps(rng, count, rho=0.7)
-    assert changed(base, candidate, rules).mean() <= alarms
+    assert is_changed(base, candidate, rules).mean() <= alarms
     assert np.median(autocorrelation([base, candidate])) > 0.5
     assert np.median(autocorrelation([steps(rng, count), steps(rng, count)])) < 0.15
 

@@ -10,7 +10,7 @@ from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization, uti
 KERNELS = {"yes": "ampere_s16816gemm", "no": "ampere_sgemm", "unknown": "triton_poi_fused_0"}
 
 
-def linked(**times: int) -> DeviceUtilization:
+def draw_linked(**times: int) -> DeviceUtilization:
     """Draw kernels of these lengths, launched by operators, that use Tensor Cores, don't, or don't say."""
     lines = ["host user_annotation ProfilerStep#1 0 500"]
     for i, (what, time) in enumerate(times.items()):
@@ -25,7 +25,7 @@ def linked(**times: int) -> DeviceUtilization:
 
 
 def test_the_ratio_of_tensor_cores_is_over_all_kernels() -> None:
-    found = linked(yes=30, no=20)
+    found = draw_linked(yes=30, no=20)
     assert found.tensor_core_ratio == pytest.approx(0.6)
     assert "tensor_core_ratio" not in found.unknown
     bare = draw("""
@@ -43,19 +43,19 @@ def test_the_ratio_of_tensor_cores_is_over_all_kernels() -> None:
 
 
 def test_kernels_with_unclear_names_make_the_ratio_a_lower_bound() -> None:
-    found = linked(yes=30, no=20, unknown=50)
+    found = draw_linked(yes=30, no=20, unknown=50)
     assert found.tensor_core_ratio == pytest.approx(0.3)
     assert (found.cores.used, found.cores.not_used, found.cores.unknown) == (30_000, 20_000, 50_000)
     assert found.unknown["tensor_core_ratio"] == "at least: for 50% of the kernel time the names don't show it"
-    assert linked(no=20, unknown=50).tensor_core_ratio == 0
-    assert linked(yes=20, unknown=20).tensor_core_ratio == 0.5
+    assert draw_linked(no=20, unknown=50).tensor_core_ratio == 0
+    assert draw_linked(yes=20, unknown=20).tensor_core_ratio == 0.5
 
 
 def test_without_a_clear_kernel_name_the_ratio_is_unknown() -> None:
-    found = linked(unknown=50)
+    found = draw_linked(unknown=50)
     assert found.tensor_core_ratio is None
     assert "kernel names don't show" in found.unknown["tensor_core_ratio"]
-    still = linked(yes=0)
+    still = draw_linked(yes=0)
     assert still.tensor_core_ratio is None
     assert still.unknown["tensor_core_ratio"] == "no kernel takes time"
 

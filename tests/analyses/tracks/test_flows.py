@@ -25,7 +25,7 @@ gpu0  kernel        lonely          90    5   correlation=9 stream=7
 """
 
 
-def named(trace: Trace, row: int) -> str:
+def slice_name(trace: Trace, row: int) -> str:
     return trace.strings[trace.events.name[row]] if row >= 0 else ""
 
 
@@ -36,7 +36,7 @@ def row_of(trace: Trace, name: str) -> int:
 
 def links(trace: Trace, name: str) -> list[tuple[str, str, str]]:
     return [
-        (edge.kind, named(trace, edge.source), named(trace, edge.target))
+        (edge.kind, slice_name(trace, edge.source), slice_name(trace, edge.target))
         for edge in flow_edges(trace, row_of(trace, name))
     ]
 
@@ -44,8 +44,8 @@ def links(trace: Trace, name: str) -> list[tuple[str, str, str]]:
 def test_a_kernel_leads_back_to_its_launch_and_operator() -> None:
     trace = draw(LAUNCHES)
     assert links(trace, "gemm") == [(LAUNCH, "cudaLaunch1", "gemm")]
-    assert named(trace, operator_of(trace, row_of(trace, "gemm"))) == "aten::mm"
-    assert named(trace, operator_of(trace, row_of(trace, "aten::mm"))) == "aten::linear"
+    assert slice_name(trace, operator_of(trace, row_of(trace, "gemm"))) == "aten::mm"
+    assert slice_name(trace, operator_of(trace, row_of(trace, "aten::mm"))) == "aten::linear"
     assert links(trace, "lonely") == []
     assert operator_of(trace, row_of(trace, "lonely")) == -1
 
@@ -90,7 +90,7 @@ def test_an_external_id_decides_only_where_it_is_one(ids: str, operator: str) ->
     host  cpu_op  chance  70  5  External id=98
     gpu0  kernel  k       20 10  correlation=98 stream=7 {ids}
     """)
-    assert named(trace, operator_of(trace, row_of(trace, "k"))) == operator
+    assert slice_name(trace, operator_of(trace, row_of(trace, "k"))) == operator
 
 
 def test_forward_and_backward_by_sequence_number() -> None:
@@ -164,14 +164,14 @@ def test_links_of_one_event_are_those_of_all(corpus: Path, run: str) -> None:
     for i in chosen.tolist():
         row = int(table.rows[i])
         assert launch_of(trace, row) == table.launch[i]
-        assert operator_of(trace, row) == table.operator[i], json.dumps(named(trace, row))
+        assert operator_of(trace, row) == table.operator[i], json.dumps(slice_name(trace, row))
         if table.launch[i] >= 0:
             assert (int(table.launch[i]), row) in {(edge.source, edge.target) for edge in flow_edges(trace, row)}
     pairs = backward_links(trace)
     for i in range(0, len(pairs.forward), max(1, len(pairs.forward) // 100)):
         pair = int(pairs.forward[i]), int(pairs.backward[i])
         for end in pair:
-            assert pair in {(e.source, e.target) for e in flow_edges(trace, end) if e.kind == BACKWARD}, named(
-                trace, end
+            assert pair in {(e.source, e.target) for e in flow_edges(trace, end) if e.kind == BACKWARD}, (
+                slice_name(trace, end)
             )
     assert len(rows_of_kind(trace, Kind.CPU_OP)) or not len(pairs.forward)

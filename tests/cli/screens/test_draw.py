@@ -85,15 +85,15 @@ def test_bars_are_shares_of_the_total_and_not_of_the_largest_row() -> None:
 
 
 def test_styles_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    def styled(stream: io.StringIO) -> bool:
+    def is_styled(stream: io.StringIO) -> bool:
         draw_screen(Screen(["Finding."]), Page(80, True), stream)
         return "\x1b[1m" in stream.getvalue()
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
-    assert styled(Terminal()) and not styled(io.StringIO())
+    assert is_styled(Terminal()) and not is_styled(io.StringIO())
     monkeypatch.setenv("TERM", "dumb")
-    assert not styled(Terminal())
+    assert not is_styled(Terminal())
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not styled(Terminal())
+    assert not is_styled(Terminal())

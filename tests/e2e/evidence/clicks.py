@@ -111,7 +111,7 @@ _UNOPENED = """() => [...document.querySelectorAll('#page [data-legend]')]
   .map(e => `${e.closest('svg').getAttribute('aria-label')}: ${e.dataset.legend}`)"""
 
 
-def unopened(page: Page) -> list[str]:
+def find_unopened(page: Page) -> list[str]:
     """Parts of pictures, as their legends call them, that open nothing."""
     found: list[str] = page.evaluate(_UNOPENED)
     return found
@@ -122,7 +122,7 @@ _UNREACHED = """() => [...document.querySelectorAll('#page canvas')]
   .map(e => e.closest('[aria-label]')?.getAttribute('aria-label') ?? e.outerHTML)"""
 
 
-def unreached(page: Page) -> list[str]:
+def find_unreached(page: Page) -> list[str]:
     """Canvases without a place for the focus in which they lie."""
     found: list[str] = page.evaluate(_UNREACHED)
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from tests.e2e.evidence.clicks import click, targets, unopened, unreached
+from tests.e2e.evidence.clicks import click, find_unopened, find_unreached, targets
 from tests.e2e.page.places import VIEWS, go, start
 from tests.support.page import NewPage
 from tests.support.servers.tensorboard import tensorboard
@@ -60,8 +60,8 @@ def walk(page: Page, state: dict[str, str]) -> list[str]:
             return dead
 
 
-def unexplained(page: Page, view: str) -> list[str]:
-    return [part for part in unopened(page) if not part.startswith(EXPLAINED.get(view, ()))]
+def find_unexplained(page: Page, view: str) -> list[str]:
+    return [part for part in find_unopened(page) if not part.startswith(EXPLAINED.get(view, ()))]
 
 
 @pytest.mark.parametrize("view", SLUGS)
@@ -69,8 +69,8 @@ def test_of_a_job_everything_that_can_be_clicked_does_something(new_page: NewPag
     page = new_page()
     start(page, job)
     assert walk(page, {"view": view, "run": JOB}) == []
-    assert unexplained(page, view) == []
-    assert unreached(page) == []
+    assert find_unexplained(page, view) == []
+    assert find_unreached(page) == []
 
 
 @pytest.mark.parametrize("view", SLUGS)
@@ -80,5 +80,5 @@ def test_of_one_run_everything_that_can_be_clicked_does_something(
     page = new_page()
     start(page, server)
     assert walk(page, VIEWS[view]) == []
-    assert unexplained(page, view) == []
-    assert unreached(page) == []
+    assert find_unexplained(page, view) == []
+    assert find_unreached(page) == []

@@ -18,7 +18,7 @@ ONE = {"view": "trace", "run": "a_training", "worker": "w", "span": "1"}
 RANKS = {"view": "trace", "run": "o_job", "ranks": "rank3,rank4"}
 
 
-def saved(page: Page, frame: Tab, kind: str) -> Download:
+def save_file(page: Page, frame: Tab, kind: str) -> Download:
     expect(frame.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
     frame.get_by_role("button", name="Download").click()
     with page.expect_download() as found:
@@ -40,7 +40,7 @@ def test_a_picture_of_the_tracks_says_what_it_is_of_and_what_its_colors_mean(
     open_page: Open, state: dict[str, str], heading: list[str], tracks: list[str], theme: str
 ) -> None:
     page, frame = open_page(theme=theme, **state)
-    file = saved(page, frame, "SVG")
+    file = save_file(page, frame, "SVG")
     assert file.suggested_filename.startswith(state["run"])
     picture = ET.fromstring(file.path().read_text())
     texts = ["".join(text.itertext()) for text in picture.iter(f"{SVG}text")]
@@ -68,7 +68,7 @@ def test_what_ranks_do_in_the_window_is_a_table_of_its_own(open_page: Open) -> N
     answers: list[dict[str, object]] = []
     page.on("response", lambda told: answers.append(told.json()) if "view/trace/selection" in told.url else None)
     with page.expect_response(re.compile("view/trace/selection.*worker=rank4|worker=rank4.*trace/selection")):
-        file = saved(page, frame, "CSV")
+        file = save_file(page, frame, "CSV")
     rows = list(csv.DictReader(file.path().read_text().splitlines()))
     named = {row["name"]: row for row in rows}
     assert len(named) == len(rows)
@@ -87,7 +87,7 @@ def test_what_ranks_do_in_the_window_is_a_table_of_its_own(open_page: Open) -> N
 
 def test_a_picture_in_pixels_is_as_large_as_the_drawing(open_page: Open) -> None:
     page, frame = open_page(**ONE)
-    file = saved(page, frame, "PNG")
+    file = save_file(page, frame, "PNG")
     content = file.path().read_bytes()
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     width = int.from_bytes(content[16:20], "big")

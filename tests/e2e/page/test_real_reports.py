@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 
 from tests.corpus import real_traces
 from tests.e2e.test_report import NUMBERS
-from tests.report.test_report import answers, embedded
-from tests.surfaces.asking import remembered
+from tests.report.test_report import answers, embedded_data
+from tests.surfaces.asking import recall_trace
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.cli.report import MAX_BYTES
 from torch_tb_profiler.views import SLUGS
@@ -35,13 +35,13 @@ RUNS = (
 def test_every_view_of_a_real_run_is_drawn_from_disk(
     open_report: Callable[..., Page], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str
 ) -> None:
-    monkeypatch.setattr("torch_tb_profiler.session.jobs.load_file", remembered)
+    monkeypatch.setattr("torch_tb_profiler.session.jobs.load_file", recall_trace)
     monkeypatch.setenv("TORCH_PROFILER_CACHE_BYTES", "0")
     monkeypatch.setenv("TORCH_PROFILER_SMALL_FILE_BYTES", str(1 << 50))
     report = tmp_path / "report.html"
     assert main(["report", str(corpus / "traces" / run), "-o", str(report)]) == 0
     assert report.stat().st_size <= MAX_BYTES
-    found = report_answers(embedded(report.read_text("utf-8")))
+    found = report_answers(embedded_data(report.read_text("utf-8")))
     page = open_report(report, SLUGS[0])
     address = page.url.partition("#")[0]
     for slug in SLUGS:

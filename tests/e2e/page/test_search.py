@@ -35,7 +35,7 @@ def ink(frame: Tab, canvas: str) -> float:
     return found
 
 
-def selected(page: Page) -> int | None:
+def selected_event(page: Page) -> int | None:
     """Return the event in the address."""
     found = re.search(r"event=(\d+)", address(page))
     return int(found.group(1)) if found else None
@@ -98,7 +98,7 @@ def test_ranks_are_searched_together_and_added_up_side_by_side(open_page: Open) 
     ranks: set[int] = set()
     for _ in range(12):
         field.press("Enter")
-        at = until(partial(selected, page), other_than(at))
+        at = until(partial(selected_event, page), other_than(at))
         expect(frame.locator("[data-part=event-details] h2")).to_contain_text(re.compile("nccl", re.IGNORECASE))
         ranks.add((at or 0) % 2)
     assert ranks == {0, 1}

@@ -59,7 +59,7 @@ def test_the_late_answer_moves_nothing_of_the_overview(open_page: Open, run: str
     expect(story.get_by_role("region", name="What to change first")).to_have_attribute("aria-busy", "true")
     expect(frame.get_by_role("heading", name="Achieved vs. peak")).to_be_visible()
     until(lambda: frame.locator("html").evaluate("() => document.fonts.status"), lambda said: said == "loaded")
-    settled(frame)
+    wait_for_frames(frame)
     assert held
     frame.locator("html").evaluate(_WATCH)
     before = frame.locator("html").evaluate(_BOXES)
@@ -68,7 +68,7 @@ def test_the_late_answer_moves_nothing_of_the_overview(open_page: Open, run: str
     page.unroute(late)
     expect(story.locator("[data-part=advice]")).not_to_contain_text(re.compile("Replaying|Comparing"))
     expect(frame.get_by_text("working it out…")).to_have_count(0)
-    settled(frame)
+    wait_for_frames(frame)
     after = frame.locator("html").evaluate(_BOXES)
     below = [
         name
@@ -82,7 +82,7 @@ def test_the_late_answer_moves_nothing_of_the_overview(open_page: Open, run: str
     assert max(story.evaluate(_GAPS), default=0) <= MOST_SPARE
 
 
-def settled(frame: Tab) -> None:
+def wait_for_frames(frame: Tab) -> None:
     """Wait until two frames have been drawn."""
     frame.locator("html").evaluate(
         "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))"

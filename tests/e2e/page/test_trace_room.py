@@ -20,7 +20,7 @@ LOW = {"width": 900, "height": 500, "event": "0"}
 """A window so small that the tracks do not fit beside the details of a slice."""
 
 
-def scrolled(frame: Tab) -> float:
+def scroll_offset(frame: Tab) -> float:
     found: float = frame.locator("[data-part=tracks]").evaluate("e => e.scrollTop")
     return found
 
@@ -37,7 +37,7 @@ def window(page: Page) -> tuple[int, int] | None:
     return (int(found.group(1)), int(found.group(2))) if found else None
 
 
-def placed(frame: Tab, how: dict[str, Any]) -> dict[str, float]:
+def drawing_box(frame: Tab, how: dict[str, Any]) -> dict[str, float]:
     """Return where the drawing is, once the details lie where they do and the page is scrolled to it."""
     drawn_stage(frame)
     if how:
@@ -46,7 +46,7 @@ def placed(frame: Tab, how: dict[str, Any]) -> dict[str, float]:
     return drawn_stage(frame)
 
 
-def zoomed(page: Page, before: tuple[int, int] | None) -> tuple[int, int]:
+def zoom_once(page: Page, before: tuple[int, int] | None) -> tuple[int, int]:
     """Turns the wheel with Ctrl once; the window then."""
     page.keyboard.down("Control")
     page.mouse.wheel(0, -100)
@@ -57,21 +57,21 @@ def zoomed(page: Page, before: tuple[int, int] | None) -> tuple[int, int]:
 @pytest.mark.parametrize("how", [{}, LOW], ids=["fits", "scrolls"])
 def test_the_wheel_does_the_same_whatever_there_is_to_scroll(open_page: Open, how: dict[str, Any]) -> None:
     page, frame = open_page(**how, **RUN)
-    box = placed(frame, how)
+    box = drawing_box(frame, how)
     fits = frame.locator("[data-part=tracks]").evaluate("e => e.scrollHeight <= e.clientHeight + 1")
     assert fits == (not how)
     at = box["x"] + box["width"] / 4
     page.mouse.move(at, box["y"] + 100)
     # Plain, it scrolls where there is something to scroll, never zooms, and says what would.
     page.mouse.wheel(0, 60)
-    until(lambda: (scrolled(frame) > 0) == (not fits))
+    until(lambda: (scroll_offset(frame) > 0) == (not fits))
     hint = frame.locator("[data-part=wheel-hint]")
     expect(hint).to_contain_text("zooms")
     unzoomed = window(page)
     # With Ctrl it zooms at the pointer: what is there stays there.
-    begin, end = zoomed(page, unzoomed)
+    begin, end = zoom_once(page, unzoomed)
     expect(hint).to_have_count(0)
-    near = zoomed(page, (begin, end))
+    near = zoom_once(page, (begin, end))
     assert near[1] - near[0] == pytest.approx((end - begin) / math.exp(0.5), rel=0.01)
     assert near[0] + (near[1] - near[0]) / 4 == pytest.approx(begin + (end - begin) / 4, abs=(end - begin) / 200)
     begin, end = near
@@ -86,11 +86,11 @@ def test_the_wheel_does_the_same_whatever_there_is_to_scroll(open_page: Open, ho
 
 def test_who_zoomed_with_the_wheel_is_told_no_more_while_it_scrolls(open_page: Open) -> None:
     page, frame = open_page(**LOW, **RUN)
-    box = placed(frame, LOW)
+    box = drawing_box(frame, LOW)
     page.mouse.move(box["x"] + 100, box["y"] + 100)
-    zoomed(page, window(page))
+    zoom_once(page, window(page))
     page.mouse.wheel(0, 30)
-    until(lambda: scrolled(frame) > 0)
+    until(lambda: scroll_offset(frame) > 0)
     expect(frame.locator("[data-part=wheel-hint]")).to_have_count(0)
 
 
@@ -98,13 +98,13 @@ def test_the_pinch_of_safari_zooms_at_the_pointer(open_page: Open) -> None:
     """Its own events, which no other browser has."""
     page, frame = open_page(**RUN)
     box = drawn_stage(frame)
-    begin, end = pinched(page, frame, box["width"] / 4, None)
-    near = pinched(page, frame, box["width"] / 4, (begin, end))
+    begin, end = pinch_once(page, frame, box["width"] / 4, None)
+    near = pinch_once(page, frame, box["width"] / 4, (begin, end))
     assert near[1] - near[0] == pytest.approx((end - begin) / 2, rel=0.01)
     assert near[0] + (near[1] - near[0]) / 4 == pytest.approx(begin + (end - begin) / 4, abs=(end - begin) / 200)
 
 
-def pinched(page: Page, frame: Tab, x: float, before: tuple[int, int] | None) -> tuple[int, int]:
+def pinch_once(page: Page, frame: Tab, x: float, before: tuple[int, int] | None) -> tuple[int, int]:
     """Spreads two fingers to twice their distance; the window then."""
     frame.locator("[data-part=stage]").evaluate(
         """(stage, x) => {
@@ -168,7 +168,7 @@ def test_the_tools_are_one_row_at_900_pixels(open_page: Open, of: dict[str, str]
 
 def test_the_name_of_a_track_stays_while_a_part_of_it_is_in_sight(open_page: Open) -> None:
     page, frame = open_page(**LOW, **RUN)
-    placed(frame, LOW)
+    drawing_box(frame, LOW)
     label = frame.locator("[data-part=track-label][data-kind=slices]").first
     name = label.locator("span").first
     tracks = frame.locator("[data-part=tracks]")

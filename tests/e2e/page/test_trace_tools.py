@@ -24,7 +24,7 @@ def drawn_stage(frame: Tab) -> dict[str, float]:
     return {"x": box["x"], "y": box["y"], "width": box["width"], "height": box["height"]}
 
 
-def selected(page: Page) -> tuple[int, int] | None:
+def selected_area(page: Page) -> tuple[int, int] | None:
     """Return the area in the address."""
     found = re.search(r"area=(-?\d+)-(-?\d+)", address(page))
     return (int(found.group(1)), int(found.group(2))) if found else None
@@ -56,14 +56,14 @@ def test_an_edge_of_the_selected_window_is_dragged(open_page: Open) -> None:
     box = drawn_stage(frame)
     y = box["y"] + box["height"] / 2
     drag(page, box["x"] + 100, box["x"] + 500, y)
-    begin, end = until(lambda: selected(page)) or (0, 0)
+    begin, end = until(lambda: selected_area(page)) or (0, 0)
     drag(page, box["x"] + 500, box["x"] + 600, y)
-    longer = until(lambda: selected(page), lambda area: area != (begin, end)) or (0, 0)
+    longer = until(lambda: selected_area(page), lambda area: area != (begin, end)) or (0, 0)
     assert longer[0] == begin
     assert longer[1] - end == pytest.approx((end - begin) / 4, rel=0.05)
     # From the middle, a drag selects anew.
     drag(page, box["x"] + 300, box["x"] + 400, y)
-    anew = until(lambda: selected(page), lambda area: area != longer) or (0, 0)
+    anew = until(lambda: selected_area(page), lambda area: area != longer) or (0, 0)
     assert anew[0] > begin
     assert anew[1] < end
 

@@ -24,14 +24,14 @@ def window(page: Page) -> tuple[int, int]:
     return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
 
 
-def changed(page: Page, key: str) -> tuple[tuple[int, int], tuple[int, int]]:
+def press_and_compare(page: Page, key: str) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return the window before a key and after it."""
     before = window(page)
     page.keyboard.press(key)
     return before, until(lambda: window(page), lambda now: now not in ((0, 0), before))
 
 
-def named(page: Page, name: str) -> None:
+def expect_name(page: Page, name: str) -> None:
     expect(page.locator("[data-part=event-details] h2")).to_contain_text(name)
 
 
@@ -40,25 +40,25 @@ def says(page: Page, key: str) -> None:
 
 
 def zooms(page: Page) -> None:
-    (begin, end), near = changed(page, "w")
+    (begin, end), near = press_and_compare(page, "w")
     assert near[1] - near[0] < end - begin
-    near, far = changed(page, "s")
+    near, far = press_and_compare(page, "s")
     assert far[1] - far[0] > near[1] - near[0]
 
 
 def pans(page: Page) -> None:
-    before, later = changed(page, "d")
+    before, later = press_and_compare(page, "d")
     assert later[0] > before[0]
-    later, earlier = changed(page, "a")
+    later, earlier = press_and_compare(page, "a")
     assert earlier[0] < later[0]
 
 
 def zooms_to_the_selection(page: Page) -> None:
-    named(page, "aten::mm")
+    expect_name(page, "aten::mm")
     begin, end = until(lambda: window(page), lambda now: now != (0, 0))  # its address opens there
     assert begin <= 340_000 and end >= 440_000 and end - begin < 300_000
     for _ in range(2):
-        changed(page, "s")
+        press_and_compare(page, "s")
     page.keyboard.press("f")
     until(lambda: window(page), lambda now: now == (begin, end))
     clears(page)
@@ -67,18 +67,18 @@ def zooms_to_the_selection(page: Page) -> None:
     thread, stage = (page.locator(part).bounding_box() for part in (MAIN, "[data-part=stage]"))
     assert thread and stage
     page.mouse.dblclick(stage["x"] + 300, thread["y"] + 10)
-    named(page, "ProfilerStep")
+    expect_name(page, "ProfilerStep")
     until(lambda: window(page), lambda now: 0 < now[1] - now[0] < 5_000_000)
 
 
 def goes_back(page: Page) -> None:
-    before, _ = changed(page, "w")
+    before, _ = press_and_compare(page, "w")
     page.keyboard.press("Backspace")
     until(lambda: window(page), lambda now: now == before)
 
 
 def marks(page: Page) -> None:
-    named(page, "aten::mm")
+    expect_name(page, "aten::mm")
     marks_the_selection(page)
 
 
@@ -104,30 +104,30 @@ def folds_python(page: Page) -> None:
 def selects_on_the_drawing(page: Page) -> None:
     page.locator("[data-part=stage]").focus()
     page.keyboard.press("Enter")
-    named(page, "ProfilerStep")
+    expect_name(page, "ProfilerStep")
     expect(page.locator("[data-part=spoken]")).to_contain_text("ProfilerStep")
 
 
 def walks_along(page: Page) -> None:
-    named(page, "aten::mm")
-    before, later = changed(page, "ArrowRight")
+    expect_name(page, "aten::mm")
+    before, later = press_and_compare(page, "ArrowRight")
     assert later[0] > before[0]
     go(page, {**CHOSEN, "at": "0-2000000"})
-    named(page, "aten::mm")
+    expect_name(page, "aten::mm")
     page.keyboard.press("ArrowRight")
-    named(page, "DataLoader")
+    expect_name(page, "DataLoader")
     page.keyboard.press("ArrowLeft")
-    named(page, "aten::mm")
+    expect_name(page, "aten::mm")
 
 
 def walks_across(page: Page) -> None:
-    named(page, "aten::mm")
+    expect_name(page, "aten::mm")
     page.keyboard.press("ArrowDown")
-    named(page, "cudaLaunchKernel")
+    expect_name(page, "cudaLaunchKernel")
     page.keyboard.press("ArrowUp")
-    named(page, "aten::mm")
+    expect_name(page, "aten::mm")
     page.keyboard.press("ArrowUp")
-    named(page, "ProfilerStep")
+    expect_name(page, "ProfilerStep")
 
 
 def adds_up(page: Page) -> None:
@@ -140,13 +140,13 @@ def lights_the_path(page: Page) -> None:
 
 
 def follows(page: Page) -> None:
-    named(page, "aten::mm")
+    expect_name(page, "aten::mm")
     page.keyboard.press("ArrowDown")
-    named(page, "cudaLaunchKernel")
+    expect_name(page, "cudaLaunchKernel")
     page.keyboard.press("]")
-    named(page, "sgemm")
+    expect_name(page, "sgemm")
     page.keyboard.press("[")
-    named(page, "cudaLaunchKernel")
+    expect_name(page, "cudaLaunchKernel")
 
 
 def finds(page: Page) -> None:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from tests.support.producers.aorta import active, iteration, line, write
-from tests.support.producers.rocprof import rocprof_json, training
+from tests.support.producers.rocprof import draw_training, rocprof_json
 from tests.support.traces import document, event
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
 
 WINDOW = document([event("gpu0 kernel gemm 10 20 stream=1")])
-RUN = training(2)
+RUN = draw_training(2)
 STEPS, TOTAL = 3, 500
 
 

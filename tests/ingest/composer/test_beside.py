@@ -15,7 +15,7 @@ from tests.support.producers.composer import (
     LOOP,
     Batch,
     content,
-    copied,
+    copy_events,
     cycle,
     pytorch_events,
     pytorch_file,
@@ -35,7 +35,7 @@ def files(rank: int, *, copy: bool) -> tuple[bytes, bytes]:
     start = EPOCH + (LATE + AHEAD) * rank
     torch = pytorch_events(start=start)
     own = cycle(BATCHES, rank=rank, start=start, sync=EPOCH + MEETING + AHEAD * rank)
-    return content([*own, *(copied(torch, rank) if copy else ())]), pytorch_file(torch, rank)
+    return content([*own, *(copy_events(torch, rank) if copy else ())]), pytorch_file(torch, rank)
 
 
 def folder(root: Path, *, copy: bool = True) -> Path:
@@ -56,7 +56,7 @@ def workers(session: Session) -> dict[str, list[tuple[str, int | None, int]]]:
     }
 
 
-def timed(overview: Any) -> Any:
+def step_times(overview: Any) -> Any:
     return {key: overview[key] for key in ("steps", "average", "trace_start_ns", "headline")}
 
 
@@ -86,7 +86,7 @@ def test_events_are_the_same_from_either_file_and_never_doubled(tmp_path: Path) 
         once = answer(session, "overview"), answer(session, "trace")
     with open_(folder(tmp_path / "b", copy=False)) as session:
         again = answer(session, "overview"), answer(session, "trace")
-    assert timed(once[0]) == timed(again[0])
+    assert step_times(once[0]) == step_times(again[0])
     drawn = [lanes(trace) for _, trace in (once, again)]
     assert drawn[0] == drawn[1]
     assert sum(slices for _, _, slices in drawn[0]) == 5 * len(BATCHES) + 3

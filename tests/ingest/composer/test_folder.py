@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.producers.composer import EPOCH, Batch, content, cycle, merged
+from tests.support.producers.composer import EPOCH, Batch, content, cycle, merge_ranks
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
 
@@ -48,8 +48,8 @@ def folder(tmp_path: Path) -> Path:
         ("workers8/traces/ep0-ba12-rank0.json", content(cycle(FAST), closed=False)),
         ("both/traces/ep0-ba2-rank0.json", content(RANKS[0])),
         ("both/traces/ep0-ba2-rank1.json", content(RANKS[1])),
-        ("both/traces/node0.json", content(merged(*RANKS))),
-        ("merged/traces/node0.json", content(merged(*RANKS))),
+        ("both/traces/node0.json", content(merge_ranks(*RANKS))),
+        ("merged/traces/node0.json", content(merge_ranks(*RANKS))),
     )
     return tmp_path
 

@@ -13,9 +13,9 @@ from tests.ingest.composer.test_folder import answer, open_, put
 from tests.support.producers.composer import (
     EPOCH,
     content,
-    copied,
+    copy_events,
     cycle,
-    merged,
+    merge_ranks,
     pytorch_events,
     pytorch_file,
 )
@@ -35,7 +35,7 @@ def torch(rank: int) -> list[dict[str, Any]]:
     return pytorch_events(start=start(rank), kernel=12 + rank)
 
 
-def described(rank: int) -> bytes:
+def write_rank(rank: int) -> bytes:
     """Return PyTorch's file of a rank, with a device of its own."""
     reported = json.loads(pytorch_file(torch(rank), rank, len(RANKS)))
     reported["deviceProperties"][0]["name"] = NAMES[rank]
@@ -47,14 +47,14 @@ def folder(root: Path, copies: set[int], merge: str = "node0.json") -> Path:
     own = [
         [
             *cycle(BATCHES, rank=rank, start=start(rank), sync=EPOCH + MEETING + AHEAD * rank),
-            *(copied(torch(rank), rank) if rank in copies else ()),
+            *(copy_events(torch(rank), rank) if rank in copies else ()),
         ]
         for rank in RANKS
     ]
     put(
         root,
-        (f"job/traces/{merge}", content(merged(*own))),
-        *((f"job/torch_traces/rank{rank}.2.pt.trace.json", described(rank)) for rank in RANKS),
+        (f"job/traces/{merge}", content(merge_ranks(*own))),
+        *((f"job/torch_traces/rank{rank}.2.pt.trace.json", write_rank(rank)) for rank in RANKS),
     )
     return root
 
@@ -128,7 +128,7 @@ def two_nodes(root: Path, others: tuple[int, ...] = OTHERS) -> Path:
     """Return a second node whose events of PyTorch are in PyTorch's files alone."""
     folder(root, set(RANKS))
     cycles = [cycle(BATCHES, rank=rank, start=start(0)) for rank in others]
-    put(root, ("job/traces/node1.json", content(merged(*cycles))))
+    put(root, ("job/traces/node1.json", content(merge_ranks(*cycles))))
     for rank in others:
         own = pytorch_file(pytorch_events(start=start(0), kernel=12 + rank), rank, 10)
         put(root, (f"job/torch_traces/rank{rank}.2.pt.trace.json", own))
@@ -151,7 +151,7 @@ def test_each_of_several_merged_files_takes_the_files_of_its_ranks(tmp_path: Pat
 
 def test_nodes_that_are_merged_once_more_count_once(tmp_path: Path) -> None:
     cycles = [cycle(BATCHES, rank=rank, start=start(0)) for rank in (*RANKS, *OTHERS)]
-    put(two_nodes(tmp_path), ("job/traces/merged_trace.json", content(merged(*cycles))))
+    put(two_nodes(tmp_path), ("job/traces/merged_trace.json", content(merge_ranks(*cycles))))
     with open_(tmp_path) as session:
         assert workers(session) == {"job/traces": [("node0", None, 1), ("node1", None, 1)]}
         kernels = [
@@ -171,7 +171,7 @@ def test_a_node_that_is_merged_again_is_listed_once(tmp_path: Path) -> None:
     stranger = pytorch_file(pytorch_events(), 20, 30)
     put(
         folder(tmp_path, set(RANKS)),
-        ("job/traces/merged_trace.json", content(merged(cycle(BATCHES)))),
+        ("job/traces/merged_trace.json", content(merge_ranks(cycle(BATCHES)))),
         ("job/torch_traces/rank20.2.pt.trace.json", stranger),
     )
     with open_(tmp_path) as session:
@@ -220,7 +220,7 @@ def test_a_rank_missing_from_the_merged_file_is_noted(tmp_path: Path) -> None:
 def test_a_rank_in_no_merged_file_becomes_a_worker_once_all_are_read(tmp_path: Path) -> None:
     put(
         two_nodes(tmp_path),
-        *((f"job/torch_traces/rank20.{batch}.pt.trace.json", described(0)) for batch in (10, 9)),
+        *((f"job/torch_traces/rank20.{batch}.pt.trace.json", write_rank(0)) for batch in (10, 9)),
     )
     with open_(tmp_path) as session:
         (run,) = session.catalog.runs
@@ -264,7 +264,7 @@ def test_a_rewritten_companion_file_is_read_again(tmp_path: Path) -> None:
     root = folder(tmp_path, {0, 1, 2})
     with open_(root) as session:
         before = parts(session)
-        other = json.loads(described(2))
+        other = json.loads(write_rank(2))
         other["deviceProperties"][0]["name"] = "NVIDIA H200"
         put(root, ("job/torch_traces/rank2.2.pt.trace.json", json.dumps(other).encode()))
         session.scan()

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from tests.support.producers.composer import EPOCH, LOOP, Batch, content, cycle, merged
+from tests.support.producers.composer import EPOCH, LOOP, Batch, content, cycle, merge_ranks
 from tests.support.traces import read as read_events
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.ingest.kineto.clock import QUARTER_NS
@@ -84,7 +84,7 @@ def test_pytorch_events_with_times_since_the_quarter_lie_in_their_batch() -> Non
 
 def test_a_merged_list_is_a_trace_per_rank() -> None:
     ranks = [cycle([Batch(60)] * 2, rank=0), cycle([Batch(30)] * 3, rank=5, start=EPOCH + 900, sync=EPOCH + 800)]
-    trace = read(gzip.compress(content(merged(*ranks))))
+    trace = read(gzip.compress(content(merge_ranks(*ranks))))
     parts = split_ranks(trace)
     assert {number: steps(part).names for number, part in parts.items()} == {0: ("0", "1"), 5: ("0", "1", "2")}
     assert [trace_rank(parts[number]) for number in (0, 5)] == [0, 5]

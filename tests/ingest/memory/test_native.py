@@ -39,7 +39,7 @@ def python(content: bytes) -> RecordedSnapshot:
     return read_snapshot(cast(BinaryIO, io.BytesIO(content)))
 
 
-def described(value: RecordedSnapshot) -> dict[str, Any]:
+def describe_snapshot(value: RecordedSnapshot) -> dict[str, Any]:
     """Return a snapshot without codes, which two readers choose differently."""
     labels, pools, texts = value.labels, value.pools, value.texts
     shown = [
@@ -86,9 +86,9 @@ def rich() -> dict[str, Any]:
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 def test_both_readers_read_the_same(protocol: int) -> None:
     content = pickle.dumps(rich(), protocol)
-    assert described(native(content)) == described(python(content))
+    assert describe_snapshot(native(content)) == describe_snapshot(python(content))
     for piece in (7, 1000):
-        assert described(native(content, piece)) == described(python(content))
+        assert describe_snapshot(native(content, piece)) == describe_snapshot(python(content))
 
 
 def test_the_oldest_form_is_a_list_of_segments() -> None:
@@ -97,7 +97,7 @@ def test_the_oldest_form_is_a_list_of_segments() -> None:
         for each in segment["blocks"]:
             each["history"] = [{"addr": 1, "real_size": 4, "frames": each.pop("frames")}]
     content = pickle.dumps(value)
-    assert described(native(content)) == described(python(content))
+    assert describe_snapshot(native(content)) == describe_snapshot(python(content))
 
 
 def test_a_truncated_file_gives_a_prefix() -> None:
@@ -121,10 +121,10 @@ def test_a_truncated_file_gives_a_prefix() -> None:
 def test_other_writers_and_gzip_are_read_through_the_public_function(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
     content = pickle.dumps(snapshot())
-    assert described(python(gzip.compress(content))) == described(native(content))
+    assert describe_snapshot(python(gzip.compress(content))) == describe_snapshot(native(content))
     with pytest.raises(UnusualPickleError):
         native(pickle.dumps(snapshot(), 0))
-    assert described(python(pickle.dumps(snapshot(), 0))) == described(native(content)) | {
+    assert describe_snapshot(python(pickle.dumps(snapshot(), 0))) == describe_snapshot(native(content)) | {
         "facts": python(pickle.dumps(snapshot(), 0)).facts
     }
 
@@ -204,4 +204,4 @@ def test_damaged_files_never_point_outside() -> None:
         except (TraceError, UnusualPickleError):
             continue
         assert all(end <= len(read.history.action) for end in read.devices.end)
-        described(read)
+        describe_snapshot(read)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.corpus import real_traces
 from tests.ingest.native.comparison import NEEDED, differences, outcome, read_in_python
-from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS, mangled
+from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS, mangle
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.ingest.kineto.native import decode
 from torch_tb_profiler.model.trace import Trace
@@ -154,7 +154,7 @@ def test_damage_is_handled_as_in_python(layout: str, long: bool) -> None:
     chance = random.Random(layout)
     mutations = BYTES if layout == "gzip" else BYTES + FIELDS
     for number in range(LONG_ROUNDS if long else ROUNDS):
-        content = mangled(LAYOUTS[layout], mutations, chance)
+        content = mangle(LAYOUTS[layout], mutations, chance)
         assert differences(outcome(content), read_in_python(content)) == [], number
 
 

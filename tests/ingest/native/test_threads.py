@@ -14,7 +14,7 @@ import pytest
 
 from tests.ingest.native.comparison import NEEDED, differences, outcome, read_in_python
 from tests.ingest.native.test_equal import ODD_EVENTS, event
-from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS, mangled
+from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS, mangle
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.kineto import document
 from torch_tb_profiler.ingest.kineto.native import decode, library
@@ -58,7 +58,7 @@ def helpers() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def ahead(content: bytes, executor: Executor) -> Trace | TraceError:
+def read_ahead(content: bytes, executor: Executor) -> Trace | TraceError:
     with lend_threads(executor):
         return outcome(content)
 
@@ -67,8 +67,8 @@ def ahead(content: bytes, executor: Executor) -> Trace | TraceError:
 def test_columns_and_order_equal_those_of_one_thread(layout: str, helpers: ThreadPoolExecutor) -> None:
     at_once = AtOnce()
     plain = read_in_python(LAYOUTS[layout])
-    assert differences(ahead(LAYOUTS[layout], at_once), plain) == []
-    assert differences(ahead(LAYOUTS[layout], helpers), plain) == []
+    assert differences(read_ahead(LAYOUTS[layout], at_once), plain) == []
+    assert differences(read_ahead(LAYOUTS[layout], helpers), plain) == []
     assert at_once.jobs > 2
 
 
@@ -79,7 +79,7 @@ def test_an_unusual_event_is_decoded_in_python_at_its_position(odd: str, positio
     events.insert(position, odd)
     content = f'{{"traceEvents": [{", ".join(events)}], "after": 1}}'.encode()
     at_once = AtOnce()
-    assert differences(ahead(content, at_once), read_in_python(content)) == []
+    assert differences(read_ahead(content, at_once), read_in_python(content)) == []
     assert at_once.jobs > 2
 
 
@@ -88,7 +88,7 @@ def test_exact_decimals_apply_to_blocks_that_were_read_already() -> None:
     events = [event(ts=f"{1000 + i}.1234565") for i in range(200)]
     events[70]["ts"] = "8796093022208.125"
     content = json.dumps(events).replace('"ts": "', '"ts": ').replace('", "dur"', ', "dur"').encode()
-    plain, found = read_in_python(content), ahead(content, AtOnce())
+    plain, found = read_in_python(content), read_ahead(content, AtOnce())
     assert differences(found, plain) == []
     assert isinstance(found, Trace)
     fractions = {int(start) % 1000 for start in found.events.start}
@@ -101,8 +101,8 @@ def test_damage_is_handled_as_by_one_thread(layout: str, long: bool) -> None:
     chance = random.Random(f"threads {layout}")
     mutations = BYTES if layout == "gzip" else BYTES + FIELDS
     for number in range(LONG_ROUNDS if long else ROUNDS):
-        content = mangled(LAYOUTS[layout], mutations, chance)
-        assert differences(ahead(content, AtOnce()), outcome(content)) == [], number
+        content = mangle(LAYOUTS[layout], mutations, chance)
+        assert differences(read_ahead(content, AtOnce()), outcome(content)) == [], number
 
 
 def test_events_after_an_early_end_of_the_list_are_read_once() -> None:
@@ -110,7 +110,7 @@ def test_events_after_an_early_end_of_the_list_are_read_once() -> None:
     events, others = ([json.dumps(event(name=f"{what}{i}")) for i in range(100)] for what in "ab")
     content = f'{{"traceEvents": [{", ".join(events)}], "other": [{", ".join(others)}], "x": 5}}'.encode()
     at_once = AtOnce()
-    found = ahead(content, at_once)
+    found = read_ahead(content, at_once)
     assert differences(found, read_in_python(content)) == []
     assert isinstance(found, Trace) and len(found) == 100 and found.metadata["x"] == 5
     assert at_once.jobs > 2
@@ -161,7 +161,7 @@ def test_a_failed_allocation_on_another_thread_raises_memory_error(monkeypatch: 
     monkeypatch.setattr(library, "_load", Full)
     content = json.dumps([event(name=f"n{i}") for i in range(500)]).encode()
     with pytest.raises(MemoryError):
-        ahead(content, AtOnce())
+        read_ahead(content, AtOnce())
 
 
 def test_a_compressed_file_is_unpacked_while_threads_read(helpers: ThreadPoolExecutor) -> None:
@@ -170,8 +170,8 @@ def test_a_compressed_file_is_unpacked_while_threads_read(helpers: ThreadPoolExe
     content = json.dumps(events).encode()
     at_once = AtOnce()
     packed = gzip.compress(content)
-    assert differences(ahead(packed, at_once), read_in_python(content)) == []
-    assert differences(ahead(packed, helpers), read_in_python(content)) == []
+    assert differences(read_ahead(packed, at_once), read_in_python(content)) == []
+    assert differences(read_ahead(packed, helpers), read_in_python(content)) == []
     assert at_once.jobs > 2
 
 
@@ -179,4 +179,4 @@ def test_texts_forgotten_by_a_reader_get_new_codes(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(decode, "_MAX_TOKEN_BYTES", 1)
     events = [event(name=f"n{i % 40}", args={"s": f"t{i % 30}", f"k{i}": i}) for i in range(600)]
     content = json.dumps(events).encode()
-    assert differences(ahead(content, AtOnce()), read_in_python(content)) == []
+    assert differences(read_ahead(content, AtOnce()), read_in_python(content)) == []

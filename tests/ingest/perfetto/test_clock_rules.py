@@ -26,7 +26,7 @@ def at(time: int, sequence: int = 8, clock_: int | None = None) -> bytes:
     return sample(field(8, time) + named, sequence=sequence)
 
 
-def packed(*packets: bytes) -> bytes:
+def pack_batch(*packets: bytes) -> bytes:
     """Return a batch of its own."""
     return field(1, field(50, zlib.compress(b"".join(packets))))
 
@@ -40,7 +40,7 @@ def clock_packet(sequence: int, content: bytes) -> bytes:
     ("packets", "times"),
     [
         pytest.param(
-            packed(snapshot(8, clock(6, BOOT + 100), clock(1, 1000)), at(1010, clock_=1)),
+            pack_batch(snapshot(8, clock(6, BOOT + 100), clock(1, 1000)), at(1010, clock_=1)),
             [110],
             id="time of day, alone",
         ),
@@ -173,7 +173,7 @@ def test_each_clock_rule_holds(packets: bytes, times: list[int]) -> None:
         ),
         pytest.param(RELATED + at(HALF) + at(HALF), [HALF, LOST], id="steps that add up to it"),
         pytest.param(
-            packed(RELATED, *[at(2 * HALF - 1)] * 4) + at(10),
+            pack_batch(RELATED, *[at(2 * HALF - 1)] * 4) + at(10),
             [LOST] * 5,
             id="steps that have added up to it before",
         ),
@@ -207,9 +207,13 @@ def test_only_the_first_sequences_and_clocks_are_stored(monkeypatch: pytest.Monk
     first = [snapshot(100 + n, clock(6, BOOT), clock(64, 0, steps=True), default=64) for n in range(9)]
     again = snapshot(101, clock(6, BOOT + 50), clock(64, 0, steps=True), default=64)
     samples = [at(1 + n, 100 + n, 64) for n in range(9)]
-    assert extra(packed(*first) + packed(again) + b"".join(samples)) == [(1, VALUE), (52, VALUE), (LOST, 7)]
+    assert extra(pack_batch(*first) + pack_batch(again) + b"".join(samples)) == [
+        (1, VALUE),
+        (52, VALUE),
+        (LOST, 7),
+    ]
     # The boot is one of three clocks of everybody.
     everybody = snapshot(8, clock(6, BOOT), *(clock(200 + n, 0) for n in range(9)))
     later = snapshot(8, clock(6, BOOT + 50), clock(201, 0))
     samples = [at(1 + n, 8, 200 + n) for n in range(9)]
-    assert extra(everybody + packed(later) + b"".join(samples)) == [(1, VALUE), (52, VALUE), (LOST, 7)]
+    assert extra(everybody + pack_batch(later) + b"".join(samples)) == [(1, VALUE), (52, VALUE), (LOST, 7)]

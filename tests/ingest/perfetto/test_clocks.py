@@ -11,9 +11,9 @@ import pytest
 
 from tests.ingest.rocprof.test_counters import content
 from tests.ingest.rocprof.test_read import slices
-from tests.ingest.test_mutations import BYTES, mangled, survives
+from tests.ingest.test_mutations import BYTES, mangle, survives
 from tests.support.producers.pftrace import Clock, counter_tracks, field, rocprof_pftrace
-from tests.support.producers.rocprof import BOOT, RocprofCopy, RocprofRun, training
+from tests.support.producers.rocprof import BOOT, RocprofCopy, RocprofRun, draw_training
 from tests.support.traces import read_bytes
 from tests.support.views import ask
 from torch_tb_profiler.analyses.timeline.counters import all_series
@@ -25,9 +25,9 @@ from torch_tb_profiler.model.trace import Trace
 COPIES, WAVES, FETCHED = "COPY BYTES to Agent [1] (GPU)", "Agent [1] PMC SQ_WAVES", "Agent [1] PMC FETCH_SIZE"
 
 
-def counted() -> RocprofRun:
+def draw_counted() -> RocprofRun:
     """Copies that overlap, one of them back to the host; each kernel has a counter of its own."""
-    run = training(3)
+    run = draw_training(3)
     run.dispatches = [
         replace(each, counters={("SQ_WAVES", "FETCH_SIZE")[each.kernel]: 1000.0 + number})
         for number, each in enumerate(run.dispatches)
@@ -40,7 +40,7 @@ def counted() -> RocprofRun:
     return run
 
 
-RUN = counted()
+RUN = draw_counted()
 
 
 def read(trace: Trace) -> dict[str, list[tuple[int, float]]]:
@@ -113,7 +113,7 @@ def test_counters_equal_those_of_the_other_formats(format_: str) -> None:
 def test_counters_before_the_first_record_do_not_move_steps() -> None:
     run = RocprofRun(copies=[RocprofCopy(True, 10_000, 20_000, 1, 0)], dispatches=RUN.dispatches[:1])
     with_counters = read_bytes(rocprof_pftrace(run))
-    without = read_bytes(content(uncounted(run), "json"))
+    without = read_bytes(content(draw_uncounted(run), "json"))
     actual, theirs = ask(with_counters, "overview"), ask(without, "overview")
     assert with_counters.trace_start_ns == without.trace_start_ns - 5_000
     for step in actual["steps"]:
@@ -122,7 +122,7 @@ def test_counters_before_the_first_record_do_not_move_steps() -> None:
         assert actual[key] == theirs[key]
 
 
-def uncounted(run: RocprofRun) -> RocprofRun:
+def draw_uncounted(run: RocprofRun) -> RocprofRun:
     return RocprofRun(copies=run.copies, dispatches=[replace(each, counters={}) for each in run.dispatches])
 
 
@@ -145,7 +145,7 @@ def snapshot(sequence: int, *clocks_: bytes, default: int | None = None, anew: b
     )
 
 
-COMPLETE = rocprof_pftrace(training(1))
+COMPLETE = rocprof_pftrace(draw_training(1))
 """Its copies are track 99."""
 
 
@@ -275,4 +275,4 @@ def test_no_damage_to_clocks_crashes(long: bool) -> None:
     complete = rocprof_pftrace(RUN)[:900] + rocprof_pftrace(RUN)[-4000:]
     chance = random.Random("clocks")
     for _ in range(1000 if long else 60):
-        survives(mangled(complete, BYTES, chance))
+        survives(mangle(complete, BYTES, chance))

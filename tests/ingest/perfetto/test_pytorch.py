@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ingest.rocprof.test_read import settled, slices
-from tests.ingest.test_mutations import BYTES, mangled, survives
+from tests.ingest.rocprof.test_read import normalize, slices
+from tests.ingest.test_mutations import BYTES, mangle, survives
 from tests.support.producers.pftrace import field
 from tests.support.producers.pytorch_pftrace import BOOTED, DEVICE, Form, pytorch_pftrace
 from tests.support.traces import event, read, read_bytes
@@ -54,7 +54,7 @@ def read_drawn(form: Form) -> Trace:
     return read_bytes(pytorch_pftrace(GROUPS, form))
 
 
-def joined(trace: Trace) -> Counter[tuple[Any, ...]]:
+def join_slices(trace: Trace) -> Counter[tuple[Any, ...]]:
     """Return each slice, and for device work the call that launched it, without the ids that join them."""
     rows, launch = device_launches(trace)
     calls = dict(zip(rows.tolist(), launch.tolist(), strict=True))
@@ -74,7 +74,7 @@ def joined(trace: Trace) -> Counter[tuple[Any, ...]]:
 @pytest.mark.parametrize("form", FORMS)
 def test_parsed_slices_are_the_recorded_ones(form: Form) -> None:
     trace = read_drawn(form)
-    assert joined(trace) == joined(JSON)
+    assert join_slices(trace) == join_slices(JSON)
     assert form == "submitted" or slices(trace) == slices(JSON)
     assert (trace.producer, trace.clock, trace.health) == ("PyTorch", "epoch", ())
     assert trace.wall_start_ns == (BOOTED if form == "submitted" else None)
@@ -89,7 +89,7 @@ def test_parsed_slices_are_the_recorded_ones(form: Form) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_numbers_equal_those_of_the_json(form: Form, view: str) -> None:
     trace = read_drawn(form)
-    mine, theirs = settled(ask(trace, view), trace), settled(ask(JSON, view), JSON)
+    mine, theirs = normalize(ask(trace, view), trace), normalize(ask(JSON, view), JSON)
     for payload in (mine, theirs):
         payload.pop("base_ns", None)  # the newest files alone say it
     assert mine == theirs
@@ -126,7 +126,7 @@ def test_a_launch_lists_the_stages_that_it_submitted(packed: bool) -> None:
     other launch."""
     events = [event(line) for line in GRAPH.strip().splitlines()]
     trace = read_bytes(pytorch_pftrace([events], "submitted", packed=packed))
-    assert joined(trace) == joined(read(events))
+    assert join_slices(trace) == join_slices(read(events))
     rows, launch = device_launches(trace)
     names = [trace.strings[code] for code in trace.events.name.tolist()]
     assert {names[row]: names[call] for row, call in zip(rows.tolist(), launch.tolist(), strict=True)} == {
@@ -165,7 +165,7 @@ def test_gpu_counters_are_on_the_timeline() -> None:
         (name, len(samples), min(v for _, v in samples), max(v for _, v in samples))
         for name, samples in expected.items()
     }
-    assert joined(trace) == joined(JSON)
+    assert join_slices(trace) == join_slices(JSON)
 
 
 def test_a_folder_lists_the_trace_and_its_json_once(tmp_path: Path) -> None:
@@ -205,4 +205,4 @@ def test_no_damage_crashes(form: Form, long: bool) -> None:
     whole = gzip.decompress(whole) if form != "slices" else whole
     chance = random.Random(f"pytorch {form}")
     for _ in range(1000 if long else 60):
-        survives(mangled(whole, BYTES, chance))
+        survives(mangle(whole, BYTES, chance))

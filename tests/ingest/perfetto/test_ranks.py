@@ -19,7 +19,7 @@ RANKS = 3
 JOB = Job(RANKS, ddp(RANKS), straggler=1)
 
 
-def recorded(content: bytes) -> list[dict[str, Any]]:
+def with_categories(content: bytes) -> list[dict[str, Any]]:
     """Return a rank's events with PyTorch's categories: in its first files nothing else says what an event is."""
     events = json.loads(content)["traceEvents"]
     more: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -33,7 +33,7 @@ def recorded(content: bytes) -> list[dict[str, Any]]:
     ]
 
 
-EVENTS = {rank: recorded(content) for rank, content in JOB.documents().items()}
+EVENTS = {rank: with_categories(content) for rank, content in JOB.documents().items()}
 PARTS = (
     "distributed",
     "distributed/ranks",

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ingest.rocprof.test_read import expected, slices
-from tests.ingest.test_mutations import BYTES, mangled, survives
+from tests.ingest.rocprof.test_read import expected_slices, slices
+from tests.ingest.test_mutations import BYTES, mangle, survives
 from tests.support.producers.pftrace import field, rocprof_pftrace
-from tests.support.producers.rocprof import BOOT, GPU_INDEX, KERNELS, PID, chrome, rocprof_json, training
+from tests.support.producers.rocprof import BOOT, GPU_INDEX, KERNELS, PID, chrome, draw_training, rocprof_json
 from tests.support.traces import read_bytes
 from tests.support.views import ask
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
@@ -29,7 +29,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.views.memory.words import unavailable
 
-RUN = training(3)
+RUN = draw_training(3)
 CONTENT = rocprof_pftrace(RUN)
 COMPLETE = read_bytes(CONTENT)
 
@@ -45,7 +45,7 @@ def without_grids(drawn: Any) -> dict[tuple[Any, ...], int]:
 @pytest.mark.parametrize("content", [CONTENT, rocprof_pftrace(RUN, packed=True), gzip.compress(CONTENT)])
 def test_parsed_slices_are_the_recorded_ones(content: bytes) -> None:
     trace = read_bytes(content)
-    assert without_grids(slices(trace)) == without_grids(expected(RUN))
+    assert without_grids(slices(trace)) == without_grids(expected_slices(RUN))
     assert (trace.producer, trace.clock, kinds(trace)) == ("rocprofv3", "boot", set())
     assert steps(trace).names == ("0", "1", "2")
     assert (device_launches(trace)[1] >= 0).all()
@@ -101,12 +101,12 @@ def test_a_clock_snapshot_gives_the_time_of_day() -> None:
 
 
 def test_a_large_trace_is_read_in_chunks_with_progress() -> None:
-    run = training(2000)
+    run = draw_training(2000)
     content = rocprof_pftrace(run)
     assert len(content) > 2 << 20
     seen: list[Progress] = []
     trace = read_trace(io.BytesIO(content), size=len(content), report=seen.append)
-    assert without_grids(slices(trace)) == without_grids(expected(run))
+    assert without_grids(slices(trace)) == without_grids(expected_slices(run))
     done = [each.bytes_done for each in seen if each.stage == "reading"]
     assert len(done) > 2 and done == sorted(done)
 
@@ -172,7 +172,7 @@ def test_numbers_of_64_bits_are_read_exactly() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("packed", [False, True])
 def test_no_damage_crashes(packed: bool, long: bool) -> None:
-    complete = rocprof_pftrace(training(1), packed=packed)
+    complete = rocprof_pftrace(draw_training(1), packed=packed)
     chance = random.Random(f"pftrace {packed}")
     for _ in range(1000 if long else 60):
-        survives(mangled(complete, BYTES, chance))
+        survives(mangle(complete, BYTES, chance))

@@ -17,8 +17,8 @@ from tests.support.producers.rocprof import (
     RocprofRun,
     counters_csv,
     document,
+    draw_training,
     rocprof_json,
-    training,
 )
 from tests.support.traces import read_bytes
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
@@ -29,9 +29,9 @@ from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
 
 
-def counted(steps: int = 2) -> RocprofRun:
+def draw_counted(steps: int = 2) -> RocprofRun:
     """Write a step whose first kernel has both counters and its second one of them; values tell the dispatch."""
-    run = training(steps)
+    run = draw_training(steps)
     run.dispatches = [
         replace(
             each,
@@ -63,13 +63,13 @@ def values(trace: Trace) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize("format_", ["json", "rocpd 3", "rocpd 4", "rocpd 4.1.0"])
 def test_counters_of_a_kernel_are_summed_over_the_device(format_: str) -> None:
-    trace = read_bytes(content(counted(), format_))
+    trace = read_bytes(content(draw_counted(), format_))
     assert values(trace) == [(100, 8), (101, -1), (102, 8), (103, -1)]
     assert trace.health == ()
 
 
 def test_kernels_with_counters_only_are_kernels() -> None:
-    run = counted()
+    run = draw_counted()
     complete = document(run)
     complete["rocprofiler-sdk-tool"][0]["buffer_records"]["kernel_dispatch"] = []
     trace = read_bytes(json.dumps(complete).encode())
@@ -80,8 +80,8 @@ def test_kernels_with_counters_only_are_kernels() -> None:
 
 
 def test_dispatches_of_two_processes_do_not_share_their_numbers() -> None:
-    complete = document(counted(1))
-    other = document(training(1))["rocprofiler-sdk-tool"]
+    complete = document(draw_counted(1))
+    other = document(draw_training(1))["rocprofiler-sdk-tool"]
     complete["rocprofiler-sdk-tool"] += other
     trace = read_bytes(json.dumps(complete).encode())
     assert sorted(values(trace)) == [(-1, -1), (-1, -1), (100, 8), (101, -1)]
@@ -93,7 +93,7 @@ def read(text: str, limit: int = 0) -> DispatchCounters:
 
 
 def test_a_table_holds_the_dispatches_in_their_order() -> None:
-    run = counted()
+    run = draw_counted()
     header, *lines = counters_csv(run).splitlines()
     found = read("\n".join([header, *reversed(lines)]))
     assert list(found.kernels) == [KERNELS[each.kernel] for each in run.dispatches]
@@ -102,7 +102,7 @@ def test_a_table_holds_the_dispatches_in_their_order() -> None:
 
 
 def test_invalid_lines_are_skipped_and_values_of_a_dispatch_are_summed() -> None:
-    header, first, *_ = counters_csv(counted()).splitlines()
+    header, first, *_ = counters_csv(draw_counted()).splitlines()
     broken = [
         "1,2",
         '"',
@@ -115,7 +115,7 @@ def test_invalid_lines_are_skipped_and_values_of_a_dispatch_are_summed() -> None
 
 
 def test_a_file_that_is_not_a_counter_table_is_refused() -> None:
-    text = counters_csv(counted())
+    text = counters_csv(draw_counted())
     assert looks_like_counters(text.encode())
     assert not looks_like_counters(b"timestamp, index, utilization.gpu [%]\n")
     for wrong in ("a,b\n1,2\n", text.splitlines()[0]):

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.producers.rocpd import write_rocpd
-from tests.support.producers.rocprof import rocprof_json, training
+from tests.support.producers.rocprof import draw_training, rocprof_json
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli.main import main
 from torch_tb_profiler.session import Root, Session
 
-RUN = training(2)
+RUN = draw_training(2)
 
 
 @pytest.fixture

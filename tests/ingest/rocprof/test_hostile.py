@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.ingest.rocprof.test_read import database
-from tests.ingest.test_mutations import BYTES, FIELDS, Mutation, mangled, survives
+from tests.ingest.test_mutations import BYTES, FIELDS, Mutation, mangle, survives
 from tests.support.producers.rocpd import UUID, write_rocpd
-from tests.support.producers.rocprof import document, rocprof_json, training
+from tests.support.producers.rocprof import document, draw_training, rocprof_json
 from tests.support.traces import read_bytes
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.ingest import Progress, read_trace
@@ -22,7 +22,7 @@ from torch_tb_profiler.ingest.rocprof import database as sqlite
 from torch_tb_profiler.ingest.rocprof import split
 from torch_tb_profiler.model.trace import Trace
 
-RUN = training(2)
+RUN = draw_training(2)
 EVENTS = len(RUN.calls) + len(RUN.dispatches) + len(RUN.copies)
 NAMES = 4
 """Metadata events: a process, a GPU and its two streams."""
@@ -69,7 +69,7 @@ def test_a_sqlite_error_with_invalid_utf8_is_an_error_of_the_file() -> None:
 
 def test_every_chunk_of_every_table_reports_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables that are read before the first calls report it, too; each record has a row in the table of events."""
-    rows, run, seen = 30, training(50), list[Progress]()
+    rows, run, seen = 30, draw_training(50), list[Progress]()
     monkeypatch.setattr(sqlite, "CHUNK_ROWS", rows)
     content, events = database(run), len(run.calls) + len(run.dispatches) + len(run.copies)
     read_trace(io.BytesIO(content), size=len(content), report=seen.append)
@@ -86,7 +86,7 @@ def test_more_rows_than_a_file_can_hold_are_not_read(monkeypatch: pytest.MonkeyP
 
 
 def test_pages_that_form_a_circle_end() -> None:
-    content = bytearray(database(training(300)))
+    content = bytearray(database(draw_training(300)))
     page = int.from_bytes(content[16:18], "big")
     inner = [
         position for position in range(page, len(content), page) if content[position] == 5
@@ -99,7 +99,7 @@ def test_pages_that_form_a_circle_end() -> None:
 
 
 def test_a_truncated_database_is_read_or_refused_with_a_reason() -> None:
-    content = database(training(100))
+    content = database(draw_training(100))
     remaining = 0
     for share in range(1, 20):
         trace = survives(content[: len(content) * share // 20])
@@ -176,4 +176,4 @@ def test_no_damage_crashes(name: str, long: bool) -> None:
     chance = random.Random(name)
     mutations: tuple[Mutation, ...] = BYTES + FIELDS if name == "json" else BYTES
     for _ in range(1000 if long else 60):
-        survives(mangled(complete, mutations, chance))
+        survives(mangle(complete, mutations, chance))

@@ -26,8 +26,8 @@ from tests.support.producers.rocprof import (
     RocprofRun,
     chrome,
     document,
+    draw_training,
     rocprof_json,
-    training,
 )
 from tests.support.traces import read_bytes
 from tests.support.views import ask
@@ -41,7 +41,7 @@ from torch_tb_profiler.model.trace import ABSENT, Trace
 from torch_tb_profiler.model.vendors.recording_options import RecordingTopic, recording_option
 from torch_tb_profiler.views import all_tabs
 
-RUN = training(3)
+RUN = draw_training(3)
 FORMATS = ("json", "rocpd 3", "rocpd 4", "rocpd 4.1.0")
 
 
@@ -78,7 +78,7 @@ def slices(trace: Trace) -> Counter[tuple[Any, ...]]:
     )
 
 
-def expected(run: RocprofRun) -> Counter[tuple[Any, ...]]:
+def expected_slices(run: RocprofRun) -> Counter[tuple[Any, ...]]:
     """Return the slices of what was drawn, from the drawing."""
     found: Counter[tuple[Any, ...]] = Counter()
     for call in run.calls:
@@ -102,7 +102,7 @@ def expected(run: RocprofRun) -> Counter[tuple[Any, ...]]:
 @pytest.mark.parametrize("format_", FORMATS)
 def test_parsed_slices_are_the_recorded_ones(format_: str) -> None:
     trace = read_drawn(format_)
-    assert slices(trace) == expected(RUN)
+    assert slices(trace) == expected_slices(RUN)
     assert (trace.producer, trace.clock, trace.health) == ("rocprofv3", "boot", ())
     assert trace_rank(trace) == (None if format_ == "json" else 3)
     rows, launch = device_launches(trace)
@@ -111,7 +111,7 @@ def test_parsed_slices_are_the_recorded_ones(format_: str) -> None:
     assert process_and_thread_names(trace).process == {PID: "python train.py", GPU_INDEX: f"GPU {GPU_INDEX}"}
 
 
-def settled(payload: Any, trace: Trace) -> Any:
+def normalize(payload: Any, trace: Trace) -> Any:
     """Return a payload whose events are named by what they are: the formats list them in another order."""
 
     def event(row: int) -> str:
@@ -120,12 +120,12 @@ def settled(payload: Any, trace: Trace) -> Any:
 
     if isinstance(payload, dict):
         return {
-            key: event(value) if key == "event" and isinstance(value, int) else settled(value, trace)
+            key: event(value) if key == "event" and isinstance(value, int) else normalize(value, trace)
             for key, value in payload.items()
             if key not in ("rank", "world_size")  # of rocprofv3's formats rocpd alone says it
         }
     if isinstance(payload, list):
-        return [settled(each, trace) for each in payload]
+        return [normalize(each, trace) for each in payload]
     if isinstance(payload, str):
         return re.sub(r"event=(\d+)", lambda match: event(int(match[1])), payload)
     return payload
@@ -144,7 +144,7 @@ def in_terms_of(trace: Trace, payload: Any, other: Trace) -> Any:
 def test_numbers_equal_those_of_the_same_run_written_by_pytorch(format_: str, view: str) -> None:
     """Every word, too, but how what is missing can be recorded: each tool has options of its own."""
     trace, other = read_drawn(format_), read_drawn("chrome")
-    assert settled(ask(trace, view), trace) == in_terms_of(trace, settled(ask(other, view), other), other)
+    assert normalize(ask(trace, view), trace) == in_terms_of(trace, normalize(ask(other, view), other), other)
 
 
 @pytest.mark.parametrize("format_", FORMATS)
@@ -197,11 +197,11 @@ def test_two_processes_of_a_file_do_not_share_their_calls(tmp_path: Path) -> Non
 
 
 def test_a_large_document_is_read_in_blocks_with_progress() -> None:
-    content = rocprof_json(training(2000))
+    content = rocprof_json(draw_training(2000))
     assert len(content) > 5 << 20
     seen: list[Progress] = []
     trace = read_trace(io.BytesIO(content), size=len(content), report=seen.append)
-    assert slices(trace) == expected(training(2000))
+    assert slices(trace) == expected_slices(draw_training(2000))
     reading = [each for each in seen if each.stage == "reading"]
     assert len(reading) > 4
     assert [each.bytes_done for each in reading] == sorted(each.bytes_done for each in reading)

@@ -11,14 +11,14 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from tests.ingest.rocprof.test_read import expected, slices
+from tests.ingest.rocprof.test_read import expected_slices, slices
 from tests.support.producers.rocprof import (
     BOOT,
     GPU,
     GPU_INDEX,
     chrome,
+    draw_training,
     rocprof_json,
-    training,
 )
 from tests.support.producers.rocprof_tables import tables
 from tests.support.traces import read_bytes
@@ -31,11 +31,11 @@ from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 
-RUN = training(3)
+RUN = draw_training(3)
 TABLES = tables(RUN)
 
 
-def joined(drawn: dict[str, str]) -> Trace:
+def join_tables(drawn: dict[str, str]) -> Trace:
     """Join tables into one row, as they lie beside each other."""
     return read_bytes("".join(drawn.values()).encode())
 
@@ -61,8 +61,8 @@ def counting(flush: Callable[[Any], None], row_counts: list[int]) -> Callable[[A
 @pytest.mark.parametrize("rows", [2, 1 << 16])
 def test_parsed_slices_are_the_recorded_ones(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "CHUNK_ROWS", rows)
-    trace = joined(TABLES)
-    assert without_bytes(slices(trace)) == without_bytes(expected(RUN))
+    trace = join_tables(TABLES)
+    assert without_bytes(slices(trace)) == without_bytes(expected_slices(RUN))
     assert (trace.producer, trace.clock, kinds(trace)) == ("rocprofv3", "boot", {})
     assert steps(trace).names == ("0", "1", "2")
     assert (device_launches(trace)[1] >= 0).all()
@@ -72,7 +72,7 @@ def test_parsed_slices_are_the_recorded_ones(rows: int, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("order", [tuple(TABLES), ("hip_api_trace", "agent_info", *reversed(TABLES))])
 def test_the_overview_equals_that_of_the_other_formats(order: tuple[str, ...]) -> None:
-    actual = ask(joined({name: TABLES[name] for name in order}), "overview")
+    actual = ask(join_tables({name: TABLES[name] for name in order}), "overview")
     for other in (chrome(RUN), rocprof_json(RUN)):
         theirs = ask(read_bytes(other), "overview")
         for key in ("steps", "average", "headline", "trace_start_ns"):
@@ -85,23 +85,23 @@ UNKNOWN = {"bytes", "bandwidth", "memory_bytes"}
 """What the tables do not hold."""
 
 
-def comparable(answer: Any) -> Any:
+def remove_unknown(answer: Any) -> Any:
     """Remove what is unknown, and the numbers of events, which depend on their order."""
     if isinstance(answer, dict):
-        return {key: comparable(value) for key, value in answer.items() if key not in {*UNKNOWN, "event"}}
+        return {key: remove_unknown(value) for key, value in answer.items() if key not in {*UNKNOWN, "event"}}
     if isinstance(answer, list):
-        return [comparable(each) for each in answer]
+        return [remove_unknown(each) for each in answer]
     return re.sub(r"event=\d+", "", answer) if isinstance(answer, str) else answer
 
 
 @pytest.mark.parametrize("view", ["overview", "kernels", "critical_path", "idle", "memory"])
 def test_all_answers_equal_those_of_json_except_bytes(view: str) -> None:
     actual, theirs = "".join(TABLES.values()).encode(), rocprof_json(RUN)
-    assert comparable(ask(read_bytes(actual), view)) == comparable(ask(read_bytes(theirs), view))
+    assert remove_unknown(ask(read_bytes(actual), view)) == remove_unknown(ask(read_bytes(theirs), view))
 
 
 def test_before_rocm_7_work_is_on_queues() -> None:
-    actual, theirs = joined(tables(RUN, streams=False)), read_bytes(rocprof_json(RUN, streams=False))
+    actual, theirs = join_tables(tables(RUN, streams=False)), read_bytes(rocprof_json(RUN, streams=False))
     assert without_bytes(slices(actual)) == without_bytes(slices(theirs))
 
 
@@ -145,7 +145,7 @@ def test_columns_of_old_versions_and_of_the_converter_are_found_by_name() -> Non
     ],
 )
 def test_a_device_has_the_number_of_its_label_and_its_agents_name(label: str, index: int, named: bool) -> None:
-    trace = joined(tables(RUN, label=label, index=index))
+    trace = join_tables(tables(RUN, label=label, index=index))
     (device,) = ask(trace, "overview")["devices"]
     assert (device["id"], device["name"] == "AMD Instinct MI300X") == (index, named)
 
@@ -154,7 +154,7 @@ def test_no_device_is_named_if_its_numbering_is_ambiguous() -> None:
     agents = TABLES["agent_info"].splitlines()
     other = agents[-1].replace(f"{GPU},{GPU_INDEX}", "1,2").replace("MI300X", "MI210")
     doubtful = {**TABLES, "agent_info": "\n".join([*agents, other]) + "\n"}
-    (device,) = ask(joined(doubtful), "overview")["devices"]
+    (device,) = ask(join_tables(doubtful), "overview")["devices"]
     assert (device["id"], device["name"]) == (GPU_INDEX, None)
 
 
@@ -225,7 +225,7 @@ def test_joined_files_may_be_compressed_or_truncated(packed: tuple[str, ...]) ->
         return io.BytesIO(content(name))
 
     stream = JoinedFiles([partial(opened, name) for name in TABLES])
-    assert slices(read_trace(io.BufferedReader(stream))) == slices(joined(TABLES))
+    assert slices(read_trace(io.BufferedReader(stream))) == slices(join_tables(TABLES))
 
 
 def test_a_damaged_compressed_file_is_an_error() -> None:

@@ -6,7 +6,7 @@ from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.trace import Trace
 
 
-def launched_by(trace: Trace) -> dict[str, tuple[str | None, str | None]]:
+def find_launches(trace: Trace) -> dict[str, tuple[str | None, str | None]]:
     names = [trace.strings[code] for code in trace.events.name]
     links = device_links(trace)
     return {
@@ -25,7 +25,7 @@ def test_links_follow_correlation_and_nesting_whatever_the_external_id_means() -
             gpu0  kernel        gemm    60  30  correlation=7 stream=7 {ids}
             """
         )
-        assert launched_by(trace) == {"gemm": ("launch", "aten::mm")}
+        assert find_launches(trace) == {"gemm": ("launch", "aten::mm")}
 
 
 def test_driver_launches_are_linked() -> None:
@@ -36,7 +36,7 @@ def test_driver_launches_are_linked() -> None:
         gpu0  kernel       triton_  30 10  correlation=3 stream=7
         """
     )
-    assert launched_by(trace) == {"triton_": ("cuLaunchKernel", "triton_op")}
+    assert find_launches(trace) == {"triton_": ("cuLaunchKernel", "triton_op")}
 
 
 def test_a_graph_launch_owns_all_its_kernels() -> None:
@@ -49,7 +49,7 @@ def test_a_graph_launch_owns_all_its_kernels() -> None:
         gpu0  gpu_memset    c  50 10  correlation=3 stream=7
         """
     )
-    assert set(launched_by(trace).values()) == {("cudaGraphLaunch", "graph")}
+    assert set(find_launches(trace).values()) == {("cudaGraphLaunch", "graph")}
 
 
 def test_work_without_a_launch_stays_unlinked() -> None:
@@ -60,7 +60,7 @@ def test_work_without_a_launch_stays_unlinked() -> None:
         gpu0  kernel  by_id   20 10  correlation=98 stream=7 External id=4
         """
     )
-    assert launched_by(trace) == {"before": (None, None), "by_id": (None, "op")}
+    assert find_launches(trace) == {"before": (None, None), "by_id": (None, "op")}
 
 
 def test_an_external_id_of_zero_is_ignored() -> None:
@@ -71,7 +71,7 @@ def test_an_external_id_of_zero_is_ignored() -> None:
         gpu0  kernel  lost   20 10  correlation=98 stream=7 External id=0
         """
     )
-    assert launched_by(trace) == {"lost": (None, None)}
+    assert find_launches(trace) == {"lost": (None, None)}
 
 
 def test_an_external_id_equal_to_the_correlation_is_ignored() -> None:
@@ -82,7 +82,7 @@ def test_an_external_id_equal_to_the_correlation_is_ignored() -> None:
         gpu0  kernel  lost   20 10  correlation=7 stream=7 External id=7
         """
     )
-    assert launched_by(trace) == {"lost": (None, None)}
+    assert find_launches(trace) == {"lost": (None, None)}
 
 
 def test_the_old_spelling_of_the_external_id_is_a_fallback() -> None:
@@ -94,7 +94,7 @@ def test_the_old_spelling_of_the_external_id_is_a_fallback() -> None:
         gpu0  kernel  b     70 10  correlation=99 stream=7 external id=5
         """
     )
-    assert launched_by(trace) == {"a": (None, "old"), "b": (None, "new")}
+    assert find_launches(trace) == {"a": (None, "old"), "b": (None, "new")}
 
 
 def test_of_several_calls_with_one_correlation_the_first_is_the_launch() -> None:
@@ -107,7 +107,7 @@ def test_of_several_calls_with_one_correlation_the_first_is_the_launch() -> None
         gpu0  kernel        k      60 10  correlation=3 stream=7
         """
     )
-    assert launched_by(trace) == {"k": ("launch", "early")}
+    assert find_launches(trace) == {"k": ("launch", "early")}
 
 
 def test_a_launch_on_the_bare_thread_has_no_operator() -> None:
@@ -117,7 +117,7 @@ def test_a_launch_on_the_bare_thread_has_no_operator() -> None:
         gpu0  kernel        k      30 10  correlation=1 stream=0
         """
     )
-    assert launched_by(trace) == {"k": ("launch", None)}
+    assert find_launches(trace) == {"k": ("launch", None)}
 
 
 def test_a_process_beyond_64_bits_is_no_device() -> None:

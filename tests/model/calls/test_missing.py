@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.producers.pftrace import rocprof_pftrace
 from tests.support.producers.rocpd import write_rocpd
-from tests.support.producers.rocprof import RocprofRun, rocprof_json, training
+from tests.support.producers.rocprof import RocprofRun, draw_training, rocprof_json
 from tests.support.traces import draw, read_bytes
 from tests.support.views import ask, words
 from torch_tb_profiler.analyses.diff.comparison import compare
@@ -22,7 +22,7 @@ from torch_tb_profiler.model.trace import Trace, TracePair
 from torch_tb_profiler.views import all_tabs
 from torch_tb_profiler.views.trace.blame import blame_tracks
 
-RUN = training(3)
+RUN = draw_training(3)
 MARKERS = [call for call in RUN.calls if call.message is not None]
 KERNELS = "`rocprofv3 --kernel-trace` records them"
 COPIES = "`rocprofv3 --memory-copy-trace` records them"

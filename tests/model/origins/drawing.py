@@ -79,7 +79,7 @@ def replay(
     return events
 
 
-def captured(*captures: list[Event]) -> CaptureSet:
+def captures_of(*captures: list[Event]) -> CaptureSet:
     """Return what is found in one file for each of these captures."""
     return join_captures([find_captures(read(events), f"file {n}") for n, events in enumerate(captures)])
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.model.origins.drawing import LAYERS, capture, captured, column, host, kernel_origins, replay
+from tests.model.origins.drawing import LAYERS, capture, captures_of, column, host, kernel_origins, replay
 from torch_tb_profiler.model.origins import alignment, replayed_kernels
 from torch_tb_profiler.model.origins.origins import NO_CAPTURE
 
@@ -42,7 +42,7 @@ def test_a_lost_kernel_leaves_its_equal_neighbor_ambiguous() -> None:
     many = [*LAYERS * 5]
     kernels = [kernel for _, _, kernel in many]
     lost = [*kernels[:5], *kernels[6:]]  # one of two products of the second layer
-    rows = kernel_origins(replay(lost), captured(capture(many)))
+    rows = kernel_origins(replay(lost), captures_of(capture(many)))
     assert column(rows, "operator") == [operator for n, (operator, _, _) in enumerate(many) if n != 5]
     assert rows[5]["modules"] is None
     assert rows[5]["reason"] == replayed_kernels.SEVERAL_LAUNCHES
@@ -50,24 +50,24 @@ def test_a_lost_kernel_leaves_its_equal_neighbor_ambiguous() -> None:
 
 
 def test_a_replay_of_other_kernels_is_not_forced_into_a_capture() -> None:
-    rows = kernel_origins(replay(["gemm", "softmax", "add_kernel"]), captured(capture()))
+    rows = kernel_origins(replay(["gemm", "softmax", "add_kernel"]), captures_of(capture()))
     assert column(rows, "operator") == [None] * 3
     assert set(column(rows, "reason")) == {alignment.OTHER_KERNELS}
 
 
 def test_a_few_kernels_that_any_large_capture_has_are_of_another_graph() -> None:
-    rows = kernel_origins(replay(["gemm", "add_kernel"]), captured(capture([*LAYERS * 3])))
+    rows = kernel_origins(replay(["gemm", "add_kernel"]), captures_of(capture([*LAYERS * 3])))
     assert column(rows, "operator") == [None] * 2
 
 
 def test_node_ids_order_a_replay_whose_streams_overlap() -> None:
     swapped = [KERNELS[0], KERNELS[2], KERNELS[1], KERNELS[3]]
-    rows = kernel_origins(replay(swapped, nodes=[0, 2, 1, 3], streams=[7, 8, 7, 7]), captured(capture()))
+    rows = kernel_origins(replay(swapped, nodes=[0, 2, 1, 3], streams=[7, 8, 7, 7]), captures_of(capture()))
     assert column(rows, "modules") == [MODULES[0], MODULES[2], MODULES[1], MODULES[3]]
 
 
 def test_kernels_of_one_name_on_two_streams_may_be_either() -> None:
-    rows = kernel_origins(replay(KERNELS, streams=[7, 7, 8, 7]), captured(capture()))
+    rows = kernel_origins(replay(KERNELS, streams=[7, 7, 8, 7]), captures_of(capture()))
     assert column(rows, "operator") == OPERATORS
     assert column(rows, "modules") == [MODULES[0], None, None, MODULES[3]]
 
@@ -96,7 +96,7 @@ def nvidia(*launches: tuple[str, str, str], forked: bool = False) -> list[dict[s
 def test_a_capture_without_names_counts_only_where_count_and_triton_names_agree(
     kernels: list[str], launches: tuple[tuple[str, str, str], ...], forked: bool, reason: str | None
 ) -> None:
-    rows = kernel_origins(replay(kernels), captured(nvidia(*launches, forked=forked)))
+    rows = kernel_origins(replay(kernels), captures_of(nvidia(*launches, forked=forked)))
     expected = [None] * len(kernels) if reason else [launch[0] for launch in launches]
     assert column(rows, "operator") == expected
     assert column(rows, "reason") == [reason] * len(kernels)
@@ -114,7 +114,7 @@ def test_a_capture_without_names_counts_only_where_count_and_triton_names_agree(
 def test_the_batch_size_around_a_replay_chooses_the_smallest_capture_that_it_fits_in(
     around: str | None, shape: str | None, reason: str | None
 ) -> None:
-    captures = captured(capture(size=32), capture(size=16))
+    captures = captures_of(capture(size=32), capture(size=16))
     rows = kernel_origins(replay(KERNELS, around=around), captures)
     assert column(rows, "operator") == OPERATORS
     assert [row["shapes"] and row["shapes"].strip("[").split(",")[0] for row in rows] == [shape] * 4
@@ -122,7 +122,7 @@ def test_the_batch_size_around_a_replay_chooses_the_smallest_capture_that_it_fit
 
 
 def test_the_order_of_replays_is_no_evidence() -> None:
-    captures = captured(capture(size=16), capture(size=32))
+    captures = captures_of(capture(size=16), capture(size=32))
     rows = kernel_origins([*replay(KERNELS), *replay(KERNELS, 20_000)], captures)
     assert set(column(rows, "shapes")) == {None}
 

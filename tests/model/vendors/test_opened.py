@@ -158,7 +158,7 @@ class Producer(NamedTuple):
 def composer_rank(number: int) -> list[Event]:
     batches = [composer.Batch(60, 20, 15, 40)] * 2
     own = composer.cycle(batches, rank=number, sync=composer.EPOCH)
-    copied = composer.copied(composer.pytorch_events(kernel=12 + number), number)
+    copied = composer.copy_events(composer.pytorch_events(kernel=12 + number), number)
     sampled = [
         composer.counter("cpu", composer.EPOCH + at, {"cpu_percent": 25 + at}, rank=number) for at in (5, 50)
     ]
@@ -167,7 +167,7 @@ def composer_rank(number: int) -> list[Event]:
 
 def producers() -> list[Producer]:
     ranks = [composer_rank(number) for number in (0, 1)]
-    all_ranks = composer.content(composer.merged(*ranks))
+    all_ranks = composer.content(composer.merge_ranks(*ranks))
     cpu = {"CPU": [0.3, 0.75]}
 
     def of_sglang(number: int) -> Producer:

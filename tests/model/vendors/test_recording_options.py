@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.producers import aorta, ascend, composer, gaudi
 from tests.support.producers.pftrace import rocprof_pftrace
-from tests.support.producers.rocprof import RocprofRun, rocprof_json, training
+from tests.support.producers.rocprof import RocprofRun, draw_training, rocprof_json
 from tests.support.traces import draw, read_bytes
 from tests.support.views import ask
 from torch_tb_profiler.model.trace import AORTA, COMPOSER, PYTORCH, ROCPROF, Trace
@@ -48,7 +48,7 @@ def _gaudi(*, plugin: bool) -> Callable[[], Trace]:
 
 
 def _host_of_rocprof() -> Trace:
-    return read_bytes(rocprof_json(RocprofRun(calls=training(1).calls[1:3])))
+    return read_bytes(rocprof_json(RocprofRun(calls=draw_training(1).calls[1:3])))
 
 
 def _ascend() -> Trace:
@@ -71,8 +71,8 @@ DRAWN: dict[str, tuple[Callable[[], Trace], set[str]]] = {
     "Composer": (lambda: read_bytes(composer.content(composer.cycle([composer.Batch()]))), set()),
     "Composer, host": (_of(COMPOSER, HOST), set()),
     "Composer, device": (_of(COMPOSER, KERNEL), set()),
-    "rocprofv3": (lambda: read_bytes(rocprof_json(training(1))), ROCPROF_OPTIONS),
-    "rocprofv3, .pftrace": (lambda: read_bytes(rocprof_pftrace(training(1))), ROCPROF_OPTIONS),
+    "rocprofv3": (lambda: read_bytes(rocprof_json(draw_training(1))), ROCPROF_OPTIONS),
+    "rocprofv3, .pftrace": (lambda: read_bytes(rocprof_pftrace(draw_training(1))), ROCPROF_OPTIONS),
     "rocprofv3, no work": (_host_of_rocprof, ROCPROF_OPTIONS),
     "AORTA": (_aorta, set()),
     "nvidia-smi": (

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.producers.pftrace import rocprof_pftrace
 from tests.support.producers.rocpd import write_rocpd
-from tests.support.producers.rocprof import GPU_INDEX, PID, RocprofRun, chrome, rocprof_json, training
+from tests.support.producers.rocprof import GPU_INDEX, PID, RocprofRun, chrome, draw_training, rocprof_json
 from tests.support.traces import read_bytes
 from tests.support.views import ask
 from tests.support.waiting import PATIENCE
@@ -25,7 +25,7 @@ LATE = 50_000
 
 
 def rank_run(rank: int) -> RocprofRun:
-    run = training(2)
+    run = draw_training(2)
     run.environment = {"RANK": str(rank), "WORLD_SIZE": "2"}
     run.dispatches = [
         each if each.kernel == 0 else each.__class__(**{**vars(each), "start": each.start + LATE * rank})

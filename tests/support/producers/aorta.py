@@ -40,13 +40,13 @@ def line(step: int, ranges: Sequence[Busy], total: int, *, rank: int = 0, **more
             for each in ranges
         ],
         "markers": [{"stream": "compute", "tag": f"step{step}_end", "time_ms": total / 1000, "metadata": {}}],
-        "overlap": recorded(ranges, total),
+        "overlap": count_ranges(ranges, total),
     }
     told = {"rank": rank, "world_size": 2, "epoch": 0, "step": step, "global_step": step, "loss": 1 / (step + 1)}
     return {**told, "grad_norm": None, "lr": 0.001, "profile": profile, **more}
 
 
-def recorded(ranges: Sequence[Busy], total: int) -> dict[str, Any]:
+def count_ranges(ranges: Sequence[Busy], total: int) -> dict[str, Any]:
     """Count as the recorder does, µs by µs: a stream is a switch that the first end turns off."""
     edges = sorted([(r.start, 0, r.stream) for r in ranges] + [(r.end, 1, r.stream) for r in ranges])
     on: set[str] = set()

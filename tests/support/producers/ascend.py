@@ -60,18 +60,18 @@ def events(*, step: int = 4) -> list[dict[str, Any]]:
         drawn = {"ph": "X", "name": name, "pid": process, "tid": tid, "ts": at(start), "dur": length, "args": args}
         return drawn if category is None else {**drawn, "cat": category}
 
-    def named(what: str, process: int, tid: int, key: str, value: object) -> dict[str, Any]:
+    def name_event(what: str, process: int, tid: int, key: str, value: object) -> dict[str, Any]:
         return {"ph": "M", "name": what, "pid": process, "tid": tid, "args": {key: value}}
 
     hardware, talk, overlap = pid("Ascend Hardware"), pid("Communication"), pid("Overlap Analysis")
     drawn = [
-        named("process_name", PYTHON, 0, "name", "Python"),
-        *(named("process_name", pid(name), 0, "name", name) for name in LAYERS),
-        *(named("process_labels", pid(name), 0, "labels", "NPU") for name in LAYERS),
-        *(named("thread_name", hardware, stream, "name", f"Stream {stream}") for stream in (2, 7)),
-        named("thread_name", talk, GROUP, "name", "Group 0 Communication"),
-        named("thread_name", talk, PLANE, "name", "Plane 0"),
-        *(named("thread_name", overlap, number, "name", name) for number, (name, *_) in enumerate(DERIVED)),
+        name_event("process_name", PYTHON, 0, "name", "Python"),
+        *(name_event("process_name", pid(name), 0, "name", name) for name in LAYERS),
+        *(name_event("process_labels", pid(name), 0, "labels", "NPU") for name in LAYERS),
+        *(name_event("thread_name", hardware, stream, "name", f"Stream {stream}") for stream in (2, 7)),
+        name_event("thread_name", talk, GROUP, "name", "Group 0 Communication"),
+        name_event("thread_name", talk, PLANE, "name", "Plane 0"),
+        *(name_event("thread_name", overlap, number, "name", name) for number, (name, *_) in enumerate(DERIVED)),
         slice_(f"ProfilerStep#{step}", PYTHON, PYTHON, 0, SIZE, "user_annotation"),
     ]
     for number, (name, start, length) in enumerate(OPERATORS):

@@ -72,7 +72,7 @@ def content(events: Sequence[dict[str, Any]], *, closed: bool = True) -> bytes:
     return ("[\n" + ",\n".join(map(json.dumps, events)) + ("\n]\n" if closed else ",\n")).encode()
 
 
-def merged(*ranks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def merge_ranks(*ranks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return all ranks in one list, on the clock of the lowest one, as Composer merges them."""
     synced = [
         next(e["args"]["value"] for e in events if e["name"] == "clock_sync_timestamp_us") for events in ranks
@@ -113,7 +113,7 @@ def apart(rank: int, *, ahead: int = 5_000_000) -> list[dict[str, Any]]:
         "args": {"device": 0, "stream": 9, "correlation": 8},
     }  # fmt: skip
     own = cycle([Batch()] * 3, rank=rank, start=start, sync=EPOCH - 100 + ahead * rank)
-    return [*own, *copied([*pytorch_events(start=start), talk], rank)]
+    return [*own, *copy_events([*pytorch_events(start=start), talk], rank)]
 
 
 def pytorch_file(events: Sequence[dict[str, Any]], rank: int, ranks: int = 2) -> bytes:
@@ -129,6 +129,6 @@ def pytorch_file(events: Sequence[dict[str, Any]], rank: int, ranks: int = 2) ->
     ).encode()
 
 
-def copied(events: Sequence[dict[str, Any]], rank: int) -> list[dict[str, Any]]:
+def copy_events(events: Sequence[dict[str, Any]], rank: int) -> list[dict[str, Any]]:
     """Copy events as Composer copies them into its own file: the process is the rank."""
     return [{**each, "pid": rank} for each in events]

@@ -72,20 +72,20 @@ WRAPPED = (
 
 
 def _metadata() -> list[dict[str, Any]]:
-    def named(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+    def name_event(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
         return {"name": what, "ph": "M", "ts": 0.0, "pid": pid, "tid": tid, "args": {"name": name}}
 
     lanes = {(node.type, node.engine) for node in STEP}
     return [
-        named("process_name", CARD, 0, f"/device:HPU:{CARD}"),
+        name_event("process_name", CARD, 0, f"/device:HPU:{CARD}"),
         *(
-            named("thread_name", CARD, 1000 * kind + number, f"{NAMES[kind]} {number}")
+            name_event("thread_name", CARD, 1000 * kind + number, f"{NAMES[kind]} {number}")
             for kind, number in sorted(lanes)
         ),
-        named("thread_name", SYNAPSE, 5, "Synapse/Thread 5"),
-        named("process_name", HOST, 0, "python3"),
-        named("process_name", HOST, 0, "Bridge Logs"),
-        named("process_name", MEMORY, 0, "Memory Logs"),
+        name_event("thread_name", SYNAPSE, 5, "Synapse/Thread 5"),
+        name_event("process_name", HOST, 0, "python3"),
+        name_event("process_name", HOST, 0, "Bridge Logs"),
+        name_event("process_name", MEMORY, 0, "Memory Logs"),
     ]
 
 

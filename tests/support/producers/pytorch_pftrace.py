@@ -67,7 +67,7 @@ def pytorch_pftrace(
     if form == "submitted":
         clocks = field(1, field(1, 6) + field(2, 0)) + field(1, field(1, 1) + field(2, BOOTED))
         packets.append(field(8, 0) + field(10, 1) + field(6, clocks))
-        groups = _submitted(groups)
+        groups = _submitted_events(groups)
     packets += [field(60, field(1, 1) + field(3, field(1, 1) + field(6, "python")))]
     for (pid, tid), uuid in tables.tracks.items():
         packets.append(field(60, field(1, uuid) + field(5, 1) + field(4, field(1, pid) + field(2, tid))))
@@ -99,7 +99,7 @@ def pytorch_pftrace(
     return gzip.compress(content, 1) if form != "slices" else content
 
 
-def _submitted(groups: Sequence[Sequence[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+def _submitted_events(groups: Sequence[Sequence[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
     """Return the events without correlations: stages have ids of their own, which their launches list."""
     stages = [each for group in groups for each in group if each["cat"] in DEVICE]
     launched: dict[int, list[int]] = {}

@@ -115,7 +115,7 @@ class RocprofRun:
     environment: dict[str, str] = field(default_factory=lambda: {"RANK": "3", "WORLD_SIZE": "8"})
 
 
-def training(steps: int = 3) -> RocprofRun:
+def draw_training(steps: int = 3) -> RocprofRun:
     """Return steps of a copy, a gemm, an all-reduce on a second stream that half overlaps it, and a wait."""
     run, at, correlation = RocprofRun(), 0, 1
     for step in range(steps):
@@ -217,7 +217,7 @@ def document(run: RocprofRun, *, streams: bool = True, **more: Any) -> dict[str,
         },
         "kernel_symbols": symbols,
         "summary": [{"domain": "KERNEL_DISPATCH", "stats": {"count": len(run.dispatches)}}],
-        "callback_records": {"counter_collection": [*_counted(run)]},
+        "callback_records": {"counter_collection": [*_counter_values(run)]},
         "buffer_records": buffers,
         **more,
     }
@@ -229,7 +229,7 @@ def counter_names(run: RocprofRun) -> list[str]:
     return sorted({name for each in run.dispatches for name in each.counters})
 
 
-def _counted(run: RocprofRun) -> Iterator[dict[str, Any]]:
+def _counter_values(run: RocprofRun) -> Iterator[dict[str, Any]]:
     """Yield a value for each of two parts of the device."""
     handles = {name: 7000 + at for at, name in enumerate(counter_names(run))}
     for number, each in enumerate(run.dispatches, 1):

@@ -111,7 +111,7 @@ def _straggler(match: re.Match[str], context: _Context) -> str | None:
     return context.close(cost, context.truth.cause_cost, "the cost")
 
 
-def _balanced(match: re.Match[str], context: _Context) -> str | None:
+def _judge_balance(match: re.Match[str], context: _Context) -> str | None:
     if context.truth.cause_cost < 1.2 * NOTABLE_SHARE * context.truth.step:
         return None
     rank = context.plan.cause.rank if context.plan.cause else None
@@ -165,11 +165,11 @@ def _split(match: re.Match[str], context: _Context) -> str | None:
         context.close(us(match["total"]), truth.exposed(rank), "exposed communication"),
         context.close(waiting, truth.waiting(rank), "the waiting"),
         context.close(transfer, truth.transfer(rank), "the transfer"),
-        _awaited(match["awaited"], context),
+        _check_awaited_rank(match["awaited"], context),
     )
 
 
-def _awaited(awaited: str | None, context: _Context) -> str | None:
+def _check_awaited_rank(awaited: str | None, context: _Context) -> str | None:
     """Check for whom a rank waits: that who is planted late is named first, if most of the waiting is for it."""
     if not awaited or context.late is None or context.late == context.rank or context.plan.missing:
         return None
@@ -260,7 +260,7 @@ def _late_advice(match: re.Match[str], context: _Context) -> str | None:
 
 
 def _nobody_late(match: re.Match[str], context: _Context) -> str | None:
-    return _balanced(match, context)
+    return _judge_balance(match, context)
 
 
 def _shared_advice(match: re.Match[str], context: _Context) -> str | None:
@@ -283,7 +283,7 @@ RULES: tuple[tuple[str, _Check], ...] = (
     ),
     (
         r"(?:The ranks are balanced; no straggler|The \d+ ranks found are balanced; no straggler among them)\.",
-        _balanced,
+        _judge_balance,
     ),
     (
         r"Ranks? .* may be (?:a straggler|stragglers) \(.*\), but \d+ steps? (?:aren't|isn't) enough to tell\.",
@@ -397,7 +397,7 @@ def judge_job(seed: int) -> Judgment:
     truth = JobTruth(plan, plan.simulation.run())
     surfaces = JobSurfaces(truth)
     false, count = [], 0
-    texts = list(surfaces.sentences((rank, surfaces.worker(truth, rank)) for rank in _looked_at(plan)))
+    texts = list(surfaces.sentences((rank, surfaces.worker(truth, rank)) for rank in _chosen_ranks(plan)))
     for surface, rank, text in texts:
         context = _Context(truth, rank)
         for sentence in [text] if surface in ("advice", "idle table") else split_sentences(text):
@@ -407,7 +407,7 @@ def judge_job(seed: int) -> Judgment:
                 false.append(Claim(seed, surface, rank, sentence, why))
     false += _silent(plan, texts)
     everything = " ".join(text for _, _, text in texts)
-    missed = list(_missed(truth, everything))
+    missed = list(_find_missed_causes(truth, everything))
     planted = _is_notable(truth.cause_cost, truth) or _is_notable(truth.shared_cost, truth)
     return Judgment(plan, tuple(false), count, not missed if planted else None, "; ".join(missed))
 
@@ -421,7 +421,7 @@ def _silent(plan: JobPlan, texts: list[tuple[str, int, str]]) -> Iterator[Claim]
             yield Claim(plan.seed, surface, plan.present[0], said, "it doesn't say how many ranks were compared")
 
 
-def _looked_at(plan: JobPlan) -> Iterator[int]:
+def _chosen_ranks(plan: JobPlan) -> Iterator[int]:
     """Yield a rank that isn't planted to be late, and the one that is."""
     late = plan.cause.rank if plan.cause is not None else None
     yield from [rank for rank in plan.present if rank != late][:1]
@@ -433,7 +433,7 @@ def _is_notable(cost: float, truth: JobTruth) -> bool:
     return cost >= 1.1 * NOTABLE_SHARE * truth.step
 
 
-def _missed(truth: JobTruth, said: str) -> Iterator[str]:
+def _find_missed_causes(truth: JobTruth, said: str) -> Iterator[str]:
     """Yield the planted causes that no surface names."""
     plan = truth.plan
     if plan.cause is not None and _is_notable(truth.cause_cost, truth):

@@ -122,10 +122,10 @@ def _programs(dice: random.Random) -> Sequence[Sequence[Action]]:
     else:
         programs = pipeline(dice.randint(2, 4), dice.randint(2, 4))
     kernels, transfers = dice.uniform(0.3, 3.0), dice.uniform(0.1, 3.0)
-    return [[_scaled(each, kernels, transfers) for each in program] for program in programs]
+    return [[_scale_times(each, kernels, transfers) for each in program] for program in programs]
 
 
-def _scaled(action: Action, kernels: float, transfers: float) -> Action:
+def _scale_times(action: Action, kernels: float, transfers: float) -> Action:
     if isinstance(action, SimulatedKernel):
         return replace(action, us=action.us * kernels)
     if isinstance(action, Collective):

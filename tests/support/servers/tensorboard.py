@@ -31,12 +31,14 @@ def tensorboard(*arguments: str, cache: Path, poll: float = 0.5) -> Iterator[str
         "TORCH_PROFILER_CACHE_DIR": str(cache),
         "TORCH_PROFILER_POLL_SECONDS": str(poll),
     }
-    with started(command, environment) as address:
+    with start_tensorboard(command, environment) as address:
         yield address
 
 
 @contextmanager
-def started(command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None) -> Iterator[str]:
+def start_tensorboard(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None
+) -> Iterator[str]:
     """Runs what starts a TensorBoard and yields its address; all its processes are gone afterwards."""
     process = subprocess.Popen(
         command,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.page import training
+from tests.support.page import draw_training
 from tests.support.simulation.large_jobs import large_job
 from tests.support.traces import read_bytes
 from torch_tb_profiler.cache import Cache
@@ -29,7 +29,7 @@ def cache_job(folder: Path, cache: Cache, ranks: int) -> None:
         summary = FileSummary(1000, member.rank, (), 1, {}, (), NameSketch((), ()))
         reductions = {RANK_SUMMARIES.cache_name: member.result, RANK_DETAILS.cache_name: member.details()}
         if member.rank == 0:
-            assert cache.save_trace(key, read_bytes(training(1)))
+            assert cache.save_trace(key, read_bytes(draw_training(1)))
         for name, value in reductions.items():
             assert cache.save_reduced(key, result_name(name, None), pack(value))
         assert cache.save_json(key, SUMMARY, encode_json(summary))

@@ -44,7 +44,7 @@ def test_identical_runs_differ_in_nothing(ops: list[Op], steps: int) -> None:
     assert {status for _, status in values(payload, "status")} == {"matched"}
 
 
-def changed(ops: Sequence[Op]) -> list[Op]:
+def change_tree(ops: Sequence[Op]) -> list[Op]:
     """Slow one operator by 400 us, rename one, add one and remove one, each in a branch of its own."""
     slowed, renamed, added, removed, same = ops
 
@@ -65,7 +65,7 @@ def changed(ops: Sequence[Op]) -> list[Op]:
 @settings(max_examples=15, deadline=None)
 @given(branches(), st.integers(0, 10**6))
 def test_exactly_the_planted_changes_are_reported(ops: list[Op], seed: int) -> None:
-    base, candidate = record(ops, 6, noise(seed)), record(changed(ops), 9, noise(seed + 1))
+    base, candidate = record(ops, 6, noise(seed)), record(change_tree(ops), 9, noise(seed + 1))
     answer = compare(base, candidate)
     rows = {row.name: row for row in answer.level.operators}
     real = {

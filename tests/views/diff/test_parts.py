@@ -101,7 +101,7 @@ def test_missing_times_are_null_with_their_reason() -> None:
 
 
 def test_different_batch_sizes_are_noted() -> None:
-    def sized(batch: int) -> Trace:
+    def draw_sized(batch: int) -> Trace:
         return draw(
             f"""
             host  cpu_op  aten::mm    10   40  Input~Dims=[[{batch},8],[8,8]]
@@ -109,7 +109,7 @@ def test_different_batch_sizes_are_noted() -> None:
             """.replace("~", " ")
         )
 
-    assert [plain(note) for note in compare(sized(4), sized(8)).notes if "batch" in plain(note)] == [
+    assert [plain(note) for note in compare(draw_sized(4), draw_sized(8)).notes if "batch" in plain(note)] == [
         "The first dimension of the inputs (often the batch size) is 4 in the base and 8 in the candidate."
     ]
-    assert not any("batch" in plain(note) for note in compare(sized(4), sized(4)).notes)
+    assert not any("batch" in plain(note) for note in compare(draw_sized(4), draw_sized(4)).notes)

@@ -28,14 +28,14 @@ def job(*delays: Delay, programs: Sequence[Sequence[Action]] = ddp(4, 1, overlap
     return Simulation(programs, steps=5, delays=delays, jitter=0.01, syncs=True)
 
 
-def distributed(recorded: RecordedJob, only: Sequence[int] | None = HERE) -> DistributedPayload:
+def distributed_payload(recorded: RecordedJob, only: Sequence[int] | None = HERE) -> DistributedPayload:
     return build(recorded.members(only), NoParams())
 
 
 def test_a_missing_rank_is_a_suspect_when_the_others_wait_together() -> None:
     """Rank 3 is late at the only collective of each step: no faster one shows what the transfer needs."""
     simulation = job(LATE_3)
-    payload = distributed(simulation.run())
+    payload = distributed_payload(simulation.run())
     assert (payload.verdict.kind, payload.verdict.rank) == ("unknown", None)
     match = re.fullmatch(
         r"Rank 3 may be the straggler, but its trace is missing: the 3 ranks found spend up to (.+) ms per step "
@@ -55,7 +55,7 @@ def test_without_notable_communication_a_missing_rank_is_no_suspect() -> None:
         [replace(each, us=5.0) if isinstance(each, Collective) else each for each in program]
         for program in ddp(4, 1, overlap=False)
     ]
-    payload = distributed(job(programs=programs).run())
+    payload = distributed_payload(job(programs=programs).run())
     assert payload.verdict.kind == "balanced"
     assert sentences(payload).startswith("The 3 ranks found are balanced; no straggler among them.")
     assert sentences(payload).endswith(COUNT)
@@ -91,12 +91,12 @@ def test_with_all_ranks_nothing_is_a_bound() -> None:
     assert overview.waiting is not None and not overview.waiting.bounded
     assert "at least" not in plain(overview.beside) and "compared" not in plain(overview.beside)
     assert not {note.kind for note in overview.health} & {"missing_ranks"}
-    assert "Rank 3 is a straggler" in plain(distributed(recorded, None).headline)
+    assert "Rank 3 is a straggler" in plain(distributed_payload(recorded, None).headline)
 
 
 def test_the_cost_of_a_straggler_is_at_most_what_it_is_while_a_later_rank_is_missing() -> None:
     """Rank 3 is later yet: without rank 1's delay, nobody would be faster, and rank 1 doesn't arrive last."""
-    payload = distributed(job(Delay("host", 1, us=5000), Delay("host", 3, us=9000)).run())
+    payload = distributed_payload(job(Delay("host", 1, us=5000), Delay("host", 3, us=9000)).run())
     assert re.match(
         r"Rank 1 is a straggler: of the ranks found, it arrives last at 5 of 5 collectives and costs every other "
         r"rank up to 4\.9. ms per step\.",
@@ -109,7 +109,7 @@ def test_every_surface_says_how_many_ranks_were_compared_and_so_does_the_health(
     _, overview = both(recorded, 0, HERE)
     _, path = answers(recorded, 0, only=HERE)
     texts = (
-        distributed(recorded).explanation,
+        distributed_payload(recorded).explanation,
         overview.beside,
         answer(recorded, 0, only=HERE).beside,
         path.beside,
@@ -122,5 +122,5 @@ def test_every_surface_says_how_many_ranks_were_compared_and_so_does_the_health(
 def test_a_slower_transfer_without_its_rank_is_not_called_waiting() -> None:
     """Transfers vary by a few percent; only one twice as long as another shows that it waits."""
     simulation = Simulation(ddp(4, overlap=False), steps=5, jitter=0.01, syncs=True, seed=4)
-    payload = distributed(simulation.run())
+    payload = distributed_payload(simulation.run())
     assert "straggler's trace is missing" not in plain(payload.headline)

@@ -43,7 +43,7 @@ def view(simulation: Simulation) -> DistributedPayload:
     return build(simulation.run().members(), NoParams())
 
 
-def delayed(job: str, delay: Delay, jitter: float = 0.02) -> Simulation:
+def simulate_delay(job: str, delay: Delay, jitter: float = 0.02) -> Simulation:
     programs, rank = JOBS[job]
     moved = Delay(delay.kind, rank, delay.us, delay.factor, delay.kernel, delay.steps)
     return Simulation(programs, delays=[moved], jitter=jitter)
@@ -64,7 +64,7 @@ def assert_cost(payload: DistributedPayload, simulation: Simulation, *, is_limit
 @pytest.mark.parametrize("cause", DELAYS)
 def test_the_late_rank_its_cause_and_its_cost(job: str, cause: str) -> None:
     delay, evidence = DELAYS[cause]
-    simulation = delayed(job, delay)
+    simulation = simulate_delay(job, delay)
     payload = view(simulation)
     assert (payload.verdict.kind, payload.verdict.rank, payload.verdict.cause) == (
         "straggler",
@@ -84,7 +84,7 @@ def test_the_late_rank_its_cause_and_its_cost(job: str, cause: str) -> None:
 @pytest.mark.parametrize("us", [8000, 80_000])
 def test_a_delay_in_one_step_is_an_event_and_no_straggler(job: str, us: int) -> None:
     """80 ms make the step odd on every rank; 8 ms do not."""
-    payload = view(delayed(job, Delay("host", 0, us=us, steps=(2,))))
+    payload = view(simulate_delay(job, Delay("host", 0, us=us, steps=(2,))))
     assert payload.verdict.kind == "balanced"
     assert plain(payload.headline).startswith(
         f"No rank is late in most steps. Rank {JOBS[job][1]} is late once: in "
@@ -94,13 +94,13 @@ def test_a_delay_in_one_step_is_an_event_and_no_straggler(job: str, us: int) -> 
 
 
 def test_a_delay_in_most_steps_is_a_straggler() -> None:
-    payload = view(delayed("ddp 8", Delay("host", 0, us=8000, steps=(0, 1, 2))))
+    payload = view(simulate_delay("ddp 8", Delay("host", 0, us=8000, steps=(0, 1, 2))))
     assert (payload.verdict.kind, payload.verdict.rank) == ("straggler", 5)
 
 
 def test_the_first_of_three_steps_counts_in_full() -> None:
     """What a rank did before its first collective is not known by its arrivals alone: 5 ms a step, not 3.33."""
-    simulation = delayed("ddp not overlapped", Delay("host", 0, us=5000), jitter=0.0)
+    simulation = simulate_delay("ddp not overlapped", Delay("host", 0, us=5000), jitter=0.0)
     simulation.steps = 3
     payload = view(simulation)
     assert simulation.cost_us() == pytest.approx(5000)
@@ -108,7 +108,7 @@ def test_the_first_of_three_steps_counts_in_full() -> None:
 
 
 def test_larger_kernels_are_more_work_and_no_slower_device() -> None:
-    simulation = delayed("ddp 8", Delay("larger", 0, factor=3))
+    simulation = simulate_delay("ddp 8", Delay("larger", 0, factor=3))
     payload = view(simulation)
     assert (payload.verdict.rank, payload.verdict.cause) == (5, "more_work")
     assert "rank 5's device spends 2.97 ms per step in attention; the median rank's spends 1.01 ms" in sentences(
@@ -164,7 +164,7 @@ def test_where_all_ranks_share_one_group_a_slow_link_is_nobodys() -> None:
 
 
 def test_a_rank_that_only_passes_a_delay_on_costs_nothing_and_names_who_holds_it_up() -> None:
-    payload = view(delayed("tp x dp", DELAYS["host"][0], jitter=0.0))
+    payload = view(simulate_delay("tp x dp", DELAYS["host"][0], jitter=0.0))
     (neighbor,) = (row for row in payload.stragglers if row.rank == 2)
     assert neighbor.cost_ns == 0
     assert (neighbor.cause, neighbor.held_up_by, plain(neighbor.why)) == (
@@ -204,7 +204,7 @@ def test_clocks_that_differ_make_nobody_late(metadata: bool, per_host: int) -> N
 
 
 def test_clocks_and_their_drift_do_not_change_the_cost() -> None:
-    simulation = delayed("tp x dp", DELAYS["host"][0])
+    simulation = simulate_delay("tp x dp", DELAYS["host"][0])
     ahead, drift = {1: 7000.0, 6: -30_000.0}, {3: 1e-4, 5: -2e-4}
     payload = build(simulation.run().members(ahead_us=ahead, drift=drift), NoParams())
     assert (payload.verdict.rank, payload.verdict.cause) == (3, "host")
@@ -226,7 +226,7 @@ def test_a_late_rank_without_a_trace_is_said_not_to_be_here() -> None:
 
 
 def test_a_late_rank_is_named_although_another_has_no_trace() -> None:
-    simulation = delayed("ddp 8", DELAYS["host"][0])
+    simulation = simulate_delay("ddp 8", DELAYS["host"][0])
     payload = build(simulation.run().members(only=[0, 1, 2, 3, 5, 6, 7]), NoParams())
     assert payload.verdict.rank == 5
     # The rank without a trace may be late, too: the cost is a limit, and is said to be one.

@@ -136,7 +136,7 @@ def test_a_device_that_has_nothing_left_to_do_has_not_caught_up() -> None:
     assert "caught up" not in explanation
 
 
-def opened(trace: Trace, **params: object) -> list[dict[str, str]]:
+def opened_states(trace: Trace, **params: object) -> list[dict[str, str]]:
     """Return the state that each phrase of the headline opens."""
     payload: Any = ask(trace, "idle", **params)
     links = [phrase["link"] for phrase in payload["headline"] if phrase["link"]]
@@ -145,14 +145,14 @@ def opened(trace: Trace, **params: object) -> list[dict[str, str]]:
 
 def test_evidence_opens_the_longest_gap_of_the_device_with_its_cause() -> None:
     trace = draw(idle_between_kernels("host cpu_op aten::mm 25 73"))
-    assert opened(trace) == [{"moment": "0:25000", "at": "6750-116250"}] * 2
+    assert opened_states(trace) == [{"moment": "0:25000", "at": "6750-116250"}] * 2
     found = ask(trace, "trace/moment", device=0, at=25_000)
     assert (found["category"], found["begin_ns"], found["end_ns"]) == ("operator", 25_000, 98_000)
 
 
 def test_evidence_of_a_stream_is_a_stretch_because_another_stream_may_work_then() -> None:
     trace = draw(idle_between_kernels("host cpu_op aten::mm 25 73\ngpu0 kernel other 30 60 stream=9"))
-    assert opened(trace, stream=7) == [{"area": "25000-98000", "at": "6750-116250", "event": "2"}] * 2
+    assert opened_states(trace, stream=7) == [{"area": "25000-98000", "at": "6750-116250", "event": "2"}] * 2
 
 
 def test_devices_and_streams_are_named_where_there_are_several() -> None:

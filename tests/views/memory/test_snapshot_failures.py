@@ -34,7 +34,7 @@ def drawn(
             "segment_pool_id": (0, 0), "is_expandable": False, "blocks": blocks}  # fmt: skip
 
 
-def failed(
+def write_failed(
     segments: list[dict[str, Any]], request: int, free: int | None, after: list[Any] | None = None, **settings: Any
 ) -> SnapshotOom:
     oom = entry("oom", request * MIB, 5, FORWARD)
@@ -42,10 +42,10 @@ def failed(
     if free is not None:
         oom["device_free"] = free * MIB
     value = {"segments": segments, "device_traces": [[oom, *(after or [])]], "allocator_settings": settings}
-    return shown(value).oom[-1]
+    return shown_failure(value).oom[-1]
 
 
-def shown(value: Any, **params: Any) -> MemorySnapshot:
+def shown_failure(value: Any, **params: Any) -> MemorySnapshot:
     return build_snapshot(read_snapshot(io.BytesIO(pickle.dumps(value))), SnapshotParams(**params))
 
 
@@ -54,7 +54,7 @@ PIECES = [drawn([(10, FORWARD), (12, None), (10, FORWARD), (11, None), (10, STEP
 
 
 def test_memory_that_is_in_use_is_held_and_what_holds_enough_is_named() -> None:
-    oom = failed([drawn([(40, FORWARD), (20, STEP), (3, None)])], 40, 10)
+    oom = write_failed([drawn([(40, FORWARD), (20, STEP), (3, None)])], 40, 10)
     assert (oom.cause, oom.in_use, oom.unused, oom.usable, oom.largest_free) == (
         "held", 60 * MIB, 3 * MIB, 3 * MIB, 3 * MIB
     )  # fmt: skip
@@ -71,35 +71,35 @@ def test_memory_that_is_in_use_is_held_and_what_holds_enough_is_named() -> None:
 
 
 def test_fragmentation_is_enough_memory_in_pieces() -> None:
-    oom = failed(PIECES, 20, 1)
+    oom = write_failed(PIECES, 20, 1)
     assert (oom.cause, oom.usable, oom.largest_free) == ("fragmentation", 23 * MIB, 12 * MIB)
     (remedy,) = map(plain, oom.remedies)
     assert "expandable_segments:True" in remedy and "24.0 MiB" in remedy
-    (remedy,) = map(plain, failed(PIECES, 20, 1, expandable_segments=True).remedies)
+    (remedy,) = map(plain, write_failed(PIECES, 20, 1, expandable_segments=True).remedies)
     assert "expandable_segments:True" not in remedy and "fewer different sizes" in remedy
-    assert failed(PIECES, 25, 1).cause == "held"
-    assert failed(PIECES, 24, 1).cause == "fragmentation"
-    assert failed(PIECES, 12, 1).cause == "unknown"  # it would have fit
+    assert write_failed(PIECES, 25, 1).cause == "held"
+    assert write_failed(PIECES, 24, 1).cause == "fragmentation"
+    assert write_failed(PIECES, 12, 1).cause == "unknown"  # it would have fit
 
 
 def test_holes_of_other_streams_are_of_no_use() -> None:
     other = drawn([(30, None)], stream=7, at=BASE + 2**32)
-    oom = failed([*FULL, other], 25, 1)
+    oom = write_failed([*FULL, other], 25, 1)
     assert (oom.cause, oom.usable, oom.other_unused) == ("other pools", 0, 30 * MIB)
     assert "30.0 MiB" in plain(oom.remedies[0])
-    assert failed([*FULL, drawn([(30, None)], at=BASE + 2**32)], 25, 1).cause == "unknown"
-    small = failed([*FULL, drawn([(30, None)], kind="small", at=BASE + 2**32)], 25, 1)
+    assert write_failed([*FULL, drawn([(30, None)], at=BASE + 2**32)], 25, 1).cause == "unknown"
+    small = write_failed([*FULL, drawn([(30, None)], kind="small", at=BASE + 2**32)], 25, 1)
     assert (small.cause, small.usable) == ("other pools", 0)
 
 
 def test_enough_free_memory_means_a_limit() -> None:
-    assert failed(FULL, 20, 20).cause == "limit"
-    assert failed(FULL, 20, 19).cause == "held"
-    assert failed(FULL, 3, 19).cause == "unknown"  # the allocator asks for 20 MiB, of which 19 are there
+    assert write_failed(FULL, 20, 20).cause == "limit"
+    assert write_failed(FULL, 20, 19).cause == "held"
+    assert write_failed(FULL, 3, 19).cause == "unknown"  # the allocator asks for 20 MiB, of which 19 are there
 
 
 def test_without_free_bytes_the_cause_is_unknown() -> None:
-    oom = failed(FULL, 20, None)
+    oom = write_failed(FULL, 20, None)
     assert (oom.cause, oom.device_free, oom.remedies) == ("unknown", None, [])
 
 
@@ -111,20 +111,20 @@ def test_the_state_is_that_of_the_failure_though_tensors_died_since() -> None:
         entry("free_requested", 20 * MIB, 8, STEP, addr=BASE + 40 * MIB),
         entry("free_completed", 20 * MIB, 9, STEP, addr=BASE + 40 * MIB),
     ]
-    oom = failed(died, 40, 10, after)
+    oom = write_failed(died, 40, 10, after)
     assert (oom.cause, oom.in_use, oom.reserved, oom.usable) == ("held", 60 * MIB, 63 * MIB, 3 * MIB)
     assert oom.categories == {"unknown": 60 * MIB}  # the file doesn't have the stacks of their allocations
-    gone = failed([], 40, 10, [*after, entry("segment_free", 63 * MIB, 10, FORWARD, addr=BASE)])
+    gone = write_failed([], 40, 10, [*after, entry("segment_free", 63 * MIB, 10, FORWARD, addr=BASE)])
     assert gone.cause == "unknown" and gone.reserved is None
 
 
 def test_the_parts_add_up_to_the_device() -> None:
     oom = entry("oom", 40 * MIB, 5, FORWARD, device_free=10 * MIB)
     value = {"segments": PIECES, "device_traces": [[oom]]}
-    (known,) = shown(value, device_bytes=100 * MIB).oom
+    (known,) = shown_failure(value, device_bytes=100 * MIB).oom
     assert known.in_use is not None and known.unused is not None and known.other_bytes is not None
     assert known.in_use + known.unused + 10 * MIB + known.other_bytes == 100 * MIB
-    assert shown(value).oom[0].other_bytes is None and "other_bytes" in shown(value).reasons
+    assert shown_failure(value).oom[0].other_bytes is None and "other_bytes" in shown_failure(value).reasons
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_the_parts_add_up_to_the_device() -> None:
 )
 def test_categories_follow_the_innermost_frame_that_a_rule_matches(frames: list[Any], category: str) -> None:
     value = {"segments": [], "device_traces": [[entry("alloc", 7, 1, frames)]]}
-    peak = shown({**value, "segments": [drawn([(1, None)])]}).peak
+    peak = shown_failure({**value, "segments": [drawn([(1, None)])]}).peak
     assert peak is not None and peak.categories == {category: 7}
 
 
@@ -154,7 +154,7 @@ def test_pools_and_compile_contexts_are_categories_where_the_stack_says_nothing_
         entry("alloc", 40, 3, FORWARD, addr=3, compile_context="N/A", pool_id=(0, 2)),
         entry("alloc", 80, 4, [], addr=4, compile_context="N/A"),
     ]
-    peak = shown({"segments": [drawn([(1, None)])], "device_traces": [entries]}).peak
+    peak = shown_failure({"segments": [drawn([(1, None)])], "device_traces": [entries]}).peak
     assert peak is not None
     assert peak.categories == {"unknown": 80, "CUDA graphs": 40, "activations": 20, "compiled code": 10}
     assert peak.compile_contexts == {"N/A": 120, "0/0": 30}
@@ -174,6 +174,6 @@ def test_the_peak_is_that_of_live_allocations_whichever_free_is_recorded() -> No
             entry("alloc", 7, 4, FORWARD, addr=1),
             entry(free, 100, 5, FORWARD, addr=9),  # older than the history
         ]
-        peak = shown({"segments": [drawn([(1, None)])], "device_traces": [entries]}).peak
+        peak = shown_failure({"segments": [drawn([(1, None)])], "device_traces": [entries]}).peak
         assert peak is not None and (peak.bytes, peak.entry, peak.time_us) == (15, 1, 2)
         assert [(site.frames[0].function, site.bytes) for site in peak.sites] == [(None, 10), ("_init_group", 5)]

@@ -122,7 +122,7 @@ def test_without_a_device_times_are_null_and_not_zero() -> None:
     assert "no device work" in plain(payload.reasons["device_self_ns"])
 
 
-def shaped(name: str, at: int, dims: object, **more: object) -> dict[str, object]:
+def draw_shaped(name: str, at: int, dims: object, **more: object) -> dict[str, object]:
     row = event(f"host  cpu_op  {name}  {at}  10")
     row["args"] = {"Input Dims": dims, **more}
     return row
@@ -131,9 +131,9 @@ def shaped(name: str, at: int, dims: object, **more: object) -> dict[str, object
 def test_groups_by_shape_and_by_signature() -> None:
     trace = draw(
         "host  user_annotation  block  0  25",
-        shaped("mm", 0, [[2, 3]], **{"Input type": ["float"]}),
-        shaped("mm", 20, [[2, 3]], **{"Input type": ["half"]}),
-        shaped("mm", 40, [[4, 4]], **{"Input type": ["half"]}),
+        draw_shaped("mm", 0, [[2, 3]], **{"Input type": ["float"]}),
+        draw_shaped("mm", 20, [[2, 3]], **{"Input type": ["half"]}),
+        draw_shaped("mm", 40, [[4, 4]], **{"Input type": ["half"]}),
     )
     by_shape = table(trace, group_by="shape").rows
     assert sorted((row.input_shape, row.calls) for row in by_shape) == [("[[2,3]]", 2), ("[[4,4]]", 1)]

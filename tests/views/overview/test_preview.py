@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import asdict
 
 from tests.analyses.overview.drawn import steps, work
-from tests.support.page import products, training
+from tests.support.page import draw_training, products
 from tests.support.traces import draw, read_bytes
 from tests.views.test_truncated import WHOLE
 from torch_tb_profiler.model.trace import Trace
@@ -26,20 +26,20 @@ LATE = {
 }
 
 
-def derived_by(trace: Trace) -> set[str]:
+def deriving_modules(trace: Trace) -> set[str]:
     """Return the modules that derived something from a trace so far."""
     return {key[0].rpartition(".")[0] for key in trace._memo if isinstance(key, tuple)}
 
 
 def test_the_first_page_replays_no_schedule_and_models_no_work() -> None:
-    trace = read_bytes(training(3))
+    trace = read_bytes(draw_training(3))
     late = {f"torch_tb_profiler.model.{name}" for name in ("schedule.schedule", "work.operator_work")}
-    assert build_preview(trace, NoParams()).preview and not late & derived_by(trace)
-    assert not build(trace, NoParams()).preview and late <= derived_by(trace)
+    assert build_preview(trace, NoParams()).preview and not late & deriving_modules(trace)
+    assert not build(trace, NoParams()).preview and late <= deriving_modules(trace)
 
 
 def test_what_the_first_page_says_stays() -> None:
-    for content in (training(3), products()):
+    for content in (draw_training(3), products()):
         first, whole = (view(read_bytes(content), NoParams()) for view in (build_preview, build))
         assert {name for name, value in asdict(first).items() if value != getattr(whole, name)} <= LATE
         assert plain(whole.spent).startswith(plain(first.spent)) and first.headline == first_sentence(first.spent)
@@ -63,7 +63,9 @@ def test_it_does_not_say_that_nothing_is_to_gain_before_that_is_known() -> None:
 
 
 def test_where_the_use_of_the_peak_cannot_be_known_the_first_page_says_so() -> None:
-    assert "record_shapes=True" in plain(build_preview(read_bytes(training(3)), NoParams()).reasons["hardware"])
+    assert "record_shapes=True" in plain(
+        build_preview(read_bytes(draw_training(3)), NoParams()).reasons["hardware"]
+    )
     assert "hardware" not in build_preview(read_bytes(products()), NoParams()).reasons
 
 

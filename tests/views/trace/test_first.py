@@ -12,7 +12,7 @@ from torch_tb_profiler.views import find_view
 from torch_tb_profiler.views.trace.payload import TimeWindow, first_tiles, first_window
 
 
-def asked_by_a_page(begin: int, end: int, width: int) -> set[TimeWindow]:
+def request_as_page(begin: int, end: int, width: int) -> set[TimeWindow]:
     """Compute the request as the page does (fe/src/timeline), in floating point too."""
     air = max((end - begin) * 0.02, 50)
     per_pixel = (ceil(end + air) - floor(begin - air)) / width
@@ -27,7 +27,7 @@ def test_the_tiles_are_those_of_pages_of_all_widths(end_us: int) -> None:
     trace = draw(f"host cpu_op aten::mm 0 {end_us}")
     made, end = first_tiles(trace), 1000 * end_us
     for width in (480, 700, 940, 1180, 1500, 2200):
-        assert asked_by_a_page(0, end, width) <= {*made}, width
+        assert request_as_page(0, end, width) <= {*made}, width
     assert len(made) == len({*made}) <= 20
     assert first_window(trace) == (-max(end // 50, 50), end + max(end // 50, 50))
 

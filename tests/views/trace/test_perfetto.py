@@ -11,7 +11,7 @@ from tests.ingest.gpu_metrics.test_nvidia_smi import HEADER, LINES
 from tests.ingest.rocprof.test_read import slices
 from tests.support.producers import aorta
 from tests.support.producers.composer import Batch, content, cycle
-from tests.support.producers.rocprof import chrome, rocprof_json, training
+from tests.support.producers.rocprof import chrome, draw_training, rocprof_json
 from tests.support.producers.rocprof_tables import tables
 from tests.support.traces import read_bytes
 from tests.support.views import ask
@@ -19,7 +19,7 @@ from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
 
-RUN = training(2)
+RUN = draw_training(2)
 FILES = {
     "PyTorch": (chrome(RUN), True),
     "Composer": (content(cycle([Batch()])), True),

@@ -45,13 +45,13 @@ def find_timing(job: JobDumps, dumps: Mapping[int, RecorderDump]) -> Timing:
     pending = [call for dump in dumps.values() for call in dump.pending]
     oldest = min((call.created_ns for call in pending), default=None)
     gap = max((dump.longest_gap_ns for dump in dumps.values()), default=0)
-    written = as_of = _written(job.files)
+    written = as_of = _written_at(job.files)
     copied = written if written is not None and _is_copy(written, pending) else None
     last = max((dump.last_call_ns or 0 for dump in dumps.values()), default=0)
     if copied is not None or (written is not None and last > written + YOUNG_NS):
         as_of = None  # the file's time is that of something else
     waited = as_of - oldest if as_of is not None and oldest is not None else None
-    earlier = _written(job.earlier)
+    earlier = _written_at(job.earlier)
     between = as_of - earlier if as_of is not None and earlier is not None else None
 
     def conclude(progress: Progress) -> Timing:
@@ -75,7 +75,7 @@ def _is_copy(written_ns: int, pending: Iterable[RecordedCall]) -> bool:
     return bool(ends) and written_ns > min(ends) + LATE_NS
 
 
-def _written(files: tuple[RankFile, ...]) -> int | None:
+def _written_at(files: tuple[RankFile, ...]) -> int | None:
     times = [file.written_ns for file in files if file.dump is not None]
     known = [time for time in times if time is not None]
     return max(known) if known and len(known) == len(times) else None

@@ -12,7 +12,7 @@ from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.origins.origins import HOW, origins
 from torch_tb_profiler.model.origins.replayed_kernels import resolve_replays
-from torch_tb_profiler.model.origins.replays import graph_replays, replayed
+from torch_tb_profiler.model.origins.replays import graph_replays, replayed_mask
 from torch_tb_profiler.model.trace import Bool, Trace, distinct_codes
 
 
@@ -59,7 +59,7 @@ class Coverage(msgspec.Struct, frozen=True):
 
 def has_indirect_kernels(trace: Trace) -> bool:
     """Return whether graphs replayed kernels, or compiled code called them: their launches explain nothing."""
-    return has_compiled_calls(trace) or bool(replayed(trace).any())
+    return has_compiled_calls(trace) or bool(replayed_mask(trace).any())
 
 
 @derived

@@ -107,7 +107,9 @@ def device_gaps(trace: Trace, device: int, stream: int | None = None) -> DeviceG
     known = submitted != ABSENT
     late = np.where(known, np.clip(submitted, begin, end), begin)
     thread = np.where(known, work.thread[awaited], NO_CODE).astype(np.int32)
-    return DeviceGaps(work, begin, end, late, thread, following, _emptied_by(trace, work, begin, following))
+    return DeviceGaps(
+        work, begin, end, late, thread, following, _find_draining_calls(trace, work, begin, following)
+    )
 
 
 def _awaited_item(work: ItemsByStart, begin: Int64, end: Int64, following: Int64) -> Int64:
@@ -121,7 +123,7 @@ def _awaited_item(work: ItemsByStart, begin: Int64, end: Int64, following: Int64
     return np.where(counts, kernel, following)
 
 
-def _emptied_by(trace: Trace, work: ItemsByStart, begin: Int64, following: Int64) -> Int32:
+def _find_draining_calls(trace: Trace, work: ItemsByStart, begin: Int64, following: Int64) -> Int32:
     """Return the blocking call that drained the queue before each gap (of several the latest one), or NO_CODE.
 
     It runs at the begin of the gap, and of what runs from `following` on nothing was submitted when it returned.

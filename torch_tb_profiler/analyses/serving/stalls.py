@@ -100,7 +100,7 @@ def _host_stalls(found: ServingIterations, times: ServingTimes, waiting: Int64) 
     excess = np.zeros((len(found), len(causes)))
     for column, cause in enumerate(causes):
         spent = times.idle[:, cause].astype(np.float64)
-        usual, spread = _usual(spent, found)
+        usual, spread = _typical_gap(spent, found)
         over = spent - usual
         excess[:, column] = np.where(over > np.maximum(limit, SPREAD_RATIO * spread), over, 0.0)
     # What no request waited for costs nothing, unless the host was seen to be at work for one that was queued.
@@ -124,7 +124,7 @@ def _host_stalls(found: ServingIterations, times: ServingTimes, waiting: Int64) 
     return stalls
 
 
-def _usual(spent: Float64, found: ServingIterations) -> tuple[Float64, Float64]:
+def _typical_gap(spent: Float64, found: ServingIterations) -> tuple[Float64, Float64]:
     """Return the usual time before an iteration of its phase, and its spread, float64[k] each.
 
     The lower quartile: up to three quarters of the iterations may be slow.

@@ -103,11 +103,11 @@ def read_snapshot(
             stream.seek(0)
             source = UnpackedStream(stream, size, report, health)
     with without_gc():  # millions of containers, none of which is garbage
-        pickle = read_plain_prefix(cast(BinaryIO, io.BufferedReader(_Unpacked(source), 1 << 20)))
+        pickle = read_plain_prefix(cast(BinaryIO, io.BufferedReader(_UnpackedSnapshot(source), 1 << 20)))
         return _SnapshotBuilder().build(pickle)
 
 
-class _Unpacked(io.RawIOBase):
+class _UnpackedSnapshot(io.RawIOBase):
     """The unpacked bytes of a stream as a raw stream."""
 
     def __init__(self, source: UnpackedStream) -> None:

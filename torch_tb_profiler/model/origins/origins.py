@@ -28,7 +28,7 @@ from torch_tb_profiler.model.origins.captures import input_shapes, is_wrapper
 from torch_tb_profiler.model.origins.frames import compiled_calls as compiled_regions
 from torch_tb_profiler.model.origins.frames import has_frames, stacks_around
 from torch_tb_profiler.model.origins.replayed_kernels import resolve_replays
-from torch_tb_profiler.model.origins.replays import replayed
+from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.phases import PHASES, event_phases
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes
 
@@ -145,7 +145,7 @@ def origins(trace: Trace) -> Origins:
     calls = compiled.compiled_calls(trace)
     count = len(links.rows)
     device, host = _Builder(count), _Builder(len(calls.rows))
-    is_replayed = replayed(trace)
+    is_replayed = replayed_mask(trace)
     _add_launches(trace, device, is_replayed)
     _add_graph_nodes(trace, device)
     if is_replayed.any():

@@ -159,7 +159,7 @@ class _Resolver:
         key = sites, doubt, several_sizes
         if key not in self._of_sites:
             found = [self._captures.sites[site] for site in sites]
-            self._of_sites[key] = self._code(_agreed(found, doubt, several_sizes))
+            self._of_sites[key] = self._code(_agreed_value(found, doubt, several_sizes))
         return self._of_sites[key]
 
     def _code(self, value: ReplayedKernel) -> int:
@@ -169,7 +169,7 @@ class _Resolver:
         return self._codes[value]
 
 
-def _agreed(sites: Sequence[LaunchSite], doubt: str | None, several_sizes: bool) -> ReplayedKernel:
+def _agreed_value(sites: Sequence[LaunchSite], doubt: str | None, several_sizes: bool) -> ReplayedKernel:
     """Return what all launches that a kernel may stand for agree on.
 
     doubt          why the shapes of these captures may not be those of the replay

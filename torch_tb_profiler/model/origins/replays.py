@@ -56,7 +56,7 @@ class Replays(msgspec.Struct, frozen=True):
 
 
 @derived
-def replayed(trace: Trace) -> Bool:
+def replayed_mask(trace: Trace) -> Bool:
     """Return which of `device_links(trace).rows` a graph launch ran, bool[k].
 
     Work of a graph node whose launch was not recorded was run by one, too.
@@ -73,7 +73,7 @@ def replayed(trace: Trace) -> Bool:
 def graph_replays(trace: Trace) -> Replays:
     """Return all replays of graphs in a trace."""
     links = device_links(trace)
-    positions = np.flatnonzero(replayed(trace))
+    positions = np.flatnonzero(replayed_mask(trace))
     rows, launch = links.rows[positions], links.launch[positions]
     if len(positions) == 0:
         return Replays(positions, np.zeros(1, np.int64), launch, np.zeros(0, np.int8), ())

@@ -120,7 +120,7 @@ class ServingIterations(msgspec.Struct, frozen=True):
 @derived
 def serving_iterations(trace: Trace) -> ServingIterations | None:
     """Return the iterations of an engine, from its labels, else from kernels; None if the trace shows none."""
-    return _labeled(trace) or _inferred(trace)
+    return _find_labeled(trace) or _infer_iterations(trace)
 
 
 def no_iterations_reason(trace: Trace) -> str | None:
@@ -165,7 +165,7 @@ def unknown_labels(trace: Trace) -> tuple[str, ...]:
     return tuple(name for name in names if is_unknown_label(name))
 
 
-def _labeled(trace: Trace) -> ServingIterations | None:
+def _find_labeled(trace: Trace) -> ServingIterations | None:
     host = rows_of_kind(trace, Kind.ANNOTATION)
     parsed = {
         code: label
@@ -286,7 +286,7 @@ def _join_drafts(part: Int8, start: Int64, end: Int64) -> tuple[Bool, Int64, Int
     return keep, start, end
 
 
-def _inferred(trace: Trace) -> ServingIterations | None:
+def _infer_iterations(trace: Trace) -> ServingIterations | None:
     """Return iterations that end with a sampling kernel, if the device uses a paged KV cache."""
     kernels = serving_kernels(trace)
     if not kernels.kv_cache.any() or not kernels.sampler.any():

@@ -29,7 +29,7 @@ def headline(
         no_times = "Kernel times aren't recorded together with counters."
         no_operators = "The operators that launched them aren't recorded."
         return sentences(_counter_sentence(counters), text(no_times if used.device_ns == 0 else no_operators))
-    return sentences(_utilization(used, devices, params), _saving(rows, params))
+    return sentences(_utilization(used, devices, params), _saving_text(rows, params))
 
 
 def _counter_sentence(counters: RooflineCounters) -> Text:
@@ -109,7 +109,7 @@ def clock_words(peaks: DeviceRates, clock: RecordedClock) -> Text:
     return sentences(sentence, rate)
 
 
-def _saving(rows: Sequence[RooflineRow], params: RooflineParams) -> Text:
+def _saving_text(rows: Sequence[RooflineRow], params: RooflineParams) -> Text:
     best = max(rows, key=lambda row: row.saved_ns or 0.0, default=None)
     if best is None or not best.saved_ns:
         return ()
