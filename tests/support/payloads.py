@@ -50,6 +50,7 @@ ASKED = (
     Ask("operators", "training"),
     Ask("operators/instances", "training", _EVENT),
     Ask("operators/stacks", "training", _EVENT),
+    Ask("operators/origins", "training", _EVENT),
     Ask("kernels", "training"),
     Ask("kernels/instances", "training", _KERNEL),
     Ask("idle", "training"),

@@ -20,6 +20,7 @@ from torch_tb_profiler.analyses.shared.grouping import (
     step_mask,
     thread_mask,
 )
+from torch_tb_profiler.analyses.shared.origin_times import OriginTime, origin_times
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
@@ -29,6 +30,8 @@ from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes, fam
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.operators import Operators, operators
+from torch_tb_profiler.model.origins.origins import origins
+from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace, distinct_codes, name_mask
 
 GroupBy = Literal["name", "shape", "signature", "module", "annotation"]
@@ -212,9 +215,15 @@ def unlinked_device_work(trace: Trace, filters: OperatorFilter) -> UnlinkedDevic
     Sum of device self over the operators + this = sum of the kernel, memcpy and memset events. A filter by
     thread looks at the launching call; work without a launch is on no thread and in no phase but forward.
     """
+    rows = _filtered_work(trace, operators(trace).owner[device_links(trace).rows] < 0, filters)
+    durations = (event_ends(trace) - trace.events.start)[rows]
+    return UnlinkedDeviceWork(len(rows), int(durations.sum()))
+
+
+def _filtered_work(trace: Trace, wanted: Bool, filters: OperatorFilter) -> Int32:
+    """Return the rows of the `wanted` ones of all device work that pass the filters."""
     work = device_links(trace)
-    unlinked = operators(trace).owner[work.rows] < 0
-    rows, launch = work.rows[unlinked], work.launch[unlinked]
+    rows, launch = work.rows[wanted], work.launch[wanted]
     mask = np.ones(len(rows), np.bool_)
     if filters.step:
         mask &= step_mask(trace, launch_times(trace, rows), filters.step)
@@ -223,8 +232,39 @@ def unlinked_device_work(trace: Trace, filters: OperatorFilter) -> UnlinkedDevic
     if filters.phase:
         mask &= checked_phase_mask(trace, rows, filters.phase)
     mask &= _work_mask(trace, rows, filters)
-    durations = (event_ends(trace) - trace.events.start)[rows[mask]]
-    return UnlinkedDeviceWork(int(mask.sum()), int(durations.sum()))
+    kept: Int32 = rows[mask]
+    return kept
+
+
+def replayed_operator_times(trace: Trace, filters: OperatorFilter) -> list[OriginTime]:
+    """Return what graphs replayed by the operator that was captured, filtered like `unlinked_device_work`."""
+    if not replayed_mask(trace).any():
+        return []
+    return origin_times(trace, _filtered_work(trace, replayed_mask(trace), filters))
+
+
+def origins_in_calls(trace: Trace, calls: Int64) -> list[OriginTime]:
+    """Return by origin what some calls, positions in `operators`, launched, and the compiled kernels in them.
+
+    In a trace without device work, the compiled kernels' time is that on the host.
+    """
+    table, found = operators(trace), origins(trace)
+    inside = np.zeros(len(table.rows) + 1, np.bool_)
+    inside[calls] = True
+    inside[:-1] |= _has_ancestor(table.parent, inside)
+    has_device = bool(found.is_device.any())
+    rows = found.rows[found.is_device == has_device]
+    return origin_times(trace, rows[inside[table.owner[rows]]])
+
+
+def _has_ancestor(parent: Int32, wanted: Bool) -> Bool:
+    """Return which nodes lie in a wanted one, given the parent of each, NO_CODE for none."""
+    has = np.zeros(len(parent), np.bool_)
+    above = parent.copy()
+    while (climbing := above >= 0).any():
+        has |= climbing & wanted[above]
+        above = np.where(climbing & ~has, np.append(parent, NO_CODE)[above], NO_CODE).astype(np.int32)
+    return has
 
 
 def launched_families(trace: Trace) -> list[str]:

@@ -26,7 +26,7 @@ from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.memory.events import memory_calls, memory_records
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.operators import operators
-from torch_tb_profiler.model.origins.origins import HOW, origins
+from torch_tb_profiler.model.origins.origins import HOW, origin_positions, origins
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
@@ -167,10 +167,7 @@ def _device_work(trace: Trace, rows: Int32) -> dict[str, pa.Array]:
 
 def _origin_columns(trace: Trace, rows: Int32, names: Sequence[str]) -> dict[str, pa.Array]:
     """Return columns `origin_<name>` of events; null for events without a row in `origins`."""
-    found = origins(trace)
-    index = np.full(len(trace) + 1, NO_CODE, np.int32)
-    index[found.rows] = np.arange(len(found.rows))
-    position = index[rows]
+    found, position = origins(trace), origin_positions(trace)[rows]
     columns: dict[str, pa.Array] = {}
     for name in names:
         column = {"module": "modules", "line": "lines"}.get(name, name)

@@ -42,7 +42,11 @@ from torch_tb_profiler.views.memory.files import MemorySnapshot, MemoryTimeline
 from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.memory.tables import MemoryEvents, MemoryLive, MemoryOperators
 from torch_tb_profiler.views.modules import CallTreeLevel, ModulesPayload
-from torch_tb_profiler.views.operators.payload import OperatorsPayload, OperatorStacksPayload
+from torch_tb_profiler.views.operators.payload import (
+    OperatorOriginsPayload,
+    OperatorsPayload,
+    OperatorStacksPayload,
+)
 from torch_tb_profiler.views.origins.event import OriginEvent
 from torch_tb_profiler.views.origins.payload import OriginsPayload
 from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPayload, OverlapReport
@@ -94,6 +98,21 @@ class _Operators:
         time: Literal["host", "device"] = "host",
     ) -> Result[OperatorStacksPayload]:
         """Call stacks."""
+    def origins(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        event: int,
+        group_by: Literal["name", "shape", "signature", "module", "annotation"] = "name",
+        step: str = "",
+        thread: str = "",
+        phase: str = "",
+        kernel: str = "",
+        family: str = "",
+        time: Literal["host", "device"] = "host",
+    ) -> Result[OperatorOriginsPayload]:
+        """Origins."""
     def instances(
         self,
         *,
@@ -122,6 +141,7 @@ class _Kernels:
         stream: int | None = None,
         operator: str = "",
         family: str = "",
+        origin: Literal["", "known", "unknown"] = "",
     ) -> Result[KernelsPayload]:
         """Kernels."""
     def instances(
@@ -136,6 +156,7 @@ class _Kernels:
         stream: int | None = None,
         operator: str = "",
         family: str = "",
+        origin: Literal["", "known", "unknown"] = "",
     ) -> Result[CallDistribution]:
         """Durations."""
 

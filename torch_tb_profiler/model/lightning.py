@@ -20,7 +20,7 @@ from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, slice_mask
-from torch_tb_profiler.model.modules import ModulePlaces, Modules, attribute_events
+from torch_tb_profiler.model.module_calls import ModulePlaces, Modules, attribute_events
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, name_mask
 
 # [Owner]Class.hook as in [Strategy]SingleDeviceStrategy.training_step, or [Class].hook; some have no owner.

@@ -16,12 +16,16 @@ class LaunchSite(msgspec.Struct, frozen=True):
     modules   names of the `nn.Module` calls, outermost first
     lines     `file:line` of the user's frames, innermost first
     shapes    `Input Dims` of the operator, as JSON
+    inputs    its `Input type`, `Input Strides` and `Concrete Inputs`, as JSON
+    backward  whether it runs in the backward pass
     """
 
     operator: str | None = None
     modules: tuple[str, ...] | None = None
     lines: tuple[str, ...] | None = None
     shapes: str | None = None
+    inputs: tuple[str | None, ...] = ()
+    backward: bool | None = None
 
 
 class Capture(msgspec.Struct, frozen=True):

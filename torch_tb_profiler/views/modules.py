@@ -114,7 +114,8 @@ def build(trace: Trace, _: NoParams) -> ModulesPayload:
     times, order = module_times(trace, model), call_order(trace, model)
     classes = build_class_rows(trace, model, class_times(model, times, order))
     outside, unlinked = build_unplaced_work(times.outside), build_unplaced_work(times.unlinked)
-    has_device, has_backward = times.device_time > 0, len(model.tasks) > 0
+    has_device = times.device_time > 0
+    has_backward = len(model.tasks) > 0 or bool(times.backward_self.any())
     device = device_noun(device_kind(trace)) if has_device else None
     return ModulesPayload(
         headline=modules_headline("modules", classes, device),

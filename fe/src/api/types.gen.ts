@@ -806,6 +806,85 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/operators/origins': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Origins view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          event: number;
+          group_by?: 'annotation' | 'module' | 'name' | 'shape' | 'signature';
+          step?: string;
+          thread?: string;
+          phase?: string;
+          kernel?: string;
+          family?: string;
+          time?: 'device' | 'host';
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['OperatorOriginsPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/operators/instances': {
     parameters: {
       query?: never;
@@ -905,6 +984,7 @@ export interface paths {
           stream?: number | null;
           operator?: string;
           family?: string;
+          origin?: '' | 'known' | 'unknown';
         };
         header?: never;
         path?: never;
@@ -983,6 +1063,7 @@ export interface paths {
           stream?: number | null;
           operator?: string;
           family?: string;
+          origin?: '' | 'known' | 'unknown';
         };
         header?: never;
         path?: never;
@@ -6238,6 +6319,8 @@ export interface components {
      *     unlinked    null in a trace without device work
      *     steps, threads, phases, families  values of the filters; threads as "pid/tid"
      *     has_stacks  the trace records where operators are called from
+     *     replayed    what graphs replayed, by the operator that was captured; most time first, at most 500
+     *     has_compiled  rows may unfold into the lines of compiled kernels (`operators/origins`)
      *     reasons     field -> why it is null
      */
     OperatorsPayload: {
@@ -6251,6 +6334,8 @@ export interface components {
       phases: string[];
       families: string[];
       has_stacks: boolean;
+      replayed: components['schemas']['OriginTimeRow'][];
+      has_compiled: boolean;
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
@@ -6328,6 +6413,25 @@ export interface components {
       device_self_ns: number | null;
     };
     /**
+     * OriginTimeRow
+     * @description Kernels of one origin: their number and total time; `event` is the longest.
+     *
+     *     module  path, outermost first, joined by "/"
+     *     lines   `file:line`; of a compiled kernel one for each statement that it computes
+     *     how     launch, graph node, capture, compile record; null if nothing is known
+     *     reason  why something is null
+     */
+    OriginTimeRow: {
+      operator: string | null;
+      module: string | null;
+      lines: string[];
+      how: string | null;
+      reason: string | null;
+      kernels: number;
+      ns: number;
+      event: number;
+    };
+    /**
      * OperatorStacksPayload
      * @description Stacks of one row, most time first, and all of them merged into one tree (host and device total time).
      *
@@ -6385,6 +6489,17 @@ export interface components {
       calls: number;
       host_ns: number;
       device_ns: number;
+    };
+    /**
+     * OperatorOriginsPayload
+     * @description What the calls of a row launched, and the compiled kernels in it, by origin, most time first.
+     *
+     *     reason  why there is none
+     */
+    OperatorOriginsPayload: {
+      name: string;
+      rows: components['schemas']['OriginTimeRow'][];
+      reason: components['schemas']['Phrase'][] | null;
     };
     /**
      * CallDistribution
@@ -6454,6 +6569,9 @@ export interface components {
      *     tc_reason           what this rests on
      *     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
      *     speed               a call shares its work among its kernels; null where the trace records no work
+     *     origin_...          where all launches of the row come from: operator, module (path) and innermost line; null
+     *                         where they differ or it is unknown, with origin_reason; always null in a trace without
+     *                         graphs and compiled code, where `operator` says it
      */
     KernelRow: {
       event: number;
@@ -6478,6 +6596,10 @@ export interface components {
       tc_reason: string;
       limiter: string | null;
       speed: components['schemas']['Speed'] | null;
+      origin_operator: string | null;
+      origin_module: string | null;
+      origin_line: string | null;
+      origin_reason: string | null;
     };
     /**
      * MemoryOperationRow

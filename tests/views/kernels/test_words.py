@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.support.traces import draw
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.kernels.build import build
@@ -13,13 +15,13 @@ PLAIN = "gpu0 kernel ampere_sgemm_64x64 80 25 correlation=2"
 UNNAMED = "gpu0 kernel triton_poi_fused_add 200 25 correlation=3"
 
 
-def payload(*lines: str, **params: str) -> KernelsPayload:
+def payload(*lines: str, **params: Any) -> KernelsPayload:
     device = {"id": 0, "name": "NVIDIA A100", "computeMajor": 8, "computeMinor": 0}
     trace = draw("\n".join([LAUNCH, *lines]), deviceProperties=[device])
-    return build(trace, KernelsParams(**params))  # type: ignore[arg-type]
+    return build(trace, KernelsParams(**params))
 
 
-def headline_of(*lines: str, **params: str) -> str:
+def headline_of(*lines: str, **params: Any) -> str:
     return plain(payload(*lines, **params).headline)
 
 

@@ -15,6 +15,7 @@ from torch_tb_profiler.analyses.shared.grouping import (
     rows_named,
     select_device_work,
 )
+from torch_tb_profiler.analyses.shared.origin_times import has_known_origin, rows_from_operator
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import copy_directions, device_ids, device_kind, moved_bytes, stream_ids
@@ -23,10 +24,14 @@ from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes, fam
 from torch_tb_profiler.model.kernels.tensor_cores import TC_UNKNOWN, TC_YES, tensor_core_verdict
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.operators import operators
+from torch_tb_profiler.model.origins.origins import has_indirect_kernels
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
 
 KernelGrouping = Literal["name", "launch", "family"]
 """Rows by name; by name + operator + grid + block + registers + shared memory; or by the sort of work."""
+
+OriginFilter = Literal["", "known", "unknown"]
+"""All kernels; those whose operator or line is known; all others."""
 
 LIMITERS = ("threads", "registers", "shared memory", "grid")
 
@@ -42,6 +47,7 @@ class KernelFilter(msgspec.Struct, frozen=True):
     stream: int | None = None
     operator: str = ""
     family: str = ""
+    origin: OriginFilter = ""
 
 
 class KernelTable(msgspec.Struct, frozen=True):
@@ -71,11 +77,15 @@ def filter_device_work(trace: Trace, rows: Int32, conditions: KernelFilter) -> I
     rows = select_device_work(trace, rows, conditions.step, conditions.device, conditions.stream)
     if conditions.family:
         rows = rows[family_mask(trace, rows, conditions.family)]
+    if conditions.origin:
+        rows = rows[has_known_origin(trace, rows) == (conditions.origin == "known")]
     if not conditions.operator:
         return rows
     calls = operators(trace)
-    matches = np.append(rows_named(trace, calls.rows, conditions.operator), False)
-    chosen: Int32 = rows[matches[calls.owner[rows]]]
+    matches = np.append(rows_named(trace, calls.rows, conditions.operator), False)[calls.owner[rows]]
+    if has_indirect_kernels(trace):
+        matches |= rows_from_operator(trace, rows, conditions.operator)
+    chosen: Int32 = rows[matches]
     return chosen
 
 

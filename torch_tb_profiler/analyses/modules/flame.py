@@ -20,6 +20,8 @@ from torch_tb_profiler.model.calls.calltree import CallTree
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.modules import Modules
+from torch_tb_profiler.model.origins.origins import has_indirect_kernels, origin_positions, origins
+from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
 FlameKind = Literal["module", "operator", "backward"]
@@ -71,6 +73,11 @@ def build_module_flame(trace: Trace, model: Modules, time: Literal["host", "devi
         if value > 0:
             name = trace.strings[text] if text >= 0 else ""
             builder.add(name, "operator", position[code], value, code, event, first_start)
+    if time == "device":
+        for operator in _replayed_operators(trace, model):
+            place = int(model.code[operator.event])
+            start_ns = int(start[operator.event])
+            builder.add(operator.name, "operator", position[place], operator.ns, place, operator.event, start_ns)
     task = dict(zip(model.code[model.tasks].tolist(), model.tasks.tolist(), strict=True))
     starts = _min_per_group(model.code[model.tasks], start[model.tasks], len(model.names))
     for code in np.flatnonzero(backward > 0).tolist():
@@ -100,6 +107,34 @@ class _FlameBuilder:
             np.array(event, np.int64),
             np.array(first, np.int64),
         )
+
+
+class _ReplayedOperator(msgspec.Struct, frozen=True):
+    """Kernels that graphs replayed of one operator in one module, forward; `event` is the longest."""
+
+    name: str
+    ns: int
+    event: int
+
+
+def _replayed_operators(trace: Trace, model: Modules) -> list[_ReplayedOperator]:
+    """Return the replayed kernels in the forward pass of modules by the operator at capture, most time first."""
+    rows = device_links(trace).rows
+    if not has_indirect_kernels(trace):
+        return []
+    rows = rows[replayed_mask(trace) & (model.code[rows] >= 0) & ~model.backward[rows]]
+    found, position = origins(trace), origin_positions(trace)[rows]
+    rows, operator = rows[found.operator[position] >= 0], found.operator[position]
+    operator = operator[operator >= 0]
+    keys = np.stack([model.code[rows], operator], axis=1)
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
+    durations = (event_ends(trace) - trace.events.start)[rows]
+    sums, longest = _sums_and_longest(which.reshape(-1), rows, durations, len(distinct))
+    return [
+        _ReplayedOperator(found.tables["operator"][int(distinct[i][1])], int(sums[i]), int(longest[i]))
+        for i in np.argsort(-sums, kind="stable").tolist()
+        if sums[i] > 0
+    ]
 
 
 def _operator_device_times(trace: Trace, model: Modules, tree: CallTree) -> tuple[Int32, Int64]:

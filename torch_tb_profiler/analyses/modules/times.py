@@ -45,7 +45,7 @@ class ModuleTimes(msgspec.Struct, frozen=True):
     backward_host_*  host time of the backward operators of the place, without module calls inside them
     forward_*        device work launched in the place
     backward_*       device work launched by its backward operators
-    event            row to show for the place: its longest call or operator
+    event            row to show for the place: its longest call or operator, else the longest kernel in it
     """
 
     calls: Int64
@@ -134,7 +134,9 @@ def module_times(trace: Trace, model: Modules) -> ModuleTimes:
         forward_self=forward_device,
         backward_total=subtree_sums(backward_device, model.parent),
         backward_self=backward_device,
-        event=_longest(np.concatenate([direct, model.calls]), model, durations),
+        event=_events_to_show(
+            model, _longest(np.concatenate([direct, model.calls]), model, durations), rows, durations
+        ),
         outside=_device_work(rows[~placed & ~unlinked], durations),
         unlinked=_device_work(rows[~placed & unlinked], durations),
     )
@@ -292,6 +294,19 @@ def _longest(rows: Int32, model: Modules, durations: Int64) -> Int64:
     longest = np.full(len(model.names), NO_CODE, np.int64)
     longest[model.code[rows[order]]] = rows[order]
     return longest
+
+
+def _events_to_show(model: Modules, longest: Int64, work: Int32, durations: Int64) -> Int64:
+    """Return the row to show for each place: without calls and operators, its longest kernel or one below."""
+    if (longest >= 0).all():
+        return longest
+    kernels = _longest(work[model.code[work] >= 0], model, durations)
+    events = np.where(longest >= 0, longest, kernels)
+    for code in range(len(events) - 1, -1, -1):
+        parent = int(model.parent[code])
+        if parent >= 0 and events[parent] < 0:
+            events[parent] = events[code]
+    return events
 
 
 def _device_work(rows: Int32, durations: Int64) -> DeviceWork:

@@ -9,10 +9,9 @@ import numpy as np
 
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
-from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.origins.origins import HOW, origins
-from torch_tb_profiler.model.origins.replayed_kernels import resolve_replays
-from torch_tb_profiler.model.origins.replays import graph_replays, replayed_mask
+from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
+from torch_tb_profiler.model.origins.replays import graph_replays
 from torch_tb_profiler.model.trace import Bool, Trace, distinct_codes
 
 
@@ -57,11 +56,6 @@ class Coverage(msgspec.Struct, frozen=True):
     is_device: bool
 
 
-def has_indirect_kernels(trace: Trace) -> bool:
-    """Return whether graphs replayed kernels, or compiled code called them: their launches explain nothing."""
-    return has_compiled_calls(trace) or bool(replayed_mask(trace).any())
-
-
 @derived
 def coverage(trace: Trace) -> Coverage:
     """Return how much of the kernel time of a trace has a known origin."""
@@ -100,7 +94,7 @@ def _capture_uses(trace: Trace) -> list[CaptureUse]:
     """Return the captures of a trace, by source and batch size."""
     if not len(graph_replays(trace)):
         return []
-    resolved = resolve_replays(trace)
+    resolved = replayed_kernels(trace)
     uses: dict[tuple[str, int | None], list[int]] = defaultdict(lambda: [0, 0, 0])
     for capture, replays in zip(resolved.captures.captures, resolved.matched, strict=True):
         use = uses[capture.source, capture.size]

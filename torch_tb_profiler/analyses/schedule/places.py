@@ -22,6 +22,7 @@ from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_op
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.modules import modules
+from torch_tb_profiler.model.origins.origins import LAUNCH, has_indirect_kernels, origin_positions, origins
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
 
 PlaceKind = Literal["operator", "module", "line"]
@@ -30,14 +31,41 @@ _SEPARATOR = re.compile(r"[;\r\n]+")
 
 
 def program_places(trace: Trace, rows: Int32, by: PlaceKind) -> tuple[Int64, tuple[str, ...]]:
-    """Return (code of each row's place or NO_CODE, the places). Device work belongs where its launch does."""
-    if by == "line":
-        return user_lines(trace, rows)
+    """Return (code of each row's place or NO_CODE, the places).
+
+    Device work belongs where its launch does; what a graph replayed, where that was captured.
+    """
     if by == "module":
         model = modules(trace)
         return np.where(rows >= 0, model.code[rows], NO_CODE).astype(np.int64), model.names
-    operator = _operators(trace, rows)
-    return np.where(operator >= 0, trace.events.name[operator], NO_CODE).astype(np.int64), tuple(trace.strings)
+    if by == "line":
+        codes, texts = user_lines(trace, rows)
+    else:
+        operator = _operators(trace, rows)
+        codes = np.where(operator >= 0, trace.events.name[operator], NO_CODE).astype(np.int64)
+        texts = tuple(trace.strings)
+    return _from_origins(trace, rows, by, codes, texts) if has_indirect_kernels(trace) else (codes, texts)
+
+
+def _from_origins(
+    trace: Trace, rows: Int32, by: PlaceKind, codes: Int64, texts: tuple[str, ...]
+) -> tuple[Int64, tuple[str, ...]]:
+    """Replace the places of events whose own origin is known from elsewhere than their launch."""
+    found, position = origins(trace), origin_positions(trace)[rows]
+    own = np.append(found.lines if by == "line" else found.operator, NO_CODE)[position]
+    known = (own >= 0) & (np.append(found.how, NO_CODE)[position] != LAUNCH)
+    places = (
+        found.tables["operator"] if by == "operator" else [_as_frame(lines[0]) for lines in found.tables["lines"]]
+    )
+    numbers = {text: code for code, text in enumerate(texts)}
+    of_place = np.array([numbers.setdefault(text, len(numbers)) for text in places] + [NO_CODE], np.int64)
+    return np.where(known, of_place[own], codes), tuple(numbers)
+
+
+def _as_frame(line: str) -> str:
+    """Return `file:line` as frames are written, without the name of the function."""
+    file, _, number = line.rpartition(":")
+    return f"{file}({number})"
 
 
 def user_lines(trace: Trace, rows: Int32) -> tuple[Int64, tuple[str, ...]]:

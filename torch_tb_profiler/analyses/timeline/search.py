@@ -15,6 +15,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kernels.families import family_mask
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.kinds import Kind, event_kinds
+from torch_tb_profiler.model.origins.origins import origins
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 FAMILY_PREFIX = "family:"
 """Prefix of a query for a kernel family."""
+
+ORIGIN_PREFIXES = ("module:", "line:")
+"""Prefixes of a query for device work by the module or the line of the program that it comes from."""
 
 MAX_PLACES = 8000
 """Most places in one answer; where there are more, nearby hits are merged."""
@@ -49,12 +53,15 @@ def find_hits(trace: Trace, query: str, *, regex: bool) -> SearchHits:
     """Find slices and instants with `query` in their name, or that match it as a regular expression.
 
     Case doesn't matter. A kernel is found by its full and its short name; "family:matrix product" finds the device
-    work of a family. Python frames are found even while folded. Raise UsageError for an invalid expression or an
-    unknown family.
+    work of a family, "module:Block_0/Linear" and "line:model.py:31" that which comes from there. Python frames are
+    found even while folded. Raise UsageError for an invalid expression or an unknown family.
     """
-    match = (
-        _family_matches(trace, query) if query.startswith(FAMILY_PREFIX) else _name_matches(trace, query, regex)
-    )
+    if query.startswith(FAMILY_PREFIX):
+        match = _family_matches(trace, query)
+    elif query.startswith(ORIGIN_PREFIXES):
+        match = _origin_matches(trace, query, regex)
+    else:
+        match = _name_matches(trace, query, regex)
     rows = np.flatnonzero(match & drawable_mask(trace)).astype(np.int32)
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
     track = tracks_of(trace, rows)
@@ -63,6 +70,22 @@ def find_hits(trace: Trace, query: str, *, regex: bool) -> SearchHits:
 
 def _family_matches(trace: Trace, query: str) -> Bool:
     return family_mask(trace, np.arange(len(trace), dtype=np.int32), query.removeprefix(FAMILY_PREFIX).strip())
+
+
+def _origin_matches(trace: Trace, query: str, regex: bool) -> Bool:
+    """Return which device work, or call of a compiled kernel, comes from a module or a line, bool[n]."""
+    import pyarrow as pa
+
+    kind, _, wanted = query.partition(":")
+    found = origins(trace)
+    if kind == "module":
+        codes, texts = found.modules, ["/".join(path) for path in found.tables["modules"]]
+    else:
+        codes, texts = found.lines, ["\n".join(lines) for lines in found.tables["lines"]]
+    names = pa.array([text.encode("utf-8", "replace").decode() for text in texts], pa.large_string())
+    match = np.zeros(len(trace), np.bool_)
+    match[found.rows] = _matching_names(names, wanted.strip(), regex)[codes]
+    return match
 
 
 def _name_matches(trace: Trace, query: str, regex: bool) -> Bool:

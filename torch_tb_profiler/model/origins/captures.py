@@ -16,9 +16,10 @@ import numpy as np
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
-from torch_tb_profiler.model.modules import has_modules, modules
+from torch_tb_profiler.model.module_calls import has_module_calls, recorded_modules
 from torch_tb_profiler.model.origin_records import Capture, CaptureSet, LaunchSite
 from torch_tb_profiler.model.origins.frames import stacks_around
+from torch_tb_profiler.model.phases import PHASES, event_phases
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, distinct_codes, name_mask
 
 _LAUNCH = re.compile(
@@ -27,6 +28,8 @@ _LAUNCH = re.compile(
 _CAPTURED_SIZE = re.compile(r"^capture_(\d+)_")
 _FILE_SIZE = re.compile(r"(?:^|[/_-])bs_?(\d+)(?:[_.]|$)")
 _SHAPE_KEYS = ("Input Dims", "Input dims")
+INPUT_KEYS = ("Input type", "Input Strides", "Concrete Inputs")
+"""Arguments of an operator that its cost depends on, beside the shapes."""
 
 COPY, FILL = "Memcpy", "Memset"
 """Names of copies and memsets, whichever copy it is: a capture doesn't say the direction."""
@@ -151,21 +154,32 @@ def _innermost_triton_names(trace: Trace, launches: Int32) -> list[str | None]:
 def _launch_sites(trace: Trace, launches: Int32) -> tuple[Int32, list[LaunchSite]]:
     """Return (index of the site of each launch, the distinct sites)."""
     operator = enclosing_operators(trace)[launches]
-    place = modules(trace).code[launches] if has_modules(trace) else np.full(len(launches), NO_CODE, np.int32)
+    place = (
+        recorded_modules(trace).code[launches]
+        if has_module_calls(trace)
+        else np.full(len(launches), NO_CODE, np.int32)
+    )
     stack, stacks = stacks_around(trace, launches)
     shape, shapes = input_shapes(trace, operator)
+    inputs = [_argument_codes(trace, key, operator) for key in INPUT_KEYS]
     name = np.where(operator >= 0, trace.events.name[operator], NO_CODE)
-    keys = np.stack([name, place, stack, shape], axis=1)
+    backward = event_phases(trace)[launches] == PHASES.index("backward")
+    keys = np.stack([name, place, stack, shape, backward, *(codes for codes, _ in inputs)], axis=1)
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     sites = []
-    for name_code, place_code, stack_code, shape_code in distinct.tolist():
+    for name_code, place_code, stack_code, shape_code, is_backward, *input_codes in distinct.tolist():
         text = trace.strings[name_code] if name_code >= 0 else None
         sites.append(
             LaunchSite(
                 None if text is None or is_wrapper(text) else text,
-                modules(trace).path(place_code) if place_code >= 0 else None,
+                recorded_modules(trace).path(place_code) if place_code >= 0 else None,
                 stacks[stack_code] if stack_code >= 0 else None,
                 shapes[shape_code] if shape_code >= 0 else None,
+                tuple(
+                    texts[code] if code >= 0 else None
+                    for code, (_, texts) in zip(input_codes, inputs, strict=True)
+                ),
+                bool(is_backward),
             )
         )
     return which.reshape(-1).astype(np.int32), sites
@@ -182,6 +196,11 @@ def input_shapes(trace: Trace, rows: Int32) -> tuple[Int32, list[str]]:
             codes = np.where((codes < 0) & (found >= 0), found + len(texts), codes).astype(np.int32)
             texts += dictionary
     return codes, texts
+
+
+def _argument_codes(trace: Trace, key: str, rows: Int32) -> tuple[Int32, list[str]]:
+    codes, texts = trace.arg_codes(key)
+    return np.append(codes, NO_CODE)[rows].astype(np.int32), texts
 
 
 def annotated_sizes(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> list[int | None]:

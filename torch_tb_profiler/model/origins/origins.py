@@ -22,12 +22,12 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.modules import has_modules, modules
+from torch_tb_profiler.model.module_calls import has_module_calls, recorded_modules
 from torch_tb_profiler.model.origins import compiled, graph_nodes
 from torch_tb_profiler.model.origins.captures import input_shapes, is_wrapper
 from torch_tb_profiler.model.origins.frames import compiled_calls as compiled_regions
 from torch_tb_profiler.model.origins.frames import has_frames, stacks_around
-from torch_tb_profiler.model.origins.replayed_kernels import resolve_replays
+from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
 from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.phases import PHASES, event_phases
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes
@@ -138,6 +138,20 @@ class _Builder:
         return known
 
 
+def has_indirect_kernels(trace: Trace) -> bool:
+    """Return whether graphs replayed kernels, or compiled code called them: their launches explain nothing."""
+    return compiled.has_compiled_calls(trace) or bool(replayed_mask(trace).any())
+
+
+@derived
+def origin_positions(trace: Trace) -> Int32:
+    """Return the position in `origins(trace)` of each event, int32[n + 1], NO_CODE if it has none there."""
+    positions = np.full(len(trace) + 1, NO_CODE, np.int32)
+    found = origins(trace)
+    positions[found.rows] = np.arange(len(found.rows))
+    return positions
+
+
 @derived
 def origins(trace: Trace) -> Origins:
     """Return the origin of every device event, and of every call of a compiled kernel on the host."""
@@ -165,8 +179,8 @@ def _add_launches(trace: Trace, columns: _Builder, is_replayed: Bool) -> None:
     name = np.where(operator >= 0, names[operator], NO_CODE)
     texts = [None if is_wrapper(text) else text for text in _texts_of(trace, name)]
     columns.fill(LAUNCH, "operator", name, texts)
-    if has_modules(trace):
-        model = modules(trace)
+    if has_module_calls(trace):
+        model = recorded_modules(trace)
         place = np.where(site >= 0, model.code[site], NO_CODE)
         paths = {code: model.path(code) for code in distinct_codes(place)}
         columns.fill(LAUNCH, "modules", place, [paths.get(code) for code in range(len(model.names))])
@@ -215,10 +229,15 @@ def _add_graph_nodes(trace: Trace, columns: _Builder) -> None:
 
 def _add_captures(trace: Trace, columns: _Builder, is_replayed: Bool) -> None:
     """Add what was around the launch at capture that each replayed event stands for."""
-    found = resolve_replays(trace)
+    found = replayed_kernels(trace)
     for name in ("operator", "modules", "lines"):
         columns.fill(CAPTURE, name, found.code, [getattr(each, name) for each in found.values])
     columns.fill(CAPTURE, "shapes", found.code, [each.shapes for each in found.values], decides=False)
+    directions = np.array(
+        [NO_CODE if each.backward is None else each.backward for each in found.values] + [NO_CODE]
+    )
+    fresh = is_replayed & (columns.backward < 0)
+    columns.backward = np.where(fresh, directions[found.code], columns.backward).astype(np.int32)
     reasons = columns.texts["reason"].codes(found.code, [each.reason for each in found.values])
     columns.codes["reason"] = np.where(is_replayed, reasons, NO_CODE).astype(np.int32)
 
@@ -257,8 +276,8 @@ def _add_host_calls(trace: Trace, columns: _Builder, calls: compiled.CompiledCal
     _fill_record(columns, np.arange(len(rows), dtype=np.int32), calls)
     name = trace.events.name[rows]
     columns.fill(COMPILE_RECORD, "operator", name, _texts_of(trace, name), decides=False)
-    if has_modules(trace):
-        model = modules(trace)
+    if has_module_calls(trace):
+        model = recorded_modules(trace)
         paths = {code: model.path(code) for code in distinct_codes(model.code[rows])}
         columns.fill(
             LAUNCH,
@@ -309,7 +328,7 @@ def _explain_device(trace: Trace, columns: _Builder, is_replayed: Bool, calls: c
 
 def _explain_modules(trace: Trace, columns: _Builder) -> None:
     missing = (columns.how >= 0) & ~columns.known("modules")
-    columns.explain(missing & (columns.how != GRAPH_NODE), NO_MODULE if has_modules(trace) else NO_MODULES)
+    columns.explain(missing & (columns.how != GRAPH_NODE), NO_MODULE if has_module_calls(trace) else NO_MODULES)
 
 
 def _assemble(device_rows: Int32, device: _Builder, host_rows: Int32, host: _Builder) -> Origins:

@@ -18,7 +18,7 @@ from torch_tb_profiler.model.devices import stream_ids
 from torch_tb_profiler.model.origin_records import CaptureSet, LaunchSite, join_captures
 from torch_tb_profiler.model.origins.alignment import Aligner, CaptureSequence, Labels, Match, distinct_sequences
 from torch_tb_profiler.model.origins.captures import own_captures
-from torch_tb_profiler.model.origins.replays import ReplayOrder, graph_replays
+from torch_tb_profiler.model.origins.replays import ReplayOrder, graph_replays, replayed_mask
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 
 SEVERAL_SIZES = "captures of several batch sizes fit"
@@ -35,6 +35,8 @@ class ReplayedKernel(msgspec.Struct, frozen=True):
     modules: tuple[str, ...] | None = None
     lines: tuple[str, ...] | None = None
     shapes: str | None = None
+    inputs: tuple[str | None, ...] = ()
+    backward: bool | None = None
     reason: str | None = None
 
 
@@ -57,8 +59,10 @@ def all_captures(trace: Trace) -> CaptureSet:
 
 
 @derived
-def resolve_replays(trace: Trace) -> ReplayedKernels:
+def replayed_kernels(trace: Trace) -> ReplayedKernels:
     """Return what the captures say of every replayed kernel."""
+    if not replayed_mask(trace).any():
+        return ReplayedKernels(np.full(len(device_links(trace).rows), NO_CODE, np.int32), [], CaptureSet(), [])
     replays, captures = graph_replays(trace), all_captures(trace)
     rows = device_links(trace).rows
     code = np.full(len(rows), NO_CODE, np.int32)
@@ -182,10 +186,12 @@ def _agreed_value(sites: Sequence[LaunchSite], doubt: str | None, several_sizes:
     modules = first.modules if all(each.modules == first.modules for each in sites) else None
     lines = _common_lines([each.lines for each in sites])
     shapes = first.shapes if all(each.shapes == first.shapes for each in sites) and doubt is None else None
+    inputs = first.inputs if all(each.inputs == first.inputs for each in sites) and doubt is None else ()
+    backward = first.backward if all(each.backward == first.backward for each in sites) else None
     reason = None
     if operator is None or modules is None or lines is None or shapes is None:
         reason = _disagreement(sites, doubt, several_sizes)
-    return ReplayedKernel(operator, modules, lines, shapes, reason)
+    return ReplayedKernel(operator, modules, lines, shapes, inputs, backward, reason)
 
 
 def _common_lines(stacks: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:
@@ -204,5 +210,5 @@ def _disagreement(sites: Sequence[LaunchSite], doubt: str | None, several_sizes:
         return doubt
     if len(sites) < 2:
         return None
-    only_shapes = len({msgspec.structs.replace(each, shapes=None) for each in sites}) == 1
+    only_shapes = len({msgspec.structs.replace(each, shapes=None, inputs=()) for each in sites}) == 1
     return SEVERAL_SIZES if only_shapes and several_sizes else SEVERAL_LAUNCHES

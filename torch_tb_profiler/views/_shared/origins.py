@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torch_tb_profiler.analyses.origins.coverage import Coverage, coverage, has_indirect_kernels, line_share
+from torch_tb_profiler.analyses.origins.coverage import Coverage, coverage, line_share
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.model.health import HealthNote
+from torch_tb_profiler.model.origins.origins import has_indirect_kernels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import Text, plain, text
 

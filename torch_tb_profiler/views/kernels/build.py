@@ -23,6 +23,7 @@ from torch_tb_profiler.analyses.kernels.table import (
     stream_times,
 )
 from torch_tb_profiler.analyses.roofline.speeds import kernel_speeds, missing_work_reason
+from torch_tb_profiler.analyses.shared.origin_times import shared_origins
 from torch_tb_profiler.analyses.shared.utilization import core_time
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.format import format_ratio
@@ -32,6 +33,7 @@ from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
+from torch_tb_profiler.model.origins.origins import has_indirect_kernels
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason, recording_option
@@ -103,7 +105,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
 
 
 def _filter(params: KernelsParams | KernelRowParams) -> KernelFilter:
-    return KernelFilter(params.step, params.device, params.stream, params.operator, params.family)
+    return KernelFilter(params.step, params.device, params.stream, params.operator, params.family, params.origin)
 
 
 def _rows(trace: Trace, table: KernelTable, group_by: KernelGrouping) -> list[KernelRow]:
@@ -138,8 +140,17 @@ def _rows(trace: Trace, table: KernelTable, group_by: KernelGrouping) -> list[Ke
         sums.tc_reason,
         sums.limiter,
         kernel_speeds(trace, table.rows, table.groups.which, count),
+        *_origins(trace, table),
     )
     return [KernelRow(*row) for row in zip(*columns, strict=True)]
+
+
+def _origins(trace: Trace, table: KernelTable) -> tuple[list[str | None], ...]:
+    """Return where the kernels of each row come from: operators, modules, lines, and reasons."""
+    if not has_indirect_kernels(trace):
+        return tuple([None] * len(table.groups) for _ in range(4))
+    shared = shared_origins(trace, table.rows, table.groups)
+    return shared.operator, shared.module, shared.line, shared.reason
 
 
 def _no_launches(count: int) -> LaunchParameters:
@@ -180,6 +191,8 @@ def _reasons(trace: Trace, rows: list[KernelRow], group_by: KernelGrouping) -> d
     differ = ", or the kernels of each family differ" if group_by == "family" else ""
     if (silent := missing_work_reason(trace)) is not None:
         reasons["speed"] = silent
+    if not has_indirect_kernels(trace):
+        reasons["origin"] = "neither graphs nor compiled code launched kernels, so the launch says it"
     if all(row.mean_blocks_per_sm is None for row in rows):
         reasons["mean_blocks_per_sm"] = "the profiler of this device doesn't record `blocks per SM`"
     if all(row.mean_occupancy is None for row in rows):

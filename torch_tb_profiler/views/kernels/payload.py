@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from torch_tb_profiler.analyses.kernels.table import KernelGrouping
+from torch_tb_profiler.analyses.kernels.table import KernelGrouping, OriginFilter
 from torch_tb_profiler.analyses.roofline.speeds import Speed
 from torch_tb_profiler.views._shared.call_payloads import TensorCoreTime
 from torch_tb_profiler.views._shared.text import Text
@@ -16,7 +16,8 @@ from torch_tb_profiler.views._shared.text import Text
 class KernelsParams(msgspec.Struct, frozen=True):
     """`group_by`: name, family, or launch (name, operator, grid, block, registers, shared memory); else filters.
 
-    operator  only kernels that operators of this name launched
+    operator  only kernels that operators of this name launched, or that come from one at capture
+    origin    known or unknown: only kernels whose operator or line is, wherever it is known from
     family    only work of this family: "matrix product", "elementwise", ...
     """
 
@@ -26,6 +27,7 @@ class KernelsParams(msgspec.Struct, frozen=True):
     stream: int | None = None
     operator: str = ""
     family: str = ""
+    origin: OriginFilter = ""
 
 
 class KernelRowParams(msgspec.Struct, frozen=True):
@@ -38,6 +40,7 @@ class KernelRowParams(msgspec.Struct, frozen=True):
     stream: int | None = None
     operator: str = ""
     family: str = ""
+    origin: OriginFilter = ""
 
 
 class KernelRow(msgspec.Struct, frozen=True):
@@ -53,6 +56,9 @@ class KernelRow(msgspec.Struct, frozen=True):
     tc_reason           what this rests on
     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
     speed               a call shares its work among its kernels; null where the trace records no work
+    origin_...          where all launches of the row come from: operator, module (path) and innermost line; null
+                        where they differ or it is unknown, with origin_reason; always null in a trace without
+                        graphs and compiled code, where `operator` says it
     """
 
     event: int
@@ -77,6 +83,10 @@ class KernelRow(msgspec.Struct, frozen=True):
     tc_reason: str
     limiter: str | None
     speed: Speed | None
+    origin_operator: str | None
+    origin_module: str | None
+    origin_line: str | None
+    origin_reason: str | None
 
 
 class MemoryOperationRow(msgspec.Struct, frozen=True):

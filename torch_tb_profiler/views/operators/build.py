@@ -15,11 +15,14 @@ from torch_tb_profiler.analyses.operators import (
     operator_sums,
     operator_table,
     operator_threads,
+    origins_in_calls,
+    replayed_operator_times,
     unlinked_device_work,
 )
 from torch_tb_profiler.analyses.roofline.speeds import missing_work_reason, operator_speeds
 from torch_tb_profiler.analyses.shared.call_stacks import MergedFrame, has_stacks
 from torch_tb_profiler.analyses.shared.grouping import input_shape_texts
+from torch_tb_profiler.analyses.shared.origin_times import OriginTime
 from torch_tb_profiler.analyses.tracks.sources import name_of, parse_frame
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.markers import is_user_frame
@@ -27,6 +30,7 @@ from torch_tb_profiler.model.devices import device_kind, device_name
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.operators import operators
+from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.phases import PHASES
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
@@ -40,6 +44,7 @@ from torch_tb_profiler.views._shared.call_payloads import (
 from torch_tb_profiler.views._shared.params import set_params
 from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, reason_texts, sentences, text
 from torch_tb_profiler.views.operators.payload import (
+    OperatorOriginsPayload,
     OperatorRow,
     OperatorRowParams,
     OperatorsParams,
@@ -47,12 +52,16 @@ from torch_tb_profiler.views.operators.payload import (
     OperatorStackRow,
     OperatorStacksPayload,
     OperatorTotals,
+    OriginTimeRow,
     StackFrame,
     UnlinkedWork,
 )
 
 HEADLINE_SHARE = 0.6
 """The headline names operators until they take this share of the time together."""
+
+MAX_REPLAYED_ROWS = 500
+"""Most rows of what graphs replayed."""
 
 MAX_NAMES = 3
 """Most operators that the headline names."""
@@ -82,6 +91,8 @@ def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
         phases=list(PHASES),
         families=launched_families(trace),
         has_stacks=has_stacks(trace),
+        replayed=_origin_rows(replayed_operator_times(trace, filters)[:MAX_REPLAYED_ROWS]),
+        has_compiled=has_compiled_calls(trace),
         reasons=reason_texts(_reasons(trace, has_device, params.group_by)),
     )
 
@@ -226,6 +237,23 @@ def build_stacks(trace: Trace, params: OperatorRowParams) -> OperatorStacksPaylo
     )
 
 
+def build_origins(trace: Trace, params: OperatorRowParams) -> OperatorOriginsPayload:
+    """Build what a row unfolds into; NotFoundError if the event is not a call in the table."""
+    found = origins_in_calls(trace, _calls_of_row(trace, params))
+    name = trace.strings[trace.events.name[params.event]]
+    missing = None if found else text("These calls launched nothing, and no compiled kernel is in them.")
+    return OperatorOriginsPayload(name, _origin_rows(found), missing)
+
+
+def _origin_rows(times: Iterable[OriginTime]) -> list[OriginTimeRow]:
+    return [
+        OriginTimeRow(
+            each.operator, each.module, list(each.lines), each.how, each.reason, each.kernels, each.ns, each.event
+        )
+        for each in times
+    ]
+
+
 def _calls_of_row(trace: Trace, params: OperatorRowParams) -> Int64:
     return calls_in_same_row(operator_table(trace, params.group_by, _filters(params)), params.event)
 
@@ -280,6 +308,7 @@ TAB = Tab(
     unavailable,
     (
         TraceView("operators/stacks", "Call stacks", OperatorRowParams, OperatorStacksPayload, build_stacks),
+        TraceView("operators/origins", "Origins", OperatorRowParams, OperatorOriginsPayload, build_origins),
         TraceView(
             "operators/instances",
             "Durations",

@@ -86,6 +86,36 @@ class UnlinkedWork(msgspec.Struct, frozen=True):
     device_ns: int
 
 
+class OriginTimeRow(msgspec.Struct, frozen=True):
+    """Kernels of one origin: their number and total time; `event` is the longest.
+
+    module  path, outermost first, joined by "/"
+    lines   `file:line`; of a compiled kernel one for each statement that it computes
+    how     launch, graph node, capture, compile record; null if nothing is known
+    reason  why something is null
+    """
+
+    operator: str | None
+    module: str | None
+    lines: list[str]
+    how: str | None
+    reason: str | None
+    kernels: int
+    ns: int
+    event: int
+
+
+class OperatorOriginsPayload(msgspec.Struct, frozen=True):
+    """What the calls of a row launched, and the compiled kernels in it, by origin, most time first.
+
+    reason  why there is none
+    """
+
+    name: str
+    rows: list[OriginTimeRow]
+    reason: Text | None
+
+
 class OperatorTotals(msgspec.Struct, frozen=True):
     """Sums over the rows; totals of nested operators overlap, so only self times are summed."""
 
@@ -101,6 +131,8 @@ class OperatorsPayload(msgspec.Struct, frozen=True):
     unlinked    null in a trace without device work
     steps, threads, phases, families  values of the filters; threads as "pid/tid"
     has_stacks  the trace records where operators are called from
+    replayed    what graphs replayed, by the operator that was captured; most time first, at most 500
+    has_compiled  rows may unfold into the lines of compiled kernels (`operators/origins`)
     reasons     field -> why it is null
     """
 
@@ -114,6 +146,8 @@ class OperatorsPayload(msgspec.Struct, frozen=True):
     phases: list[str]
     families: list[str]
     has_stacks: bool
+    replayed: list[OriginTimeRow]
+    has_compiled: bool
     reasons: Mapping[str, Text]
 
 

@@ -21,8 +21,8 @@ export function Detail({ row, onClose }: Props) {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
   const query = useMemo(() => {
-    const { group_by, step, device, stream, operator, family } = params;
-    const given = { group_by, step, device, stream, operator, family, event: String(row.event) };
+    const { group_by, step, device, stream, operator, family, origin } = params;
+    const given = { group_by, step, device, stream, operator, family, origin, event: String(row.event) };
     return Object.fromEntries(
       Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1])),
     );
@@ -32,6 +32,10 @@ export function Detail({ row, onClose }: Props) {
   const show = (event: number) => select({ view: 'trace', params: { event: String(event) } });
   const facts: [string, string][] = [
     ['Operator', row.operator ?? ''],
+    ['From operator', row.origin_operator ?? ''],
+    ['From module', row.origin_module ?? ''],
+    ['From line', row.origin_line ?? ''],
+    ['Origin', row.origin_reason ?? ''],
     ['Family', row.family],
     ['Grid', row.grid ?? ''],
     ['Block', row.block ?? ''],

@@ -16,7 +16,7 @@ import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
 import { Engines } from './Engines';
 import { MemoryOperations } from './MemoryOperations';
-import { rowNoun, filterByCores, rowKey, totalText } from './select';
+import { rowNoun, filterByCores, originText, rowKey, totalText } from './select';
 import { NameCell } from './NameCell';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { speedColumns } from '../_shared/speed';
@@ -26,6 +26,12 @@ const GROUPINGS = [
   ['name', 'kernel'],
   ['launch', 'kernel + operator + launch'],
   ['family', 'family'],
+] as const;
+
+const ORIGINS = [
+  ['', 'all'],
+  ['known', 'known'],
+  ['unknown', 'unknown'],
 ] as const;
 
 const ROW_LIMITS = [
@@ -57,7 +63,9 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   const streams = payload.streams.filter(
     stream => params.device === undefined || String(stream.device) === params.device,
   );
-  const filtered = ['step', 'device', 'stream', 'operator', 'family', 'cores'].filter(name => params[name]);
+  const filtered = ['step', 'device', 'stream', 'operator', 'family', 'origin', 'cores'].filter(
+    name => params[name],
+  );
   return (
     <div className={`${splitCss.view} fill`}>
       <Answer
@@ -161,6 +169,14 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                   onChange={family => setParams({ family, select: '' })}
                 />
               )}
+              {(!payload.reasons.origin || params.origin) && (
+                <Select
+                  label="Origin"
+                  value={params.origin ?? ''}
+                  options={ORIGINS}
+                  onChange={origin => setParams({ origin, select: '' })}
+                />
+              )}
               {payload.steps.length > 1 && (
                 <Select
                   label="Step"
@@ -195,7 +211,15 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                 <Button
                   look="text"
                   onClick={() =>
-                    setParams({ step: '', device: '', stream: '', operator: '', family: '', cores: '' })
+                    setParams({
+                      step: '',
+                      device: '',
+                      stream: '',
+                      operator: '',
+                      family: '',
+                      origin: '',
+                      cores: '',
+                    })
                   }
                 >
                   Clear {params.operator ? 'the operator and other filters' : 'filters'}
@@ -266,6 +290,14 @@ function columnsOf(payload: KernelsPayload, show: (row: KernelRow) => void): Col
       value: row => row.family,
       width: 128,
       grow: false,
+    },
+    !reasons.origin && {
+      id: 'origin',
+      title: 'Origin',
+      kind: 'text',
+      value: originText,
+      reason: row => `${row.origin_reason ?? 'Unknown'}.`,
+      width: 200,
     },
     byLaunch && {
       id: 'operator',

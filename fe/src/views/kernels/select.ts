@@ -37,3 +37,9 @@ export function totalText(payload: KernelsPayload): string {
   const what = payload.group_by === 'family' ? plural(names, 'family', 'families') : plural(names, 'kernel');
   return `${formatDuration(payload.total_ns)} in ${plural(payload.calls, 'launch', 'launches')} of ${what}`;
 }
+
+/** Where all launches of a row come from: the operator, then the line or the module; null if neither is known. */
+export function originText(row: KernelRow): string | null {
+  const parts = [row.origin_operator, row.origin_line ?? row.origin_module].filter(part => part !== null);
+  return parts.length > 0 ? parts.join(' · ') : null;
+}

@@ -1,6 +1,12 @@
 // Details of a row: the distribution of its durations, its call stacks, and links.
 import { useMemo, useState } from 'react';
-import type { CallDistribution, OperatorRow, OperatorsPayload, OperatorStacks } from '../../api/types';
+import type {
+  CallDistribution,
+  OperatorOrigins,
+  OperatorRow,
+  OperatorsPayload,
+  OperatorStacks,
+} from '../../api/types';
 import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -11,6 +17,7 @@ import { DurationHistogram } from '../_shared/rows/DurationHistogram';
 import { Icon } from '../../widgets/Icon';
 import { Select } from '../../widgets/inputs/Select';
 import { SourceFrame, SourceSettingsMenu } from '../../widgets/SourceFrame';
+import { UnfoldedLines } from './OriginTimes';
 import { stackTree } from './select';
 import { Sentence } from '../../widgets/Sentence';
 import { RowDetail } from '../../widgets/table/RowDetail';
@@ -46,6 +53,8 @@ export function Detail({ row, payload, onClose }: Props) {
   const selectors = { run, worker, span };
   const durations = useView<CallDistribution>('operators/instances', selectors, query);
   const callers = useView<OperatorStacks>('operators/stacks', selectors, query);
+  const unfolded = useView<OperatorOrigins>('operators/origins', selectors, query, payload.has_compiled);
+  const lines = unfolded.data?.state === 'ready' ? unfolded.data.payload.rows : [];
   const instances = durations.data?.state === 'ready' ? durations.data.payload : undefined;
   const stacks = callers.data?.state === 'ready' ? callers.data.payload : undefined;
   const tree = useMemo(() => (stacks ? stackTree(stacks, time) : undefined), [stacks, time]);
@@ -85,6 +94,12 @@ export function Detail({ row, payload, onClose }: Props) {
         )}
         {instances && instances.calls === 0 && <p className="dim">No call has {time} time.</p>}
       </div>
+      {lines.some(line => line.how === 'compile record') && (
+        <>
+          <h3>Lines of the program in it</h3>
+          <UnfoldedLines rows={lines} />
+        </>
+      )}
       <h3>
         Called from
         {stacks && stacks.stacks.length > 0 && (

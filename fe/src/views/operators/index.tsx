@@ -14,6 +14,7 @@ import { Term } from '../../widgets/Term';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
+import { ReplayedOperators } from './OriginTimes';
 import { hasDevice, rowKey, totalsText } from './select';
 import { useSelectableRows } from '../_shared/rows/useSelectableRows';
 import { speedColumns } from '../_shared/speed';
@@ -148,6 +149,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
         />
         {chosen && <Detail key={rowKey(chosen)} row={chosen} payload={payload} onClose={close} />}
       </div>
+      {payload.replayed.length > 0 && <ReplayedOperators rows={payload.replayed} />}
     </div>
   );
 }

@@ -1,0 +1,73 @@
+// Kernels by where they come from: of graph replays as a table, of a row as the lines that it unfolds into.
+import { useMemo, useState } from 'react';
+import type { OriginTimeRow } from '../../api/types';
+import { formatDuration, plural } from '../../base/format';
+import { useSelection } from '../../state/selection';
+import type { Column } from '../../widgets/table/columns';
+import { DataTable, type Sort } from '../../widgets/table/DataTable';
+import type { Search } from '../../widgets/table/search';
+import rowDetailCss from '../../widgets/table/RowDetail.module.css';
+
+const keyOf = (row: OriginTimeRow) => `${row.operator} ${row.module} ${row.lines.join()} ${row.event}`;
+
+/** What graphs replayed, by the operator, module and line at capture. */
+export function ReplayedOperators({ rows }: { rows: OriginTimeRow[] }) {
+  const { select } = useSelection();
+  const [sort, setSort] = useState<Sort | undefined>({ id: 'ns', descending: true });
+  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+  const columns = useMemo(() => replayedColumns(rows), [rows]);
+  const show = (row: OriginTimeRow) => select({ view: 'trace', params: { event: String(row.event) } });
+  return (
+    <div data-part="replayed">
+      <DataTable
+        name="replayed_operators"
+        rows={rows}
+        columns={columns}
+        rowKey={keyOf}
+        sort={sort}
+        onSort={setSort}
+        search={search}
+        onSearch={setSearch}
+        hotkey={false}
+        placeholder={`Filter ${plural(rows.length, 'row')} of graph replays`}
+        noun="row"
+        onOpen={show}
+        onSelect={row => row && show(row)}
+      />
+    </div>
+  );
+}
+
+function replayedColumns(rows: OriginTimeRow[]): Column<OriginTimeRow>[] {
+  const total = rows.reduce((sum, row) => sum + row.ns, 0);
+  const reason = (row: OriginTimeRow) => `${row.reason ?? 'Unknown'}.`;
+  return [
+    { id: 'operator', title: 'Replayed operator', kind: 'text', value: row => row.operator, reason },
+    { id: 'module', title: 'Module', kind: 'text', value: row => row.module, reason },
+    { id: 'line', title: 'Line', kind: 'text', value: row => row.lines[0] ?? null, reason },
+    { id: 'kernels', title: 'Kernels', kind: 'count', value: row => row.kernels },
+    {
+      id: 'ns',
+      title: 'Total',
+      kind: 'duration',
+      value: row => row.ns,
+      bar: { of: total, color: 'var(--c-kernel)', percent: true },
+    },
+  ];
+}
+
+/** The lines of the program that a compiled region consists of, most time first. */
+export function UnfoldedLines({ rows }: { rows: OriginTimeRow[] }) {
+  return (
+    <ol className={rowDetailCss.stacks} data-part="lines">
+      {rows.map(row => (
+        <li key={keyOf(row)}>
+          <span className="mono">{row.lines.join(', ') || row.operator || row.reason}</span>{' '}
+          <span className="dim">
+            {formatDuration(row.ns)} in {plural(row.kernels, 'kernel')}
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}
