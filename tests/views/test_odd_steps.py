@@ -100,3 +100,11 @@ def test_steps_of_one_cause_share_a_sentence_and_shorter_ones_have_none() -> Non
     assert "Step 5 takes 20.0 ms less than a typical step (30.0 ms)." in words(
         ask(shorter, "overview")["explanation"]
     )
+
+
+def test_a_cause_that_began_before_its_step_is_found_among_later_ones_that_ended() -> None:
+    rows = [f"host user_annotation ProfilerStep#{n} {10_000 * n} 10000" for n in range(5)]
+    rows += ["host user_annotation ProfilerStep#5 50000 300000", "host user_annotation evaluate 49000 300500"]
+    rows += [f"host user_annotation batch_{n} {49_010 + 100 * n} 50" for n in range(9)]
+    (odd,) = odd_steps(draw("\n".join(rows)))
+    assert (odd.step, odd.name) == ("5", "evaluate")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 import numpy as np
 
@@ -21,7 +19,7 @@ from torch_tb_profiler.model.kinds import (
 )
 from torch_tb_profiler.model.schedule.threads import main_thread
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
 
 MIN_CAUSE_SHARE = 0.5
 """A cause makes up at least this share of what an odd step takes more."""
@@ -74,14 +72,14 @@ def _find_category(trace: Trace, number: int, extra: float) -> str | None:
 
 def _find_cause(trace: Trace, number: int, extra: float, typical: float) -> tuple[str, int]:
     """Return (name, row) of what takes at least MIN_CAUSE_SHARE of the extra time more than in a typical step."""
-    for rows in _candidate_groups(trace):
+    for group, candidates in enumerate(_candidate_groups(trace)):
         found = []
-        for code in _long_names(trace, rows, number, MIN_CAUSE_SHARE * extra):
-            mine = rows[trace.events.name[rows] == code]
-            within = _time_in_steps(trace, mine)
-            usual = float(within[step_kinds(trace).typical].mean())
-            if within[number] - usual >= MIN_CAUSE_SHARE * extra and usual <= MAX_LOOP_SHARE * typical:
-                found.append((float(within[number]), mine))
+        for code in _long_names(trace, candidates, number, MIN_CAUSE_SHARE * extra):
+            usual = _usual_time(trace, group, code)
+            mine = candidates.rows[trace.events.name[candidates.rows] == code]
+            within = float(_time_in_steps(trace, mine, number, number + 1)[0])
+            if within - usual >= MIN_CAUSE_SHARE * extra and usual <= MAX_LOOP_SHARE * typical:
+                found.append((within, mine))
         if found:
             _, mine = min(found, key=lambda each: each[0])
             spans = steps(trace)
@@ -94,40 +92,75 @@ def _find_cause(trace: Trace, number: int, extra: float, typical: float) -> tupl
     return "", NO_CODE
 
 
-def _candidate_groups(trace: Trace) -> Iterable[Int32]:
-    """Yield slices by what says most: code as its author names it, operators, calls, then device work."""
+class _Candidates(msgspec.Struct, frozen=True):
+    """Named slices in order of their begin.
+
+    rows   int32[k]
+    reach  int64[k] ns; latest end of the slices up to each
+    """
+
+    rows: Int32
+    reach: Int64
+
+
+@derived
+def _candidate_groups(trace: Trace) -> tuple[_Candidates, ...]:
+    """Return slices by what says most: code as its author names it, operators, calls, then device work."""
     thread = main_thread(trace)
 
     def of_main_thread(*kinds: Kind) -> Int32:
         rows = rows_of_kind(trace, *kinds)
-        named = name_mask(trace.strings, lambda name: not (is_step(name) or is_anonymous_frame(name)))
         rows = rows[(trace.events.thread[rows] == thread) & (trace.events.name[rows] >= 0)]
-        selected: Int32 = rows[named[trace.events.name[rows]]]
+        names = trace.events.name[rows]
+        named = name_mask(trace.strings, lambda name: not (is_step(name) or is_anonymous_frame(name)), names)
+        selected: Int32 = rows[named[names]]
         return selected
 
     annotations, frames = of_main_thread(Kind.ANNOTATION), of_main_thread(Kind.PYTHON)
-    by_user = frames[name_mask(trace.strings, is_user_frame)[trace.events.name[frames]]]
-    yield np.append(annotations, by_user)
-    yield frames
-    yield of_main_thread(Kind.CPU_OP)
-    yield of_main_thread(Kind.RUNTIME, Kind.DRIVER)
-    rows = rows_of_kind(trace, *DEVICE_KINDS)
-    yield rows[trace.events.name[rows] >= 0]
-
-
-def _long_names(trace: Trace, rows: Int32, number: int, least: float) -> list[int]:
-    """Return the names whose calls in a step add up to `least` ns or more."""
-    spans = steps(trace)
-    inside = np.minimum(event_ends(trace)[rows], spans.ends[number]) - np.maximum(
-        trace.events.start[rows], spans.starts[number]
+    names = trace.events.name[frames]
+    by_user = frames[name_mask(trace.strings, is_user_frame, names)[names]]
+    device = rows_of_kind(trace, *DEVICE_KINDS)
+    groups = (
+        np.append(annotations, by_user),
+        frames,
+        of_main_thread(Kind.CPU_OP),
+        of_main_thread(Kind.RUNTIME, Kind.DRIVER),
+        device[trace.events.name[device] >= 0],
     )
-    sums = np.bincount(trace.events.name[rows], np.maximum(inside, 0), minlength=len(trace.strings))
-    return np.flatnonzero(sums >= least).tolist() if len(rows) else []
+    ordered = [rows[np.argsort(trace.events.start[rows], kind="stable")] for rows in groups]
+    return tuple(_Candidates(rows, np.maximum.accumulate(event_ends(trace)[rows])) for rows in ordered)
 
 
-def _time_in_steps(trace: Trace, rows: Int32) -> np.ndarray:
-    """Return int64[steps], the ns in which any of these slices runs."""
-    spans = steps(trace)
-    merged = event_intervals(trace, rows)
-    times: np.ndarray = covered_time(merged, spans.starts, spans.ends)
+def _long_names(trace: Trace, candidates: _Candidates, number: int, least: float) -> list[int]:
+    """Return the names whose calls in a step add up to `least` ns or more, ascending."""
+    start, end = int(steps(trace).starts[number]), int(steps(trace).ends[number])
+    first = np.searchsorted(candidates.reach, start, "right")
+    last = np.searchsorted(trace.events.start[candidates.rows], end, "left")
+    rows = candidates.rows[first:last]
+    inside = np.minimum(event_ends(trace)[rows], end) - np.maximum(trace.events.start[rows], start)
+    codes, owner = np.unique(trace.events.name[rows], return_inverse=True)
+    long: list[int] = codes[np.bincount(owner, np.maximum(inside, 0), len(codes)) >= least].tolist()
+    return long
+
+
+@derived
+def _usual_time(trace: Trace, group: int, code: int) -> float:
+    """Return how long slices of this name in a candidate group run in a typical step, in ns."""
+    rows = _candidate_groups(trace)[group].rows
+    within = _time_in_steps(trace, rows[trace.events.name[rows] == code], 0, len(steps(trace).starts))
+    return float(within[step_kinds(trace).typical].mean())
+
+
+def _time_in_steps(trace: Trace, rows: Int32, first: int, last: int) -> Int64:
+    """Return int64[last - first], the ns of each step from `first` up to `last` in which these slices run."""
+    spans, merged = steps(trace), event_intervals(trace, rows)
+    times = np.zeros(last - first, np.int64)
+    if len(merged.starts):
+        # Most names occur in a few steps only.
+        begin = max(first, int(np.searchsorted(spans.ends, merged.starts[0], "right")))
+        end = min(last, int(np.searchsorted(spans.starts, merged.ends[-1], "left")))
+        if begin < end:
+            times[begin - first : end - first] = covered_time(
+                merged, spans.starts[begin:end], spans.ends[begin:end]
+            )
     return times
