@@ -39,6 +39,8 @@ export default defineConfig({
     environment: 'happy-dom',
     include: ['src/**/*.test.{ts,tsx}'],
     setupFiles: 'src/testing/setup.ts',
+    // A window and the modules are made once per worker, not once per file: a third of the work.
+    isolate: false,
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

@@ -159,7 +159,8 @@ def summarize(outcomes: Sequence[Outcome], lines: int = 10) -> str:
 def make_environment() -> None:
     if not PYTHON.exists():
         run([sys.executable, "-m", "venv", str(VENV)])
-    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # What is imported is compiled then; all of the packages would be a minute of work for each Python.
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
     run([*pip, PIP, "uv>=0.8"])
     # The newest torch would bring gigabytes of CUDA; the tests train on the CPU.
     extras = "test,trainers"
@@ -178,7 +179,7 @@ def install_packages(python: str, packages: Sequence[str]) -> None:
     # uv does not read pip's settings: an index of one's own has to be said.
     index = subprocess.run([*pip, "config", "get", "global.index-url"], capture_output=True, text=True).stdout
     settings = environment(UV_DEFAULT_INDEX=index.strip(), UV_HTTP_TIMEOUT="120")
-    command = [str(PYTHON), "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", python]
+    command = [str(PYTHON), "-m", "uv", "pip", "install", "--quiet", "--python", python]
     print("+", " ".join([*command, *packages]), flush=True)
     if subprocess.call([*command, *packages], cwd=ROOT, env=settings) == 0:
         return

@@ -1,6 +1,6 @@
-import { act, cleanup, renderHook } from '@testing-library/react';
+import { act, renderHook } from '@testing-library/react';
 import { StrictMode } from 'react';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { readState } from '../base/browser/host';
 import { fromSelection, nextSelection, toSelection, useSelectionState } from './selection';
 
@@ -19,15 +19,16 @@ describe('selection', () => {
 });
 
 describe('the selection of the page', () => {
-  const push = vi.spyOn(history, 'pushState');
-  const replace = vi.spyOn(history, 'replaceState');
+  const spy = (method: 'pushState' | 'replaceState') => vi.spyOn(history, method);
+  let push: ReturnType<typeof spy>;
+  let replace: ReturnType<typeof spy>;
   const open = () => renderHook(() => useSelectionState(), { wrapper: StrictMode }).result;
 
   beforeEach(() => {
     location.hash = '#pytorch_profiler&p.pytorch_profiler.run=a';
-    vi.clearAllMocks();
+    push = spy('pushState');
+    replace = spy('replaceState');
   });
-  afterEach(cleanup);
 
   it('drops events, tracks and times of a trace when another is selected', () => {
     const now = { view: 'trace', run: 'a', span: '1', params: { event: '4', at: '0-9', color: 'family' } };

@@ -1,9 +1,9 @@
 // Draws views in tests as the page does, with golden payloads written by the Python tests.
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { Suspense, type ComponentType, type ReactElement } from 'react';
-import { afterEach, beforeEach, vi } from 'vitest';
+import { beforeEach, vi } from 'vitest';
 import { httpClient } from '../api/client';
 import type { Selectors } from '../api/types';
 import { ClientContext } from '../state/queries';
@@ -42,14 +42,18 @@ const canvas = new Proxy({} as CanvasRenderingContext2D, {
   set: () => true,
 });
 
-/** In all tests of this file, give every element a size, like a browser, and answer requests with `payloads`. */
+/** Give every element a size and every canvas a context until the test ends, like a browser. */
+export function layOutElements(): void {
+  vi.stubGlobal('ResizeObserver', Observer);
+  vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(HEIGHT);
+  vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(WIDTH);
+  vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(canvas as never);
+}
+
+/** In all tests of this file, lay out elements and answer requests with `payloads`. */
 export function serveGoldens(payloads: Payloads): void {
   beforeEach(() => {
-    location.hash = '';
-    vi.stubGlobal('ResizeObserver', Observer);
-    vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(HEIGHT);
-    vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(WIDTH);
-    vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(canvas as never);
+    layOutElements();
     vi.stubGlobal('fetch', (address: URL | string) => {
       const url = new URL(address);
       const slug = url.pathname.replace(/^\/view\//, '');
@@ -59,11 +63,6 @@ export function serveGoldens(payloads: Payloads): void {
         payload === undefined ? new Response('{}', { status: 404 }) : new Response(JSON.stringify(answer)),
       );
     });
-  });
-  afterEach(() => {
-    cleanup();
-    vi.restoreAllMocks();
-    vi.unstubAllGlobals();
   });
 }
 

@@ -1,11 +1,9 @@
 // @vitest-environment happy-dom
 import { MantineProvider } from '@mantine/core';
 import { cleanup, render, screen } from '@testing-library/react';
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { SelectionContext, type Selection } from '../state/selection';
 import { Sentence, TextWithCode } from './Sentence';
-
-afterEach(cleanup);
 
 /** Return the selection after a click on a link. */
 function clickLink(link: string, selection: Partial<Selection>, keepParams?: string[]): unknown {

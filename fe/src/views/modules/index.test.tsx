@@ -43,7 +43,7 @@ it('expands the hottest path down to a call without children', async () => {
     const payload = { ...golden['modules/calls'], ...level, total: level.rows.length };
     return Promise.resolve(new Response(JSON.stringify({ state: 'ready', loading: 0, payload })));
   });
-  HTMLElement.prototype.scrollIntoView = vi.fn();
+  vi.spyOn(HTMLElement.prototype, 'scrollIntoView').mockImplementation(() => {});
   drawView(View, golden.modules, { params: { show: 'calls' } });
   const calls = await screen.findByRole('treegrid', { name: 'Call tree' });
   const rowOf = (name: string) => within(calls).getByText(name).closest<HTMLElement>('[role=row]')!;

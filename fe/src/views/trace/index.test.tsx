@@ -1,11 +1,10 @@
 import { cleanup, fireEvent, screen, waitFor, within } from '@testing-library/react';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/trace.json';
 import { drawView, serveGoldens } from '../../testing/view';
 import View from '.';
 
 serveGoldens(golden);
-afterEach(() => localStorage.clear());
 
 it('names the tracks and its keys', () => {
   drawView(View, golden.trace);

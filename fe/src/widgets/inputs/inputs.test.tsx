@@ -1,7 +1,7 @@
 import { MantineProvider } from '@mantine/core';
-import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { fireEvent, render, screen } from '@testing-library/react';
 import type { ReactNode } from 'react';
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { Button } from './Button';
 import { Checkbox } from './Checkbox';
 import { Choice } from './Choice';
@@ -14,8 +14,6 @@ const OPTIONS = [
   ['host', 'Host time'],
   ['device', 'Device time'],
 ] as const;
-
-afterEach(cleanup);
 
 const draw = (control: ReactNode) => render(<MantineProvider>{control}</MantineProvider>);
 

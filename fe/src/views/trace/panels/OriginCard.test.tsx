@@ -1,11 +1,9 @@
 // @vitest-environment happy-dom
 import { MantineProvider } from '@mantine/core';
-import { cleanup, render, screen } from '@testing-library/react';
-import { afterEach, expect, test } from 'vitest';
+import { render, screen } from '@testing-library/react';
+import { expect, test } from 'vitest';
 import type { OriginEvent } from '../../../api/types';
 import { OriginCard } from './OriginCard';
-
-afterEach(cleanup);
 
 const card = (origin: OriginEvent) =>
   render(

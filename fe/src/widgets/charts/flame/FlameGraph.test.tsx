@@ -1,9 +1,8 @@
 import { MantineProvider } from '@mantine/core';
-import { cleanup, fireEvent, render, screen } from '@testing-library/react';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { layOutElements } from '../../../testing/view';
 import { FlameGraph, type FlameNode } from './FlameGraph';
-
-vi.mock('../useWidth', () => ({ useWidth: () => ({ ref: () => {}, width: 1000 }) }));
 
 const node = (name: string, value: number, children: FlameNode[] = []): FlameNode => ({
   name,
@@ -19,16 +18,17 @@ const graph = () => screen.getByRole('tree');
 const current = () => document.getElementById(graph().getAttribute('aria-activedescendant')!)!;
 const press = (...keys: string[]) => keys.forEach(key => fireEvent.keyDown(graph(), { key }));
 
-beforeEach(() => {
+beforeEach(async () => {
+  layOutElements();
   onOpen.mockClear();
   render(
     <MantineProvider>
       <FlameGraph root={tree} color="#000" format={value => `${value} ns`} onOpen={onOpen} />
     </MantineProvider>,
   );
+  await waitFor(() => expect(document.querySelector('canvas')!.width).toBeGreaterThan(1)); // it is measured
   fireEvent.focus(graph());
 });
-afterEach(cleanup);
 
 it('walks down to a call, along its siblings and back to the caller', () => {
   expect(current().textContent).toBe('all 100 ns');
