@@ -105,6 +105,7 @@ function HealthBadge({ state, answer, failed, onClick }: BadgeProps) {
   const [kind, icon, text] = healthBadge(state, answer, failed);
   return (
     <Button
+      key={text} // a badge of another width is another one: nothing is seen to move
       look="bare"
       className={`badge ${kind}`}
       onClick={onClick}

@@ -8,7 +8,9 @@ import { Answer } from '../../widgets/Answer';
 import { HowWeKnow, explainedShare } from '../../widgets/HowWeKnow';
 import { Select } from '../../widgets/inputs/Select';
 import { Panel } from '../../widgets/Panel';
+import { ReservedWidth } from '../../widgets/Pending';
 import { Sentence } from '../../widgets/Sentence';
+import { Story } from '../../widgets/Story';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { timelineTarget } from '../_shared/modules/select';
@@ -18,6 +20,10 @@ import { Ranks } from './Ranks';
 import { WhatIf, type Target } from './WhatIf';
 import css from './Ranks.module.css';
 import splitCss from '../../widgets/table/Split.module.css';
+
+/** Letters reserved until the other ranks are compared: in the headline, and below the path. */
+const HEADLINE_LETTERS = 40;
+const RANKS_LETTERS = 200;
 
 export default function CriticalPathView({
   payload: alone,
@@ -32,7 +38,7 @@ export default function CriticalPathView({
   const { selection, select } = useSelection();
   const { params } = selection;
   const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
-  const payload = useRankComparison(alone, selectors);
+  const { payload, comparing } = useRankComparison(alone, selectors);
   const chosen = chosenOf(payload, params.select);
   const by = GROUPINGS.find(([key]) => key === params.path_by)?.[0] ?? 'category';
   const table = useTableState({ id: 'path_ns', descending: true });
@@ -41,30 +47,44 @@ export default function CriticalPathView({
   const average = payload.steps.length > 1;
   return (
     <div className={`${splitCss.view} fill`}>
-      <Answer crumb={crumb} why={<Sentence text={payload.explanation} />}>
-        <Sentence text={payload.headline} />
-      </Answer>
-      <Panel
-        title={`${average ? 'An average step' : `The ${base}`}’s critical path, ${formatDuration(payload.path.duration_ns)}`}
-        note="each moment counts for what was waited for last"
-        actions={
-          <Select
-            label="By"
-            name="Path by"
-            value={by}
-            options={GROUPINGS}
-            onChange={next => select({ params: { ...params, path_by: next } })}
-          />
-        }
-      >
-        <PathBar path={payload.path} />
-        {payload.beside.length > 0 && (
-          <p className={css.beside} data-part="beside">
-            <Sentence text={payload.beside} />
-          </p>
-        )}
-        {by !== 'category' && <PathGroups by={by} path={payload.path} selectors={selectors} />}
-      </Panel>
+      <Story coming={comparing}>
+        <Answer
+          key={comparing ? 'alone' : 'compared'}
+          crumb={crumb}
+          why={<Sentence text={payload.explanation} />}
+        >
+          <Sentence text={payload.headline} />
+          {comparing && <ReservedWidth letters={HEADLINE_LETTERS} />}
+        </Answer>
+      </Story>
+      <Story coming={comparing}>
+        <Panel
+          title={`${average ? 'An average step' : `The ${base}`}’s critical path, ${formatDuration(payload.path.duration_ns)}`}
+          note="each moment counts for what was waited for last"
+          actions={
+            <Select
+              label="By"
+              name="Path by"
+              value={by}
+              options={GROUPINGS}
+              onChange={next => select({ params: { ...params, path_by: next } })}
+            />
+          }
+        >
+          <PathBar path={payload.path} />
+          {payload.beside.length > 0 && (
+            <p className={css.beside} data-part="beside">
+              <Sentence text={payload.beside} />
+            </p>
+          )}
+          {comparing && payload.beside.length === 0 && (
+            <p className={css.beside}>
+              <ReservedWidth letters={RANKS_LETTERS} />
+            </p>
+          )}
+          {by !== 'category' && <PathGroups by={by} path={payload.path} selectors={selectors} />}
+        </Panel>
+      </Story>
       <Ranks selectors={selectors} />
       {chosen && <WhatIf target={chosen} percents={payload.percents} base={base} selectors={selectors} />}
       <div className={splitCss.split}>
@@ -100,10 +120,15 @@ export default function CriticalPathView({
 }
 
 /** The payload with communication split into transfer and waiting, once the other ranks' traces are read. */
-function useRankComparison(alone: CriticalPathPayload, selectors: Required<Selectors>): CriticalPathPayload {
+function useRankComparison(
+  alone: CriticalPathPayload,
+  selectors: Required<Selectors>,
+): { payload: CriticalPathPayload; comparing: boolean } {
   const communicates = alone.path.categories.some(({ name }) => name === 'communication');
-  const { data } = useView<CriticalPathPayload>('critical_path/beside', selectors, {}, communicates);
-  return data?.state === 'ready' ? data.payload : alone;
+  const { data, error } = useView<CriticalPathPayload>('critical_path/beside', selectors, {}, communicates);
+  return data?.state === 'ready'
+    ? { payload: data.payload, comparing: data.loading > 0 }
+    : { payload: alone, comparing: communicates && !error };
 }
 
 /** The selected target; one that is no row of the table has its curve requested. */

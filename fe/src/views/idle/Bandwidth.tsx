@@ -38,6 +38,7 @@ export function Bandwidth() {
           {row && <SavePicture name={`bandwidth_${titleOf(row)}`} />}
         </>
       }
+      pending={!payload && !answer.error}
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}
       {payload && !row && <p className="dim">No copies were recorded.</p>}

@@ -21,6 +21,7 @@ export function Flame() {
       title="Host activity during idle time"
       note="Width is idle time, color is cause. Click to zoom in, click again to open a slice on the timeline."
       actions={<SavePicture name="idle_flame" />}
+      pending={!flame && !answer.error}
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}
       {root && root.value > 0 && (

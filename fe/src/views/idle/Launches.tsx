@@ -15,7 +15,7 @@ export function Launches() {
   const answer = useView<LaunchesPayload>('idle/launches', { run, worker, span }, requested);
   const payload = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   return (
-    <Panel title="Launches" note="calls that put work on the device">
+    <Panel title="Launches" note="calls that put work on the device" pending={!payload && !answer.error}>
       {answer.error && <p className="status error">{answer.error.message}</p>}
       {payload && (
         <>

@@ -38,6 +38,7 @@ export function Queue() {
           {row && <SavePicture name={`queue_of_stream_${row.stream ?? 'unknown'}`} />}
         </>
       }
+      pending={!payload && !answer.error}
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}
       {payload && !row && <p className="dim">No launches were recorded for this work.</p>}

@@ -18,7 +18,7 @@ export function Sequences() {
   const answer = useView<SequencesPayload>('idle/sequences', { run, worker, span }, requested);
   const payload = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   return (
-    <Panel title="Sequences" note="work that repeats in the same order">
+    <Panel title="Sequences" note="work that repeats in the same order" pending={!payload && !answer.error}>
       {answer.error && <p className="status error">{answer.error.message}</p>}
       {payload && <p className={css.finding}>{coverageSentence(payload)}</p>}
       {payload && payload.rows.length > 0 && (

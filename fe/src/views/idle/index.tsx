@@ -7,7 +7,9 @@ import { Answer } from '../../widgets/Answer';
 import { HowWeKnow, explainedShare } from '../../widgets/HowWeKnow';
 import { Panel } from '../../widgets/Panel';
 import { SavePicture } from '../../widgets/charts/SavePicture';
+import { ReservedWidth } from '../../widgets/Pending';
 import { Sentence } from '../../widgets/Sentence';
+import { Story } from '../../widgets/Story';
 import { Term } from '../../widgets/Term';
 import { Bandwidth } from './Bandwidth';
 import { Causes } from './Causes';
@@ -19,44 +21,54 @@ import { Sequences } from './Sequences';
 import { StepBar } from './StepBar';
 import css from './Panels.module.css';
 
+/** Letters reserved below the bar until the other ranks are compared. */
+const RANKS_LETTERS = 200;
+
 export default function IdleView({
   payload: alone,
   crumb,
   ...selectors
 }: { payload: IdlePayload; crumb: string } & Required<Selectors>) {
-  const payload = useRankComparison(alone, selectors);
+  const { payload, comparing } = useRankComparison(alone, selectors);
   const rows = useMemo(() => causeRows(payload), [payload]);
   const where = payload.stream === null ? '' : ` · stream ${payload.stream}`;
   return (
     <>
-      <Answer
-        crumb={`${crumb} · ${deviceName(payload.device_type, payload.device)}${where}`}
-        why={<Sentence text={payload.explanation} keepParams={['device', 'stream', 'by']} />}
-      >
-        <Sentence text={payload.headline} keepParams={['device', 'stream', 'by']} />
-      </Answer>
-      <Panel
-        title={titleOf(payload)}
-        note={
-          <>
-            <Term id="idle" /> by cause below; click a part to open its longest gap
-          </>
-        }
-        actions={
-          <SavePicture
-            name={`idle_of_device_${payload.device}${payload.stream === null ? '' : `_stream_${payload.stream}`}`}
-          />
-        }
-      >
-        <StepBar payload={payload} rows={rows} title={titleOf(payload)} />
-        {payload.beside.length > 0 && (
-          <p className={css.beside} data-part="beside">
-            <Sentence text={payload.beside} />
-          </p>
-        )}
-      </Panel>
-      <Flame />
+      <Story coming={comparing}>
+        <Answer
+          crumb={`${crumb} · ${deviceName(payload.device_type, payload.device)}${where}`}
+          why={<Sentence text={payload.explanation} keepParams={['device', 'stream', 'by']} />}
+        >
+          <Sentence text={payload.headline} keepParams={['device', 'stream', 'by']} />
+        </Answer>
+        <Panel
+          title={titleOf(payload)}
+          note={
+            <>
+              <Term id="idle" /> by cause below; click a part to open its longest gap
+            </>
+          }
+          actions={
+            <SavePicture
+              name={`idle_of_device_${payload.device}${payload.stream === null ? '' : `_stream_${payload.stream}`}`}
+            />
+          }
+        >
+          <StepBar payload={payload} rows={rows} title={titleOf(payload)} />
+          {payload.beside.length > 0 && (
+            <p className={css.beside} data-part="beside">
+              <Sentence text={payload.beside} />
+            </p>
+          )}
+          {comparing && payload.beside.length === 0 && (
+            <p className={css.beside}>
+              <ReservedWidth letters={RANKS_LETTERS} />
+            </p>
+          )}
+        </Panel>
+      </Story>
       <Causes payload={payload} rows={rows} />
+      <Flame />
       <div className={css.grid}>
         <Launches />
         <Queue />
@@ -75,19 +87,26 @@ export default function IdleView({
 }
 
 /** The payload with waits for other ranks, once their traces are read. */
-function useRankComparison(alone: IdlePayload, { run, worker, span }: Required<Selectors>): IdlePayload {
+function useRankComparison(
+  alone: IdlePayload,
+  { run, worker, span }: Required<Selectors>,
+): { payload: IdlePayload; comparing: boolean } {
   const { params } = useSelection().selection;
-  const { data, isPlaceholderData } = useView<IdlePayload>(
+  const exposed = alone.exposed_communication_ns > 0 && alone.stream === null;
+  const { data, error, isPlaceholderData } = useView<IdlePayload>(
     'idle/ranks',
     { run, worker, span },
     pickParams(params, 'step', 'device'),
-    alone.exposed_communication_ns > 0 && alone.stream === null,
+    exposed,
   );
   if (data?.state !== 'ready' || isPlaceholderData) {
-    return alone;
+    return { payload: alone, comparing: exposed && !error };
   }
   const { steps, communication, waits_for, beside, limits, reasons } = data.payload;
-  return { ...alone, steps, communication, waits_for, beside, limits, reasons };
+  return {
+    payload: { ...alone, steps, communication, waits_for, beside, limits, reasons },
+    comparing: data.loading > 0,
+  };
 }
 
 function titleOf({ counted, duration_ns: ns, steps, steps_recorded: recorded }: IdlePayload): string {

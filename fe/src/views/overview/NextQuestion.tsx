@@ -16,7 +16,7 @@ import { idleShare } from './select';
 import css from './Advice.module.css';
 
 /** Rows of the answer. */
-const ROWS = 3;
+const ROWS = 5;
 
 /** A device that is idle for more than this share of the step raises the question why. */
 const MIN_IDLE_SHARE = 0.1;

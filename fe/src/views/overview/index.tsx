@@ -18,15 +18,16 @@ import { Hardware } from './Hardware';
 import { NextQuestion } from './NextQuestion';
 import { communicates, evidence, shown } from './select';
 import { StepBar } from './StepBar';
-import { Story } from './Story';
+import { Story } from '../../widgets/Story';
 import { StepColumns } from './StepColumns';
 import css from './index.module.css';
 
-/** Letters reserved in the headline until it says what to do first. */
-const START_LETTERS = 50;
+/** Letters reserved in the headline until it says what to do first, and until it names a late rank. */
+const START_LETTERS = 80;
+const RANK_LETTERS = 40;
 /** Letters reserved below it: the critical path and leaks, and the comparison with other ranks. */
 const EVIDENCE_LETTERS = 110;
-const RANKS_LETTERS = 160;
+const RANKS_LETTERS = 240;
 
 interface Props {
   payload: Overview;
@@ -98,6 +99,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
     <>
       <Story coming={coming || comparing}>
         <Answer
+          key={coming || comparing ? 'first' : 'final'}
           crumb={crumb}
           why={
             <>
@@ -107,7 +109,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           }
         >
           <Sentence text={payload.headline} />
-          {(coming || comparing) && <ReservedWidth letters={START_LETTERS} />}
+          {(coming || comparing) && <ReservedWidth letters={coming ? START_LETTERS : RANK_LETTERS} />}
         </Answer>
         {payload.beside.length > 0 && (
           <p className={css.beside} data-part="beside">
@@ -115,10 +117,12 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           </p>
         )}
         {comparing && (
-          <p className={css.beside}>
+          <p className={`${css.beside} ${css.reserved}`}>
             <ReservedWidth letters={RANKS_LETTERS} />
           </p>
         )}
+      </Story>
+      <Story coming={coming || comparing}>
         {advice}
         {isAnswered && <NextQuestion overview={payload} selectors={{ run, worker, span }} />}
       </Story>

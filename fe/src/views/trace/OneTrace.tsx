@@ -115,7 +115,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       highlights={highlights}
       crumb={crumb}
       headline={<Sentence text={answers.headline?.headline ?? payload.headline} keepParams={KEPT_PARAMS} />}
-      why={<Sentence text={answers.headline?.detail ?? []} />}
+      why={answers.headline && <Sentence text={answers.headline.detail} />}
       tools={
         <>
           <Find payload={payload} found={found} timeline={timeline} />

@@ -130,7 +130,7 @@ export function Status({ error, legend }: { error: string | null; legend?: React
   return (
     <div className={css.status} data-part="status">
       {error === null ? (
-        <span className="dim">
+        <span className="dim clip">
           Click a slice for details · drag, or click a step, to sum up a time range · <kbd>?</kbd> lists the
           keys
         </span>

@@ -81,7 +81,8 @@ export function Legend({ by, payload, colors, tile, onFind }: LegendProps) {
   const first = Math.min(seen, MAX_ENTRIES);
   const rest = entries.slice(first);
   return (
-    <span className={css.legend} data-part="legend">
+    // Sorted anew, the entries are others: nothing is seen to move.
+    <span key={filled.size > 0 ? 'sorted' : 'unsorted'} className={css.legend} data-part="legend">
       {entries.slice(0, first).map(entry => (
         <LegendItem key={entry.code} entry={entry} find={findable(entry) ? onFind : undefined} />
       ))}

@@ -8,7 +8,7 @@ interface Props {
 }
 
 /**
- * The headline and what to do. If it was drawn before everything was computed, it keeps the height that it had, so that
+ * A part of the page that is drawn before everything in it is computed. It keeps the height that it had then, so that
  * nothing below it moves while it is read. It may grow, because nothing may be hidden; a new width resets it.
  */
 export function Story({ coming, children }: Props) {
