@@ -44,6 +44,7 @@ static void check_tables(const Reader *r) {
     for (uint64_t i = 0; i < r->rows; i++) {
         expect(r->stack_of[i] < r->stacks.ends.count && r->label_of[i] < r->labels.ends.count);
         expect(r->action[i] <= 6);
+        if (r->freed) expect(r->freed[i] >= FREES_OLDER && r->freed[i] < (int64_t)i);
     }
     for (uint64_t i = 0; i < r->segments.count; i++) {
         const Segment *segment = &r->segments.items[i];

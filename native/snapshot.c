@@ -5,7 +5,7 @@
 // All bytes are hostile: nothing recurses, every array keeps to a budget, and a length in the file allocates nothing.
 
 #include "crash.h"
-#include "snapshot_rows.h"
+#include "snapshot_frees.h"
 
 #if defined(_WIN32)
 #define API __declspec(dllexport)
@@ -13,7 +13,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 1, MAX_MARKS = 4096, LONGEST_OPCODE = 32, MAX_MEMO_GAP = 1024 };
+enum { ABI = 2, MAX_MARKS = 4096, LONGEST_OPCODE = 32, MAX_MEMO_GAP = 1024 };
 enum { MEMO_NOTHING, MEMO_TEXT, MEMO_OBJECT, MEMO_PAIR, MEMO_SAVED, MEMO_BITS = 29 };
 #define MAX_MEMO ((uint32_t)1 << MEMO_BITS)
 
@@ -204,13 +204,13 @@ API void snapshot_free(Reader *r) {
     Interned *tables[] = {&r->texts, &r->frames, &r->stacks, &r->labels, &r->pairs};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) free_interned(tables[i]);
     void *arrays[] = {r->stack.items, r->marks.items, r->memo.items, r->saved.items, r->objects.items, r->ranges.items,
-        r->members.items, r->action, r->stack_of, r->label_of, r->address, r->size, r->time, r->segments.items,
+        r->members.items, r->action, r->stack_of, r->label_of, r->freed, r->address, r->size, r->time, r->segments.items,
         r->blocks.items, r->notes.items, r->cells.items, r->parts.items};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
     free(r);
 }
 
-// least: bytes that all arrays may take together whatever the file's size is; half of the bytes read come on top
+// least: bytes that all arrays may take together whatever the file's size is; as many bytes as were read come on top
 API Reader *snapshot_new(uint64_t seed, uint64_t least) {
     Reader *r = calloc(1, sizeof *r);
     if (!r) return NULL;
@@ -232,7 +232,7 @@ API int snapshot_read(Reader *r, const uint8_t *bytes, uint64_t size, bool last,
     const uint8_t *p = bytes, *end = bytes + size;
     uint8_t tail[2 * LONGEST_OPCODE];
     begin_reading();
-    r->budget.limit += r->arrived < r->offset + size ? (r->offset + size - r->arrived) / 2 : 0;
+    r->budget.limit += r->arrived < r->offset + size ? r->offset + size - r->arrived : 0;
     r->arrived = r->arrived < r->offset + size ? r->offset + size : r->arrived;
     while (!r->budget.status) {
         if (UNLIKELY(r->skip)) {
@@ -312,11 +312,18 @@ API int snapshot_finish(Reader *r) {
         r->found = range.role == SEGMENT;  // `torch.cuda.memory_snapshot()` is the list of segments alone
         if (r->found) r->segment_range = range, r->skipped += range.others;
     }
+    r->budget.used -= r->memo.capacity * sizeof *r->memo.items + r->objects.capacity * sizeof *r->objects.items +
+        r->stack.capacity * sizeof *r->stack.items + r->saved.capacity * sizeof *r->saved.items;
     free(r->memo.items), free(r->objects.items), free(r->stack.items), free(r->saved.items);
     r->memo.items = r->objects.items = NULL;
     r->stack.items = r->saved.items = NULL;
     r->memo.capacity = r->objects.capacity = r->stack.capacity = r->saved.capacity = 0;
     r->memo.count = r->objects.count = r->stack.count = r->saved.count = 0;
+    if (r->found) {
+        begin_reading();
+        match_frees(r);
+        end_reading();
+    }
     return r->found;
 }
 
@@ -342,6 +349,7 @@ API const void *snapshot_column(Reader *r, uint32_t which, uint64_t *count) {
         COLUMN(15, r->stacks.bytes.items, r->stacks.bytes.count / 4);
         COLUMN(16, r->texts.ends.items, r->texts.ends.count);
         COLUMN(17, r->texts.bytes.items, r->texts.bytes.count);
+        COLUMN(18, r->freed, r->freed ? r->rows : 0);
         default: *count = 0; return NULL;
     }
 }

@@ -60,6 +60,7 @@ typedef struct {
     uint64_t rows, row_capacity[6];
     uint8_t *action;
     uint32_t *stack_of, *label_of;
+    int32_t *freed;
     int64_t *address, *size, *time;
     ARRAY(Segment) segments;
     ARRAY(Block) blocks;

@@ -13,6 +13,7 @@
 
 typedef enum { READING, DONE, TRUNCATED, REFUSED, MALFORMED, UNUSUAL, OVER_BUDGET, NO_MEMORY, NO_SNAPSHOT } Status;
 
+enum { LARGE_BYTES = 1 << 25 };
 enum { NOT_FOUND = UINT32_MAX, CODE_BITS = 28 };
 #define MAX_CODES ((uint64_t)1 << CODE_BITS)
 
@@ -30,7 +31,8 @@ static bool fail(Budget *budget, Status status) {
 // Makes room for `more` elements behind the `used` ones.
 static bool grow_array(Budget *budget, void **array, uint64_t used, uint64_t *capacity, size_t size, uint64_t more) {
     if (LIKELY(used + more <= *capacity)) return true;
-    uint64_t wanted = *capacity + *capacity / 2;
+    uint64_t bytes = *capacity * size;  // a large array has little room to spare: that would count as used
+    uint64_t wanted = *capacity + *capacity / (bytes < LARGE_BYTES ? 2 : 16);
     if (wanted < used + more) wanted = used + more;
     if (wanted < 64) wanted = 64;
     uint64_t extra = (wanted - *capacity) * size;

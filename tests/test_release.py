@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_tb_profiler.ingest.kineto.native.library import LIBRARY_NAME as READER
+from torch_tb_profiler.ingest.kineto.native.library import LIBRARY
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "torch_tb_profiler"
@@ -84,8 +84,8 @@ def test_the_wheel_holds_the_native_reader_of_its_platform(archives: tuple[Path,
     with zipfile.ZipFile(archives[1]) as wheel:
         held = READERS & set(wheel.namelist())
     assert held == {
-        f"{NAME}/ingest/kineto/native/{READER}",
-        f"{NAME}/ingest/memory/native/{READER.replace('events', 'snapshot')}",
+        f"{NAME}/ingest/kineto/native/{LIBRARY.file_name}",
+        f"{NAME}/ingest/memory/native/{LIBRARY.file_name.replace('events', 'snapshot')}",
     }
     assert not archives[1].name.endswith("-any.whl")
 

@@ -12,7 +12,6 @@ from torch_tb_profiler.ingest.memory.timeline import read_timeline
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.memory.build import build
-from torch_tb_profiler.views.memory.files import TimelineParams, build_timeline
 from torch_tb_profiler.views.memory.tables import (
     EventsParams,
     LiveParams,
@@ -21,6 +20,7 @@ from torch_tb_profiler.views.memory.tables import (
     build_live,
     build_operators,
 )
+from torch_tb_profiler.views.memory.timeline import TimelineParams, build_timeline
 
 torch: Any = pytest.importorskip("torch")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ import pytest
 
 from tests.corpus import real_traces
 from tests.ingest.test_mutations import BYTES, FIELDS, KINETO, LAYOUTS, mangle
+from tests.support.sanitizers import build_fuzzer
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.kineto import read
 from torch_tb_profiler.ingest.kineto.columns import EventColumns
@@ -24,9 +24,7 @@ from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.ingest.runtime import ignore_progress
 from torch_tb_profiler.model.health import HealthLog
 
-FUZZER = Path(__file__).parents[2] / "native" / "fuzz.c"
 INPUTS, LONG_INPUTS = 5_000, 1_000_000
-SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
 MUTANTS, LONG_MUTANTS = 60, 3_000
@@ -38,12 +36,7 @@ MOST_BLOCKS = 4
 
 @pytest.fixture(scope="module")
 def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("fuzzer")
-    for compiler in filter(shutil.which, ("clang", "gcc", "cc")):
-        command = [compiler, *SANITIZE, str(FUZZER), "-o", str(folder / "fuzz")]
-        if subprocess.run(command, capture_output=True).returncode == 0:
-            return folder / "fuzz"
-    pytest.skip("no compiler with sanitizers")
+    return build_fuzzer("fuzz.c", tmp_path_factory.mktemp("fuzzer"))
 
 
 @pytest.mark.slow

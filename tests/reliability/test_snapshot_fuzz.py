@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support.sanitizers import build_fuzzer
 from tests.support.snapshots import snapshot
 
-FUZZER = Path(__file__).parents[2] / "native" / "fuzz_snapshot.c"
-SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 INPUTS, LONG_INPUTS = 5_000, 1_000_000
 
 
 @pytest.fixture(scope="module")
 def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("fuzzer")
-    for compiler in filter(shutil.which, ("clang", "gcc", "cc")):
-        command = [compiler, *SANITIZE, str(FUZZER), "-o", str(folder / "fuzz")]
-        if subprocess.run(command, capture_output=True).returncode == 0:
-            return folder / "fuzz"
-    pytest.skip("no compiler with sanitizers")
+    return build_fuzzer("fuzz_snapshot.c", tmp_path_factory.mktemp("fuzzer"))
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import gzip
 import json
 import pickle
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,20 @@ import pytest
 from werkzeug.test import Client
 
 from tests.support.memory_traces import memory
-from tests.support.snapshots import snapshot
+from tests.support.snapshots import entry, snapshot
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import NotFoundError, TraceError, UsageError
 from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.http import App
 from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.ingest.memory.native import reader
+from torch_tb_profiler.ingest.memory.native.library import open_library
+from torch_tb_profiler.ingest.runtime import receive_preview
 from torch_tb_profiler.session import Root, Session, jobs
+from torch_tb_profiler.session.cache.entries import entry_key, preview_key
+from torch_tb_profiler.session.loading import Loader
 
 TRACE = document([{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
 TIMELINE = json.dumps([[-1, 1, 400, 0], [1000, 2, 100, 4], [2000, 4, -100, 4]]).encode()
@@ -162,3 +169,37 @@ def test_memory_files_over_http(session: Session, folder: Path) -> None:
     error = refused.json["error"]
     assert error["code"] == "trace" and "REDUCE" in error["message"] or "GLOBAL" in error["message"]
     assert error["where"] == "evil.pkl" and str(folder) not in refused.text
+
+
+def test_a_large_snapshot_is_shown_while_its_history_is_read(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if open_library() is None:
+        pytest.skip("the native reader is not built")
+    monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
+    monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 14)
+    value = snapshot()
+    value["device_traces"][0] += [entry("alloc", 8, i, [], addr=8 * i) for i in range(5000)]
+    (folder / "run" / "a.pickle").write_bytes(pickle.dumps(value))
+    settings = Settings(cache_dir=str(tmp_path_factory.mktemp("cache")), small_file_bytes=0, executor="serial")
+    received: list[Any] = []
+    with receive_preview(received.append), open(folder / "run" / "a.pickle", "rb") as stream:
+        read_trace(stream, name="a.pickle")
+    with monkeypatch.context() as patched, Session([Root(str(folder))], settings) as opened:
+        patched.setattr(Loader, "load", lambda *_, **__: Future())
+        patched.setattr(Loader, "is_large", lambda *_: True)
+        listed = opened.scan().runs[1].memory_files[0].file
+        client = Client(App(opened))
+        assert client.get("/view/memory/snapshot?run=run&file=0").status_code == 202
+        assert Cache.from_settings(settings).save_trace(preview_key(entry_key(listed.id)), *received)
+        answer = client.get("/view/memory/snapshot?run=run&file=0")
+        assert answer.status_code == 200 and answer.json is not None and answer.json["loading"] == 1
+        first = answer.json["payload"]
+        assert not first["read"]["complete"] and "still being read" in first["reasons"]["entry"][0]["text"]
+        assert first["devices"][0]["reserved_bytes"] == 4096 and first["read"]["entries"] == 0
+        assert first["stacks"] and first["peak"] is None
+    with Session([Root(str(folder))], settings) as opened:
+        opened.scan()
+        payload = ask(opened, "snapshot", file="0")
+        assert payload["read"]["entries"] == 5009 and payload["devices"][0]["reserved_bytes"] == 4096
+    assert not [*Path(settings.cache_dir).rglob("*.preview*")]

@@ -99,6 +99,8 @@ ASKED = (
     Ask("memory/events", "memory", {"limit": "20"}),
     Ask("memory/operators", "memory"),
     Ask("memory/snapshot", "memory", {"file": "0"}),
+    Ask("memory/instant", "memory", {"file": "0", "entry": "3"}),
+    Ask("memory/map", "memory", {"file": "0"}),
     Ask("memory/timeline", "memory", {"file": "1"}),
     Ask("hangs", "hang"),
     Ask("distributed", "job"),

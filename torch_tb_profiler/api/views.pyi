@@ -38,9 +38,12 @@ from torch_tb_profiler.views.idle.payload import IdleFlamePayload, IdleGapsPaylo
 from torch_tb_profiler.views.kernels.payload import KernelsPayload
 from torch_tb_profiler.views.lightning.payload import LightningPayload
 from torch_tb_profiler.views.memory.curve import MemoryCurve
-from torch_tb_profiler.views.memory.files import MemorySnapshot, MemoryTimeline
 from torch_tb_profiler.views.memory.payload import MemoryPayload
+from torch_tb_profiler.views.memory.snapshot.address_map import AddressMap
+from torch_tb_profiler.views.memory.snapshot.instant import MemoryInstant
+from torch_tb_profiler.views.memory.snapshot.payload import MemorySnapshot
 from torch_tb_profiler.views.memory.tables import MemoryEvents, MemoryLive, MemoryOperators
+from torch_tb_profiler.views.memory.timeline import MemoryTimeline
 from torch_tb_profiler.views.modules import CallTreeLevel, ModulesPayload
 from torch_tb_profiler.views.operators.payload import (
     OperatorOriginsPayload,
@@ -738,6 +741,28 @@ class _Memory:
         device_bytes: int | None = None,
     ) -> Result[MemorySnapshot]:
         """Memory snapshot."""
+    def instant(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        file: int | None = None,
+        device: int | None = None,
+        entry: int | None = None,
+        limit: int = 100,
+    ) -> Result[MemoryInstant]:
+        """Memory at an instant."""
+    def map(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        file: int | None = None,
+        device: int | None = None,
+        limit: int = 100,
+        pieces: int = 400,
+    ) -> Result[AddressMap]:
+        """Address map."""
     def timeline(
         self,
         *,

@@ -101,6 +101,12 @@ class Cache:
 
         return self._load(_trace_name(key), read)
 
+    def remove_trace(self, key: str) -> None:
+        """Remove a trace that is no longer needed, if it is there."""
+        name = _trace_name(key)
+        if self.enabled and (self._folder.path / name).is_file():
+            self._remove(name)
+
     def load_columns(self, key: str, name: str) -> dict[str, npt.NDArray[Any]] | None:
         """Return the memory-mapped arrays of a key, or None."""
 

@@ -28,6 +28,7 @@ MAX_BYTES = 512 * 2**20
 MAX_CONTAINERS = 10_000_000
 """Lists, tuples and dicts in one file; half a million blocks with their stacks make about two million."""
 
+_RECORD_LESS = "record less: `torch.cuda.memory._record_memory_history(max_entries=100_000)`"
 _MAX_PROTOCOL = 5
 _MAX_LONG_BYTES = 16
 _MAX_DIGITS = len(f"{-(2 ** (8 * _MAX_LONG_BYTES - 1))}L")
@@ -79,12 +80,12 @@ def read_plain_prefix(stream: BinaryIO) -> PlainPickle:
 def _read_all(stream: BinaryIO) -> bytes:
     data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise TraceError(
-            f"the file is larger than {MAX_BYTES // 2**20} MiB, which needs the native reader",
-            hint="install a wheel of torch-tb-profiler for this platform, or record less: "
-            "`torch.cuda.memory._record_memory_history(max_entries=100_000)`",
-        )
+        raise PickleLimitError(f"the file is larger than {MAX_BYTES // 2**20} MiB", hint=_RECORD_LESS)
     return data
+
+
+class PickleLimitError(TraceError):
+    """The pickle is too large for this reader."""
 
 
 class TruncatedError(TraceError):
@@ -205,9 +206,8 @@ class _StackMachine:
     def push_container(self, value: Any) -> None:
         self.containers += 1
         if self.containers > MAX_CONTAINERS:
-            raise TraceError(
-                f"the pickle has more than {MAX_CONTAINERS:,} lists and dicts",
-                hint="record less: `torch.cuda.memory._record_memory_history(max_entries=100_000)`",
+            raise PickleLimitError(
+                f"the pickle has more than {MAX_CONTAINERS:,} lists and dicts", hint=_RECORD_LESS
             )
         self.stack.append(value)
 

@@ -8,7 +8,10 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.trace import Trace
 
 Stage = Literal["reading", "arranging", "analyzing", "saving"]
 
@@ -53,6 +56,24 @@ def lend_threads(threads: Executor | None) -> Iterator[None]:
 def borrowed_threads() -> Executor | None:
     """Return the threads that the caller lent, or None."""
     return _LENT_THREADS.get()
+
+
+_PREVIEW_RECEIVER: ContextVar[Callable[[Trace], object] | None] = ContextVar("preview_receiver", default=None)
+
+
+@contextmanager
+def receive_preview(receive: Callable[[Trace], object]) -> Iterator[None]:
+    """Let what is read inside hand over a part of a large file that can be shown while the rest is read."""
+    token = _PREVIEW_RECEIVER.set(receive)
+    try:
+        yield
+    finally:
+        _PREVIEW_RECEIVER.reset(token)
+
+
+def preview_receiver() -> Callable[[Trace], object] | None:
+    """Return what takes a preview, or None if nobody wants one."""
+    return _PREVIEW_RECEIVER.get()
 
 
 @contextmanager

@@ -33,6 +33,9 @@ IN_USE, AWAITING_FREE, FREE = range(3)
 ALLOC, FREE_REQUESTED, SEGMENT_ALLOC, SEGMENT_FREE, OUT_OF_MEMORY, OTHER, FREE_COMPLETED = range(7)
 """Actions of the history."""
 
+NO_FREE, FREES_OLDER = -1, -2
+"""In `SnapshotHistory.freed`."""
+
 MAX_FRAMES = 512
 """Frames that are kept of a stack, innermost first."""
 
@@ -83,6 +86,8 @@ class SnapshotHistory(msgspec.Struct, frozen=True):
     size     bytes that were requested
     time     microseconds since the epoch, ABSENT where the file has none
     label    code into the labels
+    freed    the row whose allocation an entry frees; NO_FREE if none, FREES_OLDER: one that is older than the
+             history
     """
 
     action: Int8
@@ -91,6 +96,7 @@ class SnapshotHistory(msgspec.Struct, frozen=True):
     time: Int64
     stack: Int32
     label: Int32
+    freed: Int32
 
 
 class SnapshotDevices(msgspec.Struct, frozen=True):
@@ -153,12 +159,14 @@ class SnapshotFacts(msgspec.Struct, frozen=True):
     skipped    entries in the file that are no dicts or lack their size
     bytes      that were read, unpacked
     incomplete why the rest couldn't be read, None if all was read
+    preview    the history is still being read; only segments and blocks are here
     """
 
     settings: Mapping[str, bool | int | float | str | None] = {}
     skipped: int = 0
     bytes: int = 0
     incomplete: str | None = None
+    preview: bool = False
 
 
 @dataclass(frozen=True)
@@ -238,38 +246,34 @@ class RecordedSnapshot:
         return cls(**tables, stack_ends=ends, stack_frames=frames, texts=texts, facts=facts)
 
 
-def match_frees(action: Int8, address: Int64) -> Int64:
-    """Return, for each entry of one device, the row of the allocation that it frees; -1 for all other entries.
+def freed_allocations(action: Int8, address: Int64, begin: npt.ArrayLike, end: npt.ArrayLike) -> Int32:
+    """Return, for each entry of all histories, which allocation it frees, as `SnapshotHistory.freed` has it.
 
     Of `free_requested` and `free_completed` the first one after the allocation frees it: some files have only one
-    of them. The free of an allocation that is older than the history, or a second free, has -1.
+    of them. A second free of the same allocation frees nothing.
 
-    action, address  int8[n], int64[n]
+    action, address  int8[n], int64[n] of all histories; begin, end: the rows of each
     """
-    relevant = (action == ALLOC) | (action == FREE_REQUESTED) | (action == FREE_COMPLETED)
-    rows = np.flatnonzero(relevant & (address != ABSENT))
-    order = rows[np.argsort(address[rows], kind="stable")]
-    freed = np.full(len(action), -1, np.int64)
-    if len(order) > 1:
-        before, after = order[:-1], order[1:]
-        frees = (action[before] == ALLOC) & (action[after] != ALLOC) & (address[before] == address[after])
-        freed[after[frees]] = before[frees]
+    freed = np.full(len(action), NO_FREE, np.int32)
+    done = 0
+    for first, last in zip(np.asarray(begin).tolist(), np.asarray(end).tolist(), strict=True):
+        if first >= done:  # a history may repeat entries of an earlier one
+            freed[first:last] = _freed_on_device(action[first:last], address[first:last], first)
+            done = last
     return freed
 
 
-def first_frees(action: Int8, address: Int64) -> Bool:
-    """Return which entries of one device end the life of an allocation, including one older than the history.
-
-    That is the first free of an address since its allocation, or since the history began; bool[n].
-    """
+def _freed_on_device(action: Int8, address: Int64, offset: int) -> Int32:
+    freed = np.full(len(action), NO_FREE, np.int32)
     relevant = (action == ALLOC) | (action == FREE_REQUESTED) | (action == FREE_COMPLETED)
     rows = np.flatnonzero(relevant & (address != ABSENT))
     order = rows[np.argsort(address[rows], kind="stable")]
-    ends = np.zeros(len(action), np.bool_)
     if len(order):
-        known = np.concatenate([[False], address[order[1:]] == address[order[:-1]]])
-        after_alloc = np.concatenate([[False], action[order[:-1]] == ALLOC])
         is_free = action[order] != ALLOC
-        ends[order[is_free & (~known | after_alloc)]] = True
-    ends |= (action == FREE_REQUESTED) & (address == ABSENT)
-    return ends
+        known = np.concatenate([[False], address[order[1:]] == address[order[:-1]]])
+        after_alloc = np.concatenate([[False], ~is_free[:-1]]) & known
+        freed[order[is_free & ~known]] = FREES_OLDER
+        ends = np.flatnonzero(is_free & after_alloc)
+        freed[order[ends]] = order[ends - 1] + offset
+    freed[(action == FREE_REQUESTED) & (address == ABSENT)] = FREES_OLDER
+    return freed

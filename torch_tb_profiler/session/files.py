@@ -18,6 +18,7 @@ from torch_tb_profiler.session.cache.entries import (
     answer_name,
     entry_key,
     load_summary,
+    preview_key,
     result_name,
 )
 from torch_tb_profiler.session.loading import Loader
@@ -236,6 +237,11 @@ class RequestedFiles:
         if trace is None:
             self.reload(id_)
         return self.state(id_), trace
+
+    def preview(self, id_: FileId) -> Trace | None:
+        """Return what can be shown of a file while it is being read, or None."""
+        cached: Trace | None = self._cache.load_trace(preview_key(self._key(id_)))
+        return cached
 
     def trace(self, id_: FileId, part: int | None) -> Trace | None:
         """Return the trace of a file (or of one part of it) that is ready, or None if it must be loaded again."""

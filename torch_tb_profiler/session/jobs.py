@@ -19,7 +19,7 @@ from torch_tb_profiler.discovery.catalog import combined_identity, ranked_identi
 from torch_tb_profiler.executors import ProgressTuple, limited_memory, release_memory, report_progress
 from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
-from torch_tb_profiler.ingest.runtime import lend_threads
+from torch_tb_profiler.ingest.runtime import lend_threads, receive_preview
 from torch_tb_profiler.model.calls.nesting import use_compiled_functions
 from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthLog, HealthNote
@@ -32,6 +32,7 @@ from torch_tb_profiler.session.cache.entries import (
     answer_name,
     encode_json,
     entry_key,
+    preview_key,
     result_name,
 )
 from torch_tb_profiler.session.cache.packed import pack
@@ -212,7 +213,10 @@ def _load(
 
     with ThreadPoolExecutor(_READ_AHEAD_THREADS, thread_name_prefix="profiler-read") as threads:
         threads.submit(all_tabs)  # import the analyses while compiled code reads
-        with _open_stream(location, request) as stream, lend_threads(threads if _available_cores() > 1 else None):
+        lent = lend_threads(threads if _available_cores() > 1 else None)
+        shown = preview_key(entry_key(request.id, request.catalog))
+        preview = receive_preview(partial(cache.save_trace, shown))
+        with _open_stream(location, request) as stream, lent, preview:
             trace = read_trace(stream, size=size, report=report_reading, limit=request.limit, name=path)
     identity = location.entry(path).identity
     for other, _ in request.tables:
@@ -258,6 +262,7 @@ def _load(
     cached = cached and all(cache.save_json(key, name, result) for name, result in results.items())
     cached = cached and all(cache.save_reduced(key, name, content) for name, content in reduced.items())
     cached = cached and cache.save_json(key, SUMMARY, encode_json(summary))
+    cache.remove_trace(shown)
     return Loaded(summary, {} if cached else results, {} if cached else reduced, cached, trace)
 
 

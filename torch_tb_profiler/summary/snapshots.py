@@ -6,7 +6,7 @@ from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.summary.payload import VERSION, Health, Memory, Summary, SummaryAdvice
 from torch_tb_profiler.summary.source import SummarySource
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.memory.files import MemorySnapshot
+from torch_tb_profiler.views.memory.snapshot.payload import MemorySnapshot
 
 _NO_TRACE = "the run has memory snapshots only; record a trace with `torch.profiler` too"
 

@@ -5569,6 +5569,156 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/memory/instant': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Memory at an instant view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          file?: number | null;
+          device?: number | null;
+          entry?: number | null;
+          limit?: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['MemoryInstant'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/memory/map': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Address map view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          file?: number | null;
+          device?: number | null;
+          limit?: number;
+          pieces?: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['AddressMap'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/memory/timeline': {
     parameters: {
       query?: never;
@@ -9768,6 +9918,11 @@ export interface components {
      *                       `entry` is the number of the entry (or bucket's first), with minimum, maximum and
      *                       last value of its bucket
      *     history_time_us   of each point, microseconds since the epoch; empty where the file has no times
+     *     categories        that occur in the history; `category_bytes` has a column for each: its bytes at
+     *                       `peak_of_point`, the entry of the point after which most bytes are in use; they add up to
+     *                       the bytes in use
+     *     step_peak         the peak inside of steps, `outside_peak` outside of them; null where there is none
+     *     unknown_ratio     share of the bytes at the peak that no rule gives a category, null without a peak
      */
     MemorySnapshot: {
       headline: components['schemas']['Phrase'][];
@@ -9785,6 +9940,12 @@ export interface components {
       allocated_max: string;
       allocated_last: string;
       reserved_last: string;
+      categories: string[];
+      category_bytes: string[];
+      peak_of_point: string;
+      step_peak: components['schemas']['StepPeak'] | null;
+      outside_peak: components['schemas']['StepPeak'] | null;
+      unknown_ratio: number | null;
       peak_allocated_bytes: number;
       peak_entry: number | null;
       peak: components['schemas']['SnapshotPeak'] | null;
@@ -9850,6 +10011,15 @@ export interface components {
       frames: components['schemas']['SourceFrame'][];
     };
     /**
+     * StepPeak
+     * @description Most requested bytes in use inside of steps or outside of them, and when; `step` is "" outside.
+     */
+    StepPeak: {
+      bytes: number;
+      entry: number;
+      step: string;
+    };
+    /**
      * SnapshotPeak
      * @description The first moment when the allocations in the history use most, in requested bytes.
      *
@@ -9857,6 +10027,7 @@ export interface components {
      *     entry             of the history; `time_us` since the epoch, null in old files
      *     categories        by what the stacks say; they add up to `bytes`, unknown ones included
      *     sites             most bytes first, at most `limit`; `total_sites`: without the limit
+     *     modules           most bytes first; they add up to `bytes`
      *     compile_contexts  by `torch.compile`'s contexts; "N/A" is PyTorch's word for none, "" for not recorded
      */
     SnapshotPeak: {
@@ -9869,6 +10040,7 @@ export interface components {
       };
       total_sites: number;
       sites: components['schemas']['SnapshotSite'][];
+      modules: components['schemas']['SnapshotModule'][];
       compile_contexts: {
         [key: string]: number;
       };
@@ -9876,9 +10048,21 @@ export interface components {
     /**
      * SnapshotSite
      * @description Requested bytes and number of the blocks that were allocated from one stack, innermost frame first.
+     *
+     *     category  what most of these bytes are for
      */
     SnapshotSite: {
       frames: components['schemas']['SourceFrame'][];
+      bytes: number;
+      blocks: number;
+      category: string;
+    };
+    /**
+     * SnapshotModule
+     * @description Requested bytes and blocks of one module: the file of the innermost `forward` that isn't PyTorch's own.
+     */
+    SnapshotModule: {
+      name: string;
       bytes: number;
       blocks: number;
     };
@@ -9915,13 +10099,78 @@ export interface components {
     };
     /**
      * SnapshotRead
-     * @description How much of the file was read: entries of all histories, unpacked bytes; false if the rest can't be read.
+     * @description How much of the file was read: entries of all histories, unpacked bytes; false if something is missing.
      */
     SnapshotRead: {
       entries: number;
       bytes: number;
       complete: boolean;
     };
+    /**
+     * MemoryInstant
+     * @description What is in use on a device after an entry of a snapshot's history, in requested bytes.
+     *
+     *     entry          null for the state of the snapshot itself; `time_us` since the epoch, null if not recorded
+     *     step           the step that the entry is in, "" if none
+     *     bytes          in use; `older_bytes` of it were allocated before the history and freed in it, so that only
+     *                    their size is known
+     *     categories     most first; they add up to `bytes`, unknown ones included, whose share is `unknown_ratio`
+     *     modules        most first; they add up to `bytes`, those outside of modules included
+     *     sites          most first, at most `limit` of `total_sites`; all of them add up to `bytes - older_bytes`
+     */
+    MemoryInstant: {
+      headline: components['schemas']['Phrase'][];
+      device: number;
+      entry: number | null;
+      time_us: number | null;
+      step: string;
+      bytes: number;
+      older_bytes: number;
+      reserved_bytes: number;
+      categories: {
+        [key: string]: number;
+      };
+      unknown_ratio: number;
+      modules: components['schemas']['SnapshotModule'][];
+      total_sites: number;
+      sites: components['schemas']['SnapshotSite'][];
+    };
+    /**
+     * AddressMap
+     * @description The segments of a device by size, largest first, in the state of the snapshot itself.
+     */
+    AddressMap: {
+      device: number;
+      reserved_bytes: number;
+      free_bytes: number;
+      largest_free_bytes: number;
+      total_segments: number;
+      segments: components['schemas']['MappedSegment'][];
+    };
+    /**
+     * MappedSegment
+     * @description A segment from one `cudaMalloc` with its pieces in order of address; they add up to its blocks.
+     *
+     *     largest_free_bytes  the largest free block, free_bytes: all of them
+     */
+    MappedSegment: {
+      address: string;
+      stream: number;
+      kind: string;
+      bytes: number;
+      allocated_bytes: number;
+      free_bytes: number;
+      largest_free_bytes: number;
+      blocks: number;
+      pieces: components['schemas']['MapPiece'][];
+    };
+    /**
+     * MapPiece
+     * @description Neighboring blocks of one kind: offset in the segment, bytes, and kind.
+     *
+     *     kind  a category of blocks in use, "free", "awaiting free", or "mixed" for blocks too small to show
+     */
+    MapPiece: [number, number, string];
     /**
      * MemoryTimeline
      * @description An exported memory timeline (`profiler.export_memory_timeline("x.raw.json.gz")`) as stacked categories.

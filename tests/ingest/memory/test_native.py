@@ -14,6 +14,9 @@ import pytest
 
 from tests.support.snapshots import LINEAR, LOSS, entry, snapshot
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest import plain_pickle
+from torch_tb_profiler.ingest.memory import snapshot as ingest_snapshot
+from torch_tb_profiler.ingest.memory.native import reader
 from torch_tb_profiler.ingest.memory.native.library import open_library
 from torch_tb_profiler.ingest.memory.native.reader import UnusualPickleError, read_native
 from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
@@ -205,3 +208,47 @@ def test_damaged_files_never_point_outside() -> None:
             continue
         assert all(end <= len(read.history.action) for end in read.devices.end)
         describe_snapshot(read)
+
+
+def test_segments_are_handed_over_before_the_history_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "PIECE_BYTES", 1 << 14)
+    monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
+    content, previews, read = pickle.dumps(rich()), [], []
+    stream = io.BytesIO(content)
+
+    def take(part: RecordedSnapshot) -> None:
+        previews.append(part)
+        read.append(stream.tell())
+
+    whole = read_snapshot(cast(BinaryIO, stream), preview=take)
+    (part,) = previews
+    assert read[0] < len(content) // 2 and part.facts.preview and not whole.facts.preview
+    assert len(part.history.action) == 0 and len(whole.history.action) > 2000
+    for name in ("blocks.size", "blocks.state", "segments.size", "segments.address"):
+        assert np.array_equal(part.columns()[name], whole.columns()[name])
+    assert [part.stack(code) for code in part.blocks.stack] == [whole.stack(code) for code in whole.blocks.stack]
+
+
+def test_the_first_free_of_an_address_ends_its_allocation() -> None:
+    value = snapshot()
+    value["device_traces"] = [
+        [entry(action, 8, time, [], addr=address) for time, (action, address) in enumerate(entries)]
+        for entries in (
+            [("alloc", 1), ("free_requested", 1), ("free_completed", 1), ("free_completed", 2), ("alloc", 1)],
+            [("free_completed", 1), ("alloc", 2), ("alloc", 2), ("free_completed", 2), ("free_requested", 2)],
+        )
+    ]
+    for read in (native, python):
+        assert read(pickle.dumps(value)).history.freed.tolist() == [-1, 0, -1, -2, -1, -2, -1, -1, 7, -1]
+
+
+def test_a_file_too_large_for_python_says_what_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_pickle, "MAX_BYTES", 1 << 10)
+    for switch, remedy in (("0", "unset TORCH_PROFILER_NATIVE"), ("", "install a wheel")):
+        monkeypatch.setenv("TORCH_PROFILER_NATIVE", switch)
+        state = "turned off by TORCH_PROFILER_NATIVE=0" if switch else "not part of this installation"
+        monkeypatch.setattr(ingest_snapshot, "describe_state", lambda state=state: state)
+        monkeypatch.setattr(ingest_snapshot, "load_library", lambda: None)
+        with pytest.raises(TraceError, match=state) as caught:
+            python(pickle.dumps(snapshot()))
+        assert remedy in caught.value.hint and "max_entries" in caught.value.hint

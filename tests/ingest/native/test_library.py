@@ -43,7 +43,7 @@ def test_without_the_library_files_are_read_in_python(folder: Path) -> None:
 
 
 def test_a_library_that_cannot_be_loaded_is_reported(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (folder / library.LIBRARY_NAME).write_bytes(b"of another machine")
+    (folder / library.LIBRARY.file_name).write_bytes(b"of another machine")
     assert native.load_library() is None
     assert "can't be loaded" in caplog.text
     assert native.describe_state().startswith("can't be loaded: ")
@@ -52,9 +52,9 @@ def test_a_library_that_cannot_be_loaded_is_reported(folder: Path, caplog: pytes
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler")
 def test_a_library_of_another_version_is_reported(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    names = [name for name in library._FUNCTIONS if name != "reader_abi"]
+    names = [name for name in library.LIBRARY.functions if name != "reader_abi"]
     source = "\n".join([OTHER, *(f"void {name}(void) {{}}" for name in names)])
-    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / library.LIBRARY_NAME)]
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / library.LIBRARY.file_name)]
     subprocess.run(command, input=source, text=True, check=True)
     assert native.load_library() is None
     assert "another version" in caplog.text
@@ -124,7 +124,7 @@ def test_a_crash_of_the_reader_says_what_to_do(where: str) -> None:
     command = [sys.executable, "-c", CRASH, where]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE)
     assert done.returncode == -signal.SIGSEGV
-    assert done.stderr == (library.CRASH_MESSAGE if where == "here" else "")
+    assert done.stderr == (library.LIBRARY.crash_message if where == "here" else "")
 
 
 @NEEDED
@@ -136,7 +136,7 @@ def test_a_crash_in_a_worker_fails_only_its_job(capfd: pytest.CaptureFixture[str
         assert executor.submit(_loads).result(PATIENCE)
     finally:
         executor.shutdown()
-    assert library.CRASH_MESSAGE in capfd.readouterr().err
+    assert library.LIBRARY.crash_message in capfd.readouterr().err
 
 
 def _crash() -> None:

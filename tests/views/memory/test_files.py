@@ -18,14 +18,9 @@ from torch_tb_profiler.ingest.memory import snapshot as memory_snapshot
 from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
 from torch_tb_profiler.ingest.memory.timeline import read_timeline
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.memory.files import (
-    MemorySnapshot,
-    MemoryTimeline,
-    SnapshotParams,
-    TimelineParams,
-    build_snapshot,
-    build_timeline,
-)
+from torch_tb_profiler.views.memory.snapshot.build import build_snapshot
+from torch_tb_profiler.views.memory.snapshot.payload import MemorySnapshot, SnapshotParams
+from torch_tb_profiler.views.memory.timeline import MemoryTimeline, TimelineParams, build_timeline
 
 
 def build_payload(value: Any, **params: Any) -> MemorySnapshot:

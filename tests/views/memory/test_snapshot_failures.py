@@ -11,7 +11,8 @@ import pytest
 from tests.support.snapshots import entry, frame
 from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.memory.files import MemorySnapshot, SnapshotOom, SnapshotParams, build_snapshot
+from torch_tb_profiler.views.memory.snapshot.build import build_snapshot
+from torch_tb_profiler.views.memory.snapshot.payload import MemorySnapshot, SnapshotOom, SnapshotParams
 
 MIB = 2**20
 BASE = 0x7F00_0000_0000

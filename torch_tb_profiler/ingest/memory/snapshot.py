@@ -7,16 +7,16 @@ programs write, `plain_pickle.py` reads the file as Python values, within its li
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.memory.native.library import load_library
+from torch_tb_profiler.ingest.memory.native.library import describe_state, load_library
 from torch_tb_profiler.ingest.memory.native.reader import UnusualPickleError, read_native
-from torch_tb_profiler.ingest.plain_pickle import PlainPickle, read_plain_prefix
-from torch_tb_profiler.ingest.runtime import Report, ignore_progress, without_gc
+from torch_tb_profiler.ingest.plain_pickle import PickleLimitError, PlainPickle, read_plain_prefix
+from torch_tb_profiler.ingest.runtime import Report, ignore_progress, preview_receiver, without_gc
 from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.snapshots import (
@@ -33,6 +33,7 @@ from torch_tb_profiler.model.snapshots import (
     SEGMENT_FREE,
     RecordedSnapshot,
     SnapshotFacts,
+    freed_allocations,
 )
 from torch_tb_profiler.model.trace import ABSENT, Events, Trace
 
@@ -58,7 +59,14 @@ _HINT = "is this a file that `torch.cuda.memory._dump_snapshot` wrote?"
 def read_snapshot_trace(stream: BinaryIO, *, size: int, report: Report) -> Trace:
     """Return a trace without events that holds the snapshot in a file; raise TraceError if it holds none."""
     health = HealthLog()
-    snapshot = read_snapshot(stream, size=size, report=report, health=health)
+    receive = preview_receiver()
+    snapshot = read_snapshot(
+        stream,
+        size=size,
+        report=report,
+        health=health,
+        preview=None if receive is None else lambda part: receive(_as_trace(part, HealthLog())),
+    )
     if snapshot.facts.incomplete is not None:
         health.add(
             "truncated",
@@ -73,6 +81,10 @@ def read_snapshot_trace(stream: BinaryIO, *, size: int, report: Report) -> Trace
             "entries of the snapshot that can't be read were left out",
             count=snapshot.facts.skipped,
         )
+    return _as_trace(snapshot, health)
+
+
+def _as_trace(snapshot: RecordedSnapshot, health: HealthLog) -> Trace:
     none, numbers = np.empty(0, np.int32), np.empty(0, np.int64)
     events = Events(np.empty(0, np.uint8), none, none, none, numbers, numbers, numbers)
     return Trace(events, [], [], [], {}, {}, 0, 0, health.notes(), producer=PRODUCER, snapshot=snapshot)
@@ -84,10 +96,12 @@ def read_snapshot(
     size: int = 0,
     report: Report = ignore_progress,
     health: HealthLog | None = None,
+    preview: Callable[[RecordedSnapshot], None] | None = None,
 ) -> RecordedSnapshot:
     """Read a snapshot, plain or packed with gzip; of a truncated file, what precedes the cut.
 
-    size  stored bytes, for the progress (0 if unknown)
+    size     stored bytes, for the progress (0 if unknown)
+    preview  takes the segments and blocks of a large file before its history is read
 
     Raises TraceError if the file isn't a pickle of plain values, or holds neither segments nor a history.
     """
@@ -96,15 +110,37 @@ def read_snapshot(
     library = load_library()
     if library is not None:
         try:
-            return read_native(library, source.read_into)
+            return read_native(library, source.read_into, preview)
         except UnusualPickleError as error:
             if not stream.seekable():
                 raise TraceError(f"the pickle is not one that PyTorch writes: {error}", hint=_HINT) from error
             stream.seek(0)
             source = UnpackedStream(stream, size, report, health)
     with without_gc():  # millions of containers, none of which is garbage
-        pickle = read_plain_prefix(cast(BinaryIO, io.BufferedReader(_UnpackedSnapshot(source), 1 << 20)))
-        return _SnapshotBuilder().build(pickle)
+        try:
+            pickle = read_plain_prefix(cast(BinaryIO, io.BufferedReader(_UnpackedSnapshot(source), 1 << 20)))
+            return _SnapshotBuilder().build(pickle)
+        except PickleLimitError as error:
+            raise _limit_error(error, unusual=library is not None) from error
+
+
+def _limit_error(error: PickleLimitError, unusual: bool) -> TraceError:
+    """Return what to do about a file that only the native reader reads.
+
+    unusual  that one couldn't read it either
+    """
+    if unusual:
+        return TraceError(f"{error.message}, and the pickle is not one that PyTorch writes", hint=_HINT)
+    state = describe_state()
+    remedy = (
+        "unset TORCH_PROFILER_NATIVE"
+        if state.startswith("turned off")
+        else "install a wheel of torch-tb-profiler for this platform"
+    )
+    return TraceError(
+        f"{error.message}; only the native reader, which is {state}, reads such files",
+        hint=f"{remedy}, or {error.hint}",
+    )
 
 
 class _UnpackedSnapshot(io.RawIOBase):
@@ -178,6 +214,9 @@ class _SnapshotBuilder:
             "stack_ends": np.cumsum([len(stack) for stack in self.stacks], dtype=np.int64),
             "stack_frames": np.array([frame for stack in self.stacks for frame in stack], np.int32),
         }  # fmt: skip
+        columns["history.freed"] = freed_allocations(
+            *(columns[name] for name in ("history.action", "history.address", "devices.begin", "devices.end"))
+        )
         known = SnapshotFacts(
             _settings(top.get("allocator_settings")), self.skipped, pickle.bytes, pickle.incomplete
         )
@@ -186,10 +225,9 @@ class _SnapshotBuilder:
     def _count_entry(self) -> None:
         self.entries += 1
         if self.entries > _MAX_ENTRIES:
-            raise TraceError(
-                f"the snapshot has more than {_MAX_ENTRIES:,} entries, which needs the native reader",
-                hint="install a wheel of torch-tb-profiler for this platform, or record less: "
-                "`torch.cuda.memory._record_memory_history(max_entries=100_000)`",
+            raise PickleLimitError(
+                f"the snapshot has more than {_MAX_ENTRIES:,} entries",
+                hint="record less: `torch.cuda.memory._record_memory_history(max_entries=100_000)`",
             )
 
     def _add_segment(self, segment: Any) -> None:

@@ -173,13 +173,17 @@ class FileAnswers:
             number = default_file(target, view.format)
         file = memory_file(target.run, number)
         format_ = file_format_by_kind(view.format)
+        loading = 0
         if format_.content is None:
             state, content = FileState("ready"), self._read(view, file)
         else:
             state, trace = self._load(view, file, request)
+            if trace is None and not request.wait and state.state != "failed":
+                trace = self._files.preview(file.file.id)
+                loading = int(trace is not None)
             content = None if trace is None else format_.content(trace)
         payload = None if content is None else encode_json(view.build(content, params))
-        return Answer(view.slug, *target.names, state, payload)
+        return Answer(view.slug, *target.names, state, payload, loading)
 
     def _load(
         self, view: FileView[Any, Any, Any], file: MemoryFile, request: ViewRequest

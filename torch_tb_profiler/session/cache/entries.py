@@ -36,6 +36,11 @@ def entry_key(file: FileId, catalog: HardwareCatalog = EMPTY_CATALOG) -> str:
     return cache_key(file, f"{program_digest(views.SLUGS)}; {devices}")
 
 
+def preview_key(key: str) -> str:
+    """Return the key of what can be shown of a large file while the rest is read."""
+    return f"{key}.preview"
+
+
 @lru_cache(maxsize=1)
 def program_digest(slugs: tuple[str, ...]) -> str:
     """Return a text that identifies everything that an entry holds: the columns, the summary, and the results.

@@ -3,16 +3,19 @@
 from torch_tb_profiler.view import NoParams, Tab, TraceView
 from torch_tb_profiler.views.memory.build import build
 from torch_tb_profiler.views.memory.curve import CURVE
-from torch_tb_profiler.views.memory.files import SNAPSHOT, TIMELINE
 from torch_tb_profiler.views.memory.payload import MemoryPayload
+from torch_tb_profiler.views.memory.snapshot.address_map import ADDRESS_MAP
+from torch_tb_profiler.views.memory.snapshot.build import SNAPSHOT
+from torch_tb_profiler.views.memory.snapshot.instant import INSTANT
 from torch_tb_profiler.views.memory.tables import EVENTS, LIVE, OPERATORS
+from torch_tb_profiler.views.memory.timeline import TIMELINE
 from torch_tb_profiler.views.memory.words import unavailable
 
 TAB = Tab(
     "Resources",
     TraceView("memory", "Memory", NoParams, MemoryPayload, build, cached="on_request"),
     unavailable,
-    (CURVE, LIVE, EVENTS, OPERATORS, SNAPSHOT, TIMELINE),
+    (CURVE, LIVE, EVENTS, OPERATORS, SNAPSHOT, INSTANT, ADDRESS_MAP, TIMELINE),
 )
 
 __all__ = ["TAB"]

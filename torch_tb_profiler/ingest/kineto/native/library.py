@@ -1,36 +1,13 @@
-"""Load the native library with ctypes: plain C that needs no Python headers and releases the GIL.
-
-One file serves every Python version of a platform. Where it is missing or can't be loaded,
-`ingest/kineto/decode.py` reads everything.
-
-It is used only where TORCH_PROFILER_NATIVE enables it: in worker processes, and in commands that read a large
-file. A crash there costs one file, and a line on standard error says what to do. The process of a server, a
-notebook, or a training job must not take that risk.
-"""
+"""The compiled reader of traces (`native/reader.c`); `ingest/kineto/decode.py` reads where it is missing."""
 
 from __future__ import annotations
 
 import ctypes
-import logging
-import os
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-LIBRARY_NAME = {"darwin": "libevents.dylib", "win32": "events.dll"}.get(sys.platform, "libevents.so")
-"""File name of the library, which setup.py builds beside this file."""
-
-CRASH_MESSAGE = (
-    f"{LIBRARY_NAME}: the native reader crashed on a file; "
-    "set TORCH_PROFILER_NATIVE=0 to read without it, and please report it\n"
-)
-"""Written to standard error before the process ends."""
-
-_ABI = 5
-_ABSENT = "not part of this installation"
-_SWITCH = "TORCH_PROFILER_NATIVE"
-_LOG = logging.getLogger(__name__)
+from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
 
 NativeLibrary = Any
 """A loaded library; ctypes gives its functions no types."""
@@ -94,42 +71,19 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 """Function name -> result type and parameter types, as in native/reader.c."""
 
 
+LIBRARY = CompiledLibrary("events", "reader", 5, _FUNCTIONS)
+
+
 def load_library() -> NativeLibrary | None:
     """Return the library, or None if it is missing or not enabled in this process."""
-    return _load() if os.environ.get(_SWITCH, "0") != "0" else None
+    return _load() if is_enabled() else None
 
 
 def describe_state() -> str:
     """Return in words whether the native reader is in use where it is enabled."""
-    if os.environ.get(_SWITCH) == "0":
-        return f"turned off by {_SWITCH}=0"
-    library = _open()
-    return library if isinstance(library, str) else "in use"
+    return LIBRARY.describe_state(Path(__file__).parent)
 
 
 @cache
 def _load() -> NativeLibrary | None:
-    library = _open()
-    if isinstance(library, str):
-        if library is not _ABSENT:
-            _LOG.warning("%s %s; reading without it", LIBRARY_NAME, library)
-        return None
-    library.reader_say_crash(CRASH_MESSAGE.encode())
-    return library
-
-
-def _open() -> NativeLibrary | str:
-    """Return the library, or in words why it is unavailable."""
-    path = Path(__file__).with_name(LIBRARY_NAME)
-    if not path.is_file():
-        return _ABSENT
-    try:
-        library = ctypes.CDLL(str(path))
-        for name, (result, *parameters) in _FUNCTIONS.items():
-            function = getattr(library, name)
-            function.restype, function.argtypes = result, parameters
-    except (OSError, AttributeError) as error:
-        return f"can't be loaded: {error}"
-    if (version := library.reader_abi()) != _ABI:
-        return f"has another version ({version}, not {_ABI}); reinstall this package"
-    return library
+    return LIBRARY.load(Path(__file__).parent)

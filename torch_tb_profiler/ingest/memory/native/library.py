@@ -1,31 +1,13 @@
-"""Load the native reader of memory snapshots, where it is built and enabled.
-
-As for traces (`ingest/kineto/native/library.py`), it is used only where TORCH_PROFILER_NATIVE enables it: in
-worker processes, and in commands that read a large file.
-"""
+"""The compiled reader of memory snapshots (`native/snapshot.c`)."""
 
 from __future__ import annotations
 
 import ctypes
-import logging
-import os
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-LIBRARY_NAME = {"darwin": "libsnapshot.dylib", "win32": "snapshot.dll"}.get(sys.platform, "libsnapshot.so")
-"""File name of the library, which setup.py builds beside this file."""
-
-CRASH_MESSAGE = (
-    f"{LIBRARY_NAME}: the native reader crashed on a file; "
-    "set TORCH_PROFILER_NATIVE=0 to read without it, and please report it\n"
-)
-"""Written to standard error before the process ends."""
-
-_ABI = 1
-_SWITCH = "TORCH_PROFILER_NATIVE"
-_LOG = logging.getLogger(__name__)
+from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
 
 SnapshotLibrary = Any
 """A loaded library; ctypes gives its functions no types."""
@@ -45,27 +27,20 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 """Function name -> result type and parameter types, as in native/snapshot.c."""
 
 
+LIBRARY = CompiledLibrary("snapshot", "snapshot", 2, _FUNCTIONS)
+
+
 def load_library() -> SnapshotLibrary | None:
     """Return the library, or None if it is missing or not enabled in this process."""
-    return open_library() if os.environ.get(_SWITCH, "0") != "0" else None
+    return open_library() if is_enabled() else None
+
+
+def describe_state() -> str:
+    """Return in words whether the native reader is in use where it is enabled."""
+    return LIBRARY.describe_state(Path(__file__).parent)
 
 
 @cache
 def open_library() -> SnapshotLibrary | None:
     """Return the library, or None if it is missing; one that can't be loaded is logged."""
-    path = Path(__file__).with_name(LIBRARY_NAME)
-    if not path.is_file():
-        return None
-    try:
-        library = ctypes.CDLL(str(path))
-        for name, (result, *parameters) in _FUNCTIONS.items():
-            function = getattr(library, name)
-            function.restype, function.argtypes = result, parameters
-    except (OSError, AttributeError) as error:
-        _LOG.warning("%s can't be loaded: %s; reading without it", LIBRARY_NAME, error)
-        return None
-    if (version := library.snapshot_abi()) != _ABI:
-        _LOG.warning("%s has another version (%d, not %d); reading without it", LIBRARY_NAME, version, _ABI)
-        return None
-    library.snapshot_say_crash(CRASH_MESSAGE.encode())
-    return library
+    return LIBRARY.load(Path(__file__).parent)

@@ -16,12 +16,15 @@ import numpy.typing as npt
 from torch_tb_profiler.base.arrays import ArrowTexts, build_text_array, text_array_from_bytes
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.memory.native.library import SnapshotLibrary
-from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts
+from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts, freed_allocations
 
 PIECE_BYTES = 4 << 20
 
 MIN_BUDGET_BYTES = 64 << 20
-"""Bytes that the reader may take for any file; half of those that it has read come on top."""
+"""Bytes that the reader may take for any file; as many as it has read come on top.
+
+Files that PyTorch writes need less than half of that.
+"""
 
 _HINT = "is this a file that `torch.cuda.memory._dump_snapshot` wrote?"
 
@@ -64,6 +67,7 @@ _TABLES: dict[str, Any] = {
     "stack_frames": "u4",
     "text_ends": "u8",
     "bytes": "u1",
+    "freed": "i4",
 }
 """Columns and tables by their numbers in `snapshot_column`."""
 
@@ -80,8 +84,15 @@ class _NativeReader:
     def __del__(self) -> None:
         self._library.snapshot_free(self._handle)
 
-    def read(self, read_into: Callable[[memoryview], int]) -> Status:
-        """Read a file to its end, or to where it can't be read."""
+    def read(
+        self,
+        read_into: Callable[[memoryview], int],
+        preview: Callable[[RecordedSnapshot], None] | None = None,
+    ) -> Status:
+        """Read a file to its end, or to where it can't be read.
+
+        preview  takes the segments and blocks of a large file once, as soon as its history begins
+        """
         buffer = bytearray(PIECE_BYTES)
         view = memoryview(buffer)
         address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
@@ -93,7 +104,25 @@ class _NativeReader:
             kept += got - used.value
             if kept:
                 ctypes.memmove(address, address + used.value, kept)
+            if preview is not None and status == Status.READING and self._count("action"):
+                if self._count("segments"):
+                    preview(self._segments_so_far())
+                preview = None
         return Status(status)
+
+    def _count(self, table: str) -> int:
+        count = ctypes.c_uint64()
+        self._library.snapshot_column(self._handle, [*_TABLES].index(table), ctypes.byref(count))
+        return count.value
+
+    def _segments_so_far(self) -> RecordedSnapshot:
+        """Return a snapshot without a history, with copies of the tables, which move when they grow."""
+        without = ("freed", "action", "address", "size", "time", "stack", "label", "parts", "notes", "cells")
+        tables = {
+            name: table[:0].copy() if name in without else table.copy() for name, table in self.tables().items()
+        }
+        facts = SnapshotFacts({}, 0, self.facts()[0], "its history is still being read", preview=True)
+        return _build_snapshot(tables, [0, len(tables["segments"]), 0, 0], 0, facts)
 
     def finish(self) -> bool:
         """Return whether there is a snapshot in what was read; only tables can be read afterwards."""
@@ -121,16 +150,21 @@ class _NativeReader:
         return tables
 
 
-def read_native(library: SnapshotLibrary, read_into: Callable[[memoryview], int]) -> RecordedSnapshot:
+def read_native(
+    library: SnapshotLibrary,
+    read_into: Callable[[memoryview], int],
+    preview: Callable[[RecordedSnapshot], None] | None = None,
+) -> RecordedSnapshot:
     """Read a snapshot in pieces.
 
     read_into  fills the front of a buffer with unpacked bytes; returns how many, 0 at the end
+    preview    takes the segments and blocks of a large file before its history is read
 
     Raises TraceError if the file is refused or holds no snapshot, UnusualPickleError if another reader may read
     it.
     """
     reader = _NativeReader(library)
-    status = reader.read(read_into)
+    status = reader.read(read_into, preview)
     found = reader.finish()
     offset, skipped, settings, *ranges, _ = reader.facts()
     if status == Status.REFUSED:
@@ -162,7 +196,7 @@ def _incomplete(status: Status, offset: int) -> str | None:
         case Status.MALFORMED:
             return f"malformed pickle before byte {offset}"
         case Status.OVER_BUDGET:
-            return f"it needs more memory than half its size, from byte {offset} on"
+            return f"it needs more memory than its own size, from byte {offset} on"
     return None
 
 
@@ -201,6 +235,10 @@ def _build_snapshot(
     columns |= {f"segments.{name}": segments[name].copy() for name in ("address", "stream", "size")}
     columns |= {f"blocks.{name}": blocks[name].copy() for name in ("address", "size", "requested")}
     columns |= {f"history.{name}": tables[name] for name in ("address", "size", "time")}
+    freed = tables["freed"]
+    if len(freed) != len(tables["action"]):  # it had no memory for them
+        freed = freed_allocations(columns["history.action"], tables["address"], parts["begin"], parts["end"])
+    columns["history.freed"] = freed
     labels, pools, frames = tables["labels"], tables["pools"], tables["frames"]
     columns |= {f"labels.{name}": labels[name].astype(np.int32) for name in ("pool", "context", "metadata")}
     columns |= {"labels.stream": labels["stream"].copy()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from torch_tb_profiler.analyses.memory.snapshot_categories import (
+from torch_tb_profiler.analyses.memory.snapshot.categories import (
     ACTIVATIONS,
     CATEGORIES,
     COMMUNICATION,
@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.memory.snapshot_categories import (
     PARAMETERS,
     UNKNOWN,
 )
-from torch_tb_profiler.analyses.memory.snapshot_failures import SnapshotFailure
+from torch_tb_profiler.analyses.memory.snapshot.failures import SnapshotFailure
 from torch_tb_profiler.base.format import format_bytes, shorten_middle
 from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.views._shared.text import Text, sentences, text

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.memory.snapshot_history import AllocatorHistory
+from torch_tb_profiler.analyses.memory.snapshot.history import AllocatorHistory
 from torch_tb_profiler.model.snapshots import (
     ALLOC,
     FREE,
@@ -100,7 +100,7 @@ def _failure(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory,
         size=size,
         device_free=free,
         stack=stack,
-        reserved=int(history.reserved[entry]),
+        reserved=history.reserved_at(entry),
         in_use=int(history.in_use[entry]),
         holes=holes,
         largest_hole=largest,

@@ -12,7 +12,7 @@ import numpy as np
 
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
-from torch_tb_profiler.model.trace import Int8, Int32
+from torch_tb_profiler.model.trace import Bool, Int8, Int32
 
 CATEGORIES = (
     "unknown",
@@ -60,16 +60,23 @@ Rules are tried in this order; the functions of C++ have no path."""
 @derived
 def stack_categories(snapshot: RecordedSnapshot) -> Int8:
     """Return the category of each stack, int8[stacks]: that of the innermost frame that a rule matches."""
-    by_frame = _frame_categories(snapshot)[snapshot.stack_frames]
-    matched = np.flatnonzero(by_frame)
+    return first_matching_frames(snapshot, _frame_categories(snapshot)).astype(np.int8)
+
+
+def first_matching_frames(snapshot: RecordedSnapshot, of_frame: Int8 | Int32) -> Int32:
+    """Return for each stack the value of the innermost frame that has one, 0 if none has.
+
+    of_frame  a value of each frame, 0 for none
+    """
+    values = of_frame[snapshot.stack_frames]
+    matched = np.flatnonzero(values)
     ends = snapshot.stack_ends
-    begins = np.concatenate([[0], ends[:-1]])
-    first = np.searchsorted(matched, begins)
-    found = np.append(matched, len(by_frame))[first]
+    first = np.searchsorted(matched, np.concatenate([[0], ends[:-1]]))
+    found = np.append(matched, len(values))[first]
     inside = found < ends
-    categories = np.zeros(len(ends), np.int8)
-    categories[inside] = by_frame[found[inside]]
-    return categories
+    of_stack = np.zeros(len(ends), np.int32)
+    of_stack[inside] = values[found[inside]]
+    return of_stack
 
 
 def _frame_categories(snapshot: RecordedSnapshot) -> Int8:
@@ -96,10 +103,17 @@ def categorize(snapshot: RecordedSnapshot, stack: Int32, label: Int32 | None) ->
     """
     categories = stack_categories(snapshot)[stack]
     if label is not None and len(snapshot.labels.pool):
-        private = (snapshot.pools.first[snapshot.labels.pool] != 0) | (
-            snapshot.pools.second[snapshot.labels.pool] != 0
-        )
-        compiled = np.array([snapshot.texts[int(code)] not in ("", "N/A") for code in snapshot.labels.context])
+        private, compiled = _label_categories(snapshot)
         categories = np.where((categories == UNKNOWN) & compiled[label], COMPILED, categories)
         categories = np.where(private[label], GRAPHS, categories)
     return categories.astype(np.int8)
+
+
+@derived
+def _label_categories(snapshot: RecordedSnapshot) -> tuple[Bool, Bool]:
+    """Return which labels are of a private pool, and which of a compile context."""
+    pools, labels = snapshot.pools, snapshot.labels
+    private = (pools.first[labels.pool] != 0) | (pools.second[labels.pool] != 0)
+    contexts = np.unique(labels.context)
+    none = [code for code in contexts.tolist() if snapshot.texts[code] in ("", "N/A")]
+    return private, ~np.isin(labels.context, none)

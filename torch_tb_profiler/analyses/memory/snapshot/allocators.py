@@ -103,8 +103,12 @@ def usage_by_stack(snapshot: RecordedSnapshot, device: int) -> list[StackUsage]:
 
 
 class AllocatorSegment(msgspec.Struct, frozen=True):
-    """Memory from one `cudaMalloc`: its bytes, how many are allocated, its blocks, and its unsigned address."""
+    """Memory from one `cudaMalloc`: its bytes, how many are allocated, its blocks, and its unsigned address.
 
+    row  in the segments of the snapshot
+    """
+
+    row: int
     address: int
     stream: int
     kind: str
@@ -124,6 +128,7 @@ def largest_segments(snapshot: RecordedSnapshot, device: int, limit: int) -> lis
     order = on_device[np.argsort(-segments.size[on_device], kind="stable")][:limit]
     return [
         AllocatorSegment(
+            row=row,
             address=int(segments.address[row]) % 2**64,
             stream=int(segments.stream[row]),
             kind=snapshot.texts[int(segments.kind[row])],

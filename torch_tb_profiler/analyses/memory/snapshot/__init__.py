@@ -1,0 +1,1 @@
+"""What a CUDA memory snapshot says: state, history, live memory, failures."""

@@ -1,0 +1,1 @@
+"""The parts of the Memory tab that show CUDA memory snapshots."""
