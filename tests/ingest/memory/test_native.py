@@ -251,4 +251,5 @@ def test_a_file_too_large_for_python_says_what_reads_it(monkeypatch: pytest.Monk
         monkeypatch.setattr(ingest_snapshot, "load_library", lambda: None)
         with pytest.raises(TraceError, match=state) as caught:
             python(pickle.dumps(snapshot()))
-        assert remedy in caught.value.hint and "max_entries" in caught.value.hint
+        hint = caught.value.hint or ""
+        assert remedy in hint and "max_entries" in hint

@@ -96,7 +96,7 @@ def read_snapshot(
     size: int = 0,
     report: Report = ignore_progress,
     health: HealthLog | None = None,
-    preview: Callable[[RecordedSnapshot], None] | None = None,
+    preview: Callable[[RecordedSnapshot], object] | None = None,
 ) -> RecordedSnapshot:
     """Read a snapshot, plain or packed with gzip; of a truncated file, what precedes the cut.
 
@@ -197,7 +197,7 @@ class _SnapshotBuilder:
                 self.devices.append((device, begin, len(self.history)))
         for note in _list(top.get("external_annotations")):
             self._add_note(note)
-        columns = {
+        columns: dict[str, Any] = {
             **_columns(self.segments, "segments", ("device", "i"), ("address", "q"), ("stream", "q"),
                        ("size", "q"),
                        ("kind", "i"), ("pool", "i"), ("expandable", "b")),
@@ -215,7 +215,10 @@ class _SnapshotBuilder:
             "stack_frames": np.array([frame for stack in self.stacks for frame in stack], np.int32),
         }  # fmt: skip
         columns["history.freed"] = freed_allocations(
-            *(columns[name] for name in ("history.action", "history.address", "devices.begin", "devices.end"))
+            columns["history.action"],
+            columns["history.address"],
+            columns["devices.begin"],
+            columns["devices.end"],
         )
         known = SnapshotFacts(
             _settings(top.get("allocator_settings")), self.skipped, pickle.bytes, pickle.incomplete

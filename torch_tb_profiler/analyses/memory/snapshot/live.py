@@ -168,6 +168,8 @@ def category_levels(snapshot: RecordedSnapshot, device: int, history: AllocatorH
     if history.anchored:
         old = older_blocks(snapshot, device)
         sizes = requested_sizes(snapshot)[old]
-        np.add.at(levels, (slice(None), categorize(snapshot, snapshot.blocks.stack[old], None)), sizes)
+        before = np.zeros(kinds, np.int64)
+        np.add.at(before, categorize(snapshot, snapshot.blocks.stack[old], None), sizes)
+        levels += before
     levels[:, UNKNOWN] += np.maximum(history.in_use[entries] - levels.sum(axis=1), 0)
     return levels.T.copy()

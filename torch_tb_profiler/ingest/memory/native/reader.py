@@ -87,7 +87,7 @@ class _NativeReader:
     def read(
         self,
         read_into: Callable[[memoryview], int],
-        preview: Callable[[RecordedSnapshot], None] | None = None,
+        preview: Callable[[RecordedSnapshot], object] | None = None,
     ) -> Status:
         """Read a file to its end, or to where it can't be read.
 
@@ -153,7 +153,7 @@ class _NativeReader:
 def read_native(
     library: SnapshotLibrary,
     read_into: Callable[[memoryview], int],
-    preview: Callable[[RecordedSnapshot], None] | None = None,
+    preview: Callable[[RecordedSnapshot], object] | None = None,
 ) -> RecordedSnapshot:
     """Read a snapshot in pieces.
 
