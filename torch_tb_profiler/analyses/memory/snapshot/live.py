@@ -15,6 +15,7 @@ from torch_tb_profiler.analyses.memory.snapshot.history import (
     requested_sizes,
 )
 from torch_tb_profiler.analyses.memory.snapshot.modules import NO_MODULE, stack_modules
+from torch_tb_profiler.analyses.shared.payload_values import float64_bytes
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.snapshots import ALLOC, RecordedSnapshot
 from torch_tb_profiler.model.trace import Int8, Int32, Int64
@@ -143,6 +144,14 @@ def older_blocks(snapshot: RecordedSnapshot, device: int) -> Int64:
         return used
     rows = history.rows.start + live_allocations(snapshot, history, len(history) - 1)
     return used[~np.isin(snapshot.blocks.address[used], snapshot.history.address[rows])]
+
+
+def sample_categories(
+    snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entries: Int64
+) -> dict[str, bytes]:
+    """Return, of each category that occurs, its bytes after each entry (ascending) as a packed float64 column."""
+    levels = category_levels(snapshot, device, history, entries)
+    return {CATEGORIES[code]: float64_bytes(levels[code]) for code in np.flatnonzero(levels.any(axis=1)).tolist()}
 
 
 def category_levels(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entries: Int64) -> Int64:

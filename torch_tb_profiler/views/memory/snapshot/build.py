@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from torch_tb_profiler.analyses.memory.snapshot.allocators import (
     DeviceAllocator,
     device_allocators,
@@ -24,9 +22,9 @@ from torch_tb_profiler.analyses.memory.snapshot.history import (
 )
 from torch_tb_profiler.analyses.memory.snapshot.live import (
     LiveMemory,
-    category_levels,
     live_memory,
     recorded_live_memory,
+    sample_categories,
 )
 from torch_tb_profiler.analyses.memory.snapshot.steps import (
     PeakMoment,
@@ -67,8 +65,7 @@ def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> Memory
     allocator = find_allocator(snapshot, params.device)
     history = allocator_history(snapshot, allocator.device)
     sampled = sample_history(snapshot, history, params.points)
-    levels = category_levels(snapshot, allocator.device, history, sampled.peaks)
-    occurring = np.flatnonzero(levels.any(axis=1)).tolist()
+    categories = sample_categories(snapshot, allocator.device, history, sampled.peaks)
     steps = snapshot_steps(snapshot, allocator.device)
     inside, outside = find_peaks(history, steps) if steps else (None, None)
     peak = _peak(snapshot, history, params.limit)
@@ -107,8 +104,8 @@ def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> Memory
         allocated_max=sampled.allocated_max,
         allocated_last=sampled.allocated_last,
         reserved_last=sampled.reserved_last,
-        categories=[CATEGORIES[code] for code in occurring],
-        category_bytes=[float64_bytes(levels[code]) for code in occurring],
+        categories=list(categories),
+        category_bytes=list(categories.values()),
         peak_of_point=float64_bytes(sampled.peaks),
         step_peak=_step_peak(inside),
         outside_peak=_step_peak(outside),
