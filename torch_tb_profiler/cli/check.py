@@ -1,12 +1,17 @@
-"""`torch-tb-profiler check`: whether each file can be read, and its problems."""
+"""`torch-tb-profiler check`: whether each file can be read, and its problems.
+
+Given a configuration of Gaudi's profiler, which is made before a run, it says what such a run won't record.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torch_tb_profiler.base.format import replace_unprintable
 from torch_tb_profiler.cli._command import OK, TROUBLE, Command, add_path
 from torch_tb_profiler.cli._session import open_session, other_files, print_other_files_note
 
@@ -24,6 +29,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
+    path = Path(options.path)
+    if path.suffix == ".json" and path.is_file() and _is_configuration(path):
+        return _check_configuration(path, options.format)
     with open_session(options.path, settings) as session:
         files = [
             _check_file(session, span)
@@ -45,6 +53,34 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         sys.stderr.write(f"no trace found in {options.path}\n")
     states = [each["state"] for each in (*files, *(dump for hang in hangs for dump in hang["dumps"]))]
     return OK if states and all(state == "ready" for state in states) else TROUBLE
+
+
+def _is_configuration(path: Path) -> bool:
+    """Return whether a file is a configuration of Gaudi's profiler, by its name or how it begins."""
+    from torch_tb_profiler.ingest.gaudi_config import MAX_BYTES, is_gaudi_config
+
+    if path.name == "prof_config.json":
+        return True
+    with path.open("rb") as stream:
+        return path.stat().st_size <= MAX_BYTES and is_gaudi_config(stream.read())
+
+
+def _check_configuration(path: Path, format_: str) -> int:
+    """Print what a run with this configuration records and what it leaves out; TROUBLE if that is anything."""
+    from torch_tb_profiler.ingest.gaudi_config import read_gaudi_config
+    from torch_tb_profiler.model.vendors.gaudi_config import describe_config, find_omissions
+
+    with path.open("rb") as stream:
+        config = read_gaudi_config(stream, str(path))
+    asked, omitted = dict(describe_config(config)), find_omissions(config)
+    if format_ == "json":
+        found = {"file": str(path), "asked": asked, "left_out": [each._asdict() for each in omitted]}
+        sys.stdout.write(json.dumps({"configuration": found}, indent=1) + "\n")
+    else:
+        lines = [f"asks    {name}: {setting}" for name, setting in asked.items()]
+        lines += [f"{'lacks' if each.certain else 'may lack':7} {each.sentence}" for each in omitted]
+        sys.stdout.writelines(replace_unprintable(line) + "\n" for line in lines)
+    return TROUBLE if any(each.certain for each in omitted) else OK
 
 
 def _check_dumps(session: Session, run: str) -> dict[str, Any]:

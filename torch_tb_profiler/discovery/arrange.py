@@ -68,7 +68,7 @@ def arrange_runs(
     hidden = copies | owner_counts.keys()
     ascend = AscendFolders(file.path for file in files)
     for file in files:
-        if file.path in hidden or origin_kind(file.path) in ("stacks", "annotations", "compile log"):
+        if file.path in hidden or origin_kind(file.path) not in (None, "capture"):
             continue
         memory_format = file_format_by_name(file.name)
         if single and memory_format is not None and memory_format.kind != "snapshot":

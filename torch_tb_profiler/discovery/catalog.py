@@ -35,7 +35,7 @@ class ListedFile:
     shared    other files may use `beside` as well
     rank      rank of its process, from names and files around it
     tables    further tables of the same recording, which are one trace with this one
-    origins   files that say where the kernels of this trace come from
+    origins   files that say where the kernels of this trace come from, or what its recorder was asked for
     mtime     epoch seconds of its last change, or None if the storage has none
     """
 

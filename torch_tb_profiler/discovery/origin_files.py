@@ -1,4 +1,5 @@
-"""Files that say where the kernels of a trace come from, and which trace they belong to.
+"""Files beside a trace that explain it, and which trace they belong to: where its kernels come from, and what its
+recorder was asked for.
 
 run/rank0.1.pt.trace.json                                     the trace
 run/rank0.1.pt.trace.json.py_stacks.json.gz                   launch stacks of its graph nodes
@@ -8,6 +9,7 @@ run/torch_trace/dedicated_log_torch_trace_rank_0_x.log        compile record of 
 run/capture_traces/bs_16_rank0.json                           captures of its graphs, by batch size
 run/graph_capture_rank_0.json, run/graph_capture_rank_0/...   captures of its graphs
 run_capture/rank0.1.pt.trace.json                             a run with the captures of this run's graphs
+run/prof_config.json                                          configuration of Gaudi's profiler
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Literal
 from torch_tb_profiler.discovery.catalog import ListedFile
 from torch_tb_profiler.discovery.names import RANK_FOLDER, SPAN_FOLDER, parse_file_name, rank_in_name
 
-OriginKind = Literal["capture", "compile log", "stacks", "annotations"]
+OriginKind = Literal["capture", "compile log", "stacks", "annotations", "configuration"]
 
 MAX_FILES = 512
 """Most files of origins that belong to one trace; a server captures up to some hundred batch sizes."""
@@ -39,16 +41,19 @@ _COMPILE_LOG = re.compile(
 )
 _STACKS_SUFFIX = ".py_stacks.json.gz"
 _ANNOTATIONS = re.compile(r"^(?P<run>(?:.*?/)?)[^/]*annotations[^/]*\.(?:pkl|pickle)$", re.IGNORECASE)
+_CONFIGURATION = re.compile(r"^(?P<run>(?:.*?/)?)prof_config\.json$")
 
 
 def origin_kind(path: str) -> OriginKind | None:
-    """Return what the name of a file says that it holds about origins, None if nothing."""
+    """Return what the name of a file says that it holds about a trace, None if nothing."""
     if path.endswith(_STACKS_SUFFIX):
         return "stacks"
     if _COMPILE_LOG.match(path):
         return "compile log"
     if _ANNOTATIONS.match(path):
         return "annotations"
+    if _CONFIGURATION.match(path):
+        return "configuration"
     return "capture" if _CAPTURE.match(path) else None
 
 
@@ -92,7 +97,7 @@ def _owner(path: str) -> str | None:
     """Return the folder of the run that a file of origins belongs to, None for any other file."""
     if path.endswith(_STACKS_SUFFIX):
         return run_folder(path)
-    for pattern in (_COMPILE_LOG, _ANNOTATIONS, _CAPTURE):
+    for pattern in (_COMPILE_LOG, _ANNOTATIONS, _CONFIGURATION, _CAPTURE):
         if match := pattern.match(path):
             return match["run"].rstrip("/")
     return None

@@ -106,7 +106,7 @@ FORMATS = (
         "configuration of the Gaudi profiler",
         ("/prof_config.json",),
         None,
-        "it configures the profiler and has no recording",
+        "it has no recording; `torch-tb-profiler check` says what it asks for",
     ),
     ForeignFormat(
         "Perfetto trace",

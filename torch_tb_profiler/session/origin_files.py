@@ -1,6 +1,6 @@
-"""Read the files beside a trace that say where its kernels come from.
+"""Read the files beside a trace that say where its kernels come from, or what its recorder was asked for.
 
-They are read only if the trace has kernels that they may explain. A file that can't be used costs a health note.
+They are read only if the trace has what they may explain. A file that can't be used costs a health note.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
+
+import msgspec
 
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.base.memo import Memo
@@ -28,6 +30,7 @@ from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.origins.graph_nodes import NODE_KEY
 from torch_tb_profiler.model.origins.replays import graph_replays
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.vendors.gaudi_config import CONFIG_KEY, is_gaudi
 from torch_tb_profiler.storage import Location
 
 T = TypeVar("T")
@@ -37,17 +40,19 @@ _NAMES: dict[OriginKind, str] = {
     "compile log": "compile record",
     "stacks": "launch stacks",
     "annotations": "annotations of graph nodes",
+    "configuration": "configuration of Gaudi's profiler",
 }
 
 
 def add_origin_files(trace: Trace, location: Location, files: Sequence[tuple[str, int]], limit: int) -> Trace:
-    """Return the trace with what the files (path, stored bytes) say about the origin of its kernels.
+    """Return the trace with what the files (path, stored bytes) say about its kernels and its recorder.
 
     limit  bytes of each file that may be read, 0 for no limit
 
     Raises StorageError if a file can't be read.
     """
     wanted = _wanted_kinds(trace)
+    metadata = trace.metadata
     captures: list[CaptureSet] = []
     graphs: list[CompiledGraph] = []
     stacks: dict[str, tuple[str, ...]] = {}
@@ -79,15 +84,23 @@ def add_origin_files(trace: Trace, location: Location, files: Sequence[tuple[str
 
             no_stacks: dict[str, tuple[str, ...]] = {}
             stacks.update(read(path, kind, read_node_stacks, no_stacks))
+        elif kind == "configuration":
+            from torch_tb_profiler.ingest.gaudi_config import read_gaudi_config
+
+            parse_config = partial(read_gaudi_config, name=posixpath.basename(path))
+            if (config := read(path, kind, parse_config, None)) is not None:
+                metadata = {**metadata, CONFIG_KEY: msgspec.to_builtins(config)}
         else:
             from torch_tb_profiler.ingest.origins.node_files import read_node_annotations
 
             no_annotations: dict[str, NodeAnnotation] = {}
             annotations.update(read(path, kind, read_node_annotations, no_annotations))
     records = OriginRecords(join_captures(captures), tuple(graphs), stacks, annotations)
-    if records == trace.origin_records and not health.notes():
+    if records == trace.origin_records and metadata is trace.metadata and not health.notes():
         return trace
-    return replace(trace, origin_records=records, health=(*trace.health, *health.notes()), _memo=Memo())
+    return replace(
+        trace, metadata=metadata, origin_records=records, health=(*trace.health, *health.notes()), _memo=Memo()
+    )
 
 
 def _wanted_kinds(trace: Trace) -> set[OriginKind]:
@@ -99,6 +112,8 @@ def _wanted_kinds(trace: Trace) -> set[OriginKind]:
         wanted |= {"stacks", "annotations"}
     if has_compiled_calls(trace):
         wanted.add("compile log")
+    if is_gaudi(trace):
+        wanted.add("configuration")
     return wanted
 
 

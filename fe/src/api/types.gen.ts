@@ -6415,6 +6415,24 @@ export interface components {
       recorded: {
         [key: string]: boolean;
       };
+      /** @default null */
+      recorder: components['schemas']['RecorderConfiguration'] | null;
+    };
+    /**
+     * RecorderConfiguration
+     * @description What the recorder of a device was asked for, by a file beside the trace.
+     *
+     *     asked           what -> setting, in words
+     *     left_out        what that leaves out and what turns it on, as sentences
+     *     contradictions  where the trace shows that another configuration was in use
+     */
+    RecorderConfiguration: {
+      file: string;
+      asked: {
+        [key: string]: string;
+      };
+      left_out: string[];
+      contradictions: string[];
     };
     /**
      * Recommendation

@@ -48,6 +48,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
             ("Steps", f"{average['steps']:,}" if average and payload["steps_recorded"] else None),
             ("MFU", _mfu(hardware) if hardware else None),
             ("Rank", _rank(payload["configuration"])),
+            *_recorder_facts(payload["configuration"].get("recorder")),
         ),
         [
             *([_advice_table(advice, average)] if advice else []),
@@ -58,6 +59,14 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         sentences_of(payload, "gains") if advice else [],
         reasons_of(payload),
     )
+
+
+def _recorder_facts(recorder: dict[str, Any] | None) -> list[tuple[str, str | None]]:
+    """Return what the configuration beside the trace leaves out, and where the trace contradicts it."""
+    if recorder is None:
+        return []
+    found = [*recorder["contradictions"], *recorder["left_out"]]
+    return [(recorder["file"], " ".join(found) or "leaves nothing out")]
 
 
 def _average_title(payload: dict[str, Any]) -> str:

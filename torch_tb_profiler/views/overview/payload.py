@@ -94,6 +94,20 @@ class HardwareUse(msgspec.Struct, frozen=True):
     reasons: Mapping[str, Text]
 
 
+class RecorderConfiguration(msgspec.Struct, frozen=True):
+    """What the recorder of a device was asked for, by a file beside the trace.
+
+    asked           what -> setting, in words
+    left_out        what that leaves out and what turns it on, as sentences
+    contradictions  where the trace shows that another configuration was in use
+    """
+
+    file: str
+    asked: Mapping[str, str]
+    left_out: list[str]
+    contradictions: list[str]
+
+
 class Configuration(msgspec.Struct, frozen=True):
     """What was recorded, and how. `recorded` leaves out what a truncated file lacks: it may have been cut off.
 
@@ -106,6 +120,7 @@ class Configuration(msgspec.Struct, frozen=True):
     world_size: int | None
     backend: str | None
     recorded: Mapping[str, bool]
+    recorder: RecorderConfiguration | None = None
 
 
 class Recommendation(msgspec.Struct, frozen=True):

@@ -17,11 +17,24 @@ from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.serving.iterations import unknown_labels
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.vendors.gaudi_config import (
+    contradictions,
+    describe_config,
+    find_omissions,
+    recorded_config,
+)
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.call_payloads import build_tensor_core_time
 from torch_tb_profiler.views._shared.origins import origin_notes
 from torch_tb_profiler.views._shared.text import reason_texts
-from torch_tb_profiler.views.overview.payload import Average, Categories, Configuration, Device, Step
+from torch_tb_profiler.views.overview.payload import (
+    Average,
+    Categories,
+    Configuration,
+    Device,
+    RecorderConfiguration,
+    Step,
+)
 
 
 def build_steps(times: Breakdown) -> list[Step]:
@@ -105,6 +118,19 @@ def build_configuration(trace: Trace) -> Configuration:
         world_size=world if isinstance(world, int) else None,
         backend=backend if isinstance(backend, str) else None,
         recorded={key: value for key, value in recorded.items() if value or not is_truncated(trace.health)},
+        recorder=_build_recorder(trace),
+    )
+
+
+def _build_recorder(trace: Trace) -> RecorderConfiguration | None:
+    config = recorded_config(trace)
+    if config is None:
+        return None
+    return RecorderConfiguration(
+        config.file,
+        dict(describe_config(config)),
+        [each.sentence for each in find_omissions(config)],
+        contradictions(trace, config),
     )
 
 
@@ -148,6 +174,13 @@ def health_notes(trace: Trace, times: Breakdown) -> list[HealthNote]:
     if incomplete:
         message = "trailing steps lack their device work: they are drawn, but not averaged"
         notes.append(HealthNote("incomplete_step", "info", message, incomplete))
+    config = recorded_config(trace)
+    if config is not None:
+        if omitted := [each.sentence for each in find_omissions(config)]:
+            notes.append(HealthNote("recorder_left_out", "info", f"{config.file}: {' '.join(omitted)}"))
+        if contradicted := contradictions(trace, config):
+            message = f"{config.file}: {' '.join(contradicted)}"
+            notes.append(HealthNote("recorder_contradicted", "warning", message))
     unknown = unknown_labels(trace)
     if unknown:
         message = f"annotations read like an engine's iterations but have an unknown form: {unknown[0][:80]}"

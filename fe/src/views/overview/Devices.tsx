@@ -101,7 +101,29 @@ export function Configuration({ overview }: { overview: Overview }) {
         <Fact name="Recorded" value={list(true) || 'nothing'} />
         {list(false) && <Fact name="Not recorded" value={list(false)} />}
       </dl>
+      {configuration.recorder && <Recorder recorder={configuration.recorder} />}
     </Panel>
+  );
+}
+
+type RecorderConfiguration = NonNullable<Overview['configuration']['recorder']>;
+
+/** Shows what the configuration beside the trace asked the device's recorder for, and what that leaves out. */
+function Recorder({ recorder }: { recorder: RecorderConfiguration }) {
+  return (
+    <section aria-label={`Asked for by ${recorder.file}`}>
+      <h3>
+        Asked for by <code>{recorder.file}</code>
+      </h3>
+      <dl className={`${css.facts} ${css.one}`}>
+        {Object.entries(recorder.asked).map(([name, value]) => (
+          <Fact key={name} name={name} value={value} />
+        ))}
+      </dl>
+      {[...recorder.contradictions, ...recorder.left_out].map(sentence => (
+        <p key={sentence}>{sentence}</p>
+      ))}
+    </section>
   );
 }
 

@@ -88,6 +88,26 @@ it('names what has to be recorded to know the use of the peak', () => {
   expect(screen.getByText(/^Unknown: no input shapes were recorded/)).toBeTruthy();
 });
 
+it('shows what a configuration beside the trace asked for, and what that leaves out', () => {
+  const recorder = {
+    file: 'prof_config.json',
+    asked: { 'Work of the card (HwTrace)': 'recorded', NIC: 'not recorded' },
+    left_out: ["Won't record transfers between cards: NIC is off."],
+    contradictions: ['NIC is off, but the trace has events of NIC.'],
+  };
+  const { configuration } = golden.overview;
+  drawView(View, { ...golden.overview, configuration: { ...configuration, recorder } });
+  const section = screen.getByRole('region', { name: 'Asked for by prof_config.json' });
+  expect(section.textContent).toContain('NICnot recorded');
+  expect([...section.querySelectorAll('p')].map(each => each.textContent)).toEqual([
+    ...recorder.contradictions,
+    ...recorder.left_out,
+  ]);
+  cleanup();
+  drawView(View, golden.overview);
+  expect(screen.queryByText(/Asked for by/)).toBeNull();
+});
+
 it('separates computing from exposed communication, where a device communicates', () => {
   const [device] = golden.overview.devices;
   drawView(View, { ...golden.overview, devices: [{ ...device, utilization: 0.95, computing: 0.08 }] });
