@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -97,3 +98,41 @@ def test_a_capture_that_can_not_be_read_costs_a_note(tmp_path: Path) -> None:
         span = session.catalog.run("run").workers[0].spans[0]
         notes = [note.message for note in session.health(span) if note.kind == "origins_unreadable"]
         assert len(notes) == 1 and notes[0].startswith("bs_8_rank0.json: the captures can't be used: ")
+
+
+NODES = [1, 2, 3, 4]
+
+
+def write_stacks(trace: Path) -> None:
+    stacks = {str((3 << 32) | node): f"model.py:{node}:forward" for node in NODES}
+    trace.with_name(f"{trace.name}.py_stacks.json.gz").write_bytes(gzip.compress(json.dumps(stacks).encode()))
+
+
+def lines_of(folder: Path, run: str, **params: str) -> int:
+    with open_folder(folder) as session:
+        answer = session.view("origins", run, params=params, wait=True)
+        assert answer.payload is not None, answer.state
+        return int(json.loads(answer.payload)["known_ns"]["line"])
+
+
+@pytest.mark.parametrize(("at", "known"), [(10_000, 4 * 8_000), (10_001, 0)])
+def test_launch_stacks_count_for_the_same_recording_by_another_exporter(
+    tmp_path: Path, at: int, known: int
+) -> None:
+    name = "rank0.1.pt.trace.json"
+    write(tmp_path / "cuspy" / name, replay(KERNELS, nodes=NODES))
+    write_stacks(tmp_path / "cuspy" / name)
+    write(tmp_path / "other" / name, replay(KERNELS, at, nodes=NODES))  # at another time: another recording
+    assert lines_of(tmp_path, "cuspy") == 4 * 8_000
+    assert lines_of(tmp_path, "other") == known
+
+
+@pytest.mark.parametrize(("kernels", "known"), [(KERNELS, 4 * 8_000), ([*KERNELS[:3], "mul"], 0)])
+def test_launch_stacks_of_a_named_run_count_if_its_nodes_have_the_same_kernels(
+    tmp_path: Path, kernels: list[str], known: int
+) -> None:
+    write(tmp_path / "first/rank0.1.pt.trace.json", replay(KERNELS, nodes=NODES))
+    write_stacks(tmp_path / "first/rank0.1.pt.trace.json")
+    write(tmp_path / "later/rank0.2.pt.trace.json", replay(kernels, 50_000, nodes=NODES))
+    assert lines_of(tmp_path, "later") == 0
+    assert lines_of(tmp_path, "later", capture="first") == known

@@ -10,6 +10,7 @@ run/capture_traces/bs_16_rank0.json                           captures of its gr
 run/graph_capture_rank_0.json, run/graph_capture_rank_0/...   captures of its graphs
 run_capture/rank0.1.pt.trace.json                             a run with the captures of this run's graphs
 run/prof_config.json                                          configuration of Gaudi's profiler
+other/rank0.1.pt.trace.json.py_stacks.json.gz                 perhaps of the same recording by another exporter
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ OriginKind = Literal["capture", "compile log", "stacks", "annotations", "configu
 MAX_FILES = 512
 """Most files of origins that belong to one trace; a server captures up to some hundred batch sizes."""
 
+MAX_OTHER_STACKS = 4
+"""Most files of launch stacks that may be of the same recording: for each, a trace is read."""
+
 CAPTURE_SUFFIX = "_capture"
 """End of the name of a run that holds the captures of the run with the name before it."""
 
@@ -39,14 +43,14 @@ _COMPILE_LOG = re.compile(
     r"^(?P<run>(?:.*?/)?)(?:(?P<worker>[^/]+?)(?:\.(?P<stamp>\d+))?\.compiled\.log|"
     r"(?:torch_trace/)?dedicated_log_torch_trace[^/]*\.log|torch_trace/[^/]+\.log)$"
 )
-_STACKS_SUFFIX = ".py_stacks.json.gz"
+STACKS_SUFFIX = ".py_stacks.json.gz"
 _ANNOTATIONS = re.compile(r"^(?P<run>(?:.*?/)?)[^/]*annotations[^/]*\.(?:pkl|pickle)$", re.IGNORECASE)
 _CONFIGURATION = re.compile(r"^(?P<run>(?:.*?/)?)prof_config\.json$")
 
 
 def origin_kind(path: str) -> OriginKind | None:
     """Return what the name of a file says that it holds about a trace, None if nothing."""
-    if path.endswith(_STACKS_SUFFIX):
+    if path.endswith(STACKS_SUFFIX):
         return "stacks"
     if _COMPILE_LOG.match(path):
         return "compile log"
@@ -90,12 +94,31 @@ def with_origin_files(files: Sequence[ListedFile], is_trace: Callable[[ListedFil
                 beside[folder.removesuffix(CAPTURE_SUFFIX)].append(file)
     if not beside:
         return list(files)
-    return [_with_files(file, beside.get(run_folder(file.path), []), is_trace) for file in files]
+    stacks: dict[str, list[ListedFile]] = defaultdict(list)
+    for file in files:
+        if file.path.endswith(STACKS_SUFFIX):
+            stacks[posixpath.basename(stacks_owner(file.path))].append(file)
+    return [
+        _with_files(file, [*beside.get(run_folder(file.path), []), *_other_stacks(file, stacks)], is_trace)
+        for file in files
+    ]
+
+
+def stacks_owner(path: str) -> str:
+    """Return the trace that launch stacks lie beside, without `.gz`."""
+    return path.removesuffix(STACKS_SUFFIX).removesuffix(".gz")
+
+
+def _other_stacks(file: ListedFile, stacks: dict[str, list[ListedFile]]) -> list[ListedFile]:
+    """Return launch stacks of traces with this file's name in other folders, if it has none of its own."""
+    path = file.path.removesuffix(".gz")
+    named = stacks.get(posixpath.basename(path), [])
+    return [] if any(stacks_owner(each.path) == path for each in named) else named[:MAX_OTHER_STACKS]
 
 
 def _owner(path: str) -> str | None:
     """Return the folder of the run that a file of origins belongs to, None for any other file."""
-    if path.endswith(_STACKS_SUFFIX):
+    if path.endswith(STACKS_SUFFIX):
         return run_folder(path)
     for pattern in (_COMPILE_LOG, _ANNOTATIONS, _CONFIGURATION, _CAPTURE):
         if match := pattern.match(path):
@@ -122,8 +145,9 @@ def _with_files(
 
 def _is_of_trace(path: str, trace: str, worker: str, rank: int | None) -> bool:
     """Return whether a file of origins in the run of a trace may be of this trace's process."""
-    if path.endswith(_STACKS_SUFFIX):
-        return path == f"{trace}{_STACKS_SUFFIX}" or path == f"{trace.removesuffix('.gz')}{_STACKS_SUFFIX}"
+    if path.endswith(STACKS_SUFFIX):
+        owner = stacks_owner(path)
+        return posixpath.basename(owner) == posixpath.basename(trace.removesuffix(".gz"))
     match = _COMPILE_LOG.match(path)
     if match and match["worker"] is not None and "dedicated_log" not in posixpath.basename(path):
         return str(match["worker"]) == worker

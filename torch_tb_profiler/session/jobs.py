@@ -243,7 +243,7 @@ def _load(
     if request.origins:
         from torch_tb_profiler.session.origin_files import add_origin_files
 
-        trace = add_origin_files(trace, location, request.origins, request.limit)
+        trace = add_origin_files(trace, location, path, request.origins, request.limit)
     release_memory()  # of the pieces that columns were joined from; otherwise the analyses would add to it
     trace = replace(trace, catalog=request.catalog)
     if FileId(location.uri(path), identity) != request.id:

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from torch_tb_profiler.base.errors import TooLargeError, TraceError
+from torch_tb_profiler.base.errors import StorageError, TooLargeError, TraceError
 from torch_tb_profiler.base.memo import Memo
-from torch_tb_profiler.discovery.origin_files import OriginKind, origin_kind
+from torch_tb_profiler.discovery.origin_files import OriginKind, origin_kind, stacks_owner
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.origin_records import (
@@ -29,6 +29,7 @@ from torch_tb_profiler.model.origins.captures import find_captures
 from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.origins.graph_nodes import NODE_KEY
 from torch_tb_profiler.model.origins.replays import graph_replays
+from torch_tb_profiler.model.origins.same_graphs import same_node_names, same_node_times
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.gaudi_config import CONFIG_KEY, is_gaudi
 from torch_tb_profiler.storage import Location
@@ -44,9 +45,12 @@ _NAMES: dict[OriginKind, str] = {
 }
 
 
-def add_origin_files(trace: Trace, location: Location, files: Sequence[tuple[str, int]], limit: int) -> Trace:
+def add_origin_files(
+    trace: Trace, location: Location, path_of_trace: str, files: Sequence[tuple[str, int]], limit: int
+) -> Trace:
     """Return the trace with what the files (path, stored bytes) say about its kernels and its recorder.
 
+    path_of_trace  launch stacks beside another trace count only if that is of the same recording
     limit  bytes of each file that may be read, 0 for no limit
 
     Raises StorageError if a file can't be read.
@@ -82,8 +86,9 @@ def add_origin_files(trace: Trace, location: Location, files: Sequence[tuple[str
         elif kind == "stacks":
             from torch_tb_profiler.ingest.origins.node_files import read_node_stacks
 
-            no_stacks: dict[str, tuple[str, ...]] = {}
-            stacks.update(read(path, kind, read_node_stacks, no_stacks))
+            owner, no_stacks = stacks_owner(path), dict[str, tuple[str, ...]]()
+            if owner == path_of_trace.removesuffix(".gz") or _is_same_recording(trace, location, owner, limit):
+                stacks.update(read(path, kind, read_node_stacks, no_stacks))
         elif kind == "configuration":
             from torch_tb_profiler.ingest.gaudi_config import read_gaudi_config
 
@@ -101,6 +106,19 @@ def add_origin_files(trace: Trace, location: Location, files: Sequence[tuple[str
     return replace(
         trace, metadata=metadata, origin_records=records, health=(*trace.health, *health.notes()), _memo=Memo()
     )
+
+
+def _is_same_recording(trace: Trace, location: Location, owner: str, limit: int) -> bool:
+    """Return whether another trace has the same work of graph nodes at the same times; False if unreadable."""
+    for path in (owner, f"{owner}.gz"):
+        try:
+            entry = location.entry(path)
+            with location.open(path) as stream:
+                other = read_trace(stream, size=entry.size, report=lambda progress: None, limit=limit, name=path)
+        except (StorageError, TraceError, TooLargeError):
+            continue
+        return same_node_times(trace, other)
+    return False
 
 
 def _wanted_kinds(trace: Trace) -> set[OriginKind]:
@@ -123,9 +141,17 @@ def _read_captures(stream: Any, path: str, size: int, limit: int) -> CaptureSet:
 
 
 def with_captures(trace: Trace, captured: Sequence[tuple[str, Trace]]) -> Trace:
-    """Return the trace with the captures in further traces (what holds each, for people; the trace)."""
+    """Return the trace with the captures in further traces (what holds each, for people; the trace).
+
+    Launch stacks and annotations of graph nodes there count if each node that both traces ran has the same name.
+    """
     sets = [find_captures(other, source) for source, other in captured]
     records = trace.origin_records
+    stacks, annotations = dict(records.stacks), dict(records.annotations)
+    for _, other in captured:
+        if same_node_names(trace, other):
+            stacks = {**other.origin_records.stacks, **stacks}
+            annotations = {**other.origin_records.annotations, **annotations}
     captures = join_captures([records.captures, *sets])
-    updated = OriginRecords(captures, records.graphs, records.stacks, records.annotations)
+    updated = OriginRecords(captures, records.graphs, stacks, annotations)
     return replace(trace, origin_records=updated, _memo=Memo())

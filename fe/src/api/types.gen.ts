@@ -10662,7 +10662,7 @@ export interface components {
     };
     /**
      * DiffKernel
-     * @description Device kernels by name.
+     * @description Device kernels by name; of graph replays and compiled code by where they come from, before their names.
      *
      *     short_name  at most 48 characters, unique among the kernels of both sides; short_candidate_name likewise
      *     family      kind of work: "matrix product", "elementwise", ..., "other"

@@ -69,18 +69,20 @@ def test_a_replay_is_aligned_with_its_capture(case: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("case", ["cuspy", "inline_none", "inline_all"])
 def test_nodes_of_graphs_carry_what_was_noted_about_them(case: str, tmp_path: Path) -> None:
-    rows, expected = origins_of(f"drawn/{case}", tmp_path)
+    shutil.copytree(CASES / "drawn", tmp_path / "drawn", ignore=shutil.ignore_patterns("expected.json"))
+    with torch_tb_profiler.open(str(tmp_path / "drawn")) as log:
+        rows = log[case].columns().origins.to_pylist()
+    expected = json.loads((CASES / "drawn" / case / "expected.json").read_text())
     assert len(rows) == expected["device_events_in_graphs"]
     by_name: dict[tuple[str, str | None, str | None], int] = defaultdict(int)
     for row in rows:
         by_name[row["name"], row["region"], next(iter(row["lines"] or []), None)] += 1
         assert row["operator"] is None and row["reason"] is not None
-        assert row["how"] == ("graph node" if row["region"] else None)
+        assert row["how"] == ("graph node" if row["region"] or row["lines"] else None)
     wanted: dict[tuple[str, str | None, str | None], int] = defaultdict(int)
-    stacks = case == "cuspy"  # its launch stacks lie beside it
     work = [node for node in expected["nodes"] if not node["category"].endswith("_node")]
     for node in work:
-        line = next(iter(file_and_line(node["line"])), None) if stacks else None
+        line = next(iter(file_and_line(node["line"])), None)  # the launch stacks lie beside cuspy's file
         wanted[node["kernel"], node["region"], line] += node["calls"]
     assert by_name == wanted
 
@@ -134,7 +136,7 @@ def test_times_by_operator_and_module_are_those_of_tracelens(name: str) -> None:
     assert apart <= 0.001 * total, {key: (ours.get(key), time) for key, time in theirs.items()}
 
 
-DAMAGE = ["lost", "middle", "renamed", "swapped"]
+DAMAGE = ["lost", "middle", "renamed", "renamed_as_captured", "swapped"]
 
 
 def damage(events: list[Row], kind: str, chance: random.Random) -> list[Row]:
@@ -146,6 +148,11 @@ def damage(events: list[Row], kind: str, chance: random.Random) -> list[Row]:
         return [*events[:third], *events[third + 40 :]]
     if kind == "renamed":  # another algorithm was tuned
         return [event | {"name": "other_kernel"} if chance.random() < 0.1 else event for event in events]
+    if kind == "renamed_as_captured":  # another algorithm was tuned, which other launches of the graph use
+        return [
+            event | {"name": chance.choice(events)["name"]} if chance.random() < 0.02 else event
+            for event in events
+        ]
     swapped = [dict(event) for event in events]
     for first, second in zip(swapped[::2], swapped[1::2], strict=False):
         if chance.random() < 0.1:

@@ -136,3 +136,13 @@ def test_capture_sizes_come_from_the_file_name_where_no_annotation_says_them() -
         name: find_captures(trace, name, name).captures[0].size for name in ("bs_16_rank0.json", "rank0.json")
     }
     assert sizes == {"bs_16_rank0.json": 16, "rank0.json": None}
+
+
+def test_a_kernel_renamed_to_a_name_of_another_launch_does_not_take_its_operator() -> None:
+    many = [*LAYERS * 5]
+    kernels = [kernel for _, _, kernel in many]
+    renamed = [*kernels[:8], "add_kernel", *kernels[9:]]  # a layer norm of the third layer
+    rows = kernel_origins(replay(renamed), captures_of(capture(many)))
+    assert (rows[8]["operator"], rows[8]["reason"]) == (None, replayed_kernels.NOT_CAPTURED)
+    others = [(row["operator"], many[n][0]) for n, row in enumerate(rows) if row["operator"] is not None]
+    assert len(others) >= 12 and all(found == wanted for found, wanted in others)

@@ -12,6 +12,7 @@ import numpy as np
 from torch_tb_profiler.analyses.diff.changes import UNKNOWN_CHANGE, Change, judge_changes
 from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps
 from torch_tb_profiler.analyses.diff.flops import StepFlops, matrix_operator_times, step_flops
+from torch_tb_profiler.analyses.diff.kernel_origins import align_kernels_by_origin
 from torch_tb_profiler.analyses.diff.level import ComparedLevel, LevelValues
 from torch_tb_profiler.analyses.diff.name_tables import (
     ComparedName,
@@ -94,6 +95,7 @@ def compare(pair: TracePair, min_effect: float) -> PairComparison:
         join_recordings([*map(kernel_events, pair.base)]),
         join_recordings([*map(kernel_events, pair.candidate)]),
         find_renames(level.tree, PartRole.DEVICE),
+        align_kernels_by_origin(pair),
     )
     families = build_name_table(
         join_recordings([*map(family_events, pair.base)]),

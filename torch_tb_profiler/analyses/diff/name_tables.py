@@ -86,16 +86,25 @@ def calls_per_step(calls: SideValues, row: int) -> CallsPerStep:
     return CallsPerStep(base, candidate, candidate - base)
 
 
-def build_name_table(base: NamedEvents, candidate: NamedEvents, renamed: Mapping[str, str]) -> NameTable:
-    """Build rows by name; `renamed` maps a name of the base to that of the same thing in the candidate."""
+def build_name_table(
+    base: NamedEvents, candidate: NamedEvents, renamed: Mapping[str, str], aligned: Mapping[str, str] | None = None
+) -> NameTable:
+    """Build rows by name.
+
+    renamed  a name of the base -> that of the same thing in the candidate, where each side has only one of the two
+    aligned  the same, whatever names the other side has; it comes before equal names
+    """
     codes = [{side.texts[code]: code for code in distinct_codes(side.name)} for side in (base, candidate)]
-    pairs = {
+    pairs = {old: new for old, new in (aligned or {}).items() if old in codes[0] and new in codes[1]}
+    taken = set(pairs.values())
+    pairs |= {
         old: new
         for old, new in renamed.items()
         if old in codes[0] and new in codes[1] and old not in codes[1] and new not in codes[0]
+        if old not in pairs and new not in taken
     }
     names: list[tuple[str | None, str | None]] = [
-        (text, pairs.get(text, text if text in codes[1] else None)) for text in codes[0]
+        (text, pairs.get(text, text if text in codes[1] and text not in taken else None)) for text in codes[0]
     ]
     paired = {new for _, new in names}
     names += [(None, text) for text in codes[1] if text not in paired]

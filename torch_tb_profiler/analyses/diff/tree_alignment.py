@@ -11,13 +11,14 @@ many of them on both sides, with the same role and called as often; else they ar
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.diff.counted_steps import counted_steps, step_counts, sum_per_step
+from torch_tb_profiler.analyses.diff.kernel_origins import align_kernels_by_origin
 from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree, logical_tree
 from torch_tb_profiler.analyses.diff.roles import GROUP_NAMES, PartRole
 from torch_tb_profiler.analyses.shared.grouping import group
@@ -129,7 +130,7 @@ class _Aligner:
         self.step_starts = tuple(
             np.concatenate([counted_steps(trace).starts for trace in side]) for side in (pair.base, pair.candidate)
         )
-        self.keys = _common_keys(self.trees)
+        self.keys = _common_keys(self.trees, align_kernels_by_origin(pair))
         self.offsets = tuple(
             _offsets_in_step(tree, starts) for tree, starts in zip(self.trees, self.step_starts, strict=True)
         )
@@ -257,12 +258,16 @@ def _offsets_in_step(tree: LogicalTree, step_starts: Int64) -> Int64:
     return np.where(tree.step >= 0, tree.start - np.append(step_starts, 0)[tree.step], tree.start)
 
 
-def _common_keys(trees: tuple[LogicalTree, LogicalTree]) -> tuple[Int64, Int64]:
-    """Return dense keys that are equal for elements of the same role, name and occurrence, int64[m] per tree."""
+def _common_keys(trees: tuple[LogicalTree, LogicalTree], aligned: Mapping[str, str]) -> tuple[Int64, Int64]:
+    """Return dense keys that are equal for elements of the same role, name and occurrence, int64[m] per tree.
+
+    aligned  kernel of the base -> that of the candidate with the same origin
+    """
+    taken = set(aligned.values())
     codes: dict[tuple[int, str], int] = {}
     keys = []
     occurrences = 1 + max(int(tree.occurrence.max(initial=0)) for tree in trees)
-    for tree in trees:
+    for side, tree in enumerate(trees):
         pairs = tree.name.astype(np.int64) * len(PartRole) + tree.role
         distinct, which = np.unique(pairs, return_inverse=True)
         of_pair = np.empty(len(distinct), np.int64)
@@ -270,6 +275,8 @@ def _common_keys(trees: tuple[LogicalTree, LogicalTree]) -> tuple[Int64, Int64]:
             name, role = divmod(pair, len(PartRole))
             # All iterators over data count as the same: one process or several, DataLoader or DataPipe.
             text = "" if role == PartRole.DATALOADER else tree.texts[name]
+            if side == 0 and role == PartRole.DEVICE:
+                text = aligned.get(text, f"{text}\0base" if text in taken else text)
             of_pair[i] = codes.setdefault((role, text), len(codes))
         keys.append(of_pair[which.reshape(-1)] * occurrences + tree.occurrence)
     return keys[0], keys[1]

@@ -3,9 +3,10 @@
     capture   rms_norm  mm  mm  add        exact: same names in the same order
     replay    rms_norm  mm      add        a kernel lost: mm is the second or the third launch
 
-If the names differ, all positions in all longest common subsequences are kept. What they agree on is known;
-nothing is chosen among them. If kernels ran in another order than they were captured, the true positions may be in
-a slightly shorter one, so these count, too.
+If the names differ, all positions in alignments with the fewest edits are kept. What they agree on is known;
+nothing is chosen among them. If kernels ran in another order than they were captured, the true positions may need
+a few edits more, so these count, too. A kernel that only some of these alignments find has no position: perhaps
+it was renamed to a name that was captured elsewhere.
 
 NVIDIA's captures hold no names but those of Triton kernels and copies. They explain a replay only if it has as
 many kernels and these names are at their places.
@@ -15,15 +16,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.model.origin_records import Capture
+from torch_tb_profiler.model.origins.edit_distance import align_sequences, band_cells
 from torch_tb_profiler.model.origins.replays import ReplayOrder, kernel_label
-from torch_tb_profiler.model.trace import Bool, Int32
+from torch_tb_profiler.model.trace import Int32
 
 MIN_EXPLAINED_RATIO = 0.8
 """A capture explains a replay if this share of the replay's kernels is in it, in order."""
@@ -34,14 +35,10 @@ MIN_COVERED_RATIO = 0.5
 FEW_KERNELS = 16
 """Of a replay with fewer kernels, all must be found. A capture with fewer launches and no name proves nothing."""
 
-REORDER_SLACK = 2
-"""How much shorter a common subsequence may be if the replay's order isn't the capture's. When a tenth of the
-neighbors in real replays were swapped, the true positions were at most 1 shorter."""
-
 MAX_CELLS = 400_000_000
 """Most cells of all tables that one trace may fill: a few seconds."""
 
-MAX_TABLE_CELLS = 80_000_000
+MAX_TABLE_CELLS = 40_000_000
 """Most cells of the two tables of one alignment: 160 MB."""
 
 NAMELESS = -1
@@ -148,16 +145,23 @@ class Aligner:
         shared = sum((Counter(replay.tolist()) & capture.counts).values())
         if not _explains(shared, len(replay), len(capture.codes)):
             return OTHER_KERNELS, None
-        cells = 2 * (len(replay) + 1) * (len(capture.codes) + 1)
+        max_edits = _max_edits(len(replay), len(capture.codes))
+        cells = band_cells(len(replay), len(capture.codes), max_edits)
         if cells > min(MAX_TABLE_CELLS, self._cells_left):
             return TOO_MANY, None
         self._cells_left -= cells
-        score, positions = common_positions(replay, capture.codes)
-        if not _explains(score, len(replay), len(capture.codes)):
+        found = align_sequences(replay, capture.codes, max_edits)
+        score = len(replay) - (found.edits - max(0, len(capture.codes) - len(replay))) if found else 0
+        if found is None or not _explains(score, len(replay), len(capture.codes)):
             return OTHER_KERNELS, None
+        positions = found.positions
         if order == ReplayOrder.UNKNOWN:
             positions = _merge_streams(positions, replay, streams)
-        return "", Match(False, score, positions)
+        none = np.empty(0, np.int64)
+        certain = found.certain.tolist()
+        return "", Match(
+            False, score, [each if sure else none for each, sure in zip(positions, certain, strict=True)]
+        )
 
 
 _REASONS = (TOO_MANY, NO_ORDER, NO_NAMES, OTHER_COUNT, OTHER_KERNELS)
@@ -167,6 +171,12 @@ _REASONS = (TOO_MANY, NO_ORDER, NO_NAMES, OTHER_COUNT, OTHER_KERNELS)
 def _explains(score: int, kernels: int, launches: int) -> bool:
     enough = kernels if kernels < FEW_KERNELS else MIN_EXPLAINED_RATIO * kernels
     return score >= enough and score >= MIN_COVERED_RATIO * launches
+
+
+def _max_edits(kernels: int, launches: int) -> int:
+    """Return the most edits between a replay and a capture that explains it."""
+    changed = 0 if kernels < FEW_KERNELS else int((1 - MIN_EXPLAINED_RATIO) * kernels)
+    return changed + max(0, launches - kernels)
 
 
 def _exact(count: int) -> Match:
@@ -229,32 +239,3 @@ def _merge_streams(
             for member in members.tolist():
                 merged[member] = union
     return merged
-
-
-def common_positions(replay: Int32, capture: Int32) -> tuple[int, list[npt.NDArray[np.int64]]]:
-    """Return (length of a longest common subsequence, the positions that such ones give each kernel).
-
-    A kernel at i may stand for the launch at j if the names are equal and the longest common subsequences before
-    and after the two add up, with them, to the whole length; or to a little less, if kernels of the capture are
-    left over, which means that the order isn't the same.
-    """
-    before = _prefix_lengths(replay, capture)
-    after = _prefix_lengths(replay[::-1], capture[::-1])[::-1, ::-1]
-    length = int(before[-1, -1])
-    least = length - REORDER_SLACK if np.isin(replay, capture).sum() > length else length
-    positions = []
-    for i, code in enumerate(replay.tolist()):
-        fits: Bool = (capture == code) & (before[i, :-1] + after[i + 1, 1:] + 1 >= least)
-        positions.append(np.flatnonzero(fits))
-    return length, positions
-
-
-def _prefix_lengths(replay: Int32, capture: Int32) -> npt.NDArray[Any]:
-    """Return an array [k+1, l+1]: the length of the longest common subsequence of every two prefixes."""
-    width = np.int16 if min(len(replay), len(capture)) < 2**15 else np.int32
-    table = np.zeros((len(replay) + 1, len(capture) + 1), width)
-    for row, code in enumerate(replay.tolist(), start=1):
-        above = table[row - 1]
-        best = np.maximum(above[1:], above[:-1] + (capture == code))
-        np.maximum.accumulate(best, out=table[row, 1:])
-    return table

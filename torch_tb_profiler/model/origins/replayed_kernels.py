@@ -24,7 +24,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 SEVERAL_SIZES = "captures of several batch sizes fit"
 NO_SIZE = "no capture has a batch size that this batch fits in"
 SEVERAL_LAUNCHES = "several launches of the capture fit"
-NOT_CAPTURED = "the capture has no launch for this kernel"
+NOT_CAPTURED = "the capture has no launch of this name that must be this kernel's"
 NO_CAPTURE = "replayed from a graph whose capture was not recorded"
 
 

@@ -1,0 +1,121 @@
+"""All ways to align two sequences with the fewest edits, and which elements are the same in every one of them.
+
+    capture   rms_norm  mm  mm  add         3 edits: one kernel lost, one renamed, one more
+    replay    rms_norm  mm      mul  copy
+
+An edit removes, adds or replaces an element (Levenshtein, 1966). Alignments with few edits stay near the diagonal,
+so only a band around it is computed; it is widened until no alignment that counts can leave it (Ukkonen, 1985).
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.model.trace import Bool, Int32
+
+REORDER_SLACK = 2
+"""How many edits more than the fewest an alignment may have if the order isn't the same: two neighbors that swap
+places cost two."""
+
+DOUBT_SLACK = 1
+"""If elements that the capture has are left over, some may be renamed: then an element counts as found if every
+alignment with at most so many edits more than the fewest finds it."""
+
+FIRST_BAND = 32
+"""How far from the diagonal the first attempt looks."""
+
+_OUTSIDE = 2**29
+_NO_LABEL, _NO_LABEL_EITHER = -(2**31), -(2**31) + 1
+
+
+class Alignments(msgspec.Struct, frozen=True):
+    """The alignments of k elements with the fewest edits.
+
+    edits      the fewest
+    positions  for each element the places of equal elements that it may stand for
+    certain    bool[k]  whether each element stands for an equal one in all of these alignments
+    """
+
+    edits: int
+    positions: list[npt.NDArray[np.int64]]
+    certain: Bool
+
+
+def band_cells(replay: int, capture: int, band: int) -> int:
+    """Return the number of cells in both tables of `align_sequences` for two lengths."""
+    return 2 * (replay + 1) * min(2 * band + abs(capture - replay) + 1, capture + 1)
+
+
+def align_sequences(replay: Int32, capture: Int32, max_edits: int) -> Alignments | None:
+    """Return how elements of a replay may stand for those of a capture; None if more than `max_edits` differ."""
+    band = min(FIRST_BAND, max_edits + REORDER_SLACK)
+    while True:
+        before = _edit_table(replay, capture, band)
+        edits = int(before[len(replay), len(capture) - len(replay) - _lowest(replay, capture, band)])
+        if edits + REORDER_SLACK <= band:
+            return _collect(replay, capture, band, before, edits)
+        if band >= max_edits + REORDER_SLACK:
+            return None
+        band = min(4 * band, max_edits + REORDER_SLACK)
+
+
+def _lowest(replay: Int32, capture: Int32, band: int) -> int:
+    """Return the diagonal (place in the capture - place in the replay) at which a band begins."""
+    return min(0, len(capture) - len(replay)) - band
+
+
+def _width(replay: Int32, capture: Int32, band: int) -> int:
+    return 2 * band + abs(len(capture) - len(replay)) + 1
+
+
+def _edit_table(replay: Int32, capture: Int32, band: int) -> npt.NDArray[np.int32]:
+    """Return the fewest edits between every two prefixes, int32[k + 1, width].
+
+    Row i has the first i elements of the replay, column d the first i + lowest + d of the capture.
+    """
+    count, lowest, width = len(replay), _lowest(replay, capture, band), _width(replay, capture, band)
+    differs = _differs(replay, capture, band)
+    place = np.arange(width, dtype=np.int32)
+    table = np.full((count + 1, width), _OUTSIDE, np.int32)
+    inside = (lowest + place >= 0) & (lowest + place <= len(capture))
+    table[0, inside] = (lowest + place)[inside]
+    best, shifted = np.empty(width, np.int32), np.empty(width - 1, np.int32)
+    for i in range(1, count + 1):
+        above = table[i - 1]
+        np.add(above, differs[i - 1], out=best)
+        np.add(above[1:], 1, out=shifted)
+        np.minimum(best[:-1], shifted, out=best[:-1])
+        low, high = max(0, -lowest - i), min(width, len(capture) - lowest - i + 1)
+        best -= place
+        np.minimum.accumulate(best[low:high], out=table[i, low:high])
+        table[i, low:high] += place[low:high]
+    return table
+
+
+def _differs(replay: Int32, capture: Int32, band: int) -> npt.NDArray[np.int32]:
+    """Return 1 where an element of the replay isn't that of the capture on the same diagonal, int32[k, width]."""
+    lowest, width = _lowest(replay, capture, band), _width(replay, capture, band)
+    before, after = -lowest, max(0, len(replay) + lowest + width - len(capture))
+    padded = np.concatenate([np.full(before, _NO_LABEL), capture, np.full(after, _NO_LABEL)]).astype(np.int32)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, width)[: len(replay)]
+    return (windows != replay[:, None]).astype(np.int32)
+
+
+def _collect(replay: Int32, capture: Int32, band: int, before: npt.NDArray[np.int32], edits: int) -> Alignments:
+    """Return the alignments from the edits before each pair of places and after it."""
+    lowest = _lowest(replay, capture, band)
+    after = _edit_table(replay[::-1].copy(), capture[::-1].copy(), band)[::-1, ::-1]
+    differs = _differs(replay, capture, band)
+    paired = before[:-1] + after[1:] + differs
+    added = before[:-1, 1:] + after[1:, :-1] + 1
+    unpaired = np.where(differs == 1, paired, _OUTSIDE).min(axis=1, initial=_OUTSIDE)
+    matched = len(replay) - (edits - max(0, len(capture) - len(replay)))
+    is_left_over = bool(np.isin(replay, capture).sum() > matched)
+    slack, doubt = (REORDER_SLACK, DOUBT_SLACK) if is_left_over else (0, 0)
+    certain = np.minimum(unpaired, added.min(axis=1, initial=_OUTSIDE)) > edits + doubt
+    element, diagonal = np.nonzero((differs == 0) & (paired <= edits + slack))
+    places = (element + lowest + diagonal).astype(np.int64)
+    bounds = np.searchsorted(element, np.arange(1, len(replay)))
+    return Alignments(edits, np.split(places, bounds) if len(replay) else [], certain)
