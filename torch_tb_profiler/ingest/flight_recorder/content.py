@@ -20,8 +20,9 @@ MAX_TUPLES = 10_000
 _TUPLES = (b"t", b"\x85", b"\x86", b"\x87")
 
 _PLAIN = re.compile(
-    rb"(?:[hK].[hK].|[h K].|j.{4}|[\]}()teu N\x88\x89as\x85-\x87]|\x8a(?:\x08.{8}|\x05.{5}|\x06.{6}|\x07.{7}|"
-    rb"\x09.{9}|\x04.{4}|\x03.{3}|\x02..|\x01.|\x00)|J.{4}|M..|G.{8}|q.|r..[\x00-\x0f]\x00|\x94|\x95.{8})*",
+    rb"(?:h.[\]}()teuN\x88\x89as\x85-\x87]*|K.|[\]}()teuN\x88\x89as\x85-\x87]|j.{4}|M..|J.{4}|"
+    rb"\x8a(?:\x08.{8}|\x05.{5}|\x06.{6}|\x07.{7}|\x09.{9}|\x04.{4}|\x03.{3}|\x02..|\x01.|\x00)|"
+    rb"G.{8}|q.|r..[\x00-\x0f]\x00|\x94|\x95.{8})*",
     re.DOTALL,
 )
 """Opcodes that build plain values, except text; the memo's indexes are below a million."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections import Counter, defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, BinaryIO
+from operator import itemgetter, sub
+from typing import Any, BinaryIO, NamedTuple
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.flight_recorder.content import HINT, read_content
@@ -49,6 +50,11 @@ _STATEFUL_BACKENDS = frozenset(("nccl", "rccl", "xccl", "hccl"))
 
 _PEERS = re.compile(r"^(?P<operation>send|recv) (?P<own>\d{1,9})(?:->|<-)(?P<peer>\d{1,9})$")
 _CODE_BYTES = array("I").itemsize
+_NAME, _CREATED = itemgetter("profiling_name"), itemgetter("time_created_ns")
+
+
+def _record_id(entry: Mapping[str, Any]) -> int:
+    return int(entry["record_id"])
 
 
 def read_dump(stream: BinaryIO, rank: int) -> RecorderDump:
@@ -69,139 +75,219 @@ def read_dump(stream: BinaryIO, rank: int) -> RecorderDump:
             ) from error
 
 
+class _Kind(NamedTuple):
+    """What a profiling name says, worked out once per name.
+
+    operation  without the backend, and without the peers of a message
+    message    (direction, peer's rank within the group) of a send or receive
+    p2p        it counts with the point-to-point calls, whatever the entry says
+    equal      its inputs have as many elements on all ranks
+    """
+
+    backend: str
+    operation: str
+    message: tuple[str, int] | None
+    p2p: bool
+    equal: bool
+
+
+def _kind(profiling_name: str) -> _Kind:
+    backend, colon, operation = profiling_name.partition(":")
+    operation = operation or profiling_name
+    match = _PEERS.match(operation)
+    message = (match["operation"], int(match["peer"])) if match else None
+    name = message[0] if message else operation
+    return _Kind(backend if colon else "", name, message, " " in profiling_name, operation in SAME_ELEMENTS)
+
+
 class _Dump:
-    """Builds the dump of one rank from plain values."""
+    """Builds the dump of one rank from plain values.
+
+    A job has thousands of files with thousands of entries each, so little is done per entry: stacks and sizes are
+    read only of the calls that are kept.
+    """
 
     def __init__(self, content: Mapping[str, Any], rank: int) -> None:
         entries: list[dict[str, Any]] = content.get("entries") or []
         if len(entries) > MAX_ENTRIES:
             raise TraceError(f"the dump has more than {MAX_ENTRIES:,} entries", hint=HINT)
-        self.entries = sorted(entries, key=lambda entry: int(entry["record_id"]))
+        self.entries = sorted(entries, key=_record_id)
         self.rank = rank
         self.version = str(content.get("version") or "")
         self.members = {group.name: group for group in _read_groups(content.get("pg_config") or {})}
         self.status = content.get("pg_status") or {}
-        self.stateless = _stateless_backends(self.entries)
+        self.kinds = {name: _kind(name) for name in set(map(_NAME, self.entries))}
+        self.stateless = self._stateless_backends()
         self.lanes: dict[Lane, list[int]] = defaultdict(lambda: [0, 0])
+        self.history: dict[str, GroupHistory] = {}
+        self.signatures: list[tuple[str, tuple[int, ...] | None]] = []
 
     def build(self) -> RecorderDump:
-        history, signatures = self._histories()
-        pending, recent = self._split(history)
-        name = next((entry["process_group"][0] for entry in self.entries if _is_default(entry)), None)
-        if name is not None and "" in self.members and not self.members.get(name, _NO_GROUP).ranks:
-            # Gloo's recorder describes the default group under an empty name.
-            self.members[name] = GroupMembers(name, "default_pg", self.members[""].ranks)
-        self.members.pop("", None)
-        for entry in self.entries:
-            group, description = entry["process_group"][:2]
-            self.members.setdefault(group, GroupMembers(str(group), str(description), ()))
-        created = [int(entry["time_created_ns"]) for entry in self.entries]
-        ordered = sorted(created)
+        self._name_default_group()
+        calls = self._read_entries()
+        pending, recent = self._split(calls)
+        created = sorted(map(int, map(_CREATED, self.entries)))
         return RecorderDump(
             rank=self.rank,
-            backend=_backend(self.entries[-1]) if self.entries else "",
+            backend=self.kinds[self.entries[-1]["profiling_name"]].backend if self.entries else "",
             version=self.version,
             entries=len(self.entries),
             lost=bool(self.entries) and int(self.entries[0]["record_id"]) > 0,
             members=self.members,
             pending=pending,
             recent=recent,
-            history=history,
+            history=self.history,
             lanes={lane: (counts[0], counts[1]) for lane, counts in self.lanes.items()},
-            signatures=signatures,
+            signatures=self.signatures,
             unrecorded=self._unrecorded(),
-            longest_gap_ns=max((b - a for a, b in zip(ordered, ordered[1:], strict=False)), default=0),
-            last_call_ns=ordered[-1] if ordered else None,
+            longest_gap_ns=max(map(sub, created[1:], created), default=0),
+            last_call_ns=created[-1] if created else None,
         )
 
-    def _histories(self) -> tuple[dict[str, GroupHistory], list[tuple[str, tuple[int, ...] | None]]]:
-        """Return the collectives of each group as codes, and what the codes stand for."""
-        codes: dict[tuple[str, str], int] = {}
-        signatures: list[tuple[str, tuple[int, ...] | None]] = []
-        history: dict[str, GroupHistory] = {}
-        for entry in self.entries:
-            if entry.get("is_p2p"):
-                continue
-            name = entry["profiling_name"]
-            text = name, str(entry.get("input_sizes"))
-            code = codes.get(text)
-            if code is None:
-                operation = _operation(name)
-                if _PEERS.match(operation):
-                    continue
-                signatures.append((operation, _same_elements(operation, entry)))
-                code = codes[text] = len(signatures)
-            group, number = entry["process_group"][0], entry["collective_seq_id"]
-            known = history.get(group)
-            if known is None:
-                known = history[group] = GroupHistory(number)
-            place = number - known.first
-            if place == len(known.codes):
-                known.codes.append(code)
-            elif 0 <= place < len(known.codes):
-                known.codes[place] = code  # a coalesced group: its closing entry names the operation
-            elif 0 < place < MAX_NUMBER_GAP:
-                known.codes.extend(array("I", bytes(_CODE_BYTES * (place - len(known.codes)))))
-                known.codes.append(code)
-            else:
-                raise ValueError(f"sequence number {number} after {known.last} in group {group!r}")
-        return history, signatures
+    def _stateless_backends(self) -> set[str]:
+        """Return the backends whose entries never leave the state "scheduled", whatever becomes of the call."""
+        stateful = {
+            self.kinds[entry["profiling_name"]].backend
+            for entry in self.entries
+            if entry["state"] != "scheduled" or entry.get("time_discovered_completed_ns")
+        }
+        return {kind.backend for kind in self.kinds.values()} - stateful - _STATEFUL_BACKENDS
 
-    def _split(self, history: Mapping[str, GroupHistory]) -> tuple[list[RecordedCall], list[RecordedCall]]:
-        """Return the pending calls, and the last finished ones of each group."""
+    def _name_default_group(self) -> None:
+        """Give the default group its name: Gloo's recorder describes it under an empty one."""
+        unnamed = self.members.pop("", _NO_GROUP)
+        if unnamed.ranks:
+            name = next((entry["process_group"][0] for entry in self.entries if _is_default(entry)), None)
+            if name is not None and not self.members.get(name, _NO_GROUP).ranks:
+                self.members[name] = GroupMembers(name, "default_pg", unnamed.ranks)
+
+    def _read_entries(self) -> dict[tuple[str, bool, int], list[dict[str, Any]]]:
+        """Return the entries of each call, and keep a code for what each collective was.
+
+        A call is (group, point-to-point, sequence number); the entries of a coalesced batch share one.
+        """
+        kinds, members, history = self.kinds, self.members, self.history
+        codes: dict[tuple[str, str | None], int] = {}
         calls: dict[tuple[str, bool, int], list[dict[str, Any]]] = {}
         for entry in self.entries:
-            p2p = bool(entry.get("is_p2p")) or " " in entry["profiling_name"]
+            name = entry["profiling_name"]
+            kind = kinds[name]
+            group = entry["process_group"][0]
+            p2p = kind.p2p or bool(entry.get("is_p2p"))
             number = entry["p2p_seq_id" if p2p else "collective_seq_id"]
-            calls.setdefault((entry["process_group"][0], p2p, number), []).append(entry)
+            call = group, p2p, number
+            if call in calls:
+                calls[call].append(entry)
+            else:
+                calls[call] = [entry]
+            if p2p:
+                if group not in members:
+                    self._add_group(entry)
+                continue
+            what = name, (str(entry.get("input_sizes")) if kind.equal else None)
+            code = codes.get(what)
+            if code is None:
+                self.signatures.append((kind.operation, _elements(entry) if kind.equal else None))
+                code = codes[what] = len(self.signatures)
+            known = history.get(group)
+            if known is None:
+                self._add_group(entry)
+                known = history[group] = GroupHistory(number)
+            if number == known.first + len(known.codes):
+                known.codes.append(code)
+            else:
+                _place(known, group, number, code)
+        return calls
+
+    def _add_group(self, entry: Mapping[str, Any]) -> None:
+        group, description = entry["process_group"][:2]
+        self.members.setdefault(group, GroupMembers(str(group), str(description), ()))
+
+    def _split(
+        self, calls: Mapping[tuple[str, bool, int], list[dict[str, Any]]]
+    ) -> tuple[list[RecordedCall], list[RecordedCall]]:
+        """Return the pending calls, and the last finished ones of each group."""
         pending: list[RecordedCall] = []
-        finished: dict[str, list[RecordedCall]] = defaultdict(list)
-        numbers: dict[tuple[str, bool], int] = {}
-        blocked: set[tuple[str, bool]] = set()
-        left = Counter(group for group, _, _ in calls)
-        for (group, p2p, number), entries in calls.items():
-            is_done = self._is_done(entries[-1])  # the closing entry of a coalesced group carries its state
-            keep = not is_done or left[group] <= RECENT_CALLS
-            left[group] -= 1
+        finished: dict[str, deque[tuple[tuple[str, bool, int], tuple[Message, ...]]]] = {}
+        done: dict[str, int] = {}
+        blocked: set[str] = set()
+        for call, entries in calls.items():
+            group, p2p, number = call
+            is_done = self._is_done(entries[-1])  # the closing entry of a coalesced batch carries its state
             messages = self._messages(entries, is_done) if p2p else ()
-            if is_done and (group, p2p) not in blocked:
-                numbers[group, p2p] = number
-            elif not is_done:
-                blocked.add((group, p2p))
-            if keep:
-                call = _call(entries, p2p, number, is_done, messages)
-                (finished[group] if is_done else pending).append(call)
-        for group, known in history.items():
-            known.done = numbers.get((group, False), 0)
-        return pending, [call for listed in finished.values() for call in listed]
+            if not is_done:
+                pending.append(self._call(entries, call, False, messages))
+                if not p2p:
+                    blocked.add(group)
+                continue
+            if not p2p and group not in blocked:
+                done[group] = number
+            if group not in finished:
+                finished[group] = deque(maxlen=RECENT_CALLS)
+            finished[group].append((call, messages))
+        for group, number in done.items():
+            self.history[group].done = number
+        recent = [each for listed in finished.values() for each in listed]
+        return pending, [self._call(calls[call], call, True, messages) for call, messages in recent]
 
     def _messages(self, entries: Iterable[dict[str, Any]], done: bool) -> tuple[Message, ...]:
         messages = []
         for entry in entries:
-            match = _PEERS.match(_operation(entry["profiling_name"]))
-            if match is not None:
-                lane = entry["process_group"][0], match["operation"], int(match["peer"])
-                counts = self.lanes[lane]
-                messages.append(Message(match["operation"], lane[2], counts[0]))
+            message = self.kinds[entry["profiling_name"]].message
+            if message is not None:
+                operation, peer = message
+                counts = self.lanes[entry["process_group"][0], operation, peer]
+                messages.append(Message(operation, peer, counts[0]))
                 counts[0] += 1
                 counts[1] += not done
         return tuple(messages)
 
     def _is_done(self, entry: Mapping[str, Any]) -> bool:
-        retired = _backend(entry) in self.stateless and bool(entry["retired"])
-        return bool(retired or entry["state"] == "completed")
+        if entry["state"] == "completed":
+            return True
+        return bool(entry["retired"]) and self.kinds[entry["profiling_name"]].backend in self.stateless
+
+    def _call(
+        self,
+        entries: list[dict[str, Any]],
+        call: tuple[str, bool, int],
+        done: bool,
+        messages: tuple[Message, ...],
+    ) -> RecordedCall:
+        last = entries[-1]
+        kind = self.kinds[last["profiling_name"]]
+        timeout = last.get("timeout_ms")
+        completed = last.get("time_discovered_completed_ns")
+        return RecordedCall(
+            group=call[0],
+            p2p=call[1],
+            number=call[2],
+            operation=kind.operation,
+            elements=_elements(last) if kind.equal else None,
+            dtypes=tuple(map(str, (last.get("input_dtypes") or [])[:MAX_INPUTS])),
+            messages=messages,
+            done=done,
+            created_ns=int(entries[0]["time_created_ns"]),
+            completed_ns=int(completed) if completed else None,
+            timeout_ns=int(timeout) * 1_000_000 if timeout else None,
+            frames=tuple(
+                StackFrame(str(frame["filename"]), int(frame["line"]), str(frame["name"]))
+                for frame in (entries[0].get("frames") or last.get("frames") or [])[:MAX_FRAMES]
+            ),
+        )
 
     def _unrecorded(self) -> bool:
         """Return True if a call is pending that the recorder leaves out.
 
         Gloo counts sends and receives in `op_id` and in the status of the group, and records neither.
         """
-        if any(_backend(entry) not in self.stateless for entry in self.entries):
+        if any(kind.backend not in self.stateless for kind in self.kinds.values()):
             return False
         last: dict[str, int] = {}
         for entry in self.entries:
             identity, number = str(entry["pg_id"]), int(entry["op_id"])
-            last[identity] = max(number, last.get(identity, 0))
+            if number > last.get(identity, 0):
+                last[identity] = number
         for identity, status in self.status.items():
             enqueued = int(status.get("last_enqueued_collective") or 0)
             completed = int(status.get("last_completed_collective") or 0)
@@ -217,23 +303,16 @@ def _is_default(entry: Mapping[str, Any]) -> bool:
     return bool(entry["process_group"][1] == "default_pg")
 
 
-def _backend(entry: Mapping[str, Any]) -> str:
-    backend, colon, _ = entry["profiling_name"].partition(":")
-    return str(backend) if colon else ""
-
-
-def _operation(profiling_name: str) -> str:
-    return profiling_name.partition(":")[2] or profiling_name
-
-
-def _stateless_backends(entries: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Return the backends whose entries never leave the state "scheduled", whatever becomes of the call."""
-    backends: dict[str, bool] = {}
-    for entry in entries:
-        backend = _backend(entry)
-        if backends.get(backend, True):
-            backends[backend] = entry["state"] == "scheduled" and not entry.get("time_discovered_completed_ns")
-    return {backend for backend, stateless in backends.items() if stateless} - _STATEFUL_BACKENDS
+def _place(history: GroupHistory, group: str, number: int, code: int) -> None:
+    """Put a collective that doesn't follow the one before at its number."""
+    place = number - history.first
+    if 0 <= place < len(history.codes):
+        history.codes[place] = code  # the closing entry of a coalesced batch names the operation
+    elif 0 < place < MAX_NUMBER_GAP:
+        history.codes.extend(array("I", bytes(_CODE_BYTES * (place - len(history.codes)))))
+        history.codes.append(code)
+    else:
+        raise ValueError(f"sequence number {number} after {history.last} in group {group!r}")
 
 
 def _read_groups(config: Mapping[str, Any]) -> Iterable[GroupMembers]:
@@ -251,34 +330,3 @@ def _parse_ranks(text: str) -> tuple[int, ...]:
 
 def _elements(entry: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(math.prod(sizes) for sizes in (entry.get("input_sizes") or [])[:MAX_INPUTS])
-
-
-def _same_elements(operation: str, entry: Mapping[str, Any]) -> tuple[int, ...] | None:
-    return _elements(entry) if operation in SAME_ELEMENTS else None
-
-
-def _call(
-    entries: list[dict[str, Any]], p2p: bool, number: int, done: bool, messages: tuple[Message, ...]
-) -> RecordedCall:
-    last = entries[-1]
-    operation = _operation(last["profiling_name"])
-    match = _PEERS.match(operation)
-    timeout = last.get("timeout_ms")
-    completed = last.get("time_discovered_completed_ns")
-    return RecordedCall(
-        group=last["process_group"][0],
-        p2p=p2p,
-        number=number,
-        operation=match["operation"] if match else operation,
-        elements=_same_elements(operation, last),
-        dtypes=tuple(map(str, (last.get("input_dtypes") or [])[:MAX_INPUTS])),
-        messages=messages,
-        done=done,
-        created_ns=int(entries[0]["time_created_ns"]),
-        completed_ns=int(completed) if completed else None,
-        timeout_ns=int(timeout) * 1_000_000 if timeout else None,
-        frames=tuple(
-            StackFrame(str(frame["filename"]), int(frame["line"]), str(frame["name"]))
-            for frame in (entries[0].get("frames") or last.get("frames") or [])[:MAX_FRAMES]
-        ),
-    )
