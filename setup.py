@@ -26,6 +26,7 @@ PAGE = ("index.js", "report/report.js")
 READERS = {
     "events": ("reader.c", Path("torch_tb_profiler", "ingest", "kineto", "native")),
     "snapshot": ("snapshot.c", Path("torch_tb_profiler", "ingest", "memory", "native")),
+    "recorder": ("recorder.c", Path("torch_tb_profiler", "ingest", "flight_recorder", "native")),
 }
 """Native library -> its source in native/, and the folder of the code that loads it."""
 

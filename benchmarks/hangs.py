@@ -2,9 +2,10 @@
 
     python -m benchmarks.hangs [--ranks 10000] [--entries 2000] [--folder DIR]
 
-Draws one flight recorder per rank of a job in which rank `ranks / 2` never calls the last all_reduce of its tensor-parallel
-group, so that everybody else waits for it in turn; then runs `torch-tb-profiler view hangs` on the folder. *CPU* is the time
-of all its processes, which says more than the wall clock on a machine that does other things, too.
+Draws one flight recorder per rank of a job in which rank `ranks / 2` never calls the last all_reduce of its
+tensor-parallel group, so that everybody else waits for it in turn; then runs `torch-tb-profiler view hangs` on the
+folder. *CPU* is the time of all its processes, which says more than the wall clock on a machine that does other
+things, too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ START_NS = 1_700_000_000_000_000_000
 
 
 def draw_entries(count: int) -> list[dict[str, Any]]:
-    """Return the entries of a rank: two collectives of its tensor-parallel group, then one of all ranks, in turn."""
+    """Return the entries of a rank: two collectives of its tensor-parallel group, one of all ranks, in turn."""
     library = {"name": "all_reduce", "filename": "/venv/lib/python3.11/site-packages/torch/c10d.py", "line": 1}
     frames = [
         [library, {"name": f"layer{site}", "filename": "/job/model.py", "line": 10 + site}]
@@ -78,7 +79,7 @@ def draw_dump(entries: list[dict[str, Any]], ranks: int) -> bytes:
 
 
 def write_job(folder: Path, ranks: int, count: int) -> int:
-    """Write the dumps of all ranks and return their size; the last call of the culprit's group lacks the culprit."""
+    """Write the dumps of all ranks and return their size; the culprit's group lacks it in its last call."""
     entries = draw_entries(count)
     while entries[-1]["process_group"][0] == "0":
         entries = draw_entries(count := count - 1)

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import torch_tb_profiler
 from benchmarks.contestants import cached_tabs as cached_tabs_module
 from benchmarks.contestants import tensorboard_start
 from benchmarks.grow import read_recording, write_grown
+from benchmarks.hangs import write_job
 from tests.support.traces import document, read_bytes
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import slice_mask
@@ -34,6 +36,14 @@ def test_a_grown_recording_is_the_recording_repeated() -> None:
     assert call_tree(grown).overlaps == 3 * call_tree(once).overlaps
     names = [{text for text in trace.strings if not text.startswith("ProfilerStep#")} for trace in (once, grown)]
     assert names[0] == names[1]
+
+
+def test_the_drawn_job_hangs_for_one_rank(tmp_path: Path) -> None:
+    write_job(tmp_path, 24, 14)
+    with torch_tb_profiler.open(str(tmp_path)) as log:
+        verdict = log.run().hangs().data.verdict
+    assert (verdict.verdict, verdict.culprit_ranks) == ("not_joined", [12])
+    assert len(verdict.waiting_ranks) == 23
 
 
 def test_every_tab_of_a_cached_trace_is_timed_right_after_the_trace_was_written(

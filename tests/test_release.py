@@ -86,6 +86,7 @@ def test_the_wheel_holds_the_native_reader_of_its_platform(archives: tuple[Path,
     assert held == {
         f"{NAME}/ingest/kineto/native/{LIBRARY.file_name}",
         f"{NAME}/ingest/memory/native/{LIBRARY.file_name.replace('events', 'snapshot')}",
+        f"{NAME}/ingest/flight_recorder/native/{LIBRARY.file_name.replace('events', 'recorder')}",
     }
     assert not archives[1].name.endswith("-any.whl")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 
-class StackFrame(NamedTuple):
+class RecordedFrame(NamedTuple):
     """A Python frame; the innermost of a stack comes first."""
 
     file: str
@@ -31,7 +31,7 @@ class GroupMembers(NamedTuple):
     ranks: tuple[int, ...]
 
 
-class Message(NamedTuple):
+class RecordedMessage(NamedTuple):
     """A send or receive inside a call.
 
     peer    the other side's rank within the group
@@ -67,12 +67,12 @@ class RecordedCall(NamedTuple):
     operation: str
     elements: tuple[int, ...] | None
     dtypes: tuple[str, ...]
-    messages: tuple[Message, ...]
+    messages: tuple[RecordedMessage, ...]
     done: bool
     created_ns: int
     completed_ns: int | None
     timeout_ns: int | None
-    frames: tuple[StackFrame, ...]
+    frames: tuple[RecordedFrame, ...]
 
     @property
     def key(self) -> CallKey:
@@ -167,7 +167,7 @@ class StackDump:
     """
 
     source: Literal["py-spy", "faulthandler"]
-    threads: tuple[tuple[StackFrame, ...], ...]
+    threads: tuple[tuple[RecordedFrame, ...], ...]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ DEFAULT_GROUP = "default_pg"
 
 
 @dataclass(frozen=True, eq=False)
-class ProcessGroup:
+class JobGroup:
     """A process group; compared by identity.
 
     ranks  global ranks, in the order of their ranks within the group
@@ -31,11 +31,11 @@ class ProcessGroup:
         return {rank: position for position, rank in enumerate(self.ranks)}
 
 
-class Groups:
+class JobGroups:
     """All groups. The same name may mean different groups on different ranks."""
 
     def __init__(self, dumps: Mapping[int, RecorderDump], known_ranks: Iterable[int]) -> None:
-        self._of: dict[tuple[int, str], ProcessGroup] = {}
+        self._of: dict[tuple[int, str], JobGroup] = {}
         members: dict[str, dict[tuple[int, ...], str]] = defaultdict(dict)
         seen: dict[str, list[int]] = defaultdict(list)
         for rank, dump in dumps.items():
@@ -45,12 +45,12 @@ class Groups:
                 else:
                     seen[group.name].append(rank)
         groups = {
-            name: [ProcessGroup(name, description, ranks, True) for ranks, description in variants.items()]
+            name: [JobGroup(name, description, ranks, True) for ranks, description in variants.items()]
             for name, variants in members.items()
         }
         everyone = range(max(known_ranks, default=-1) + 1)
         by_ranks = {(name, group.ranks): group for name, listed in groups.items() for group in listed}
-        guessed: dict[str, ProcessGroup] = {}
+        guessed: dict[str, JobGroup] = {}
         for rank, dump in dumps.items():
             for group in dump.members.values():
                 found = by_ranks.get((group.name, group.ranks))
@@ -60,11 +60,11 @@ class Groups:
                 if found is None:
                     is_default = group.description == DEFAULT_GROUP
                     ranks = tuple(everyone) if is_default else tuple(sorted(seen[group.name]))
-                    found = guessed[group.name] = ProcessGroup(group.name, group.description, ranks, False)
+                    found = guessed[group.name] = JobGroup(group.name, group.description, ranks, False)
                 self._of[rank, group.name] = found
         self.all = [*(group for listed in groups.values() for group in listed), *guessed.values()]
         self.ranks = sorted({*known_ranks, *(rank for group in self.all for rank in group.ranks)})
 
-    def find(self, rank: int, name: str) -> ProcessGroup:
+    def find(self, rank: int, name: str) -> JobGroup:
         """Return the group that a rank means by a name."""
         return self._of[rank, name]

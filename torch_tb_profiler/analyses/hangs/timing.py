@@ -14,11 +14,11 @@ YOUNG_NS = 1_000_000_000
 LATE_NS = 3600 * 1_000_000_000
 """A file that is so much newer than the timeout of a pending call was written by a copy, not by the recorder."""
 
-Progress = Literal["stuck", "running", "slow", "unknown"]
+JobProgress = Literal["stuck", "running", "slow", "unknown"]
 
 
 @dataclass(frozen=True)
-class Timing:
+class DumpTiming:
     """When the dumps were written, and what follows.
 
     progress    "running"  the oldest pending call is younger than `YOUNG_NS`, or it finished between two dumps
@@ -32,7 +32,7 @@ class Timing:
     between_ns  time between two dumps, None if there is one
     """
 
-    progress: Progress
+    progress: JobProgress
     as_of_ns: int | None
     waited_ns: int | None
     gap_ns: int
@@ -40,7 +40,7 @@ class Timing:
     copied_ns: int | None = None
 
 
-def find_timing(job: JobDumps, dumps: Mapping[int, RecorderDump]) -> Timing:
+def find_timing(job: JobDumps, dumps: Mapping[int, RecorderDump]) -> DumpTiming:
     """Return whether the pending calls of a job are stuck."""
     pending = [call for dump in dumps.values() for call in dump.pending]
     oldest = min((call.created_ns for call in pending), default=None)
@@ -54,8 +54,8 @@ def find_timing(job: JobDumps, dumps: Mapping[int, RecorderDump]) -> Timing:
     earlier = _written_at(job.earlier)
     between = as_of - earlier if as_of is not None and earlier is not None else None
 
-    def conclude(progress: Progress) -> Timing:
-        return Timing(progress, as_of, waited, gap, between, copied)
+    def conclude(progress: JobProgress) -> DumpTiming:
+        return DumpTiming(progress, as_of, waited, gap, between, copied)
 
     if job.earlier and pending:
         if not _is_pending_in_both(job, dumps):

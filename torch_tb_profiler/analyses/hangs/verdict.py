@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from torch_tb_profiler.analyses.hangs.groups import Groups, ProcessGroup
-from torch_tb_profiler.analyses.hangs.timing import Timing, find_timing
+from torch_tb_profiler.analyses.hangs.groups import JobGroup, JobGroups
+from torch_tb_profiler.analyses.hangs.timing import DumpTiming, find_timing
 from torch_tb_profiler.analyses.hangs.waits import CollectiveState, Signature, WaitGraph
-from torch_tb_profiler.model.flight_recorder import JobDumps, RecordedCall, RecorderDump, StackFrame
+from torch_tb_profiler.model.flight_recorder import JobDumps, RecordedCall, RecordedFrame, RecorderDump
 
-Kind = Literal[
+VerdictKind = Literal[
     "finished", "running", "not_joined", "mismatch_op", "mismatch_size", "mismatch_order", "no_dump",
     "unreadable_dump", "p2p_cycle", "group_cycle", "unmatched_p2p", "all_joined", "unknown",
 ]  # fmt: skip
@@ -32,21 +32,21 @@ _PREFERENCE = ("not_joined", "cycle", "no_dump", "unreadable_dump", "all_joined"
 """Which of several ends of the waits is the verdict: the surest first."""
 
 
-def is_library(frame: StackFrame) -> bool:
+def is_library(frame: RecordedFrame) -> bool:
     """Return True if a frame belongs to an installed package or the standard library."""
     return _LIBRARY.search(frame.file) is not None
 
 
-def own_line(frames: Iterable[StackFrame]) -> str | None:
+def own_line(frames: Iterable[RecordedFrame]) -> str | None:
     """Return "file:line" of the innermost frame of the user's code."""
     return next((f"{frame.file}:{frame.line}" for frame in frames if not is_library(frame)), None)
 
 
 @dataclass(frozen=True)
-class Wait:
+class CulpritWait:
     """A call in which a culprit is waited for, by its first waiter."""
 
-    group: ProcessGroup
+    group: JobGroup
     call: RecordedCall
 
 
@@ -66,15 +66,15 @@ class HangVerdict:
     reason        what the dumps leave open
     """
 
-    kind: Kind
+    kind: VerdictKind
     culprits: tuple[int, ...] = ()
-    groups: tuple[ProcessGroup, ...] = ()
+    groups: tuple[JobGroup, ...] = ()
     call: RecordedCall | None = None
     culprit_call: RecordedCall | None = None
     waiting: tuple[int, ...] = ()
     unseen: tuple[int, ...] = ()
     direct: tuple[int, ...] = ()
-    others: tuple[Wait, ...] = ()
+    others: tuple[CulpritWait, ...] = ()
     votes: tuple[tuple[Signature, tuple[int, ...]], ...] = ()
     reason: Reason = ""
 
@@ -86,28 +86,28 @@ class HangVerdict:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class HangDiagnosis:
     """The verdict with everything it was derived from."""
 
     verdict: HangVerdict
-    timing: Timing
+    timing: DumpTiming
     graph: WaitGraph
-    groups: Groups
+    groups: JobGroups
     dumps: dict[int, RecorderDump]
 
 
-def diagnose(job: JobDumps) -> Diagnosis:
+def diagnose(job: JobDumps) -> HangDiagnosis:
     """Find who holds a job up."""
     dumps = {file.rank: file.dump for file in job.files if file.dump is not None}
-    groups = Groups(dumps, [file.rank for file in job.files])
+    groups = JobGroups(dumps, [file.rank for file in job.files])
     graph = WaitGraph(dumps, groups)
     timing = find_timing(job, dumps)
     unreadable = {file.rank for file in job.files if file.dump is None}
-    return Diagnosis(_Judge(graph, unreadable, timing).verdict(), timing, graph, groups, dumps)
+    return HangDiagnosis(_Judge(graph, unreadable, timing).verdict(), timing, graph, groups, dumps)
 
 
 class _Judge:
-    def __init__(self, graph: WaitGraph, unreadable: set[int], timing: Timing) -> None:
+    def __init__(self, graph: WaitGraph, unreadable: set[int], timing: DumpTiming) -> None:
         self.graph = graph
         self.dumps = graph.dumps
         self.unreadable = unreadable
@@ -149,7 +149,7 @@ class _Judge:
         call = next((state.waiters[rank] for rank in most if rank in state.waiters), None)
         call = call or min(state.waiters.values(), key=lambda waiter: waiter.created_ns)
         odd_call = next((self._call(rank, state) for rank in sides[1][1] if self._call(rank, state)), None)
-        kind: Kind = "mismatch_size"
+        kind: VerdictKind = "mismatch_size"
         reason: Reason = "no_majority" if tie else ""
         if majority[0] != odd[0]:
             swapped = self._is_swapped(state, most[0], sides[1][1][0])
@@ -240,26 +240,28 @@ class _Judge:
             return "unmapped" if unmapped else "all_joined"
         return "unreadable_dump" if rank in self.unreadable else "no_dump"
 
-    def _waits_for(self, culprits: set[int]) -> list[tuple[int, Wait]]:
+    def _waits_for(self, culprits: set[int]) -> list[tuple[int, CulpritWait]]:
         """Return (rank, call) of everyone who waits for one of these directly, the first calls first."""
         waits = [
-            (rank, Wait(state.group, call))
+            (rank, CulpritWait(state.group, call))
             for state in self.graph.collectives
             if culprits & {*state.missing, *state.unseen, *state.behind}
             for rank, call in state.waiters.items()
         ]
         waits += [
-            (wait.rank, Wait(wait.group, wait.call)) for wait in self.graph.peer_waits if culprits & {*wait.peers}
+            (wait.rank, CulpritWait(wait.group, wait.call))
+            for wait in self.graph.peer_waits
+            if culprits & {*wait.peers}
         ]
         return sorted(waits, key=lambda each: (each[1].call.created_ns, each[0]))
 
     def _first_created(self, ranks: Sequence[int]) -> int:
         return min(wait.call.created_ns for _, wait in self._waits_for(set(ranks)))
 
-    def _blame(self, kind: Kind, culprits: set[int], reason: Reason) -> HangVerdict:
+    def _blame(self, kind: VerdictKind, culprits: set[int], reason: Reason) -> HangVerdict:
         waits = self._waits_for(culprits)
         first = waits[0][1]
-        others: dict[tuple[ProcessGroup, bool, str], Wait] = {}
+        others: dict[tuple[JobGroup, bool, str], CulpritWait] = {}
         for _, wait in waits[1:]:
             if (wait.group, wait.call.key, wait.call.operation) != (
                 first.group,
@@ -306,7 +308,7 @@ class _Judge:
                 direct=(rank,),
                 reason="lost_message",
             )
-        kind: Kind = "p2p_cycle" if len(messages) == len(inside) and len(groups) == 1 else "group_cycle"
+        kind: VerdictKind = "p2p_cycle" if len(messages) == len(inside) and len(groups) == 1 else "group_cycle"
         return HangVerdict(
             kind, tuple(sorted(members)), groups, first.call, waiting=waiting, direct=tuple(sorted(members))
         )
@@ -314,7 +316,7 @@ class _Judge:
     def _all_joined(self, ends: list[list[int | CollectiveState]]) -> HangVerdict:
         """Return the verdict on a call that everyone is in."""
         states = [node for end in ends for node in end if isinstance(node, CollectiveState)]
-        waits: list[tuple[int, ProcessGroup, RecordedCall]] = [
+        waits: list[tuple[int, JobGroup, RecordedCall]] = [
             (rank, state.group, call) for state in states for rank, call in state.waiters.items()
         ]
         waits += [

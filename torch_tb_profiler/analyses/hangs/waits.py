@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from torch_tb_profiler.analyses.hangs.groups import Groups, ProcessGroup
-from torch_tb_profiler.model.flight_recorder import CallKey, Message, RecordedCall, RecorderDump
+from torch_tb_profiler.analyses.hangs.groups import JobGroup, JobGroups
+from torch_tb_profiler.model.flight_recorder import CallKey, RecordedCall, RecordedMessage, RecorderDump
 
 Signature = tuple[str, tuple[int, ...] | None]
 
@@ -28,7 +28,7 @@ class CollectiveState:
     votes    what the members called -> by whom
     """
 
-    group: ProcessGroup
+    group: JobGroup
     key: CallKey
     waiters: dict[int, RecordedCall] = field(default_factory=dict)
     missing: list[int] = field(default_factory=list)
@@ -54,7 +54,7 @@ class PeerWait:
 
     rank: int
     call: RecordedCall
-    group: ProcessGroup
+    group: JobGroup
     peers: tuple[int, ...]
     unmapped: bool = False
 
@@ -65,12 +65,12 @@ class WaitGraph:
     Nodes are ranks (int) and collectives (`CollectiveState`).
     """
 
-    def __init__(self, dumps: Mapping[int, RecorderDump], groups: Groups) -> None:
+    def __init__(self, dumps: Mapping[int, RecorderDump], groups: JobGroups) -> None:
         self.dumps = dumps
         self.groups = groups
         self.collectives: list[CollectiveState] = []
         self.peer_waits: list[PeerWait] = []
-        self._first_pending: dict[tuple[int, ProcessGroup], int] = {}
+        self._first_pending: dict[tuple[int, JobGroup], int] = {}
         self._find_frontier()
         self.edges: dict[int | CollectiveState, list[int | CollectiveState]] = defaultdict(list)
         for state in self.collectives:
@@ -82,7 +82,7 @@ class WaitGraph:
             self.edges[wait.rank] += wait.peers
 
     def _find_frontier(self) -> None:
-        states: dict[tuple[ProcessGroup, int], CollectiveState] = {}
+        states: dict[tuple[JobGroup, int], CollectiveState] = {}
         for rank, dump in self.dumps.items():
             waits: dict[str, PeerWait] = {}
             for call in dump.pending:
@@ -116,7 +116,7 @@ class WaitGraph:
                 state.behind.append(rank)
         state.votes = dict(votes)
 
-    def _peer_wait(self, rank: int, dump: RecorderDump, call: RecordedCall, group: ProcessGroup) -> PeerWait:
+    def _peer_wait(self, rank: int, dump: RecorderDump, call: RecordedCall, group: JobGroup) -> PeerWait:
         peers: list[int] = []
         for message in call.messages:
             if not group.known or message.peer >= len(group.ranks) or rank not in group.positions:
@@ -127,7 +127,7 @@ class WaitGraph:
         return PeerWait(rank, call, group, tuple(dict.fromkeys(peers)))
 
     def _is_posted(
-        self, rank: int, dump: RecorderDump, call: RecordedCall, message: Message, group: ProcessGroup
+        self, rank: int, dump: RecorderDump, call: RecordedCall, message: RecordedMessage, group: JobGroup
     ) -> bool:
         """Return True if the other side has called the counterpart: the k-th receive belongs to the k-th send."""
         peer = self.dumps[group.ranks[message.peer]]

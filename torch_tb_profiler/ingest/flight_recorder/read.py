@@ -8,20 +8,21 @@ from array import array
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from operator import itemgetter, sub
+from operator import attrgetter, itemgetter, sub
 from typing import Any, BinaryIO, NamedTuple
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.flight_recorder.content import HINT, read_content
+from torch_tb_profiler.ingest.flight_recorder.native.shorten import ShortenedDump, shorten
 from torch_tb_profiler.ingest.runtime import without_gc
 from torch_tb_profiler.model.flight_recorder import (
     GroupHistory,
     GroupMembers,
     Lane,
-    Message,
     RecordedCall,
+    RecordedFrame,
+    RecordedMessage,
     RecorderDump,
-    StackFrame,
 )
 
 MAX_BYTES = 256 * 2**20
@@ -51,6 +52,7 @@ _STATEFUL_BACKENDS = frozenset(("nccl", "rccl", "xccl", "hccl"))
 _PEERS = re.compile(r"^(?P<operation>send|recv) (?P<own>\d{1,9})(?:->|<-)(?P<peer>\d{1,9})$")
 _CODE_BYTES = array("I").itemsize
 _NAME, _CREATED = itemgetter("profiling_name"), itemgetter("time_created_ns")
+_CREATED_NS = attrgetter("created_ns")
 
 
 def _record_id(entry: Mapping[str, Any]) -> int:
@@ -65,9 +67,10 @@ def read_dump(stream: BinaryIO, rank: int) -> RecorderDump:
             f"the dump is larger than {MAX_BYTES // 2**20} MiB", hint="set TORCH_FR_BUFFER_SIZE lower"
         )
     with without_gc():
-        content = read_content(data)
+        short = shorten(data)
+        content = read_content(data) if short is None else {**short.top, "entries": short.entries}
         try:
-            return _Dump(content, rank).build()
+            return _Dump(content, rank, short).build()
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             raise TraceError(
                 f"the dump has an entry that isn't one of a flight recorder ({type(error).__name__}: {error})",
@@ -75,7 +78,7 @@ def read_dump(stream: BinaryIO, rank: int) -> RecorderDump:
             ) from error
 
 
-class _Kind(NamedTuple):
+class _ProfilingName(NamedTuple):
     """What a profiling name says, worked out once per name.
 
     operation  without the backend, and without the peers of a message
@@ -91,13 +94,15 @@ class _Kind(NamedTuple):
     equal: bool
 
 
-def _kind(profiling_name: str) -> _Kind:
+def _parse_name(profiling_name: str) -> _ProfilingName:
     backend, colon, operation = profiling_name.partition(":")
     operation = operation or profiling_name
     match = _PEERS.match(operation)
     message = (match["operation"], int(match["peer"])) if match else None
     name = message[0] if message else operation
-    return _Kind(backend if colon else "", name, message, " " in profiling_name, operation in SAME_ELEMENTS)
+    return _ProfilingName(
+        backend if colon else "", name, message, " " in profiling_name, operation in SAME_ELEMENTS
+    )
 
 
 class _Dump:
@@ -107,16 +112,18 @@ class _Dump:
     read only of the calls that are kept.
     """
 
-    def __init__(self, content: Mapping[str, Any], rank: int) -> None:
+    def __init__(self, content: Mapping[str, Any], rank: int, short: ShortenedDump | None = None) -> None:
         entries: list[dict[str, Any]] = content.get("entries") or []
         if len(entries) > MAX_ENTRIES:
             raise TraceError(f"the dump has more than {MAX_ENTRIES:,} entries", hint=HINT)
         self.entries = sorted(entries, key=_record_id)
+        self.short = short
         self.rank = rank
         self.version = str(content.get("version") or "")
         self.members = {group.name: group for group in _read_groups(content.get("pg_config") or {})}
         self.status = content.get("pg_status") or {}
-        self.kinds = {name: _kind(name) for name in set(map(_NAME, self.entries))}
+        names = {name for name, _ in short.signatures} if short is not None else set(map(_NAME, self.entries))
+        self.kinds = {name: _parse_name(name) for name in names}
         self.stateless = self._stateless_backends()
         self.lanes: dict[Lane, list[int]] = defaultdict(lambda: [0, 0])
         self.history: dict[str, GroupHistory] = {}
@@ -127,12 +134,17 @@ class _Dump:
         calls = self._read_entries()
         pending, recent = self._split(calls)
         created = sorted(map(int, map(_CREATED, self.entries)))
+        gap = max(map(sub, created[1:], created), default=0)
+        last = created[-1] if created else None
+        count, first = len(self.entries), int(self.entries[0]["record_id"]) if self.entries else 0
+        if self.short is not None and self.short.count:
+            count, first, last, gap = self.short.count, self.short.first, self.short.last_ns, self.short.gap_ns
         return RecorderDump(
             rank=self.rank,
             backend=self.kinds[self.entries[-1]["profiling_name"]].backend if self.entries else "",
             version=self.version,
-            entries=len(self.entries),
-            lost=bool(self.entries) and int(self.entries[0]["record_id"]) > 0,
+            entries=count,
+            lost=first > 0,
             members=self.members,
             pending=pending,
             recent=recent,
@@ -140,8 +152,8 @@ class _Dump:
             lanes={lane: (counts[0], counts[1]) for lane, counts in self.lanes.items()},
             signatures=self.signatures,
             unrecorded=self._unrecorded(),
-            longest_gap_ns=max(map(sub, created[1:], created), default=0),
-            last_call_ns=created[-1] if created else None,
+            longest_gap_ns=gap,
+            last_call_ns=last,
         )
 
     def _stateless_backends(self) -> set[str]:
@@ -151,6 +163,8 @@ class _Dump:
             for entry in self.entries
             if entry["state"] != "scheduled" or entry.get("time_discovered_completed_ns")
         }
+        if self.short is not None and self.short.finished:
+            stateful |= {kind.backend for kind in self.kinds.values()}
         return {kind.backend for kind in self.kinds.values()} - stateful - _STATEFUL_BACKENDS
 
     def _name_default_group(self) -> None:
@@ -169,6 +183,8 @@ class _Dump:
         kinds, members, history = self.kinds, self.members, self.history
         codes: dict[tuple[str, str | None], int] = {}
         calls: dict[tuple[str, bool, int], list[dict[str, Any]]] = {}
+        if self.short is not None:
+            self._read_finished(self.short, codes)
         for entry in self.entries:
             name = entry["profiling_name"]
             kind = kinds[name]
@@ -182,16 +198,15 @@ class _Dump:
                 calls[call] = [entry]
             if p2p:
                 if group not in members:
-                    self._add_group(entry)
+                    self._add_group(*entry["process_group"][:2])
                 continue
             what = name, (str(entry.get("input_sizes")) if kind.equal else None)
             code = codes.get(what)
             if code is None:
-                self.signatures.append((kind.operation, _elements(entry) if kind.equal else None))
-                code = codes[what] = len(self.signatures)
+                code = codes[what] = self._add_signature(kind, entry.get("input_sizes"))
             known = history.get(group)
             if known is None:
-                self._add_group(entry)
+                self._add_group(*entry["process_group"][:2])
                 known = history[group] = GroupHistory(number)
             if number == known.first + len(known.codes):
                 known.codes.append(code)
@@ -199,8 +214,34 @@ class _Dump:
                 _place(known, group, number, code)
         return calls
 
-    def _add_group(self, entry: Mapping[str, Any]) -> None:
-        group, description = entry["process_group"][:2]
+    def _read_finished(self, short: ShortenedDump, codes: dict[tuple[str, str | None], int]) -> None:
+        """Add the finished collectives that the native reader has left out."""
+        numbers = iter(short.finished)
+        of_signature: dict[int, int] = {}
+        for place, number, signature in zip(numbers, numbers, numbers, strict=True):
+            code = of_signature.get(signature)
+            if code is None:
+                name, sizes = short.signatures[signature]
+                kind = self.kinds[name]
+                what = name, (str(sizes) if kind.equal else None)
+                if what not in codes:
+                    codes[what] = self._add_signature(kind, sizes)
+                code = of_signature[signature] = codes[what]
+            group, description = short.groups[place][:2]
+            known = self.history.get(group)
+            if known is None:
+                self._add_group(group, description)
+                known = self.history[group] = GroupHistory(number)
+            if number == known.first + len(known.codes):
+                known.codes.append(code)
+            else:
+                _place(known, group, number, code)
+
+    def _add_signature(self, kind: _ProfilingName, sizes: Any) -> int:
+        self.signatures.append((kind.operation, _elements(sizes) if kind.equal else None))
+        return len(self.signatures)
+
+    def _add_group(self, group: str, description: Any) -> None:
         self.members.setdefault(group, GroupMembers(str(group), str(description), ()))
 
     def _split(
@@ -208,8 +249,8 @@ class _Dump:
     ) -> tuple[list[RecordedCall], list[RecordedCall]]:
         """Return the pending calls, and the last finished ones of each group."""
         pending: list[RecordedCall] = []
-        finished: dict[str, deque[tuple[tuple[str, bool, int], tuple[Message, ...]]]] = {}
-        done: dict[str, int] = {}
+        finished: dict[str, deque[tuple[tuple[str, bool, int], tuple[RecordedMessage, ...]]]] = {}
+        done = self._last_finished(calls)
         blocked: set[str] = set()
         for call, entries in calls.items():
             group, p2p, number = call
@@ -227,17 +268,34 @@ class _Dump:
             finished[group].append((call, messages))
         for group, number in done.items():
             self.history[group].done = number
-        recent = [each for listed in finished.values() for each in listed]
-        return pending, [self._call(calls[call], call, True, messages) for call, messages in recent]
+        last = [each for listed in finished.values() for each in listed]
+        recent = [self._call(calls[call], call, True, messages) for call, messages in last]
+        return pending, sorted(recent, key=_CREATED_NS)
 
-    def _messages(self, entries: Iterable[dict[str, Any]], done: bool) -> tuple[Message, ...]:
+    def _last_finished(self, calls: Mapping[tuple[str, bool, int], list[dict[str, Any]]]) -> dict[str, int]:
+        """Return the last finished collective that was left out and comes before any pending one, by group."""
+        if self.short is None:
+            return {}
+        limits: dict[str, int] = {}
+        for (group, p2p, number), entries in calls.items():
+            if not p2p and not self._is_done(entries[-1]):
+                limits.setdefault(group, number)
+        done: dict[str, int] = {}
+        numbers = iter(self.short.finished)
+        for place, number, _ in zip(numbers, numbers, numbers, strict=True):
+            group = self.short.groups[place][0]
+            if group not in limits or number < limits[group]:
+                done[group] = number
+        return done
+
+    def _messages(self, entries: Iterable[dict[str, Any]], done: bool) -> tuple[RecordedMessage, ...]:
         messages = []
         for entry in entries:
             message = self.kinds[entry["profiling_name"]].message
             if message is not None:
                 operation, peer = message
                 counts = self.lanes[entry["process_group"][0], operation, peer]
-                messages.append(Message(operation, peer, counts[0]))
+                messages.append(RecordedMessage(operation, peer, counts[0]))
                 counts[0] += 1
                 counts[1] += not done
         return tuple(messages)
@@ -252,7 +310,7 @@ class _Dump:
         entries: list[dict[str, Any]],
         call: tuple[str, bool, int],
         done: bool,
-        messages: tuple[Message, ...],
+        messages: tuple[RecordedMessage, ...],
     ) -> RecordedCall:
         last = entries[-1]
         kind = self.kinds[last["profiling_name"]]
@@ -263,7 +321,7 @@ class _Dump:
             p2p=call[1],
             number=call[2],
             operation=kind.operation,
-            elements=_elements(last) if kind.equal else None,
+            elements=_elements(last.get("input_sizes")) if kind.equal else None,
             dtypes=tuple(map(str, (last.get("input_dtypes") or [])[:MAX_INPUTS])),
             messages=messages,
             done=done,
@@ -271,7 +329,7 @@ class _Dump:
             completed_ns=int(completed) if completed else None,
             timeout_ns=int(timeout) * 1_000_000 if timeout else None,
             frames=tuple(
-                StackFrame(str(frame["filename"]), int(frame["line"]), str(frame["name"]))
+                RecordedFrame(str(frame["filename"]), int(frame["line"]), str(frame["name"]))
                 for frame in (entries[0].get("frames") or last.get("frames") or [])[:MAX_FRAMES]
             ),
         )
@@ -328,5 +386,5 @@ def _parse_ranks(text: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d{1,9}", text)))
 
 
-def _elements(entry: Mapping[str, Any]) -> tuple[int, ...]:
-    return tuple(math.prod(sizes) for sizes in (entry.get("input_sizes") or [])[:MAX_INPUTS])
+def _elements(sizes: Any) -> tuple[int, ...]:
+    return tuple(math.prod(shape) for shape in (sizes or [])[:MAX_INPUTS])

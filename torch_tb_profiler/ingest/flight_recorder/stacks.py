@@ -12,7 +12,7 @@ import re
 from typing import BinaryIO
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.model.flight_recorder import StackDump, StackFrame
+from torch_tb_profiler.model.flight_recorder import RecordedFrame, StackDump
 
 MAX_BYTES = 16 * 2**20
 MAX_FRAMES = 256
@@ -26,7 +26,7 @@ _FAULTHANDLER_FRAME = re.compile(r'^\s+File "(?P<file>.*)", line (?P<line>\d{1,9
 def read_stacks(stream: BinaryIO) -> StackDump:
     """Read a stack dump. Raises TraceError if the text has no thread with a frame."""
     content = stream.read(MAX_BYTES).decode("utf-8", "replace")
-    threads: list[tuple[str, list[StackFrame]]] = []
+    threads: list[tuple[str, list[RecordedFrame]]] = []
     py_spy = False
     for line in content.splitlines():
         if _FAULTHANDLER_THREAD.match(line):
@@ -37,7 +37,7 @@ def read_stacks(stream: BinaryIO) -> StackDump:
         elif threads and (
             match := _FAULTHANDLER_FRAME.match(line) or (py_spy and _PY_SPY_FRAME.match(line)) or None
         ):
-            threads[-1][1].append(StackFrame(match["file"], int(match["line"] or 0), match["function"]))
+            threads[-1][1].append(RecordedFrame(match["file"], int(match["line"] or 0), match["function"]))
     stacks = [(name, tuple(frames[:MAX_FRAMES])) for name, frames in threads if frames]
     if not stacks:
         raise TraceError("the text has no stack", hint="write it with `py-spy dump --pid <pid>` or `faulthandler`")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from torch_tb_profiler.analyses.hangs.groups import ProcessGroup
-from torch_tb_profiler.analyses.hangs.verdict import Diagnosis, HangVerdict, diagnose, own_line
+from torch_tb_profiler.analyses.hangs.groups import JobGroup
+from torch_tb_profiler.analyses.hangs.verdict import HangDiagnosis, HangVerdict, diagnose, own_line
 from torch_tb_profiler.analyses.hangs.waits import CollectiveState
 from torch_tb_profiler.base.grammar import join_words
 from torch_tb_profiler.model.flight_recorder import JobDumps, RankFile, RecordedCall, RecorderDump
@@ -83,7 +83,7 @@ def _one_or_list(names: list[str]) -> str | list[str] | None:
 # ---- ranks ----------------------------------------------------------------------------------------------
 
 
-def _rank_rows(found: Diagnosis, job: JobDumps) -> list[HangRankRow]:
+def _rank_rows(found: HangDiagnosis, job: JobDumps) -> list[HangRankRow]:
     files = {file.rank: file for file in job.files}
     culprits, waiting = set(found.verdict.culprits), {*found.verdict.waiting, *found.verdict.direct}
     unseen = set(found.verdict.unseen)
@@ -98,7 +98,7 @@ def _rank_rows(found: Diagnosis, job: JobDumps) -> list[HangRankRow]:
     return [_rank_row(rank, files.get(rank), role(rank), found) for rank in found.groups.ranks]
 
 
-def _rank_row(rank: int, file: RankFile | None, role: Role, found: Diagnosis) -> HangRankRow:
+def _rank_row(rank: int, file: RankFile | None, role: Role, found: HangDiagnosis) -> HangRankRow:
     dump = file.dump if file is not None else None
     pending = first_pending(dump)
     last = max(dump.recent, key=lambda call: call.created_ns, default=None) if dump is not None else None
@@ -127,7 +127,7 @@ def first_pending(dump: RecorderDump | None) -> RecordedCall | None:
     return min(dump.pending, key=lambda call: call.created_ns, default=None) if dump is not None else None
 
 
-def _group_label(found: Diagnosis, rank: int, call: RecordedCall) -> str:
+def _group_label(found: HangDiagnosis, rank: int, call: RecordedCall) -> str:
     group = found.groups.find(rank, call.group)
     return group.description or group.name
 
@@ -135,11 +135,11 @@ def _group_label(found: Diagnosis, rank: int, call: RecordedCall) -> str:
 # ---- groups ---------------------------------------------------------------------------------------------
 
 
-def _group_rows(found: Diagnosis) -> list[HangGroupRow]:
-    states: dict[ProcessGroup, CollectiveState] = {}
+def _group_rows(found: HangDiagnosis) -> list[HangGroupRow]:
+    states: dict[JobGroup, CollectiveState] = {}
     for state in sorted(found.graph.collectives, key=lambda state: state.key.number, reverse=True):
         states[state.group] = state
-    p2p: dict[ProcessGroup, list[int]] = defaultdict(list)
+    p2p: dict[JobGroup, list[int]] = defaultdict(list)
     for wait in found.graph.peer_waits:
         p2p[wait.group].append(wait.rank)
     culprits = set(found.verdict.culprits)
@@ -151,10 +151,10 @@ def _group_rows(found: Diagnosis) -> list[HangGroupRow]:
 
 
 def _group_row(
-    group: ProcessGroup,
+    group: JobGroup,
     state: CollectiveState | None,
     messages: list[int],
-    found: Diagnosis,
+    found: HangDiagnosis,
     reaching: set[int],
 ) -> HangGroupRow:
     done = [
@@ -195,7 +195,7 @@ def _group_row(
 # ---- the last collectives of the group ------------------------------------------------------------------
 
 
-def _call_rows(found: Diagnosis) -> list[HangCallRow]:
+def _call_rows(found: HangDiagnosis) -> list[HangCallRow]:
     group = _shown_group(found)
     if group is None:
         return []
@@ -213,11 +213,11 @@ def _call_rows(found: Diagnosis) -> list[HangCallRow]:
     ]
 
 
-def _shown_group(found: Diagnosis) -> ProcessGroup | None:
+def _shown_group(found: HangDiagnosis) -> JobGroup | None:
     """Return the group of the verdict, or the one with the most calls if nobody waits."""
     if found.verdict.groups:
         return found.verdict.groups[0]
-    counts: dict[ProcessGroup, int] = defaultdict(int)
+    counts: dict[JobGroup, int] = defaultdict(int)
     for rank, dump in found.dumps.items():
         for name, history in dump.history.items():
             counts[found.groups.find(rank, name)] += len(history.codes)
@@ -225,7 +225,7 @@ def _shown_group(found: Diagnosis) -> ProcessGroup | None:
 
 
 def _call_row(
-    group: ProcessGroup, number: int, dumps: dict[int, RecorderDump], unseen: list[int], found: Diagnosis
+    group: JobGroup, number: int, dumps: dict[int, RecorderDump], unseen: list[int], found: HangDiagnosis
 ) -> HangCallRow:
     votes: dict[tuple[str, tuple[int, ...] | None], list[int]] = defaultdict(list)
     waiting, pending, missing, unknown = [], [], [], []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from datetime import datetime, timezone
 
-from torch_tb_profiler.analyses.hangs.groups import ProcessGroup
-from torch_tb_profiler.analyses.hangs.timing import YOUNG_NS, Timing
-from torch_tb_profiler.analyses.hangs.verdict import Diagnosis, is_library
+from torch_tb_profiler.analyses.hangs.groups import JobGroup
+from torch_tb_profiler.analyses.hangs.timing import YOUNG_NS, DumpTiming
+from torch_tb_profiler.analyses.hangs.verdict import HangDiagnosis, is_library
 from torch_tb_profiler.base.grammar import agree, capitalize, plural
-from torch_tb_profiler.model.flight_recorder import JobDumps, RecordedCall, RecorderDump, StackFrame
+from torch_tb_profiler.model.flight_recorder import JobDumps, RecordedCall, RecordedFrame, RecorderDump
 from torch_tb_profiler.views.hangs import words
 from torch_tb_profiler.views.hangs.payload import HangFact, HangStack, HangStackFrame
 
@@ -17,7 +17,7 @@ MAX_STACKS = 12
 """Different stacks that the page shows."""
 
 
-def facts(found: Diagnosis) -> list[HangFact]:
+def facts(found: HangDiagnosis) -> list[HangFact]:
     """Return the verdict in a few words each."""
     verdict, timing = found.verdict, found.timing
     listed: list[HangFact] = []
@@ -39,13 +39,13 @@ def facts(found: Diagnosis) -> list[HangFact]:
     return listed
 
 
-def _as_of(timing: Timing) -> str:
+def _as_of(timing: DumpTiming) -> str:
     if timing.copied_ns is not None:
         return f"unknown: the files are of {_format_time(timing.copied_ns)}, long after the timeout"
     return "unknown" if timing.as_of_ns is None else _format_time(timing.as_of_ns)
 
 
-def _agreement(found: Diagnosis, group: ProcessGroup, call: RecordedCall) -> list[HangFact]:
+def _agreement(found: HangDiagnosis, group: JobGroup, call: RecordedCall) -> list[HangFact]:
     votes = next(
         (state.votes for state in found.graph.collectives if state.group is group and state.key == call.key), {}
     )
@@ -65,7 +65,7 @@ def _format_time(ns: int) -> str:
 # ---- what was ruled out ---------------------------------------------------------------------------------
 
 
-def ruled_out(found: Diagnosis, job: JobDumps) -> list[HangFact]:
+def ruled_out(found: HangDiagnosis, job: JobDumps) -> list[HangFact]:
     """Return other explanations that the dumps exclude, with the evidence."""
     verdict = found.verdict
     if verdict.kind in ("finished", "running", "unknown") or not verdict.groups:
@@ -97,7 +97,7 @@ def ruled_out(found: Diagnosis, job: JobDumps) -> list[HangFact]:
     return listed
 
 
-def _compare_histories(found: Diagnosis, group: ProcessGroup) -> tuple[int, bool]:
+def _compare_histories(found: HangDiagnosis, group: JobGroup) -> tuple[int, bool]:
     """Return how many of the last collectives all members have in their dumps, and whether any differs."""
     dumps = [found.dumps[rank] for rank in group.ranks if rank in found.dumps]
     histories = [dump.history.get(group.name) for dump in dumps]
@@ -122,11 +122,11 @@ def _signatures(
 # ---- stacks ---------------------------------------------------------------------------------------------
 
 
-def stacks(found: Diagnosis, job: JobDumps) -> list[HangStack]:
+def stacks(found: HangDiagnosis, job: JobDumps) -> list[HangStack]:
     """Return where the ranks are, those that have the same stack together: the waiters, then the culprits."""
     culprits = set(found.verdict.culprits)
-    waiting: dict[tuple[str, tuple[StackFrame, ...]], list[int]] = defaultdict(list)
-    held: dict[tuple[str, tuple[StackFrame, ...]], list[int]] = defaultdict(list)
+    waiting: dict[tuple[str, tuple[RecordedFrame, ...]], list[int]] = defaultdict(list)
+    held: dict[tuple[str, tuple[RecordedFrame, ...]], list[int]] = defaultdict(list)
     for rank in sorted(found.dumps):
         dump = found.dumps[rank]
         call = min(dump.pending, key=lambda each: each.created_ns, default=None)
@@ -143,15 +143,15 @@ def stacks(found: Diagnosis, job: JobDumps) -> list[HangStack]:
     return [stack for stack in listed if stack.frames or stack.note]
 
 
-def _stack(title: str, ranks: list[int], frames: tuple[StackFrame, ...], culprit: bool) -> HangStack:
+def _stack(title: str, ranks: list[int], frames: tuple[RecordedFrame, ...], culprit: bool) -> HangStack:
     return HangStack(capitalize(title), ranks, "flight recorder", culprit, _frames(frames), None)
 
 
-def _frames(frames: tuple[StackFrame, ...]) -> list[HangStackFrame]:
+def _frames(frames: tuple[RecordedFrame, ...]) -> list[HangStackFrame]:
     return [HangStackFrame(frame.file, frame.line, frame.function, is_library(frame)) for frame in frames]
 
 
-def _culprit_stacks(found: Diagnosis, job: JobDumps, rank: int) -> list[HangStack]:
+def _culprit_stacks(found: HangDiagnosis, job: JobDumps, rank: int) -> list[HangStack]:
     """Return where a culprit is, from its stack dump, or else what it called last."""
     dumped = job.stacks.get(rank)
     if dumped is not None and dumped.threads:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from torch_tb_profiler.analyses.hangs.verdict import Kind
+from torch_tb_profiler.analyses.hangs.verdict import VerdictKind
 from torch_tb_profiler.views._shared.text import Text
 
 Role = Literal["culprit", "waiting", "unseen", "idle", "missing", "unreadable"]
@@ -41,7 +41,7 @@ class HangVerdictPayload(msgspec.Struct, frozen=True):
     why_unknown             what the dumps leave open, null if nothing
     """
 
-    verdict: Kind
+    verdict: VerdictKind
     culprit_ranks: list[int]
     group: str | list[str] | None
     group_desc: str | list[str] | None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torch_tb_profiler.analyses.hangs.groups import DEFAULT_GROUP, ProcessGroup
-from torch_tb_profiler.analyses.hangs.timing import YOUNG_NS, Timing
-from torch_tb_profiler.analyses.hangs.verdict import Diagnosis, HangVerdict, Reason
+from torch_tb_profiler.analyses.hangs.groups import DEFAULT_GROUP, JobGroup
+from torch_tb_profiler.analyses.hangs.timing import YOUNG_NS, DumpTiming
+from torch_tb_profiler.analyses.hangs.verdict import HangDiagnosis, HangVerdict, Reason
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import agree, capitalize, join_words, plural
 from torch_tb_profiler.model.flight_recorder import RecordedCall
@@ -64,7 +64,7 @@ def name_ranks(ranks: Sequence[int]) -> str:
     return f"ranks {join_words(format_ranks(ranks).split(', '))}"
 
 
-def name_group(group: ProcessGroup) -> str:
+def name_group(group: JobGroup) -> str:
     """Return a group as a sentence names it."""
     if group.description == DEFAULT_GROUP:
         return "the default group"
@@ -86,7 +86,7 @@ def format_wait(ns: float) -> str:
     return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"
 
 
-def headline(found: Diagnosis) -> Text:
+def headline(found: HangDiagnosis) -> Text:
     """Return who holds the job up, in which call, and who waits."""
     verdict, timing = found.verdict, found.timing
     call, group = verdict.call, verdict.groups[0] if verdict.groups else None
@@ -163,7 +163,7 @@ def headline(found: Diagnosis) -> Text:
             )
 
 
-def _join_groups(groups: Iterable[ProcessGroup]) -> str:
+def _join_groups(groups: Iterable[JobGroup]) -> str:
     return join_words([shorten_name(group.description or group.name) for group in groups][:MAX_LISTED_RANKS])
 
 
@@ -190,7 +190,7 @@ def _unknown(verdict: HangVerdict) -> Text:
     )
 
 
-def _waiters(verdict: HangVerdict, timing: Timing) -> str:
+def _waiters(verdict: HangVerdict, timing: DumpTiming) -> str:
     """Return who waits, and how long: "the other 7 ranks have waited 10 min for it"."""
     count = len(verdict.waiting) + len(verdict.unseen)
     others = (
@@ -206,7 +206,7 @@ def _waiters(verdict: HangVerdict, timing: Timing) -> str:
     return f"{others} {'has' if one else 'have'} waited {waited} for {object_}"
 
 
-def _mismatch(verdict: HangVerdict, call: RecordedCall, group: ProcessGroup) -> Text:
+def _mismatch(verdict: HangVerdict, call: RecordedCall, group: JobGroup) -> Text:
     (majority, most), (odd, few) = verdict.votes[0], verdict.votes[1]
     tie = verdict.reason == "no_majority"
     ranks = capitalize(name_ranks(few if tie else verdict.culprits))
@@ -250,7 +250,7 @@ def _elements(elements: tuple[int, ...] | None) -> str:
     return f"{sum(elements):,} elements in {plural(len(elements), 'tensor')}"
 
 
-def explanation(found: Diagnosis, stacked: bool) -> Text:
+def explanation(found: HangDiagnosis, stacked: bool) -> Text:
     """Return what is known about the culprit, and what would tell more.
 
     stacked  a stack dump of a culprit is there
@@ -291,7 +291,7 @@ def explanation(found: Diagnosis, stacked: bool) -> Text:
     return why
 
 
-def _last_finished(found: Diagnosis, rank: int) -> RecordedCall | None:
+def _last_finished(found: HangDiagnosis, rank: int) -> RecordedCall | None:
     dump = found.dumps.get(rank)
     if dump is None or not dump.recent:
         return None
