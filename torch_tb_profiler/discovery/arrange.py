@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from torch_tb_profiler.base.format import natural_sort_key
 from torch_tb_profiler.discovery.catalog import ListedFile, ListedRun, MemoryFile, OtherFiles, Span, Worker
 from torch_tb_profiler.discovery.companions import pytorch_companions
-from torch_tb_profiler.discovery.copies import find_copies, find_less_detailed_formats
+from torch_tb_profiler.discovery.copies import find_copies, find_other_formats
 from torch_tb_profiler.discovery.names import (
     RANK_FOLDER,
     SPAN_FOLDER,
@@ -95,9 +95,14 @@ def arrange_runs(
             trace = replace(trace, file=trace.file.with_companions(companions[file.path], shared))
         traces.append(trace)
     traces, capture_runs = _separate_captures(traces, root_name)
-    less_detailed = find_less_detailed_formats(trace.file.path for trace in traces)
+    formats = find_other_formats(trace.file.path for trace in traces)
+    repeated = {path for others in formats.values() for path in others}
+    by_path = {trace.file.path: trace.file for trace in traces}
     for trace in traces:
-        if trace.file.path not in less_detailed:
+        if trace.file.path in formats:
+            others = [by_path[path] for path in formats[trace.file.path]]
+            trace = replace(trace, file=trace.file.with_formats(others))
+        if trace.file.path not in repeated:
             workers[prefix + trace.run][trace.worker].append(trace)
     for run in memory.keys() - workers.keys():
         snapshots = [each for each in memory[run] if each.kind == "snapshot" and (single or is_trace(each.file))]

@@ -35,8 +35,11 @@ _FORMAT_NAMES = [re.compile(rf"^(?P<stem>.+?){end}(?:\.gz)?$", re.IGNORECASE) fo
 """Names of the formats in which a tool can write the same recording, most detailed first."""
 
 
-def find_less_detailed_formats(traces: Iterable[str]) -> set[str]:
-    """Return the traces whose recording also lies beside them in a more detailed format."""
+def find_other_formats(traces: Iterable[str]) -> dict[str, list[str]]:
+    """Return the less detailed formats of each trace whose recording has several, most detailed first.
+
+    Of several traces of one recording in the most detailed format, the first one has the others.
+    """
     by_stem: dict[str, list[list[str]]] = {}
     for path in traces:
         for number, pattern in enumerate(_FORMAT_NAMES):
@@ -45,13 +48,12 @@ def find_less_detailed_formats(traces: Iterable[str]) -> set[str]:
                 stem = f"{match['stem']}_results" if "tables" in match.groupdict() else match["stem"]
                 by_stem.setdefault(stem, [[] for _ in _FORMAT_NAMES])[number].append(path)
                 break
-    best = (next(i for i, paths in enumerate(formats) if paths) for formats in by_stem.values())
-    return {
-        path
-        for first, formats in zip(best, by_stem.values(), strict=True)
-        for paths in formats[first + 1 :]
-        for path in paths
-    }
+    found: dict[str, list[str]] = {}
+    for formats in by_stem.values():
+        best, *others = [paths for paths in formats if paths]
+        if others:
+            found[best[0]] = [path for paths in others for path in paths]
+    return found
 
 
 def find_copies(files: Iterable[ListedFile]) -> set[str]:

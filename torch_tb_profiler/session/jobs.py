@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,12 +15,13 @@ from shlex import quote
 from typing import BinaryIO, NamedTuple, cast
 
 from torch_tb_profiler.base.errors import StorageError, TooLargeError, TraceError
+from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery.catalog import combined_identity, ranked_identity
 from torch_tb_profiler.executors import ProgressTuple, limited_memory, release_memory, report_progress
 from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
-from torch_tb_profiler.ingest.runtime import lend_threads, receive_preview
+from torch_tb_profiler.ingest.runtime import Report, lend_threads, receive_preview
 from torch_tb_profiler.model.calls.nesting import use_compiled_functions
 from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthLog, HealthNote
@@ -48,6 +50,13 @@ _open: dict[str, Trace] = {}
 """In a worker: the trace of the previous job by its key, with the tables that were derived from it."""
 
 
+class OtherFormat(NamedTuple):
+    """A recording in another format: its identity, and (path, stored bytes) of its files."""
+
+    identity: str
+    files: tuple[tuple[str, int], ...]
+
+
 class LoadRequest(NamedTuple):
     """The file to load, and how.
 
@@ -61,7 +70,8 @@ class LoadRequest(NamedTuple):
     counters  (path, stored bytes) of the files with hardware counters of its kernels
     rank      the rank that the names around the file give it
     tables    (path, stored bytes) of the files that are read as one with it
-    origins   (path, stored bytes) of the files that say where its kernels come from
+    origins   (path, stored bytes) of the files that say where its kernels come from, or what was recorded
+    formats   the same recording in less detailed formats, which are read if it can't be
     """
 
     location: str
@@ -76,6 +86,7 @@ class LoadRequest(NamedTuple):
     rank: int | None = None
     tables: tuple[tuple[str, int], ...] = ()
     origins: tuple[tuple[str, int], ...] = ()
+    formats: tuple[OtherFormat, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -206,7 +217,7 @@ def load_file(request: LoadRequest, cache: Cache, report: Callable[[ProgressTupl
 def _load(
     location: Location, request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None]
 ) -> Loaded:
-    path, size = request.path, request.size + sum(stored for _, stored in request.tables)
+    path, size = request.path, request.size
 
     def report_reading(progress: Progress) -> None:
         report((progress.stage, progress.bytes_done, progress.bytes_total, progress.events))
@@ -216,8 +227,8 @@ def _load(
         lent = lend_threads(threads if _available_cores() > 1 else None)
         shown = preview_key(entry_key(request.id, request.catalog))
         preview = receive_preview(partial(cache.save_trace, shown))
-        with _open_stream(location, request) as stream, lent, preview:
-            trace = read_trace(stream, size=size, report=report_reading, limit=request.limit, name=path)
+        with lent, preview:
+            trace = _read_first_readable(location, request, report_reading)
     identity = location.entry(path).identity
     for other, _ in request.tables:
         identity = combined_identity(identity, location.entry(other).identity)
@@ -238,6 +249,8 @@ def _load(
         )
     for _, other in request.beside:
         identity = combined_identity(identity, location.entry(other).identity)
+    for format_ in request.formats:
+        identity = combined_identity(identity, format_.identity)
     if request.counters:
         trace = _add_counters(trace, location, request.counters, request.limit)
     if request.origins:
@@ -266,13 +279,37 @@ def _load(
     return Loaded(summary, {} if cached else results, {} if cached else reduced, cached, trace)
 
 
-def _open_stream(location: Location, request: LoadRequest) -> BinaryIO:
-    """Open the file, joined with its tables."""
-    if not request.tables:
-        return location.open(request.path)
+def _read_first_readable(location: Location, request: LoadRequest, report: Report) -> Trace:
+    """Return the trace in the most detailed of its formats that can be read; a note says which couldn't be.
+
+    Raises TraceError of the first one if none can be read.
+    """
+    unusable: list[TraceError] = []
+    for files in (((request.path, request.size), *request.tables), *(each.files for each in request.formats)):
+        path, size = files[0][0], sum(stored for _, stored in files)
+        try:
+            with _open_joined(location, [each for each, _ in files]) as stream:
+                trace = read_trace(stream, size=size, report=report, limit=request.limit, name=path)
+        except TooLargeError:
+            raise
+        except TraceError as error:
+            unusable.append(error)
+            continue
+        if not unusable:
+            return trace
+        names = posixpath.basename(request.path), posixpath.basename(path)
+        message = f"{names[0]} can't be read ({unusable[0].message}): this is {names[1]}, the same recording"
+        note = HealthNote("other_format", "warning", message)
+        return replace(trace, health=(*trace.health, note), _memo=Memo())
+    raise unusable[0]
+
+
+def _open_joined(location: Location, paths: Sequence[str]) -> BinaryIO:
+    """Open a file, or several tables as one."""
+    if len(paths) == 1:
+        return location.open(paths[0])
     from torch_tb_profiler.ingest.streams import JoinedFiles
 
-    paths = [request.path, *(path for path, _ in request.tables)]
     return cast(BinaryIO, JoinedFiles([partial(location.open, path) for path in paths]))
 
 

@@ -202,7 +202,7 @@ class Loader:
         return _estimated_json_bytes(file) < self._settings.small_file_bytes
 
     def _load_request(self, file: ListedFile) -> LoadRequest:
-        from torch_tb_profiler.session.jobs import LoadRequest
+        from torch_tb_profiler.session.jobs import LoadRequest, OtherFormat
 
         return LoadRequest(
             location=file.location.url,
@@ -217,6 +217,10 @@ class Loader:
             rank=file.rank,
             tables=tuple((each.path, each.size) for each in file.tables),
             origins=tuple((each.path, each.size) for each in file.origins),
+            formats=tuple(
+                OtherFormat(each.id.identity, tuple((part.path, part.size) for part in (each, *each.tables)))
+                for each in file.formats
+            ),
         )
 
     def look_up(self, key: str, summary: FileSummary | None = None) -> Future[FileSummary | None]:

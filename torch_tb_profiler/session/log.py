@@ -149,7 +149,7 @@ class LogFolders:
 
     def is_growing(self, file: ListedFile) -> bool:
         """Return True if a file may still be written; the next listing will tell."""
-        parts = [file, *file.counters, *file.tables, *file.beside, *file.origins]
+        parts = [file, *file.counters, *file.tables, *file.beside, *file.origins, *file.formats]
         return any(part.id.uri in self._growing for part in parts) and self._poller is not None
 
     def wait_until_complete(self, files: Sequence[ListedFile], timeout: float | None) -> None:

@@ -52,3 +52,43 @@ def test_the_command_line_lists_and_checks_databases(folder: Path, capsys: pytes
     assert "other_files" not in listed
     assert main(["check", str(folder / "both/host/4242_results.db")]) == 0
     assert "skipped" not in capsys.readouterr().out
+
+
+def cut_off(path: Path) -> None:
+    """Leave half of a file, as a process that was killed while it wrote does."""
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def open_run(folder: Path, cache: Path) -> tuple[str, int | None, list[str]]:
+    """Return state, number of events and health notes of the only span of a run."""
+    with Session([Root(str(folder))], Settings(cache_dir=str(cache))) as session:
+        ((worker,),) = [run.workers for run in session.scan().runs]
+        (span,) = worker.spans
+        session.wait(session.load(span))
+        state = session.state(span)
+        return state.state, state.events, [note.message for note in session.health(span)]
+
+
+def test_a_broken_database_is_replaced_by_the_readable_format_beside_it(folder: Path, tmp_path: Path) -> None:
+    host = folder / "both/host"
+    cut_off(host / "4242_results.db")
+    state, events, notes = open_run(folder / "both", tmp_path / "cache")
+    with Session([Root(str(host / "4242_results.json"))], Settings(cache_bytes=0)) as session:
+        (span,) = session.scan().runs[0].workers[0].spans
+        session.wait(session.load(span))
+        assert (state, events) == ("ready", session.state(span).events)
+    (note,) = [each for each in notes if "4242_results.db" in each]
+    assert note.startswith("4242_results.db can't be read (")
+    assert note.endswith("): this is 4242_results.json, the same recording")
+
+    cut_off(host / "4242_results.json")
+    (host / "4242_results.json").write_bytes(b'{"rocprofiler-sdk-tool": [')
+    state, _, _ = open_run(folder / "both", tmp_path / "cache")
+    assert state == "failed"
+
+
+def test_a_broken_format_beside_a_readable_database_costs_nothing(folder: Path, tmp_path: Path) -> None:
+    cut_off(folder / "both/host/4242_results.json")
+    state, events, notes = open_run(folder / "both", tmp_path / "cache")
+    assert state == "ready" and events and not any("results" in each for each in notes)
