@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.significance import ChangeRules, compare_steps
-from torch_tb_profiler.analyses.shared.step_means import is_warm_up
+from torch_tb_profiler.analyses.shared.typical_steps import odd_durations
 from torch_tb_profiler.model.trace import Float64
 
 RHO, BETWEEN = 0.7, 5.0
@@ -49,7 +49,7 @@ def detection_rate(machine: StepNoise, change: float, draws: int, steps: int, re
     hits = 0
     for draw in range(draws):
         sides = [
-            _drop_warm_up([each[draw] for each in side]) for side in (base, [change * each for each in candidate])
+            _drop_odd_steps([each[draw] for each in side]) for side in (base, [change * each for each in candidate])
         ]
         counts = [len(each) for each in sides[0]], [len(each) for each in sides[1]]
         rules = ChangeRules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=counts)
@@ -58,8 +58,8 @@ def detection_rate(machine: StepNoise, change: float, draws: int, steps: int, re
     return hits / draws
 
 
-def _drop_warm_up(recordings: Sequence[Float64]) -> list[Float64]:
-    return [each[1:] if is_warm_up(each.tolist()) else each for each in recordings]
+def _drop_odd_steps(recordings: Sequence[Float64]) -> list[Float64]:
+    return [each[~odd_durations(each)] for each in recordings]
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
 
 
-OK, TROUBLE, USAGE, REGRESSION, INCONCLUSIVE = 0, 1, 2, 3, 4
+OK, TROUBLE, USAGE, REGRESSION, INCONCLUSIVE, NOT_COMPARABLE = 0, 1, 2, 3, 4, 5
 HANG = 3
 """Exit codes."""
 

@@ -65,6 +65,8 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def check_result(check: Check) -> str:
+    if not check.comparable:
+        return "not comparable"
     return {True: "passed", False: "FAILED", None: "inconclusive"}[check.passed]
 
 
@@ -75,7 +77,8 @@ def format_checks(checks: list[Check]) -> str:
 
 def format_markdown(diff: DiffPayload, checks: list[Check]) -> str:
     """Return a comment for a pull request: the verdict, what explains it, and the significant operators."""
-    mark = {"slower": "🔴", "faster": "🟢", "cannot_tell": "🟡"}.get(diff.step.verdict, "⚪")
+    change = diff.per_sample or diff.step
+    mark = {"slower": "🔴", "faster": "🟢", "cannot_tell": "🟡"}.get(change.verdict, "⚪")
     lines = [f"### {mark} {_escape(plain(diff.headline))}", ""]
     if diff.explanation:
         lines += [*(_escape(plain(sentence)) for sentence in diff.explanation), ""]

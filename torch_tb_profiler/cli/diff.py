@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.cli._command import (
     INCONCLUSIVE,
+    NOT_COMPARABLE,
     OK,
     PATH_HELP,
     REGRESSION,
@@ -55,7 +56,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         type=_percent,
         help="exit with 3 if the step or an operator got significantly slower by more than this share of A's "
-        "step, with 4 if the result for the step is inconclusive",
+        "step, with 4 if the result for the step is inconclusive, with 5 if the sides compute different numbers of "
+        "samples per step",
     )
     parser.add_argument(
         "--strict", action="store_true", help="exit with 3 also if the result for the step is inconclusive"
@@ -77,7 +79,10 @@ def _percent(text: str) -> float:
 
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
-    """Return REGRESSION if a check failed, else INCONCLUSIVE if one is open; `--strict` turns open into failed."""
+    """Return REGRESSION if a check failed, else NOT_COMPARABLE or INCONCLUSIVE if one is open.
+
+    `--strict` turns inconclusive into failed.
+    """
     import msgspec
 
     from torch_tb_profiler.cli import _diff_formats as formats
@@ -104,7 +109,11 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         if not check.passed:
             sys.stderr.write(f"{formats.check_result(check).lower()}: {check.name}: {check.message}\n")
     outcomes = {check.passed for check in checks}
-    return REGRESSION if False in outcomes else INCONCLUSIVE if None in outcomes else OK
+    if False in outcomes:
+        return REGRESSION
+    if not all(check.comparable for check in checks):
+        return NOT_COMPARABLE
+    return INCONCLUSIVE if None in outcomes else OK
 
 
 def _read_budget(path: str) -> Budget:

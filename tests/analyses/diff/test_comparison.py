@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.diff.comparison import find_batch_sizes
+from torch_tb_profiler.analyses.diff.batch_sizes import find_batch_sizes
 from torch_tb_profiler.analyses.diff.name_tables import find_renames
 from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.diff.tree_alignment import align

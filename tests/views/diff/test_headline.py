@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.changes import Change, Verdict
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.diff.payload import DiffSide
+from torch_tb_profiler.views.diff.payload import DiffOddStep, DiffSide
 from torch_tb_profiler.views.diff.words import headline, notes
 
 MS = 1_000_000
-SIDE = DiffSide(0, "CUDA", ["V100"], [2], ["1", "2"], [1, 1], 1.0, None, None, 0, [], True, 0, 0, 0)
+SIDE = DiffSide(0, "CUDA", ["V100"], [2], ["1", "2"], [1, 1], 1.0, None, None, 0, [], [], True, 0, 0, 0)
 NO_CHANGE = Change(MS, MS, 0.0, 0.0, -1.0, 1.0, 1.0, "unchanged")
 
 
@@ -124,22 +124,23 @@ def test_notes_say_how_the_recordings_differ() -> None:
 
 
 def test_notes_mention_warm_up_and_correlated_steps() -> None:
-    assert note_texts(base=replace(SIDE, warm_up_ns=[160 * MS]), autocorrelation=0.6) == [
-        "The first step of the base (160 ms) is left out as warm-up: it takes more than 1.2 times the median of "
-        "the others.",
+    base = replace(SIDE, warm_up_ns=[160 * MS], typical_ns=100.0 * MS)
+    assert note_texts(base=base, autocorrelation=0.6) == [
+        "The first step of the base (160 ms) is left out as warm-up: a typical one takes 100 ms.",
         "Consecutive steps are correlated (autocorrelation 0.60), so they count as fewer steps and the intervals "
         "are wider.",
     ]
     assert note_texts(autocorrelation=0.1) == []
 
 
-def test_a_note_gives_the_means_where_outliers_move_them() -> None:
-    typical = replace(SIDE, typical_ns=float(MS))
-    step = replace(NO_CHANGE, candidate_ns=1.5 * MS, delta_ns=0.5 * MS)
-    assert note_texts(step, typical, typical) == [
-        "A few steps are much longer or shorter than the others. The verdict compares typical steps, without the "
-        "longest and the shortest fifth; the means over all steps are 1.00 ms and 1.50 ms."
+def test_a_note_names_each_odd_step_and_its_cause() -> None:
+    odd = [DiffOddStep("4", 290.0 * MS, "save_checkpoint"), DiffOddStep("7", -5.0 * MS, "")]
+    assert note_texts(candidate=replace(SIDE, odd_steps=odd)) == [
+        "Step 4 of the candidate is left out: it takes 290 ms more than a typical step, mostly in save_checkpoint.",
+        "Step 7 of the candidate is left out: it takes 5.00 ms less than a typical step.",
     ]
+    four = [DiffOddStep(str(number), MS, "") for number in range(5)]
+    assert note_texts(base=replace(SIDE, odd_steps=four))[3:] == ["2 more steps of the base left out as well."]
 
 
 def test_a_note_warns_of_a_single_recording_per_side() -> None:

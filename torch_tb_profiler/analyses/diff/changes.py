@@ -30,8 +30,7 @@ class Change(msgspec.Struct, frozen=True):
     base_ns, candidate_ns  means over the counted steps; None where not recorded, see `reasons` of the payload
     delta_ns               candidate - base
     delta_ratio            delta / base; None where the base has none
-    low_ns, high_ns        interval of the change of a typical step at `confidence`, around the difference of
-                           trimmed means; None with too few steps
+    low_ns, high_ns        interval of the change of a typical step at `confidence`; None with too few steps
     q                      false discovery rate at which the difference would count as proven; None with too few
                            steps, or if the time is too small to be tested
     needed                 for cannot_tell: steps per side (recordings, where a side has several) that would settle
@@ -90,6 +89,22 @@ def judge_changes(pair: TracePair, min_effect: float, blocks: Mapping[str, SideV
         },
         typical=(float(evidence.typical[0, 0]), float(evidence.typical[1, 0])),
         autocorrelation=float(evidence.rho[0]),
+    )
+
+
+def scale_change(change: Change, factor: float) -> Change:
+    """Return a change of values that are `factor` times as large, with the same verdict."""
+
+    def scaled(value: float | None) -> float | None:
+        return None if value is None else value * factor
+
+    return msgspec.structs.replace(
+        change,
+        base_ns=scaled(change.base_ns),
+        candidate_ns=scaled(change.candidate_ns),
+        delta_ns=scaled(change.delta_ns),
+        low_ns=scaled(change.low_ns),
+        high_ns=scaled(change.high_ns),
     )
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from itertools import zip_longest
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.diff.changes import UNKNOWN_CHANGE, Change, judge_changes
-from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps
+from torch_tb_profiler.analyses.diff.batch_sizes import find_batch_sizes, find_sample_counts
+from torch_tb_profiler.analyses.diff.changes import UNKNOWN_CHANGE, Change, judge_changes, scale_change
+from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps, step_durations
 from torch_tb_profiler.analyses.diff.flops import StepFlops, matrix_operator_times, step_flops
 from torch_tb_profiler.analyses.diff.kernel_origins import align_kernels_by_origin
 from torch_tb_profiler.analyses.diff.level import ComparedLevel, LevelValues
@@ -35,16 +34,11 @@ from torch_tb_profiler.analyses.diff.step_parts import (
     phase_times,
     unknown_categories,
 )
-from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
-from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_shape_texts
 from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization, utilizations
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.trace import Float64, Recordings, Trace, TracePair
 
 DevicePairs = tuple[tuple[DeviceUtilization | None, DeviceUtilization | None], ...]
-
-BATCH_AGREEMENT = 0.5
-"""Smallest share of the operators with different inputs that must agree on the two batch sizes."""
 
 
 class ComparedDevice(msgspec.Struct, frozen=True):
@@ -65,6 +59,8 @@ class PairComparison(msgspec.Struct, frozen=True):
     matrix_time             time of matrix operators whose FLOPs are known
     communication, exposed  all communication, and the part of it that isn't overlapped with work on the device
     batch_sizes             (base, candidate) where the inputs show different ones
+    samples                 samples per step (base, candidate) where they differ: steps do another amount of work
+    per_sample              change of the time per sample, None unless `samples` differ
     typical                 ns of a typical step of the base and of the candidate: what the step's verdict is about
     autocorrelation         of the steps, 0..1
     """
@@ -84,6 +80,8 @@ class PairComparison(msgspec.Struct, frozen=True):
     exposed: Change
     collectives: tuple[ComparedName, ...]
     batch_sizes: tuple[int, int] | None
+    samples: tuple[int, int] | None
+    per_sample: Change | None
 
 
 def compare(pair: TracePair, min_effect: float) -> PairComparison:
@@ -108,6 +106,7 @@ def compare(pair: TracePair, min_effect: float) -> PairComparison:
         {},
     )
     devices: DevicePairs = tuple(zip_longest(_known_devices(pair.base[0]), _known_devices(pair.candidate[0])))
+    samples = find_sample_counts(level.tree, pair)
     judged = judge_changes(
         pair,
         min_effect,
@@ -121,6 +120,7 @@ def compare(pair: TracePair, min_effect: float) -> PairComparison:
             "collective": collectives.columns[0],
             "communication": (_communication_rows(pair.base), _communication_rows(pair.candidate)),
             "busy": _busy_rows(pair, devices),
+            **({} if samples is None else {"sample": _step_rows_per_sample(pair, samples)}),
         },
     )
     changes = judged.by_block
@@ -145,8 +145,15 @@ def compare(pair: TracePair, min_effect: float) -> PairComparison:
         communication=communication,
         exposed=exposed,
         collectives=collectives.compare(changes["collective"]),
-        batch_sizes=find_batch_sizes(level.tree, pair),
+        batch_sizes=samples or find_batch_sizes(level.tree, pair),
+        samples=samples,
+        per_sample=None if samples is None else scale_change(changes["sample"][0], 1 / samples[0]),
     )
+
+
+def _step_rows_per_sample(pair: TracePair, samples: tuple[int, int]) -> SideValues:
+    """Return the steps of both sides as long as a batch of the base's size would take."""
+    return step_durations(pair.base), step_durations(pair.candidate) * (samples[0] / samples[1])
 
 
 def _communication_rows(recordings: Recordings) -> Float64:
@@ -174,39 +181,3 @@ def _busy_rows_of_side(recordings: Recordings, devices: list[DeviceUtilization |
         if device is not None:
             values[row] = np.concatenate([busy_times(trace, device.device.id) for trace in recordings])
     return values
-
-
-def find_batch_sizes(tree: AlignedTree, pair: TracePair) -> tuple[int, int] | None:
-    """Return the batch sizes of base and candidate where their input shapes show different ones.
-
-    They are the first dimensions of most inputs that differ; None if these don't agree.
-    """
-    nodes = np.flatnonzero((tree.role == PartRole.OPERATOR) & (tree.elements[0] >= 0) & (tree.elements[1] >= 0))
-    for which, side in enumerate((tree.base, tree.candidate)):
-        nodes = nodes[side.tree.row[tree.elements[which, nodes]] >= 0]  # elements of the first recording have rows
-    if len(nodes) == 0:
-        return None
-    dimensions = []
-    for which, (side, trace) in enumerate(((tree.base, pair.base[0]), (tree.candidate, pair.candidate[0]))):
-        codes = input_shape_codes(trace)[side.tree.row[tree.elements[which, nodes]]]
-        by_code = [_first_dimension(text) for text in input_shape_texts(trace)] + [0]
-        dimensions.append(np.array(by_code)[codes])
-    base, candidate = dimensions
-    differ = (base != candidate) & (base > 0) & (candidate > 0)
-    pairs = Counter(zip(base[differ].tolist(), candidate[differ].tolist(), strict=True))
-    if not pairs:
-        return None
-    sizes, count = pairs.most_common(1)[0]
-    return sizes if count >= max(2, BATCH_AGREEMENT * int(differ.sum())) else None
-
-
-def _first_dimension(text: str) -> int:
-    """Return the first dimension of the first input with two or more dimensions, 0 if there is none."""
-    try:
-        inputs = json.loads(text)
-    except ValueError:
-        return 0
-    for shape in inputs if isinstance(inputs, list) else ():
-        if isinstance(shape, list) and len(shape) > 1 and isinstance(shape[0], int):
-            return shape[0]
-    return 0

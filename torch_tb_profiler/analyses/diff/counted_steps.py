@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.step_means import is_warm_up
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.operators import operators
@@ -17,12 +17,13 @@ SideValues = tuple[Float64, Float64]
 
 
 class CountedSteps(msgspec.Struct, frozen=True):
-    """The complete steps of a trace, without a first step that is warm-up.
+    """The typical steps of a trace, see `step_kinds`.
 
     which       int64[s]  positions in `steps(trace)`
     names       name of each step
     left_out    number of steps left out because their device work is missing
     warm_up     position in `steps(trace)` of a first step that was left out as warm-up, else None
+    odd         int64[m]  positions of other steps that were left out, as they are far longer or shorter
     starts, ends            int64[s] ns, device work included
     host_starts, host_ends  int64[s] ns
     of_event    int32[n]  the counted step of every event, NO_CODE if none; a host event belongs to the step in
@@ -33,6 +34,7 @@ class CountedSteps(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
     left_out: int
     warm_up: int | None
+    odd: Int64
     starts: Int64
     ends: Int64
     host_starts: Int64
@@ -53,8 +55,11 @@ def counted_steps(trace: Trace) -> CountedSteps:
     """Return the steps of a trace that count."""
     recorded = steps(trace)
     complete = np.flatnonzero(recorded.complete)
-    has_warm_up = is_warm_up((recorded.ends - recorded.starts)[complete].tolist())
-    which = complete[1:] if has_warm_up else complete
+    which = np.flatnonzero(step_kinds(trace).typical)
+    left_out = np.setdiff1d(complete, which)
+    durations = recorded.ends - recorded.starts
+    first = int(complete[0]) if len(complete) else NO_CODE
+    has_warm_up = first in left_out and bool(durations[first] > durations[which].mean())
     numbers = np.full(len(recorded.names) + 1, NO_CODE, np.int32)
     numbers[which] = np.arange(len(which), dtype=np.int32)
     start = trace.events.start
@@ -66,7 +71,8 @@ def counted_steps(trace: Trace) -> CountedSteps:
         which,
         tuple(recorded.names[i] for i in which.tolist()),
         len(recorded.names) - len(complete),
-        int(complete[0]) if has_warm_up else None,
+        first if has_warm_up else None,
+        left_out[1:] if has_warm_up else left_out,
         recorded.starts[which],
         recorded.ends[which],
         recorded.host_starts[which],

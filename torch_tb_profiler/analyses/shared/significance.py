@@ -123,8 +123,7 @@ def compare_steps(base: Float64, candidate: Float64, rules: ChangeRules, alone: 
             beyond = (low > 0) | (high < 0) | added | removed
             changed = tested & (q <= 1 - CONFIDENCE) & beyond & (np.abs(shift) >= margin)
             needed = _needed_steps(np.abs(shift), margin, error2, freedom, [side.count for side in sides])
-        # A rare long call is trimmed, so the plain means must show no change, either.
-        unchanged = (low >= -margin) & (high <= margin) & (np.abs(second - first) <= margin)
+        unchanged = (low >= -margin) & (high <= margin)
     return ChangeEvidence(
         first, second, second - first, typical, low, high, q, changed, unchanged, needed, rho, testable
     )

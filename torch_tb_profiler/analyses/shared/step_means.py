@@ -1,14 +1,12 @@
-"""What a typical step takes, and how certain that is, from the steps of one or several recordings.
+"""What a typical step takes, and how certain that is, from the typical steps of one or several recordings.
 
-    steps 100 101 99 160 100      mean 112.0      typical 100.3 (without the shortest and the longest fifth)
-
-- From `MIN_STEPS_TO_TRIM` steps on a fifth of the steps is trimmed at either end; the error follows from the
-  winsorized variance (Yuen, "The two-sample trimmed t for unequal population variances", Biometrika 61, 1974).
 - Steps that resemble the one before count as fewer: n (1 - rho) / (1 + rho), with rho from the correlation of
   neighbors, corrected for its bias in short series (Kendall, "Note on bias in the estimation of autocorrelation",
   Biometrika 41, 1954).
 - Several recordings: their means are the sample, because recordings differ among themselves more than the steps of
   one do. The error is never less than what the steps alone say.
+
+Odd steps don't get here: `typical_steps` leaves them out.
 """
 
 from __future__ import annotations
@@ -18,23 +16,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.model.trace import Float64
 
-WARM_UP_RATIO = 1.2
-"""A first step longer than this many medians of the others is warm-up."""
-
-MIN_STEPS_TO_TRIM, TRIM_SHARE = 5, 0.2
+MIN_STEPS_TO_CORRELATE = 5
+"""Fewest steps of a recording that show how much a step resembles the one before."""
 
 MAX_AUTOCORRELATION = 0.95
-
-
-def is_warm_up(durations: Sequence[int]) -> bool:
-    """Return whether the first step is so much longer than the others that it is warm-up.
-
-    At least two other steps are needed.
-    """
-    return len(durations) > 2 and durations[0] > WARM_UP_RATIO * median(durations[1:])
 
 
 class StepMeans(msgspec.Struct, frozen=True):
@@ -59,7 +46,7 @@ def autocorrelation(recordings: Sequence[Float64]) -> Float64:
 
     recordings  values float64[rows, steps] of each
     """
-    long = [values for values in recordings if values.shape[1] >= MIN_STEPS_TO_TRIM]
+    long = [values for values in recordings if values.shape[1] >= MIN_STEPS_TO_CORRELATE]
     if not long:
         return np.zeros(len(recordings[0]) if len(recordings) else 0)
     steps = sum(values.shape[1] for values in long)
@@ -90,35 +77,23 @@ def _recording_means(values: Float64, rho: Float64, resolution: float) -> StepMe
     unknown = np.full(rows, np.nan)
     if steps == 0:
         return StepMeans(np.zeros(rows), unknown, unknown, unknown, 0)
-    trimmed = int(TRIM_SHARE * steps) if steps >= MIN_STEPS_TO_TRIM else 0
-    remaining = steps - 2 * trimmed
-    mean = np.sort(values, axis=1)[:, trimmed : steps - trimmed].mean(axis=1)
+    mean = values.mean(axis=1)
     if steps == 1:
         return StepMeans(mean, unknown, unknown, unknown, 1)
-    variance = np.maximum(_winsorize(values).var(axis=1, ddof=1), resolution**2 / 6)
+    variance = np.maximum(values.var(axis=1, ddof=1), resolution**2 / 6)
     effective_share = (1 - rho) / (1 + rho)
     return StepMeans(
         mean=mean,
-        error2=(steps - 1) * variance / (remaining * (remaining - 1)) / effective_share,
-        freedom=np.maximum((remaining - 1) * effective_share, 1.0),
+        error2=variance / steps / effective_share,
+        freedom=np.maximum((steps - 1) * effective_share, 1.0),
         between=unknown,
         count=steps,
     )
 
 
-def _winsorize(values: Float64) -> Float64:
-    """Replace the values that would be trimmed by the nearest one that isn't."""
-    steps = values.shape[1]
-    trimmed = int(TRIM_SHARE * steps) if steps >= MIN_STEPS_TO_TRIM else 0
-    ordered = np.sort(values, axis=1)
-    winsorized: Float64 = np.clip(values, ordered[:, trimmed, None], ordered[:, steps - 1 - trimmed, None])
-    return winsorized
-
-
 def _lag_correlation(values: Float64) -> Float64:
     """Return float64[rows]: the correlation of each step with the next, 0 where nothing varies."""
-    deviations = _winsorize(values)
-    deviations = deviations - deviations.mean(axis=1, keepdims=True)
+    deviations = values - values.mean(axis=1, keepdims=True)
     squares = (deviations**2).sum(axis=1)
     products: Float64 = (deviations[:, 1:] * deviations[:, :-1]).sum(axis=1)
     return products / np.where(squares > 0, squares, 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -14,19 +14,20 @@ from torch_tb_profiler.analyses.diff.level import compare_part
 from torch_tb_profiler.analyses.diff.step_parts import StepPart
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.grouping import input_shape_texts
+from torch_tb_profiler.analyses.shared.odd_steps import odd_steps
 from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, MemoryPeak, first_peak, memory_levels
 from torch_tb_profiler.analyses.shared.significance import CONFIDENCE, typical_interval
 from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.kernels.families import kernel_families_of_pair
-from torch_tb_profiler.model.kernels.short_names import short_kernel_names_of_pair
+from torch_tb_profiler.model.kernels.short_names import short_kernel_names, short_kernel_names_of_pair
 from torch_tb_profiler.model.memory.events import is_memory_event
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Recordings, Trace, TracePair
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import PairView, Tab
-from torch_tb_profiler.views._shared.text import reason_texts
+from torch_tb_profiler.views._shared.text import reason_texts, shorten_frame
 from torch_tb_profiler.views.diff import rows, words
 from torch_tb_profiler.views.diff.payload import (
     DiffBar,
@@ -34,6 +35,7 @@ from torch_tb_profiler.views.diff.payload import (
     DiffDevice,
     DiffLevel,
     DiffMemory,
+    DiffOddStep,
     DiffParams,
     DiffPartParams,
     DiffPayload,
@@ -58,7 +60,9 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
     short_names = short_kernel_names_of_pair(pair)
     root = rows.build_level(comparison.level, short_names)
     return DiffPayload(
-        headline=words.headline(step, *sides, params.min_effect, pair.one_run),
+        headline=words.headline(step, *sides, params.min_effect, pair.one_run)
+        if comparison.per_sample is None or comparison.samples is None
+        else words.headline_per_sample(comparison.per_sample, comparison.samples, *sides, pair.one_run),
         base=sides[0],
         candidate=sides[1],
         explanation=[
@@ -71,6 +75,8 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
         one_run=pair.one_run,
         autocorrelation=comparison.autocorrelation,
         step=step,
+        samples=comparison.samples,
+        per_sample=comparison.per_sample,
         waterfalls=[by_category, _waterfall("phase", comparison.phases)],
         level=root,
         kernels=rows.kernel_rows(comparison.kernels, short_names, kernel_families_of_pair(pair)),
@@ -135,11 +141,21 @@ def _side(recordings: Recordings, typical_ns: float) -> DiffSide:
         mean_high_ns=interval[1] if interval else None,
         left_out=sum(of_trace.left_out for of_trace in counted),
         warm_up_ns=warm_up,
+        odd_steps=[step for trace in recordings for step in _odd_steps(trace)],
         steps_recorded=all(steps(trace).recorded for trace in recordings),
         outside_calls=sum(calls_outside_steps(trace) for trace in recordings),
         trace_start_ns=first.trace_start_ns,
         base_ns=first.base_ns,
     )
+
+
+def _odd_steps(trace: Trace) -> Iterator[DiffOddStep]:
+    """Yield the odd steps that are left out, without a first one that is warm-up."""
+    counted, names = counted_steps(trace), short_kernel_names(trace)
+    left_out = {steps(trace).names[number] for number in counted.odd.tolist()}
+    for each in odd_steps(trace):
+        if each.step in left_out:
+            yield DiffOddStep(each.step, each.extra_ns, names.get(each.name) or shorten_frame(each.name))
 
 
 def _device(device: ComparedDevice) -> DiffDevice:

@@ -40,11 +40,15 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One check of the gate; `passed` is None where the recordings are inconclusive."""
+    """One check of the gate; `passed` is None where the recordings are inconclusive.
+
+    comparable  False if the sides do different amounts of work per step, so that `passed` is None whatever the times
+    """
 
     name: str
     passed: bool | None
     message: str
+    comparable: bool = True
 
 
 def parse_budget(content: str) -> Budget:
@@ -95,16 +99,22 @@ def run_checks(
 ) -> list[Check]:
     """Run all checks; TraceError if a budget can't be checked.
 
-    `fail_over` is a share of the base's step. With `strict`, an inconclusive check fails.
+    `fail_over` is a share of the base's step. With `strict`, an inconclusive check fails; one whose sides aren't
+    comparable stays that.
     """
     regressions = [] if fail_over is None else list(_check_regressions(diff, fail_over))
     if strict:
-        regressions = [replace(check, passed=bool(check.passed)) for check in regressions]
+        regressions = [
+            replace(check, passed=bool(check.passed)) if check.comparable else check for check in regressions
+        ]
     return regressions if budget is None else [*regressions, *_check_budget(diff, budget)]
 
 
 def _check_regressions(diff: DiffPayload, fail_over: float) -> Iterator[Check]:
     """Check for proven slowdowns of the step or of an operator that exceed a share of the base's step."""
+    if diff.samples is not None:
+        yield Check("step time", None, _not_comparable(diff, *diff.samples), comparable=False)
+        return
     max_slowdown = fail_over * (diff.step.base_ns or 0)
     message = f"{describe_change(diff.step)}; allowed {format_ratio(fail_over)}"
     passed = _step_passes(diff, max_slowdown)
@@ -115,6 +125,11 @@ def _check_regressions(diff: DiffPayload, fail_over: float) -> Iterator[Check]:
             if _exceeds(change, max_slowdown):
                 message = f"{describe_change(change)} per step; allowed {format_ratio(fail_over)} of the step"
                 yield Check(f"{row.name} {_time_name(name)}", False, message)
+
+
+def _not_comparable(diff: DiffPayload, base: int, candidate: int) -> str:
+    change = "" if diff.per_sample is None else f"; per sample {describe_change(diff.per_sample)}"
+    return f"not comparable per step: {base:,} samples in the base, {candidate:,} in the candidate{change}"
 
 
 def _step_passes(diff: DiffPayload, max_slowdown: float) -> bool | None:

@@ -235,6 +235,15 @@ class DiffCommunication(msgspec.Struct, frozen=True):
     collectives: list[DiffCollective]
 
 
+class DiffOddStep(msgspec.Struct, frozen=True):
+    """A step that is left out: its name, what it takes more than a typical step (negative if less), and the code,
+    kernel or "" that makes it longer."""
+
+    step: str
+    extra_ns: float
+    cause: str
+
+
 class DiffSide(msgspec.Struct, frozen=True):
     """One side: a single recording, or several one after the other.
 
@@ -242,10 +251,11 @@ class DiffSide(msgspec.Struct, frozen=True):
     recordings      counted steps of each recording
     steps           names of the counted steps; all numbers are per one of these
     durations_ns    duration of each step
-    typical_ns      mean without the shortest and the longest fifth (from five steps on); with several recordings
-                    the mean of theirs; mean_low_ns, mean_high_ns: its interval, None with fewer than two steps
+    typical_ns      mean of the counted steps; with several recordings the mean of their means
+    mean_low_ns, mean_high_ns  its interval, None with fewer than two steps
     left_out        steps left out because their device work is missing
     warm_up_ns      durations of first steps left out as warm-up, at most one per recording
+    odd_steps       other steps that are left out, as they are far longer or shorter than the typical ones
     steps_recorded  False if the entire trace counts as one step
     outside_calls   operator calls outside the counted steps; no number includes them
     """
@@ -261,6 +271,7 @@ class DiffSide(msgspec.Struct, frozen=True):
     mean_high_ns: float | None
     left_out: int
     warm_up_ns: list[int]
+    odd_steps: list[DiffOddStep]
     steps_recorded: bool
     outside_calls: int
     trace_start_ns: int
@@ -278,6 +289,8 @@ class DiffPayload(msgspec.Struct, frozen=True):
     one_run     both sides are recordings of one run, hence of one program
     autocorrelation  correlation of consecutive steps, 0..1; correlated steps count as fewer
     step        duration of the step, in integer ns as in the waterfalls
+    samples     samples per step of the base and of the candidate where they differ, else None: then `headline` is
+                about `per_sample`, the time per sample, as steps do another amount of work
     level       the root of the logical timeline, as `diff/part` answers for every other part
     kernels, families  sorted as the operators
     work        FLOPs of matrix operators; work_coverage: share of the device time whose FLOPs or bytes are known
@@ -294,6 +307,8 @@ class DiffPayload(msgspec.Struct, frozen=True):
     one_run: bool
     autocorrelation: float
     step: Change
+    samples: tuple[int, int] | None
+    per_sample: Change | None
     waterfalls: list[DiffWaterfall]
     level: DiffLevel
     kernels: list[DiffKernel]

@@ -7,11 +7,17 @@ from collections.abc import Sequence
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.comparison import PairComparison
 from torch_tb_profiler.analyses.shared.significance import MAX_NEEDED
-from torch_tb_profiler.analyses.shared.step_means import WARM_UP_RATIO
 from torch_tb_profiler.base.format import MINUS, format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
-from torch_tb_profiler.views.diff.payload import DiffBar, DiffLevel, DiffOperator, DiffSide, DiffWaterfall
+from torch_tb_profiler.views.diff.payload import (
+    DiffBar,
+    DiffLevel,
+    DiffOddStep,
+    DiffOperator,
+    DiffSide,
+    DiffWaterfall,
+)
 
 CATEGORIES = {
     "kernel": "kernels",
@@ -33,6 +39,9 @@ _STATUS = {
 
 NEARLY_ALL = 0.9
 """A category that explains at least this share of the change explains nearly all of it."""
+
+MAX_ODD_STEPS = 3
+"""Most odd steps of a side that notes name one by one."""
 
 MAX_OPERATORS = 3
 """Most operators that a sentence names."""
@@ -97,6 +106,26 @@ def headline(step: Change, base: DiffSide, candidate: DiffSide, min_effect: floa
             needed=_needed_steps(step, several, lower=True),
         ),
     )
+
+
+def headline_per_sample(
+    change: Change, samples: tuple[int, int], base: DiffSide, candidate: DiffSide, one_run: bool
+) -> Text:
+    """Say how the time per sample changed, where the sides compute different numbers of samples per step."""
+    before, now = base.typical_ns / samples[0], candidate.typical_ns / samples[1]
+    times = text("{before} before, {now} now", before=format_duration(before), now=_now(now))
+    counts = text(
+        "Steps aren't comparable: {base} samples in the base, {candidate} in the candidate.",
+        base=f"{samples[0]:,}",
+        candidate=f"{samples[1]:,}",
+    )
+    if change.verdict in ("unchanged", "equal"):
+        return sentences(text("No change in time per sample: {times}.", times=times), counts)
+    proven = change.verdict in ("slower", "faster") and not one_run
+    template = (
+        "Per sample, the step is {change}: {times}." if proven else "Inconclusive per sample: {times} ({share})."
+    )
+    return sentences(text(template, change=_change(before, now), times=times, share=_share(before, now)), counts)
 
 
 def _needed_steps(step: Change, several: bool, lower: bool = False) -> str:
@@ -312,9 +341,13 @@ def _side_notes(side: DiffSide, name: str) -> list[str]:
     if side.warm_up_ns:
         times = ", ".join(format_duration(ns) for ns in side.warm_up_ns)
         lines.append(
-            f"The first step of the {name} ({times}) is left out as warm-up: it takes more than "
-            f"{format_number(WARM_UP_RATIO, 2)} times the median of the others."
+            f"The first step of the {name} ({times}) is left out as warm-up: a typical one takes "
+            f"{format_duration(side.typical_ns)}."
         )
+    lines += [_odd_step_note(step, name) for step in side.odd_steps[:MAX_ODD_STEPS]]
+    if len(side.odd_steps) > MAX_ODD_STEPS:
+        more = len(side.odd_steps) - MAX_ODD_STEPS
+        lines.append(f"{plural(more, 'more step')} of the {name} left out as well.")
     if not side.steps_recorded:
         lines.append(
             f"No steps in the trace of the {name}, so it counts as one. Call `prof.step()` once per iteration."
@@ -326,6 +359,15 @@ def _side_notes(side: DiffSide, name: str) -> list[str]:
     return lines
 
 
+def _odd_step_note(step: DiffOddStep, side: str) -> str:
+    more = "more" if step.extra_ns > 0 else "less"
+    cause = f", mostly in {step.cause}" if step.cause else ""
+    return (
+        f"Step {step.step} of the {side} is left out: it takes {format_duration(abs(step.extra_ns))} {more} than a "
+        f"typical step{cause}."
+    )
+
+
 def _uncertainty_notes(
     step: Change, base: DiffSide, candidate: DiffSide, autocorrelation: float, one_run: bool
 ) -> list[str]:
@@ -335,13 +377,6 @@ def _uncertainty_notes(
             "(`schedule(active=...)`)."
         ]
     lines = []
-    typical, mean = candidate.typical_ns - base.typical_ns, step.delta_ns or 0
-    if abs(mean - typical) > (step.high_ns - step.low_ns) / 2:
-        lines.append(
-            "A few steps are much longer or shorter than the others. The verdict compares typical steps, without "
-            "the longest and the shortest fifth; the means over all steps are "
-            f"{format_duration(step.base_ns)} and {format_duration(step.candidate_ns)}."
-        )
     if autocorrelation >= CORRELATED:
         lines.append(
             f"Consecutive steps are correlated (autocorrelation {format_number(autocorrelation, 2)}), so they "

@@ -139,7 +139,7 @@ function FlopsRows({ payload: { work, work_coverage: coverage, reasons } }: { pa
   );
 }
 
-/** The typical step of the headline, without the shortest and the longest steps. */
+/** The typical step of the headline; with several recordings the mean of their means. */
 function TypicalStep({ payload: { step, base, candidate } }: { payload: DiffPayload }) {
   if (base.steps.length === 0 || candidate.steps.length === 0) {
     return null;
