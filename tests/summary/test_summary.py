@@ -29,7 +29,9 @@ def test_a_job_is_summed_up_not_its_first_rank(log: ttp.Log) -> None:
     assert (found.version, found.run, found.span, found.workers, found.read) == (VERSION, JOB, "1", 8, 8)
     overviews = {worker: run.overview(worker=worker).data for worker in run.workers}
     means = {worker: each.average.duration_ns for worker, each in overviews.items() if each.average}
-    assert found.step is not None and found.step.mean_ns == pytest.approx(sum(means.values()) / 8)
+    waiting = [time for worker, time in means.items() if worker != "rank5"]
+    assert found.step is not None and found.step.mean_ns == pytest.approx(sum(waiting) / 7)
+    assert (found.step.workers, found.step.left_out) == (7, ["rank5"])
     assert found.step.slowest == max(means, key=means.__getitem__)
     assert sum(time or 0 for time in found.step.breakdown.values()) == pytest.approx(found.step.mean_ns)
     used = [device.utilization or 0.0 for each in overviews.values() for device in each.devices]
@@ -46,13 +48,13 @@ def test_who_is_late_and_what_bounds_it(log: ttp.Log) -> None:
     found, verdict = log[JOB].summary(), log[JOB].distributed().data.verdict
     assert found.communication is not None
     assert (found.communication.late_rank, found.communication.late_cost_ns) == (5, verdict.cost_ns)
-    times = log[JOB].distributed().data.averages
+    times = [row for row in log[JOB].distributed().data.averages if row.worker != "rank5"]
     assert found.communication.exposed_ns == pytest.approx(sum(row.exposed_ns for row in times) / len(times))
     assert found.bound_worker == "rank5" and "loading data" in found.bound
-    assert {advice.title for advice in found.advice[:2]} == {
-        "Speed up the DataLoader workers",
-        "Find out why rank 5 is late",
-    }
+    assert [advice.title for advice in found.advice if "late" in advice.title or "Loader" in advice.title] == [
+        "Find out why rank 5 is late"
+    ]
+    assert found.advice[0].text.endswith("On rank5: Speed up the DataLoader workers.")
     gains = [advice.gain_share or 0 for advice in found.advice]
     assert gains == sorted(gains, reverse=True)
     assert found.devices is not None and (found.devices.devices, found.devices.least_worker) == (8, "rank5")

@@ -75,7 +75,8 @@ def summarize(source: SummarySource) -> Summary:
     job: DistributedPayload | None = answers.collect("distributed", read[:1]).get(read[0])
     rank_overviews = answers.collect("overview/ranks", read) if job is not None else {}
     advised: dict[str, Overview] = {**overviews, **rank_overviews}
-    step = step_time(overviews)
+    stragglers = job.verdict.workers if job is not None else []
+    step = step_time(overviews, stragglers)
     late = job.verdict.worker if job is not None else None
     slowest = step.slowest if step is not None else read[0]
     bound_worker = late if late in advised else slowest
@@ -98,7 +99,7 @@ def summarize(source: SummarySource) -> Summary:
         devices=device_use(overviews),
         communication=_communication(job, overviews),
         memory=_memory(memory),
-        advice=_advice(advised),
+        advice=_advice(advised, job),
         health=_health(advised, unreadable),
         reasons={},
     )
@@ -161,20 +162,22 @@ def _headline(job: DistributedPayload | None, decisive: Overview) -> list[str]:
     return [sentence for text in (decisive.spent, start) if (sentence := plain(text))]
 
 
-def step_time(overviews: Mapping[str, Overview]) -> StepTime | None:
-    """Return the average step, or None if no worker has a complete step."""
+def step_time(overviews: Mapping[str, Overview], stragglers: Sequence[str] = ()) -> StepTime | None:
+    """Return the average step of the workers that aren't stragglers, or None if no worker has a complete step."""
     known = {worker: each.average for worker, each in overviews.items() if each.average is not None}
     if not known:
         return None
     slowest = max(known, key=lambda worker: known[worker].duration_ns)
+    averaged = {worker: average for worker, average in known.items() if worker not in stragglers} or known
     return StepTime(
-        mean_ns=_mean([average.duration_ns for average in known.values()]),
-        workers=len(known),
-        steps=max(average.steps for average in known.values()),
+        mean_ns=_mean([average.duration_ns for average in averaged.values()]),
+        workers=len(averaged),
+        steps=max(average.steps for average in averaged.values()),
         slowest=slowest,
         slowest_ns=known[slowest].duration_ns,
-        breakdown=_breakdown([*known.values()]),
+        breakdown=_breakdown([*averaged.values()]),
         recorded=all(overviews[worker].steps_recorded for worker in known),
+        left_out=[worker for worker in stragglers if worker in known and worker not in averaged],
     )
 
 
@@ -242,7 +245,13 @@ def _table_rows(table: Table, payload: Any) -> Iterator[tuple[str, str, int, int
 
 def _communication(job: DistributedPayload | None, overviews: Mapping[str, Overview]) -> Communication | None:
     means = {each.measure: each.mean_ns for each in job.spreads} if job is not None else {}
-    if "exposed" in means:
+    stragglers = job.verdict.workers if job is not None else []
+    waiting = [each for each in job.averages if each.worker not in stragglers] if job is not None else []
+    if stragglers and waiting:
+        exposed, steps = (
+            _mean([getattr(each, name) for each in waiting]) for name in ("exposed_ns", "duration_ns")
+        )
+    elif "exposed" in means:
         exposed, steps = means["exposed"], means["duration"]
     else:
         known = [each.average for each in overviews.values() if each.average is not None]
@@ -281,17 +290,36 @@ def _memory(answers: Mapping[str, MemoryPayload]) -> Memory | None:
     return Memory(worker, device.name, peak, device.capacity_bytes, growth)
 
 
-def _advice(overviews: Mapping[str, Overview]) -> list[SummaryAdvice]:
-    """Return for each rule and case the recommendation with the largest gain; largest first."""
+CAUSE_ADVICE = {"data_loading": ("data_loading",), "host": ("host_code", "launch_bound")}
+"""Why a rank is late -> the advice that a late rank's own file gives about the same time."""
+
+
+def _advice(overviews: Mapping[str, Overview], job: DistributedPayload | None) -> list[SummaryAdvice]:
+    """Return for each rule and case the recommendation with the largest gain; largest first.
+
+    What a straggler's own file advises about the time by which it is late is part of the advice about the straggler.
+    """
     best: dict[tuple[str, str], SummaryAdvice] = {}
+    late = job.verdict.workers if job is not None else []
+    remedies: dict[str, str] = {}
+    same_time = CAUSE_ADVICE.get((job.verdict.cause or "") if job is not None else "", ())
     for worker, payload in overviews.items():
         for each in payload.recommendations:
+            is_late = worker in late and len(late) < len(overviews)
+            if is_late and each.id in same_time:
+                remedies.setdefault(worker, plain(each.title))
+            if is_late and (each.id == "straggler" or each.id in same_time):
+                continue
             advice = SummaryAdvice(
                 plain(each.title), plain(each.text), each.gain, each.gain_ns, each.gain_share, worker
             )
             key = each.id, each.case
             if key not in best or (advice.gain_share or 0.0) > (best[key].gain_share or 0.0):
                 best[key] = advice
+    about = best.get(("straggler", ""))
+    if about is not None and remedies:
+        there = " ".join(f"On {worker}: {title}." for worker, title in remedies.items())
+        best["straggler", ""] = replace(about, text=f"{about.text} {there}")
     return sorted(best.values(), key=lambda advice: -(advice.gain_share or 0.0))
 
 

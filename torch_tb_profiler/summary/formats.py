@@ -14,7 +14,7 @@ from torch_tb_profiler.base.format import (
     replace_unprintable,
     shorten_middle,
 )
-from torch_tb_profiler.base.grammar import capitalize, plural
+from torch_tb_profiler.base.grammar import capitalize, join_words, plural
 from torch_tb_profiler.summary.payload import Communication, DeviceUse, Memory, StepTime, Summary, Top
 from torch_tb_profiler.views.overview.words import CATEGORY_NAMES
 
@@ -71,7 +71,10 @@ def _shorten(summary: Summary, max_rows: int, max_sentence: int, max_name: int) 
         headline=[sentence(text) for text in summary.headline],
         bound=sentence(summary.bound),
         bound_worker=name(summary.bound_worker),
-        step=step and replace(step, slowest=name(step.slowest)),
+        step=step
+        and replace(
+            step, slowest=name(step.slowest), left_out=[name(worker) for worker in step.left_out[:max_rows]]
+        ),
         operators=top_rows(summary.operators),
         kernels=top_rows(summary.kernels),
         modules=top_rows(summary.modules),
@@ -152,6 +155,8 @@ def _step(step: StepTime) -> Iterator[str]:
     slowest = (
         f", the slowest {format_duration(step.slowest_ns)} ({_escape(step.slowest)})" if step.workers > 1 else ""
     )
+    if step.left_out:
+        slowest = f" on the workers that wait for {_escape(join_words(step.left_out))}{slowest}"
     yield from ("", f"## {capitalize(step.share_base)} takes {format_duration(step.mean_ns)}{slowest}", "")
     known = {name: time for name, time in step.breakdown.items() if time is not None}
     parts = sorted(((name, time) for name, time in known.items() if time), key=lambda part: -part[1])

@@ -14,9 +14,11 @@ VERSION = 1
 
 
 class StepTime(msgspec.Struct, frozen=True):
-    """The average step: the mean over the workers of the mean of each over its complete steps.
+    """The average step: the mean over the workers of the mean of each over its typical steps.
 
-    workers    how many workers have complete steps
+    workers    how many workers are averaged
+    left_out   the stragglers, which spend their steps otherwise than the workers that wait for them, and so aren't
+               averaged with them; `headline` says what they do
     steps      the most complete steps of one worker
     slowest    the worker with the longest mean step; `slowest_ns` is that mean
     breakdown  the eight parts of the overview, mean over the workers that know them; they add up to `mean_ns`
@@ -31,6 +33,7 @@ class StepTime(msgspec.Struct, frozen=True):
     slowest_ns: float
     breakdown: Mapping[str, float | None]
     recorded: bool
+    left_out: list[str] = []
 
     @property
     def share_base(self) -> str:
@@ -63,7 +66,7 @@ class DeviceUse(msgspec.Struct, frozen=True):
 
 
 class Communication(msgspec.Struct, frozen=True):
-    """Exposed communication (not overlapped with compute), mean per step over the workers.
+    """Exposed communication (not overlapped with compute), mean per step over the workers that aren't stragglers.
 
     late_worker, late_rank  the straggler; `late_cost_ns` is what it costs per step. Null if there is none or it
                             can't be determined, which `text` says

@@ -184,6 +184,56 @@ def draw_full_memory(total: int, *lines: str, size: int = 1000) -> Document:
     return picture(*lines, more=memory(f"20 GPU0 a 901 {total} 901"), deviceProperties=card(totalGlobalMem=size))
 
 
+def serial_copy(memory_kind: str, stream: int = 7, kernel: int = 5_000) -> Document:
+    """A copy of a millisecond that a kernel waits for, on a stream."""
+    return picture(
+        work(kernel, 4_000, 10, 1),
+        "host cuda_runtime cudaMemcpyAsync 20 5 correlation=2",
+        f"gpu0 gpu_memcpy Memcpy~HtoD~({memory_kind}~->~Device) 1000 1000 correlation=2 stream={stream}",
+        WAITS,
+    )
+
+
+def cpu_optimizer(parameters: int, name: str = "Optimizer.step#AdamW.step", others: int = 500) -> Document:
+    """An operator of 100 us for each parameter, and one of `others` us for all."""
+    calls = [f"host cpu_op aten::lerp_ {1000 + 100 * i} 90" for i in range(parameters)]
+    return picture(
+        f"host user_annotation {name} 900 3000",
+        *calls,
+        f"host cpu_op aten::sqrt 3000 {others}",
+        "host cpu_op aten::mm 5000 4000",
+    )
+
+
+def reducing(count: int, nelems: int, kind: str = "BFloat16", marks: tuple[str, ...] = (BACKWARD,)) -> Document:
+    """All-reduces of 100 us one after the other, behind a kernel."""
+    lines = [work(500, 1_500, 100, 1, "gemm"), WAITS, *marks]
+    facts = f" In~msg~nelems={nelems} dtype={kind} Collective~name=allreduce".replace("~", " ")
+    for number in range(count):
+        name = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
+        lines.append(work(2_000 + 100 * number, 100, 200 + number, 10 + number, name, call=1) + facts)
+    return picture(*lines)
+
+
+def beside_collectives(slow: int, grid: int = 64) -> Document:
+    """Three kernels of 500 us alone, three of `slow` us beside a collective, the last of another size if it says so."""
+    lines = [WAITS]
+    for number in range(6):
+        at = 1_000 * (number + 1)
+        size = grid if number == 5 else 64
+        lines.append(
+            work(at, slow if number > 2 else 500, 100 + number, 10 + number, "gemm", 1) + f" grid=[{size},1,1]"
+        )
+    lines.append(
+        work(3_990, 3_000, 200, 30, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL").replace("stream=7", "stream=9")
+    )
+    return picture(*lines)
+
+
+def halved(kind: str, *marks: str) -> Document:
+    return reducing(4, 8_000_000, kind, (DDP, BACKWARD, *marks))
+
+
 RULES: dict[tuple[str, str], Three] = {
     ("data_loading", "process"): Three(
         draw_loading("SingleProcess", 200),
@@ -228,6 +278,25 @@ RULES: dict[tuple[str, str], Three] = {
     ("pageable_copies", ""): Three(
         draw_copies("Pageable", 5_000), draw_copies("Pinned", 5_000), draw_copies("Pageable", 500)
     ),
+    ("pinned_copies", ""): Three(serial_copy("Pinned"), serial_copy("Pageable"), serial_copy("Pinned", stream=8)),
+    ("optimizer_on_cpu", "fused"): Three(
+        cpu_optimizer(8), cpu_optimizer(8, "Optimizer.step#LBFGS.step"), cpu_optimizer(7)
+    ),
+    ("optimizer_on_cpu", "other"): Three(
+        cpu_optimizer(8, "Optimizer.step#LBFGS.step"),
+        cpu_optimizer(8),
+        cpu_optimizer(7, "Optimizer.step#LBFGS.step"),
+    ),
+    ("small_collectives", "ddp"): Three(
+        reducing(8, 1000, marks=(DDP, BACKWARD)),
+        reducing(8, 1000, marks=(DDP.replace("Distributed", ""), BACKWARD)),
+        reducing(7, 1000, marks=(DDP, BACKWARD)),
+    ),
+    ("small_collectives", "loop"): Three(
+        reducing(8, 1000), reducing(8, 1000, marks=(BACKWARD.replace("evaluate", "~"),)), reducing(8, 10_000_000)
+    ),
+    ("contention", ""): Three(beside_collectives(600), beside_collectives(600, grid=65), beside_collectives(500)),
+    ("communication", "ddp_16_bit"): Three(halved("BFloat16"), halved("Float"), reducing(4, 8_000_000)),
     ("communication", "ddp"): Three(
         draw_collectives((DDP, BACKWARD), 200),
         draw_collectives((DDP, BACKWARD), 199),

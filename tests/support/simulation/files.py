@@ -18,7 +18,7 @@ _KERNELS = {"allreduce": "AllReduce", "_allgather_base": "AllGather", "_reduce_s
 
 @dataclass
 class RecordedSpan:
-    """Something that ran, times in µs of the job; `launch` is when the host launched it."""
+    """Something that ran, times in µs of the job; `launch` is when the host launched it, `size` that of its work."""
 
     kind: str
     name: str
@@ -27,6 +27,7 @@ class RecordedSpan:
     launch: float = 0.0
     collective: Any = None
     key: Any = None
+    size: float = 1.0
 
 
 @dataclass
@@ -109,7 +110,16 @@ def _events(span: RecordedSpan, correlation: int, rank: int, metadata: bool) -> 
         return [
             event("cpu_op", f"aten::{span.name}", span.launch, span.launch + 4),
             launch,
-            event("kernel", span.name, span.start, span.end, 7, stream=7, correlation=correlation),
+            event(
+                "kernel",
+                span.name,
+                span.start,
+                span.end,
+                7,
+                stream=7,
+                correlation=correlation,
+                grid=[round(1000 * span.size), 1, 1],
+            ),
         ]
     op, name = span.collective, span.name
     if name == "send" and rank == op.ranks[1]:

@@ -79,7 +79,8 @@ class Delay:
     host, loading  `us` more in `prepare_batch` or in the data loader at the start of a step
     frame     likewise in a Python frame `prepare_batch`, two thirds of it in an operator `aten::sort`
     work      an additional kernel `extra_expert` of `us` at the start of a step
-    larger    kernels named `kernel` take `factor` times as long
+    larger    kernels named `kernel` work on `factor` times the data, which takes as many times as long
+    rows      all kernels work on `factor` times the data
     device    all kernels take `factor` times as long
     link      all collectives of the rank take `factor` times as long
 
@@ -167,7 +168,8 @@ class Simulation:
                 elif isinstance(action, SimulatedKernel):
                     start = max(host + 2, compute)
                     compute = start + action.us * variation * self._duration_factor(rank, step, action.name)
-                    spans.append(RecordedSpan("kernel", action.name, start, compute, launch=host))
+                    size = self._duration_factor(rank, step, action.name, ("larger", "rows"))
+                    spans.append(RecordedSpan("kernel", action.name, start, compute, launch=host, size=size))
                     host += LAUNCH_US
                 elif isinstance(action, Collective):
                     stream = (action.group, action.ranks if action.name == "send" else ())
@@ -216,11 +218,14 @@ class Simulation:
                     extra.append(SimulatedKernel("extra_expert", delay.us))
         return extra
 
-    def _duration_factor(self, rank: int, step: int, kernel: str) -> float:
+    def _duration_factor(
+        self, rank: int, step: int, kernel: str, kinds: Sequence[str] = ("device", "larger", "rows")
+    ) -> float:
         factor = 1.0
         for delay in self.delays:
             if delay.rank == rank and (delay.steps is None or step in delay.steps):
-                if delay.kind == "device" or (delay.kind == "larger" and delay.kernel == kernel):
+                is_meant = delay.kind != "larger" or delay.kernel == kernel
+                if delay.kind in kinds and is_meant:
                     factor *= delay.factor
         return factor
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.analyses.overview.drawn import steps, work
 from tests.support.traces import document, draw, event, read_bytes
-from torch_tb_profiler.analyses.overview import device_rules, host_rules
+from torch_tb_profiler.analyses.overview import communication_rules, cpu_rules, device_rules, host_rules
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.analyses.overview.kernel_rules import attention, chains, optimizer, precision, products
 from torch_tb_profiler.view import NoParams
@@ -43,7 +43,17 @@ def test_every_case_says_what_to_do_how_much_it_gains_and_when_not(id: str, case
     assert advice.evidence.partition("?")[0] in SLUGS
 
 
-RULES = (host_rules, device_rules, attention, chains, optimizer, precision, products)
+RULES = (
+    host_rules,
+    device_rules,
+    communication_rules,
+    cpu_rules,
+    attention,
+    chains,
+    optimizer,
+    precision,
+    products,
+)
 
 
 def test_rules_and_words_are_the_same() -> None:

@@ -13,6 +13,7 @@ from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.late_once import typical_job_steps
 from torch_tb_profiler.analyses.distributed.stragglers import RankTime, StragglerActivity
+from torch_tb_profiler.analyses.distributed.uneven_work import ResizedKernel, find_resized_kernel, runs_more_often
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.markers import is_data_loading
 
@@ -32,7 +33,10 @@ MIN_SLOWDOWN = 1.02
 MIN_SLOW_SHARE = 0.8
 """A device is called slower only if kernels that make up at least this share of its time are slower."""
 
-CauseKind = Literal["host", "data_loading", "more_work", "slower_device", "slower_link", "other"]
+MIN_EQUAL_SHARE = 0.5
+"""A device's speed is known only if kernels of equal size on other ranks make up this share of its time."""
+
+CauseKind = Literal["host", "data_loading", "more_work", "longer_kernels", "slower_device", "slower_link", "other"]
 
 _CATEGORY_CAUSES: dict[str, CauseKind] = {
     "kernel": "more_work",
@@ -45,14 +49,16 @@ _CATEGORY_CAUSES: dict[str, CauseKind] = {
 class StragglerCause(msgspec.Struct, frozen=True):
     """What a late rank spends more time on than the median rank; ns per step.
 
-    kind    host: an operator or frame; data_loading; more_work: more or larger kernels; slower_device: all its
-            kernels take longer; slower_link: its transfers take longer; other: `name` is a category of the
+    kind    host: an operator or frame; data_loading; more_work: more or larger kernels; longer_kernels:
+            kernels take longer, on inputs of the same or an unrecorded size; slower_device: all its kernels of equal
+            size take longer; slower_link: its transfers take longer; other: `name` is a category of the
             overview
     where   host: `name` is an operator or annotation; frame: a Python frame of user code; device: a kernel;
             category: a category of the overview
     median  None if it is not among the median rank's largest
     collective  an example: the collective for which the rank was latest
     ratio   of a slower device: time of its kernels over that of the same kernels on the median rank
+    resized  of more work: the kernel whose size shows it, None if the rank runs additional kernels
     operator  for a frame: the operator or annotation that makes up most of the difference, None if none does
     short_name  of a named kernel
     """
@@ -67,6 +73,7 @@ class StragglerCause(msgspec.Struct, frozen=True):
     ratio: float | None = None
     operator: str | None = None
     short_name: str | None = None
+    resized: ResizedKernel | None = None
 
 
 def find_cause(
@@ -92,12 +99,16 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
         return StragglerCause(
             "slower_device", member, "device", "kernel", kernel.time / steps, typical, latest, speed.ratio
         )
+    resized = find_resized_kernel(comparison.job, member, activity.excess / steps) if on_device else None
     named = _largest(activity.kernels if on_device else activity.host, MIN_NAMED_SHARE * activity.excess)
     frame = None if on_device else _largest(activity.frames, MIN_NAMED_SHARE * activity.excess)
     if frame is not None and frame.excess < MAJORITY_SHARE * frame.time:
         frame = None  # such as the training loop, in which every rank spends its time
     where: Literal["host", "frame", "device"] = "device" if on_device else "host"
-    kind: CauseKind = "more_work" if on_device else "host"
+    kind: CauseKind = "host"
+    if on_device:
+        more = resized is not None or named is None or runs_more_often(comparison.job, member, named.name)
+        kind = "more_work" if more else "longer_kernels"
     operator = None
     if not on_device and named is not None and is_data_loading(named.name):
         kind = "data_loading"
@@ -115,6 +126,7 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
             collective=latest,
             operator=operator,
             short_name=activity.short_names.get(named.name) if where == "device" else None,
+            resized=resized,
         )
     category = max(activity.categories, key=lambda category: category.excess)
     time, typical = category.time / steps, (category.median or 0) / steps
@@ -128,7 +140,7 @@ def _largest(times: Sequence[RankTime], min_excess: float) -> RankTime | None:
 
 
 class _KernelSpeed(msgspec.Struct, frozen=True):
-    """The speed of a rank's kernels compared with other ranks.
+    """The speed of a rank's kernels compared with kernels of equal size on other ranks.
 
     ratio    time of the rank's kernels over that of the same number of calls on the median rank
     uniform  nearly all of them take longer, so that the device is slower and not the work larger
@@ -139,18 +151,22 @@ class _KernelSpeed(msgspec.Struct, frozen=True):
 
 
 def _kernel_speed(job: DistributedJob, member: int) -> _KernelSpeed | None:
-    """Return the speed of a rank's kernels that others run, too, None if there are none."""
-    means: dict[str, list[float]] = {}
+    """Return the speed of a rank's kernels that others run on equal sizes, None if they are too small a part."""
+    means: dict[tuple[str, str], list[float]] = {}
     for position, source in enumerate(job.sources):
         for total in source.summary.kernels:
             if position != member and total.calls:
-                means.setdefault(source.summary.names[total.name], []).append(total.time / total.calls)
+                key = source.summary.names[total.name], total.size
+                means.setdefault(key, []).append(total.time / total.calls)
     summary = job.sources[member].summary
+    keys = [(summary.names[total.name], total.size) for total in summary.kernels]
     pairs = [
-        (total.time, total.calls * median(means[summary.names[total.name]]))
-        for total in summary.kernels
-        if summary.names[total.name] in means
+        (total.time, total.calls * median(means[key]))
+        for total, key in zip(summary.kernels, keys, strict=True)
+        if total.size and key in means
     ]
+    if sum(time for time, _ in pairs) < MIN_EQUAL_SHARE * sum(total.time for total in summary.kernels):
+        return None
     actual, typical = np.array(pairs, np.float64).reshape(-1, 2).T
     if typical.sum() == 0:
         return None

@@ -21,6 +21,7 @@ from torch_tb_profiler.analyses.distributed.job import DistributedJob
 from torch_tb_profiler.analyses.distributed.late_once import typical_job_steps, without_odd_steps
 from torch_tb_profiler.analyses.distributed.matching import Matching
 from torch_tb_profiler.analyses.distributed.replay import ReplayResult, ReplayScenarios, replay_job
+from torch_tb_profiler.analyses.distributed.uneven_work import even_split
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows, work_windows
 from torch_tb_profiler.analyses.shared.grouping import group
@@ -68,6 +69,7 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     by_rank     float64[ranks]  ns per step that each rank costs the others
     sets        sets of ranks: those of each host, and those that work longest beyond the typical time
     imbalance   ns per step that all differences between the ranks cost
+    even_split  ns per step that the same work would save if it were spread evenly over the ranks
     slow_links  ranks whose collectives transfer more slowly than the same ones of other ranks
     absent      what ranks without a trace cost at least
     absent_limit  ns per step that they cost at most: all time that all present ranks are in collectives with them
@@ -78,6 +80,7 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     by_rank: Float64
     sets: tuple[Suspect, ...]
     imbalance: float
+    even_split: float
     slow_links: tuple[Suspect, ...]
     absent: Suspect
     absent_limit: float
@@ -126,6 +129,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
             for column, (members, host) in enumerate(sets, len(replayed))
         ),
         imbalance=max([_cost_to_others(column, ()) for column in earlier[:, : len(groups)].T], default=0.0),
+        even_split=_even_split_saving(job, matching, split, work) / steps,
         slow_links=_merge_links(
             [
                 Suspect((rank,), _cost_to_others(earlier[:, column], ()), "transfer")
@@ -138,6 +142,13 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         work=work,
         all_work=all_work,
     )
+
+
+def _even_split_saving(job: DistributedJob, matching: Matching, split: WaitingSplit, work: WorkWindows) -> float:
+    """Return the ns that the job would be done earlier if the ranks worked equally long."""
+    everyone = np.ones((len(job.sources), 1), np.bool_)
+    result = replay_job(job, matching, split, even_split(job, work), ReplayScenarios(everyone))
+    return max(float(result.earlier.max(initial=0.0)), 0.0)
 
 
 def _cost_to_others(earlier: Float64, members: Sequence[int]) -> float:

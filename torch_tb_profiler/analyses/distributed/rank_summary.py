@@ -19,6 +19,7 @@ from torch_tb_profiler.analyses.distributed.operations import (
 )
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.analyses.shared.kernel_sizes import kernel_size_codes, kernel_size_text
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge_by_owner
 from torch_tb_profiler.model.communication.collectives import Collectives, collectives
@@ -34,8 +35,8 @@ from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, distinct_codes
 from torch_tb_profiler.model.trainer import ClockSync, clock_sync
 
-MAX_KERNELS = 20
-"""Number of kernel names, those with the most time, whose totals a summary holds."""
+MAX_KERNELS = 40
+"""Number of kernels by name and size, those with the most time, whose totals a summary holds."""
 
 _MAX_NAME_LENGTH = 300
 
@@ -92,11 +93,17 @@ class OperationTotal(msgspec.Struct, frozen=True):
 
 
 class KernelTotal(msgspec.Struct, frozen=True):
-    """The kernels of one name that do not communicate; `name` is a code into the summary's names, `time` in ns."""
+    """The kernels of one name and size that do not communicate.
+
+    name  code into the summary's names
+    time  ns
+    size  grid and input shapes of the operator, "" where the file records neither
+    """
 
     name: int
     calls: int
     time: int
+    size: str
 
 
 class KernelFamilyTotal(msgspec.Struct, frozen=True):
@@ -237,14 +244,16 @@ def _operation_totals(operations: Collectives, computation: Intervals) -> tuple[
 
 
 def _kernel_totals(trace: Trace, names: StringTable) -> tuple[KernelTotal, ...]:
-    """Return the totals of the MAX_KERNELS names with the most time, most first."""
+    """Return the totals of the MAX_KERNELS kernels by name and size with the most time, most first."""
     rows = rows_of_kind(trace, Kind.KERNEL)
     rows = rows[~is_communication_kernel(trace)[rows]]
-    by_name = group(trace.events.name[rows])
-    times = by_name.sums(event_ends(trace)[rows] - trace.events.start[rows])
+    kernels = group(trace.events.name[rows].astype(np.int64), *kernel_size_codes(trace, rows))
+    times = kernels.sums(event_ends(trace)[rows] - trace.events.start[rows])
     largest = np.argsort(-times, kind="stable")[:MAX_KERNELS]
-    codes = names.add(trace, trace.events.name[rows][by_name.first[largest]])
-    columns = codes.tolist(), by_name.counts[largest].tolist(), times[largest].tolist()
+    first = kernels.first[largest]
+    codes = names.add(trace, trace.events.name[rows][first])
+    sizes = [kernel_size_text(trace, row) for row in rows[first].tolist()]
+    columns = codes.tolist(), kernels.counts[largest].tolist(), times[largest].tolist(), sizes
     return tuple(KernelTotal(*row) for row in zip(*columns, strict=True))
 
 

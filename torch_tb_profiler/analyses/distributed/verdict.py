@@ -18,6 +18,7 @@ from torch_tb_profiler.analyses.distributed.significance import is_significant
 from torch_tb_profiler.analyses.distributed.steps import step_columns
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler, StragglerActivity
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal
+from torch_tb_profiler.analyses.distributed.uneven_work import UnevenWork, find_uneven_work
 from torch_tb_profiler.model.communication.events import POINT_TO_POINT
 
 MIN_COST_SHARE = 0.02
@@ -63,6 +64,8 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
              may be late
     suspect  who costs how much, together; `members` is empty for absent ranks
     costliest  the rank with the most cost, None if none has any
+    uneven     the rank whose work differs most from the others' by the sizes of its kernels: then `imbalance` is
+               what an even split would save; None if the sizes don't explain it
     possible   the ranks that would be named if their lateness did not vary so much that it may be chance
     imbalance  if balanced: ns per step that the differences between all ranks cost, with no few ranks causing most
              of it; None if that is not worth naming
@@ -87,6 +90,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     missing_cost: float | None = None
     once: LateOnce | None = None
     cost_is_limit: bool = False
+    uneven: UnevenWork | None = None
 
     @property
     def splits_waiting(self) -> bool:
@@ -132,6 +136,12 @@ def judge_ranks(
         possible = None
     uncertain = possible is not None and possible.cost >= UNCERTAIN_COST_SHARE * _mean_step_duration(comparison)
     balanced = suspect is None and possible is None
+    uneven, imbalance = None, None
+    if balanced and not once:
+        uneven = find_uneven_work(comparison.job) if costs.even_split >= min_cost else None
+        # What one rank does on its host can't be given to another, so only work of the devices is split.
+        imbalance = costs.imbalance if uneven is None else costs.even_split
+        imbalance = imbalance if imbalance >= min_cost else None
     if not (suspect or uncertain) and hidden:
         return StragglerVerdict("unknown", "missing", costliest=costliest, missing_cost=missing_cost)
     return StragglerVerdict(
@@ -140,7 +150,8 @@ def judge_ranks(
         ranks=named,
         costliest=costliest,
         possible=possible,
-        imbalance=costs.imbalance if balanced and not once and costs.imbalance >= min_cost else None,
+        imbalance=imbalance,
+        uneven=uneven,
         communication=_communication_share(comparison, totals, named),
         cause=find_cause(comparison, suspect, named[0].member, activities) if suspect else None,
         missing_cost=missing_cost,

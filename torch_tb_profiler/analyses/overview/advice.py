@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from torch_tb_profiler.analyses.overview.communication_rules import find_contention, find_small_collectives
+from torch_tb_profiler.analyses.overview.cpu_rules import find_optimizer_on_cpu
 from torch_tb_profiler.analyses.overview.device_rules import (
     find_communication,
     find_data_parallel,
@@ -13,7 +15,11 @@ from torch_tb_profiler.analyses.overview.device_rules import (
 )
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Finding, Gain, no_advice_reason
 from torch_tb_profiler.analyses.overview.gains import estimate_gains, measure_gains
-from torch_tb_profiler.analyses.overview.host_rules import find_host_causes, find_pageable_copies
+from torch_tb_profiler.analyses.overview.host_rules import (
+    find_host_causes,
+    find_pageable_copies,
+    find_pinned_copies,
+)
 from torch_tb_profiler.analyses.overview.kernel_rules.attention import find_unfused_attention
 from torch_tb_profiler.analyses.overview.kernel_rules.chains import find_elementwise_chains
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import find_optimizer_loop
@@ -28,7 +34,11 @@ from torch_tb_profiler.model.trace import Trace
 _RULES = (
     find_host_causes,
     find_pageable_copies,
+    find_pinned_copies,
+    find_optimizer_on_cpu,
     find_communication,
+    find_small_collectives,
+    find_contention,
     find_data_parallel,
     find_missing_nccl,
     find_layout_conversions,

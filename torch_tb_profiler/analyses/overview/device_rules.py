@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torch_tb_profiler.analyses.overview.communication_rules import latency_bound_collectives
 from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.memory_curve import first_peak, memory_levels
@@ -14,9 +15,10 @@ from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import DATA_PARALLEL
-from torch_tb_profiler.model.communication.collectives import collectives
-from torch_tb_profiler.model.communication.events import is_communication_kernel
+from torch_tb_profiler.model.communication.collectives import Collectives, collectives
+from torch_tb_profiler.model.communication.events import POINT_TO_POINT, is_communication_kernel
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices
+from torch_tb_profiler.model.dtypes import bytes_per_element
 from torch_tb_profiler.model.kinds import (
     DEVICE_KINDS,
     Kind,
@@ -54,7 +56,9 @@ def find_communication(trace: Trace) -> Iterator[Finding]:
     roles = role_intervals(trace)
     computing = union(roles["kernel"], roles["memcpy"], roles["memset"])
     operations = collectives(trace)
-    timed = np.flatnonzero(operations.end > operations.start)
+    # A stage of a pipeline waits for its messages by design, which no other message of the file explains.
+    is_message = np.array([name in POINT_TO_POINT for name in operations.names] + [False], np.bool_)
+    timed = np.flatnonzero((operations.end > operations.start) & ~is_message[operations.collective])
     if len(timed) == 0:
         return
     start, end, kind = operations.start[timed], operations.end[timed], operations.collective[timed]
@@ -86,15 +90,24 @@ def find_communication(trace: Trace) -> Iterator[Finding]:
         return
     gradients = {"ddp": ("all_reduce",), "fsdp": ("all_gather", "reduce_scatter")}[wrapper]
     mine = np.array([code >= 0 and operations.names[code] in gradients for code in kind.tolist()], np.bool_)
+    mine &= ~np.isin(timed, latency_bound_collectives(trace))
     if mine.any():
+        halved = wrapper == "ddp" and _are_halved(operations, timed[mine])
         yield Finding(
             "communication",
             subtract(merge(start[mine], end[mine]), waiting),
             computing,
             on_device=on_device,
-            case=wrapper,
+            case="ddp_16_bit" if halved else wrapper,
             event=int(operations.event[timed[mine]][np.argmax((end - start)[mine])]),
         )
+
+
+def _are_halved(operations: Collectives, which: Int64) -> bool:
+    """Return whether most of these bytes are in 16-bit types already."""
+    widths = np.array([bytes_per_element(name) or 0 for name in operations.names] + [0])[operations.dtype[which]]
+    sizes = np.maximum(np.maximum(operations.bytes_in, operations.bytes_out)[which], 0)
+    return bool(2 * sizes[widths == 2].sum() > sizes.sum())
 
 
 def _max_expected_times(duration: Int64, kind: Int32, size: Int64) -> Int64:

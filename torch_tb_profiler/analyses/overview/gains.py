@@ -83,7 +83,7 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             target = merge_targets(
                 [device_work_target(trace, finding.rows, finding.during), removed_calls_target(trace, calls)]
             )
-        case "communication" | "late_rank":
+        case "communication" | "late_rank" | "small_collectives":
             target = device_work_target(
                 trace, np.flatnonzero(is_communication_kernel(trace)).astype(np.int32), finding.during
             )
@@ -96,6 +96,8 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             | "unfused_attention"
             | "elementwise_chains"
             | "optimizer_loop"
+            | "pinned_copies"
+            | "contention"
         ):
             target = device_work_target(trace, finding.rows, finding.during)
         case _:

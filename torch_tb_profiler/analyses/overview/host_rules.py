@@ -27,6 +27,7 @@ from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import (
     DEVICE_KINDS,
     Kind,
@@ -37,7 +38,7 @@ from torch_tb_profiler.model.kinds import (
 )
 from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes, name_mask
 from torch_tb_profiler.model.trainer import loading_per_batch
 
 SLOW_CALL_NS = 1_000_000
@@ -190,6 +191,29 @@ def find_pageable_copies(trace: Trace) -> Iterator[Finding]:
         during = event_intervals(trace, copies)
         longest = int(copies[np.argmax(trace.events.duration[copies])])
         yield Finding("pageable_copies", during, others, copies, value=len(copies), event=longest)
+
+
+def find_pinned_copies(trace: Trace) -> Iterator[Finding]:
+    """Find copies to the device from pinned memory on a stream that computes, whose kernels wait for them."""
+    copies = rows_of_kind(trace, Kind.MEMCPY)
+    pinned = name_mask(trace.strings, lambda text: "HtoD" in text and "Pinned" in text)
+    copies = copies[pinned[trace.events.name[copies]]]
+    kernels = rows_of_kind(trace, Kind.KERNEL)
+    computing = distinct_codes(trace.events.thread[kernels[~is_communication_kernel(trace)[kernels]]])
+    copies = copies[np.isin(trace.events.thread[copies], computing)]
+    if len(copies):
+        roles = role_intervals(trace)
+        others = union(roles["kernel"], roles["communication"], roles["dataloader"])
+        longest = int(copies[np.argmax(trace.events.duration[copies])])
+        yield Finding(
+            "pinned_copies",
+            event_intervals(trace, copies),
+            others,
+            copies,
+            on_device=True,
+            value=len(copies),
+            event=longest,
+        )
 
 
 def innermost_user_frame(trace: Trace, row: int) -> str:

@@ -14,8 +14,8 @@ from torch_tb_profiler.analyses.diff.level import compare_part
 from torch_tb_profiler.analyses.diff.step_parts import StepPart
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.grouping import input_shape_texts
-from torch_tb_profiler.analyses.shared.odd_steps import odd_steps
 from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, MemoryPeak, first_peak, memory_levels
+from torch_tb_profiler.analyses.shared.odd_steps import odd_steps
 from torch_tb_profiler.analyses.shared.significance import CONFIDENCE, typical_interval
 from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization
 from torch_tb_profiler.model.devices import device_kind, devices

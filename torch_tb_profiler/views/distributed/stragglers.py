@@ -44,6 +44,7 @@ def build_verdict(comparison: RankComparison, verdict: StragglerVerdict, headlin
     return VerdictPayload(
         kind=verdict.kind,
         worker=named.worker if named else None,
+        workers=[comparison.sources[row.member].worker for row in verdict.ranks],
         rank=named.rank if named else None,
         text=headline,
         cost_ns=suspect.cost if suspect else None,

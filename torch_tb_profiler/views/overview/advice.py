@@ -140,6 +140,72 @@ RULE_WORDS = {
         "the very next kernel uses the data: then copy it a batch ahead.",
         "DataLoader(..., pin_memory=True); batch.to(device, non_blocking=True)",
     ),
+    ("pinned_copies", ""): RuleWords(
+        "Copy the next batch on a stream of its own",
+        "For {time} of {base}, {count} copies from pinned memory run on the stream of the kernels, which wait for "
+        "them. On another stream they overlap with the kernels of the batch before.",
+        f"copies from pinned memory to the device, on a stream that computes while no kernel runs, cost {_COST}",
+        "the data isn't known a batch ahead, or the device's memory has no room for a second batch.",
+        "with torch.cuda.stream(copies): batch = batch.to(device, non_blocking=True)\n"
+        "torch.cuda.current_stream().wait_stream(copies)  # a step later",
+    ),
+    ("optimizer_on_cpu", "fused"): RuleWords(
+        "Use the fused optimizer",
+        "{subject} calls operators for each parameter, one of them {count} times per step. All but the longest kind "
+        "of them take {time} of {base}; a fused step does their work in one pass.",
+        f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
+        "the operator with the most time",
+        "PyTorch is older than 2.4, parameters are sparse, or of a type that isn't floating point.",
+        "torch.optim.AdamW(model.parameters(), fused=True)",
+    ),
+    ("optimizer_on_cpu", "other"): RuleWords(
+        "Step with fewer operators",
+        "{subject} calls operators for each parameter, one of them {count} times per step. All but the longest kind "
+        "of them take {time} of {base}. Its step could be compiled to one pass.",
+        f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
+        "the operator with the most time, and it has no fused version on the CPU",
+        "compiling it isn't possible, for example because it synchronizes with other processes.",
+        "step = torch.compile(optimizer.step)",
+    ),
+    ("small_collectives", "ddp"): RuleWords(
+        "Use larger gradient buckets",
+        "{subject} runs {count} times per step with a median of {message}, too little for its links: latency makes "
+        "up most of it. In one bucket, these gradients would save {time} of {base}.",
+        "a training step all-reduces at least 8 messages of up to 1 MiB, and what they take beyond the first one and "
+        f"4 GB/s costs {_COST}",
+        "each bucket overlaps with the backward pass, which one large bucket at its end doesn't.",
+        "DistributedDataParallel(model, bucket_cap_mb=25, gradient_as_bucket_view=True)",
+        late=True,
+    ),
+    ("small_collectives", "loop"): RuleWords(
+        "Exchange gradients in buckets",
+        "{subject} runs {count} times per step with a median of {message}, one after the other: latency makes up "
+        "most of it. In one bucket, these messages would save {time} of {base}.",
+        "a training step all-reduces at least 8 messages of up to 1 MiB in a row, and what they take beyond the first "
+        f"one and 4 GB/s costs {_COST}",
+        "each result is needed before the next message is known.",
+        "flat = torch._utils._flatten_dense_tensors(grads)\n"
+        "dist.all_reduce(flat)  # once, then copy back; or wrap the model in DistributedDataParallel",
+        late=True,
+    ),
+    ("contention", ""): RuleWords(
+        "Give collectives fewer multiprocessors",
+        "While collectives run, {subject} takes {share} of its time alone, on equal sizes. What kernels take longer "
+        "beside collectives is {time} of {base}.",
+        "kernels of equal name and size have a median at least 15% longer beside collectives than alone (three "
+        f"calls of each), and the difference costs {_COST}",
+        "the collectives then take longer than the kernels gain: measure both.",
+        "NCCL_MAX_CTAS=8  # in the environment; or NCCL_MAX_NCHANNELS before NCCL 2.17",
+    ),
+    ("communication", "ddp_16_bit"): RuleWords(
+        "Exchange gradients less often",
+        "For {time} of {base}, 16-bit gradients are all-reduced{overlap}.",
+        f"all-reduce of DistributedDataParallel in training, of gradients in 16-bit types, neither overlapped with "
+        f"kernels nor explained by waiting, costs {_COST}",
+        "the effective batch may not grow.",
+        "with model.no_sync(): ...  # all but every n-th batch",
+        late=True,
+    ),
     ("communication", "ddp"): RuleWords(
         "Exchange gradients less often, or compress them",
         "For {time} of {base}, gradients are all-reduced{overlap}.",
@@ -309,6 +375,7 @@ def build_recommendation(
         "times": "" if finding.value is None else f"{finding.value:,.3g} times",
         "subject": Phrase(finding.subject, evidence),
         "place": text(" ({place})", place=finding.place) if finding.place else "",
+        "message": finding.place,
         "unknown": _unknown_work(finding),
         "sizes": _unaligned_sizes(finding),
         "base": base,

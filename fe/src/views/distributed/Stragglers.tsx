@@ -20,6 +20,7 @@ const CAUSES: Record<NonNullable<StragglerRow['cause']>, string> = {
   host: 'Host',
   data_loading: 'Data loading',
   more_work: 'More work',
+  longer_kernels: 'Longer kernels',
   slower_device: 'Slower device',
   slower_link: 'Slower link',
   other: 'Other',

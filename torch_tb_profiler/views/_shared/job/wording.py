@@ -11,6 +11,7 @@ from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.analyses.distributed.late_once import LateOnce
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
+from torch_tb_profiler.analyses.distributed.uneven_work import ResizedKernel, UnevenWork
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import agree, capitalize, per_step, plural
@@ -110,6 +111,12 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
         return _straggler_sentence(comparison, verdict)
     if verdict.kind == "uncertain" and verdict.possible is not None:
         return _uncertain_sentence(comparison, verdict.possible)
+    if verdict.uneven is not None:
+        return text(
+            "No rank is a straggler, but work is uneven: {rank} has {amount} than the others.",
+            rank=rank_names([comparison.sources[verdict.uneven.member]], capital=False),
+            amount="less" if verdict.uneven.ratio < 1 else "more",
+        )
     if verdict.once is not None:
         return sentences(text("No rank is late in most steps."), late_once_sentence(comparison, verdict.once))
     if not members_coverage(members).complete:
@@ -279,6 +286,8 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
             cost=_cost_clause(comparison, verdict.possible.members, verdict.possible.cost),
             steps=_steps_not(comparison),
         )
+    if verdict.uneven is not None and verdict.imbalance is not None:
+        return uneven_work_sentence(comparison, verdict.uneven, verdict.imbalance)
     if verdict.imbalance is not None:
         return text(
             "Differences between the ranks cost {cost} {per_step}; no small group of ranks causes most of it.",
@@ -347,10 +356,39 @@ def cause_sentence(comparison: RankComparison, cause: StragglerCause, per_step: 
         other=other,
         median=median,
     )
+    if cause.resized is not None:
+        return sentences(difference, _resized_sentence(rank, cause.resized, other))
     if cause.operator is None:
         return difference
     return sentences(
         difference, text("By operator, most of the difference is {name}.", name=shorten_name(cause.operator))
+    )
+
+
+def _resized_sentence(rank: Text, kernel: ResizedKernel, other: str) -> Text:
+    return text(
+        "{rank} has more work: {name} runs on {size} there, on {typical} on {other}.",
+        rank=rank,
+        name=shorten_name(kernel.name),
+        size=kernel.size,
+        typical=kernel.typical_size,
+        other=other,
+    )
+
+
+def uneven_work_sentence(comparison: RankComparison, uneven: UnevenWork, saving: float) -> Text:
+    """Say which rank has more or less work than the others, what shows it, and what an even split would save."""
+    return text(
+        "Work is uneven: {rank} computes {ratio} × as long as {other}, as {name} runs on {size} instead of {typical}. "
+        "Split evenly, the same work would save {saving} {per_step}.",
+        rank=rank_names([comparison.sources[uneven.member]], capital=False),
+        ratio=f"{uneven.ratio:.2f}",
+        other="the other rank" if len(comparison.sources) == 2 else "the median rank",
+        name=shorten_name(uneven.kernel.name),
+        size=uneven.kernel.size,
+        typical=uneven.kernel.typical_size,
+        saving=format_duration(saving),
+        per_step=time_base(comparison),
     )
 
 

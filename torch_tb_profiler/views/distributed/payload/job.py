@@ -25,7 +25,9 @@ from torch_tb_profiler.views.distributed.payload.ranks import (
     RankStepTimes,
 )
 
-CauseKind = Literal["host", "data_loading", "more_work", "slower_device", "slower_link", "other", "held_up"]
+CauseKind = Literal[
+    "host", "data_loading", "more_work", "longer_kernels", "slower_device", "slower_link", "other", "held_up"
+]
 
 
 class VerdictPayload(msgspec.Struct, frozen=True):
@@ -33,7 +35,7 @@ class VerdictPayload(msgspec.Struct, frozen=True):
 
     kind      uncertain: one or a few ranks may be, at a cost that matters, but it may be chance; the text names
               them
-    worker, rank  the costliest straggler, null if there is none or it is unknown
+    worker, rank  the costliest straggler, null if there is none or it is unknown; workers: all, costliest first
     text      the headline
     cost_ns   per step, of all stragglers together; cause: why the first of them is late
     host      the host of the stragglers if they are late together, else null
@@ -41,6 +43,7 @@ class VerdictPayload(msgspec.Struct, frozen=True):
 
     kind: Literal["straggler", "uncertain", "balanced", "unknown"]
     worker: str | None
+    workers: list[str]
     rank: int | None
     text: Text
     cost_ns: float | None

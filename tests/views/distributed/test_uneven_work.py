@@ -1,0 +1,77 @@
+"""Pace is compared over equal work; work that is spread unevenly is found, named and costed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from tests.support.simulation.simulator import Delay, Simulation, ddp
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.view import Members, NoParams
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.distributed.build import build
+from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
+
+
+def view(*delays: Delay, ranks: int = 4) -> DistributedPayload:
+    return build(Simulation(ddp(ranks), delays=[*delays], jitter=0.01).run().members(), NoParams())
+
+
+def test_more_rows_are_more_work_and_no_slower_device() -> None:
+    payload = view(Delay("rows", 3, factor=1.3))
+    assert (payload.verdict.rank, payload.verdict.cause) == (3, "more_work")
+    said = plain(payload.explanation)
+    assert "slower device" not in said
+    assert (
+        "Rank 3 has more work: " in said and "runs on [1300,1,1] there, on [1000,1,1] on the median rank." in said
+    )
+
+
+def test_a_slower_device_takes_longer_for_equal_work() -> None:
+    payload = view(Delay("device", 3, factor=1.3))
+    assert payload.verdict.cause == "slower_device"
+    assert "more work" not in plain(payload.explanation)
+
+
+def test_one_kernel_that_takes_longer_on_equal_sizes_is_no_more_work() -> None:
+    """The data may be why, or its place in memory: nothing recorded says that there is more of it."""
+    simulation = Simulation(ddp(4), delays=[Delay("larger", 3, factor=3)], jitter=0.01)
+    job = simulation.run()
+    for spans in job.spans:
+        spans[:] = [replace(span, size=1.0) for span in spans]
+    assert build(job.members(), NoParams()).verdict.cause == "longer_kernels"
+
+
+def test_without_recorded_sizes_no_device_is_called_slower() -> None:
+    members = Simulation(ddp(4), delays=[Delay("device", 3, factor=1.3)], jitter=0.01).run().members()
+    payload = build(without_sizes(members), NoParams())
+    assert (payload.verdict.rank, payload.verdict.cause) == (3, "longer_kernels")
+    assert "slower device" not in plain(payload.explanation)
+
+
+def without_sizes(members: Members[RankSummary]) -> Members[RankSummary]:
+    def unsized(summary: RankSummary | None) -> RankSummary | None:
+        if summary is None:
+            return None
+        kernels = tuple(msgspec.structs.replace(kernel, size="") for kernel in summary.kernels)
+        return msgspec.structs.replace(summary, kernels=kernels)
+
+    return Members([replace(each, result=unsized(each.result)) for each in members])
+
+
+def test_a_rank_with_less_work_is_found_and_costed() -> None:
+    payload, even = view(Delay("rows", 3, factor=0.6)), view()
+    assert payload.verdict.kind == "balanced"
+    assert (
+        plain(payload.headline) == "No rank is a straggler, but work is uneven: rank 3 has less than the others."
+    )
+    said = plain(payload.explanation)
+    assert "Work is uneven: rank 3 computes 0.60 × as long as the median rank" in said
+    assert "uneven" not in plain(even.headline) + plain(even.explanation)
+    saving = float(said.partition("would save ")[2].split()[0])
+    compute = 1000 * sum(
+        span.end - span.start for span in Simulation(ddp(4)).run().spans[0] if span.kind == "kernel"
+    )
+    assert saving * 1e3 == pytest.approx(0.1 * compute / Simulation(ddp(4)).steps, rel=0.15)

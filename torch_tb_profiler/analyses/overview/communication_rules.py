@@ -1,0 +1,149 @@
+"""Rules about collectives that cost more than they transfer: by their latency, or by slowing kernels beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
+from torch_tb_profiler.analyses.shared.breakdown import role_intervals
+from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.analyses.shared.kernel_sizes import kernel_size_codes
+from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
+from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.format import format_bytes
+from torch_tb_profiler.base.intervals import Intervals, covered_time, merge, union
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.communication.collectives import Collectives, collectives
+from torch_tb_profiler.model.communication.events import is_communication_kernel
+from torch_tb_profiler.model.kernels.short_names import short_kernel_names
+from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_intervals, rows_of_kind
+from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
+
+MAX_SMALL_BYTES = 2**20
+"""A collective up to this size takes about as long as an empty one on links that training uses."""
+
+MIN_SMALL_COLLECTIVES = 8
+"""Fewest small collectives per step that are worth a bucket."""
+
+BUCKET_BANDWIDTH = 4
+"""Bytes per ns, that of PCI Express 3, at which a bucket transfers at least what small collectives transfer now."""
+
+MIN_COMPARED_CALLS = 3
+"""Fewest calls of one kernel and size beside collectives, and without any, that show how much these slow it."""
+
+MIN_CONTENTION_RATIO = 1.15
+"""Smallest ratio of the medians of both that is no noise."""
+
+
+def find_small_collectives(trace: Trace) -> Iterator[Finding]:
+    """Find many small all-reduces, whose latency a bucket would pay once.
+
+    What remains is the first of each step, and the bytes of the others at BUCKET_BANDWIDTH.
+    """
+    operations, windows = collectives(trace), typical_windows(trace)
+    mine = latency_bound_collectives(trace)
+    if len(mine) == 0:
+        return
+    later = np.diff(_step_of(operations, mine, windows), prepend=-1) == 0
+    size = np.maximum(operations.bytes_in, operations.bytes_out)[mine]
+    needed = np.minimum(operations.start[mine] + size // BUCKET_BANDWIDTH, operations.end[mine])
+    roles = role_intervals(trace)
+    longest = int(mine[np.argmax(operations.end[mine] - operations.start[mine])])
+    yield Finding(
+        "small_collectives",
+        merge(needed[later], operations.end[mine][later]),
+        union(roles["kernel"], roles["memcpy"], roles["memset"]),
+        on_device=len(rows_of_kind(trace, *DEVICE_KINDS)) > 0,
+        case="ddp" if job_kind(trace).wrapper == "ddp" else "loop",
+        subject=operations.names[operations.collective[longest]],
+        place=format_bytes(median(size)),
+        value=len(mine) // len(windows.starts),
+        event=int(operations.event[longest]),
+    )
+
+
+@derived
+def latency_bound_collectives(trace: Trace) -> Int64:
+    """Return the small all-reduces in typical steps of a training that has many of them, else none."""
+    operations, windows = collectives(trace), typical_windows(trace)
+    if not job_kind(trace).training or len(windows.starts) == 0:
+        return np.empty(0, np.int64)
+    mine = _small_all_reduces(trace, operations)
+    mine = mine[_step_of(operations, mine, windows) >= 0]
+    return mine if len(mine) >= MIN_SMALL_COLLECTIVES * len(windows.starts) else mine[:0]
+
+
+def _step_of(operations: Collectives, which: Int64, windows: Intervals) -> Int64:
+    """Return the window in which each operation begins, NO_CODE if none."""
+    step = np.searchsorted(windows.starts, operations.start[which], "right") - 1
+    inside = (step >= 0) & (operations.start[which] < np.append(windows.ends, 0)[step])
+    return np.where(inside, step, NO_CODE).astype(np.int64)
+
+
+def _small_all_reduces(trace: Trace, operations: Collectives) -> Int64:
+    """Return the all-reduces up to MAX_SMALL_BYTES with no kernel between them and the one before or after.
+
+    A kernel between two of them needs the result of the first one, as tensor parallelism does: that is no loop over
+    gradients, unless DistributedDataParallel exchanges them.
+    """
+    is_all_reduce = np.array([name == "all_reduce" for name in operations.names] + [False], np.bool_)
+    size = np.maximum(operations.bytes_in, operations.bytes_out)
+    timed = operations.end > operations.start
+    small = np.flatnonzero(is_all_reduce[operations.collective] & timed & (size > 0) & (size <= MAX_SMALL_BYTES))
+    if job_kind(trace).wrapper == "ddp" or len(small) < 2:
+        return small
+    kernels = rows_of_kind(trace, Kind.KERNEL)
+    starts = np.sort(trace.events.start[kernels[~is_communication_kernel(trace)[kernels]]])
+    begun, done = (
+        np.searchsorted(starts, times) for times in (operations.start[small][1:], operations.end[small][:-1])
+    )
+    in_row = begun <= done
+    return small[np.append(False, in_row) | np.append(in_row, False)]
+
+
+def find_contention(trace: Trace) -> Iterator[Finding]:
+    """Find kernels that take longer while collectives run than the same kernels on equal sizes take alone."""
+    rows = rows_of_kind(trace, Kind.KERNEL)
+    rows = rows[~is_communication_kernel(trace)[rows]]
+    communication = _collective_times(trace)
+    if len(rows) == 0 or len(communication.starts) == 0:
+        return
+    start, end = trace.events.start[rows], event_ends(trace)[rows]
+    beside = covered_time(communication, start, end)
+    grid, shape = kernel_size_codes(trace, rows)
+    sized = (grid != NO_CODE) | (shape != NO_CODE)
+    kernels = group(trace.events.name[rows].astype(np.int64), grid, shape)
+    begins, ends, slowed = [], [], []
+    for number in np.flatnonzero(kernels.counts >= 2 * MIN_COMPARED_CALLS).tolist():
+        calls = kernels.members(number)
+        alone, during = calls[beside[calls] == 0], calls[2 * beside[calls] >= (end - start)[calls]]
+        if not sized[calls[0]] or min(len(alone), len(during)) < MIN_COMPARED_CALLS:
+            continue
+        usual = float(median((end - start)[alone]))
+        ratio = float(median((end - start)[during])) / max(usual, 1.0)
+        if ratio >= MIN_CONTENTION_RATIO:
+            long = during[(end - start)[during] > usual]
+            begins.append(start[long] + int(usual))
+            ends.append(end[long])
+            slowed.append((int((end - start)[long].sum() - usual * len(long)), ratio, long))
+    if not slowed:
+        return
+    _, ratio, calls = max(slowed, key=lambda each: each[0])
+    example = int(rows[calls[np.argmax((end - start)[calls])]])
+    name = trace.strings[trace.events.name[example]]
+    yield Finding(
+        "contention",
+        merge(np.concatenate(begins), np.concatenate(ends)),
+        rows=rows[np.concatenate([calls for *_, calls in slowed])],
+        on_device=True,
+        subject=short_kernel_names(trace).get(name, name),
+        value=ratio,
+        event=example,
+    )
+
+
+def _collective_times(trace: Trace) -> Intervals:
+    kernels = rows_of_kind(trace, Kind.KERNEL)
+    return event_intervals(trace, kernels[is_communication_kernel(trace)[kernels]])
