@@ -285,7 +285,7 @@ def _memory(answers: Mapping[str, MemoryPayload]) -> Memory | None:
         plain(each.verdict) if len(answers) == 1 else f"{name}: {plain(each.verdict)}"
         for name, payload in answers.items()
         for each in payload.growth
-        if each.growing
+        if each.growing or each.rising_bytes or each.rising_reserved_bytes
     ]
     return Memory(worker, device.name, peak, device.capacity_bytes, growth)
 

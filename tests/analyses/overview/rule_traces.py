@@ -205,13 +205,15 @@ def cpu_optimizer(parameters: int, name: str = "Optimizer.step#AdamW.step", othe
     )
 
 
-def reducing(count: int, nelems: int, kind: str = "BFloat16", marks: tuple[str, ...] = (BACKWARD,)) -> Document:
-    """All-reduces of 100 us one after the other, behind a kernel."""
+def reducing(
+    count: int, nelems: int, kind: str = "BFloat16", marks: tuple[str, ...] = (BACKWARD,), us: int = 100
+) -> Document:
+    """All-reduces of `us` one after the other, behind a kernel."""
     lines = [work(500, 1_500, 100, 1, "gemm"), WAITS, *marks]
     facts = f" In~msg~nelems={nelems} dtype={kind} Collective~name=allreduce".replace("~", " ")
     for number in range(count):
         name = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
-        lines.append(work(2_000 + 100 * number, 100, 200 + number, 10 + number, name, call=1) + facts)
+        lines.append(work(2_000 + us * number, us, 200 + number, 10 + number, name, call=1) + facts)
     return picture(*lines)
 
 
@@ -231,7 +233,7 @@ def beside_collectives(slow: int, grid: int = 64) -> Document:
 
 
 def halved(kind: str, *marks: str) -> Document:
-    return reducing(4, 8_000_000, kind, (DDP, BACKWARD, *marks))
+    return reducing(1, 8_000_000, kind, (DDP, BACKWARD, *marks), us=400)
 
 
 RULES: dict[tuple[str, str], Three] = {
@@ -296,7 +298,7 @@ RULES: dict[tuple[str, str], Three] = {
         reducing(8, 1000), reducing(8, 1000, marks=(BACKWARD.replace("evaluate", "~"),)), reducing(8, 10_000_000)
     ),
     ("contention", ""): Three(beside_collectives(600), beside_collectives(600, grid=65), beside_collectives(500)),
-    ("communication", "ddp_16_bit"): Three(halved("BFloat16"), halved("Float"), reducing(4, 8_000_000)),
+    ("communication", "ddp_16_bit"): Three(halved("BFloat16"), halved("Float"), reducing(1, 8_000_000, us=400)),
     ("communication", "ddp"): Three(
         draw_collectives((DDP, BACKWARD), 200),
         draw_collectives((DDP, BACKWARD), 199),

@@ -17,6 +17,7 @@ from torch_tb_profiler.analyses.memory.devices import (
 )
 from torch_tb_profiler.analyses.memory.growth import DeviceGrowth, GrowthHolder, memory_growth
 from torch_tb_profiler.analyses.memory.live import LiveMemory, find_record, live_memory
+from torch_tb_profiler.analyses.memory.trends import MemoryTrends, memory_trends
 from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
 from torch_tb_profiler.analyses.shared.memory_curve import (
     MemoryLevels,
@@ -52,14 +53,17 @@ def build(trace: Trace, _: NoParams) -> MemoryPayload:
     """Build devices, peaks, steps and growth; the views below this one have the curve and the tables."""
     measured = [(level, device_memory(trace, level)) for level in memory_levels(trace)]
     devices = [_device(trace, level, memory) for level, memory in measured]
-    changes = [(level.device.name, memory_growth(trace, level)) for level in memory_levels(trace)]
-    grown = [(name, change) for name, change in changes if change is not None]
+    changes = [
+        (level.device.name, memory_growth(trace, level), memory_trends(trace, level))
+        for level in memory_levels(trace)
+    ]
+    grown = [(name, change, trends) for name, change, trends in changes if change is not None]
     return MemoryPayload(
         headline=_headline(trace, default_device(trace), devices, grown),
         devices=devices,
         default_device=default_device(trace),
         steps=_steps(trace),
-        growth=[_growth(trace, name, change) for name, change in grown],
+        growth=[_growth(trace, name, change, trends) for name, change, trends in grown],
         out_of_memory=_failures(trace),
         has_addresses=has_addresses(trace),
         has_stacks=has_stacks(trace),
@@ -71,12 +75,19 @@ def build(trace: Trace, _: NoParams) -> MemoryPayload:
 
 
 def _headline(
-    trace: Trace, default: str | None, devices: list[MemoryDeviceEntry], grown: list[tuple[str, DeviceGrowth]]
+    trace: Trace,
+    default: str | None,
+    devices: list[MemoryDeviceEntry],
+    grown: list[tuple[str, DeviceGrowth, MemoryTrends]],
 ) -> Text:
-    """Return the peak of the default device, and that it may leak."""
+    """Return the peak of the default device, and that it may leak or rise."""
     if not devices:
         return words.no_events(trace)
-    leaks = [words.growth_headline(name, change) for name, change in grown if name == default and change.growing]
+    leaks = [
+        words.growth_headline(name, change) if change.growing else words.rising_headline(trends)
+        for name, change, trends in grown
+        if name == default
+    ]
     return sentences(*(device.headline for device in devices if device.name == default), *leaks)
 
 
@@ -85,7 +96,12 @@ def _device(trace: Trace, level: MemoryLevels, memory: DeviceMemory) -> MemoryDe
     top = at_peak.groups[0].largest if at_peak.groups else None
     device = memory.device
     return MemoryDeviceEntry(
-        headline=words.device_headline(memory, at_peak, None if top is None else allocating_operator(trace, top)),
+        headline=words.device_headline(
+            memory,
+            at_peak,
+            None if top is None else allocating_operator(trace, top),
+            memory_trends(trace, level).peak_in_steps,
+        ),
         details=words.device_details(memory),
         name=device.name,
         kind=device.kind,
@@ -128,14 +144,21 @@ def _steps(trace: Trace) -> list[MemoryStep]:
     return [MemoryStep(*row) for row in zip(*columns, strict=True)]
 
 
-def _growth(trace: Trace, device: str, change: DeviceGrowth) -> MemoryGrowth:
+def _growth(trace: Trace, device: str, change: DeviceGrowth, trends: MemoryTrends) -> MemoryGrowth:
+    rising = None if change.growing else trends.live
     return MemoryGrowth(
-        verdict=words.growth_verdict(device, change),
+        verdict=sentences(
+            words.growth_verdict(device, change),
+            words.rising_sentence(device, rising) if rising is not None else (),
+            words.reserved_sentence(trends.reserved) if trends.reserved is not None else (),
+        ),
         device=device,
         steps=list(steps(trace).names),
         live_bytes=change.live.tolist(),
         growing=change.growing,
         per_step_bytes=change.per_step,
+        rising_bytes=None if rising is None else rising.per_step,
+        rising_reserved_bytes=trends.reserved,
         holders=[_holder(trace, holder) for holder in change.holders[:MAX_HOLDERS]],
     )
 

@@ -93,6 +93,8 @@ class MemoryGrowth(msgspec.Struct, frozen=True):
 
     growing         blocks of at least three steps outlive two or more and stay (needs at least four steps)
     per_step_bytes  bytes of the blocks that stay / steps since the first of them; null where none do
+    rising_bytes    by which live memory rises per step although no block stays; null where it doesn't
+    rising_reserved_bytes  by which reserved memory rises per step while tensors use no more; null where it doesn't
     holders         the code that allocated them, per operator and stack, most bytes first; without addresses none
     """
 
@@ -102,6 +104,8 @@ class MemoryGrowth(msgspec.Struct, frozen=True):
     live_bytes: list[int]
     growing: bool
     per_step_bytes: int | None
+    rising_bytes: int | None
+    rising_reserved_bytes: int | None
     holders: list[MemoryHolder]
 
 

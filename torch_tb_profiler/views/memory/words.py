@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.memory.devices import DeviceMemory, PeakMoment, 
 from torch_tb_profiler.analyses.memory.growth import MIN_PEAK_SHARE, MIN_STEPS, DeviceGrowth, GrowthHolder
 from torch_tb_profiler.analyses.memory.live import LiveMemory
 from torch_tb_profiler.analyses.memory.snapshot.allocators import DeviceAllocator
+from torch_tb_profiler.analyses.memory.trends import MemoryTrends, RisingLive
 from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
 from torch_tb_profiler.base.format import format_bytes, format_ratio
 from torch_tb_profiler.base.grammar import plural
@@ -44,11 +45,14 @@ def no_events(trace: Trace) -> Text:
     return text("No memory events were recorded ({option}).", option=recording_option(trace, "memory"))
 
 
-def device_headline(memory: DeviceMemory, at_peak: LiveMemory, top_operator: str | None) -> Text:
+def device_headline(
+    memory: DeviceMemory, at_peak: LiveMemory, top_operator: str | None, peak_in_steps: int | None = None
+) -> Text:
     """Return the peak of a device, its share of the capacity, and what allocated most of it.
 
     at_peak       live memory at the peak, with the operator that allocated most
     top_operator  the name of that operator, None outside operators
+    peak_in_steps  the highest allocated memory in steps, if the peak is outside of them
     """
     peak = memory.allocated
     if peak is None:
@@ -62,10 +66,43 @@ def device_headline(memory: DeviceMemory, at_peak: LiveMemory, top_operator: str
     if memory.device.capacity is not None:
         share = f", {format_ratio(peak.bytes / memory.device.capacity)} of its capacity"
     return text(
-        "Memory on {device} peaks at {peak}{most}.",
+        "Memory on {device} peaks at {peak}{outside}{most}.",
         device=memory.device.name,
         peak=Phrase(format_bytes(peak.bytes) + share, _peak_link(memory, peak)),
+        outside=""
+        if peak_in_steps is None
+        else f" outside of the steps, which reach {format_bytes(peak_in_steps)}",
         most=_largest_part(memory.device.name, at_peak, top_operator, peak.bytes),
+    )
+
+
+def rising_headline(trends: MemoryTrends) -> Text:
+    """Return the sentence of the headline on memory that rises although no block stays; empty if none does."""
+    if trends.live is not None:
+        return text("Live memory rises by {size} per step.", size=format_bytes(trends.live.per_step))
+    if trends.reserved is not None:
+        return text("Reserved memory rises by {size} per step.", size=format_bytes(trends.reserved))
+    return ()
+
+
+def rising_sentence(device: str, rising: RisingLive) -> Text:
+    """Say by how much live memory rises although no block stays, which operator allocates it, and what to do."""
+    name = "code outside operators" if rising.name is None else rising.name
+    what = name if rising.name is None else Phrase(name, link("memory", device=device, q=name))
+    return text(
+        "Live memory still rises by {size} per step: {name} allocates more in each step than the last one released. "
+        "Collect results in a list or a preallocated tensor instead of concatenating them.",
+        size=format_bytes(rising.per_step),
+        name=what,
+    )
+
+
+def reserved_sentence(per_step: int) -> Text:
+    """Say by how much reserved memory rises while tensors use no more, and what to do."""
+    return text(
+        "Reserved memory rises by {size} per step while tensors use no more: the allocator fragments. "
+        "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        size=format_bytes(per_step),
     )
 
 

@@ -1,0 +1,115 @@
+"""Memory that rises from step to step although no block stays, and peaks outside of the steps.
+
+step       1      2      3      4
+live       [---]  [----] [-----] [------]    each step replaces a block by a larger one: a running concatenation
+reserved   ====   =====  ======  =======     the allocator reserves more, while tensors use as much as before
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.memory.blocks import device_block_mask
+from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, first_peak
+from torch_tb_profiler.model.memory.blocks import has_addresses, memory_blocks
+from torch_tb_profiler.model.memory.events import memory_names
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
+
+MIN_RISING_STEPS = 4
+"""Fewest steps after the first one, which fills caches, that show a trend."""
+
+MIN_RISE_SHARE = 0.01
+"""A rise below this share of the peak, over all steps, is not worth naming,"""
+
+MIN_STEADY_SHARE = 0.75
+"""and neither is one that happens in less than this share of the steps."""
+
+MAX_USED_RATIO = 0.5
+"""Reserved memory that rises with what tensors use rises for their sake: they must rise by less than this ratio."""
+
+
+class RisingLive(msgspec.Struct, frozen=True):
+    """Live memory that rises, in bytes per step, and the operator whose live blocks rise most (None: no operator)."""
+
+    per_step: int
+    name: str | None
+
+
+class MemoryTrends(msgspec.Struct, frozen=True):
+    """How a device's memory develops over the steps, in bytes; None where it doesn't rise.
+
+    live          rises although blocks are released
+    reserved      per step that the allocator reserves more, while tensors use no more
+    peak_in_steps the highest allocated memory in steps, if the peak lies outside of them
+    """
+
+    live: RisingLive | None
+    reserved: int | None
+    peak_in_steps: int | None
+
+
+def memory_trends(trace: Trace, level: MemoryLevels) -> MemoryTrends:
+    """Return the trends of a device; all None without recorded steps and totals."""
+    recorded = steps(trace)
+    if not recorded.recorded or level.relative or len(level.time) == 0:
+        return MemoryTrends(None, None, None)
+    ends = np.searchsorted(level.time, recorded.host_ends, "right") - 1
+    per_step = _rise_per_step(level.allocated, ends)
+    live = None if per_step is None else RisingLive(per_step, _rising_name(trace, level, ends))
+    return MemoryTrends(live, _reserved_rise(trace, level, ends), _peak_in_steps(trace, level))
+
+
+def _rise_per_step(values: Int64, ends: Int64) -> int | None:
+    """Return the mean rise of values at the ends of the steps after the first one, None if it isn't steady."""
+    if len(ends) <= MIN_RISING_STEPS or ends[0] < 0 or (values[ends] == ABSENT).any():
+        return None
+    at_end = values[ends]
+    changes = np.diff(at_end)
+    total = int(at_end[-1] - at_end[0])
+    steady = (changes > 0).mean() >= MIN_STEADY_SHARE
+    return total // len(changes) if steady and total >= MIN_RISE_SHARE * int(values.max()) else None
+
+
+def _reserved_rise(trace: Trace, level: MemoryLevels, ends: Int64) -> int | None:
+    if (level.reserved == ABSENT).any() or not (level.reserved > 0).any():
+        return None
+    rise, peaks = _rise_per_step(level.reserved, ends), _peaks_of_steps(trace, level)
+    if rise is None or len(peaks) < 2:
+        return None
+    used = (peaks[-1] - peaks[0]) / (len(peaks) - 1)
+    return rise if used < MAX_USED_RATIO * rise else None
+
+
+def _peaks_of_steps(trace: Trace, level: MemoryLevels) -> list[int]:
+    """Return the highest allocated memory in each step."""
+    recorded = steps(trace)
+    low = np.maximum(np.searchsorted(level.time, recorded.host_starts, "right") - 1, 0)
+    high = np.searchsorted(level.time, recorded.host_ends, "right")
+    peaks = [
+        first_peak(level.allocated, first, last) for first, last in zip(low.tolist(), high.tolist(), strict=True)
+    ]
+    return [peak.bytes for peak in peaks if peak is not None]
+
+
+def _peak_in_steps(trace: Trace, level: MemoryLevels) -> int | None:
+    peak, peaks = first_peak(level.allocated), _peaks_of_steps(trace, level)
+    if peak is None or not peaks:
+        return None
+    return max(peaks) if max(peaks) < (1 - MIN_RISE_SHARE) * peak.bytes else None
+
+
+def _rising_name(trace: Trace, level: MemoryLevels, ends: Int64) -> str | None:
+    """Return the operator whose blocks at the end of the last step exceed those of the second step most."""
+    if not has_addresses(trace):
+        return None
+    blocks, (codes, texts) = memory_blocks(trace), memory_names(trace)
+    mine = np.flatnonzero(device_block_mask(trace, level) & (blocks.allocation >= 0))
+    code = codes[blocks.allocation[mine]]
+    sums = []
+    for position in (level.positions[ends[1]], level.positions[ends[-1]]):
+        live = (blocks.allocation[mine] <= position) & (blocks.end[mine] > position) & (code >= 0)
+        sums.append(np.bincount(code[live], blocks.size[mine][live], minlength=len(texts)))
+    rise = sums[1] - sums[0]
+    return texts[int(rise.argmax())] if len(rise) and rise.max() > 0 else None
