@@ -49,7 +49,8 @@ def detection_rate(machine: StepNoise, change: float, draws: int, steps: int, re
     hits = 0
     for draw in range(draws):
         sides = [
-            _drop_odd_steps([each[draw] for each in side]) for side in (base, [change * each for each in candidate])
+            _drop_odd_steps([each[draw] for each in side])
+            for side in (base, [change * each for each in candidate])
         ]
         counts = [len(each) for each in sides[0]], [len(each) for each in sides[1]]
         rules = ChangeRules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=counts)

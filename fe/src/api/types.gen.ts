@@ -8677,7 +8677,7 @@ export interface components {
      *
      *     kind      uncertain: one or a few ranks may be, at a cost that matters, but it may be chance; the text names
      *               them
-     *     worker, rank  the costliest straggler, null if there is none or it is unknown
+     *     worker, rank  the costliest straggler, null if there is none or it is unknown; workers: all, costliest first
      *     text      the headline
      *     cost_ns   per step, of all stragglers together; cause: why the first of them is late
      *     host      the host of the stragglers if they are late together, else null
@@ -8686,11 +8686,21 @@ export interface components {
       /** @enum {unknown} */
       kind: 'balanced' | 'straggler' | 'uncertain' | 'unknown';
       worker: string | null;
+      workers: string[];
       rank: number | null;
       text: components['schemas']['Phrase'][];
       cost_ns: number | null;
       cause:
-        | ('data_loading' | 'held_up' | 'host' | 'more_work' | 'other' | 'slower_device' | 'slower_link')
+        | (
+            | 'data_loading'
+            | 'held_up'
+            | 'host'
+            | 'longer_kernels'
+            | 'more_work'
+            | 'other'
+            | 'slower_device'
+            | 'slower_link'
+          )
         | null;
       host: string | null;
     };
@@ -9064,7 +9074,16 @@ export interface components {
       waiting_ns: number;
       waiting_per_step_ns: number;
       cause:
-        | ('data_loading' | 'held_up' | 'host' | 'more_work' | 'other' | 'slower_device' | 'slower_link')
+        | (
+            | 'data_loading'
+            | 'held_up'
+            | 'host'
+            | 'longer_kernels'
+            | 'more_work'
+            | 'other'
+            | 'slower_device'
+            | 'slower_link'
+          )
         | null;
       why: components['schemas']['Phrase'][];
       held_up_by: string | null;
@@ -9719,6 +9738,8 @@ export interface components {
      *
      *     growing         blocks of at least three steps outlive two or more and stay (needs at least four steps)
      *     per_step_bytes  bytes of the blocks that stay / steps since the first of them; null where none do
+     *     rising_bytes    by which live memory rises per step although no block stays; null where it doesn't
+     *     rising_reserved_bytes  by which reserved memory rises per step while tensors use no more; null where it doesn't
      *     holders         the code that allocated them, per operator and stack, most bytes first; without addresses none
      */
     MemoryGrowth: {
@@ -9728,6 +9749,8 @@ export interface components {
       live_bytes: number[];
       growing: boolean;
       per_step_bytes: number | null;
+      rising_bytes: number | null;
+      rising_reserved_bytes: number | null;
       holders: components['schemas']['MemoryHolder'][];
     };
     /**
@@ -10426,6 +10449,8 @@ export interface components {
      *     one_run     both sides are recordings of one run, hence of one program
      *     autocorrelation  correlation of consecutive steps, 0..1; correlated steps count as fewer
      *     step        duration of the step, in integer ns as in the waterfalls
+     *     samples     samples per step of the base and of the candidate where they differ, else None: then `headline` is
+     *                 about `per_sample`, the time per sample, as steps do another amount of work
      *     level       the root of the logical timeline, as `diff/part` answers for every other part
      *     kernels, families  sorted as the operators
      *     work        FLOPs of matrix operators; work_coverage: share of the device time whose FLOPs or bytes are known
@@ -10442,6 +10467,8 @@ export interface components {
       one_run: boolean;
       autocorrelation: number;
       step: components['schemas']['Change'];
+      samples: [number, number] | null;
+      per_sample: components['schemas']['Change'] | null;
       waterfalls: components['schemas']['DiffWaterfall'][];
       level: components['schemas']['DiffLevel'];
       kernels: components['schemas']['DiffKernel'][];
@@ -10463,10 +10490,11 @@ export interface components {
      *     recordings      counted steps of each recording
      *     steps           names of the counted steps; all numbers are per one of these
      *     durations_ns    duration of each step
-     *     typical_ns      mean without the shortest and the longest fifth (from five steps on); with several recordings
-     *                     the mean of theirs; mean_low_ns, mean_high_ns: its interval, None with fewer than two steps
+     *     typical_ns      mean of the counted steps; with several recordings the mean of their means
+     *     mean_low_ns, mean_high_ns  its interval, None with fewer than two steps
      *     left_out        steps left out because their device work is missing
      *     warm_up_ns      durations of first steps left out as warm-up, at most one per recording
+     *     odd_steps       other steps that are left out, as they are far longer or shorter than the typical ones
      *     steps_recorded  False if the entire trace counts as one step
      *     outside_calls   operator calls outside the counted steps; no number includes them
      */
@@ -10482,10 +10510,21 @@ export interface components {
       mean_high_ns: number | null;
       left_out: number;
       warm_up_ns: number[];
+      odd_steps: components['schemas']['DiffOddStep'][];
       steps_recorded: boolean;
       outside_calls: number;
       trace_start_ns: number;
       base_ns: number;
+    };
+    /**
+     * DiffOddStep
+     * @description A step that is left out: its name, what it takes more than a typical step (negative if less), and the code,
+     *     kernel or "" that makes it longer.
+     */
+    DiffOddStep: {
+      step: string;
+      extra_ns: number;
+      cause: string;
     };
     /**
      * Change
@@ -10494,8 +10533,7 @@ export interface components {
      *     base_ns, candidate_ns  means over the counted steps; None where not recorded, see `reasons` of the payload
      *     delta_ns               candidate - base
      *     delta_ratio            delta / base; None where the base has none
-     *     low_ns, high_ns        interval of the change of a typical step at `confidence`, around the difference of
-     *                            trimmed means; None with too few steps
+     *     low_ns, high_ns        interval of the change of a typical step at `confidence`; None with too few steps
      *     q                      false discovery rate at which the difference would count as proven; None with too few
      *                            steps, or if the time is too small to be tested
      *     needed                 for cannot_tell: steps per side (recordings, where a side has several) that would settle

@@ -306,7 +306,7 @@ def test_messages_between_stages_of_a_pipeline_are_no_collectives_that_wait() ->
         talk(time, number=10 + i, at=2_000 + 1_000 * i) + " Collective~name=recv Src~Rank=0".replace("~", " ")
         for i, time in enumerate((100, 100, 100, 900))
     )
-    messages = exchanging(DDP, BACKWARD, text)
+    messages = draw_exchange(DDP, BACKWARD, text)
     assert given(messages, "late_rank") is None and given(messages, "communication") is None
-    as_collectives = exchanging(DDP, BACKWARD, text.replace("recv", "allreduce"))
+    as_collectives = draw_exchange(DDP, BACKWARD, text.replace("recv", "allreduce"))
     assert given(as_collectives, "late_rank") is not None or given(as_collectives, "communication") is not None
