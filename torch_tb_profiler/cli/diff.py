@@ -56,7 +56,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         type=_percent,
         help="exit with 3 if the step or an operator got significantly slower by more than this share of A's "
-        "step, with 4 if the result for the step is inconclusive, with 5 if the sides compute different numbers of "
+        "step, with 4 if the result for the step is inconclusive, with 5 if the sides compute different "
+        "numbers of "
         "samples per step",
     )
     parser.add_argument(

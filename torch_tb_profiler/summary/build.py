@@ -297,7 +297,8 @@ CAUSE_ADVICE = {"data_loading": ("data_loading",), "host": ("host_code", "launch
 def _advice(overviews: Mapping[str, Overview], job: DistributedPayload | None) -> list[SummaryAdvice]:
     """Return for each rule and case the recommendation with the largest gain; largest first.
 
-    What a straggler's own file advises about the time by which it is late is part of the advice about the straggler.
+    What a straggler's own file advises about the time by which it is late is part of the advice about the
+    straggler.
     """
     best: dict[tuple[str, str], SummaryAdvice] = {}
     late = job.verdict.workers if job is not None else []

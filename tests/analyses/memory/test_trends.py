@@ -1,4 +1,4 @@
-"""Memory that rises although no block stays, and peaks outside of the steps: drawn, with the nearest that is none."""
+"""Memory that rises although no block stays, and peaks outside of the steps, with the nearest that is none."""
 
 from __future__ import annotations
 

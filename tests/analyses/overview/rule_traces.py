@@ -218,7 +218,7 @@ def reducing(
 
 
 def beside_collectives(slow: int, grid: int = 64) -> Document:
-    """Three kernels of 500 us alone, three of `slow` us beside a collective, the last of another size if it says so."""
+    """Three kernels of 500 us alone, three of `slow` us beside a collective, the last of size `grid`."""
     lines = [WAITS]
     for number in range(6):
         at = 1_000 * (number + 1)

@@ -18,7 +18,10 @@ _KERNELS = {"allreduce": "AllReduce", "_allgather_base": "AllGather", "_reduce_s
 
 @dataclass
 class RecordedSpan:
-    """Something that ran, times in µs of the job; `launch` is when the host launched it, `size` that of its work."""
+    """Something that ran, times in µs of the job.
+
+    launch  when the host launched it; size: of its work, 1 for the usual one
+    """
 
     kind: str
     name: str

@@ -136,7 +136,8 @@ def test_notes_mention_warm_up_and_correlated_steps() -> None:
 def test_a_note_names_each_odd_step_and_its_cause() -> None:
     odd = [DiffOddStep("4", 290.0 * MS, "save_checkpoint"), DiffOddStep("7", -5.0 * MS, "")]
     assert note_texts(candidate=replace(SIDE, odd_steps=odd)) == [
-        "Step 4 of the candidate is left out: it takes 290 ms more than a typical step, mostly in save_checkpoint.",
+        "Step 4 of the candidate is left out: it takes 290 ms more than a typical step, mostly in "
+        "save_checkpoint.",
         "Step 7 of the candidate is left out: it takes 5.00 ms less than a typical step.",
     ]
     four = [DiffOddStep(str(number), MS, "") for number in range(5)]

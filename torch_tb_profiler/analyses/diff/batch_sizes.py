@@ -24,7 +24,7 @@ BATCH_AGREEMENT = 0.5
 """Smallest share of the operators with different inputs that must agree on the two batch sizes,"""
 
 MIN_SAMPLE_SHARE = 0.5
-"""and more than this share of all products and convolutions must agree on their ratio, for steps to be compared per
+"""and more than this share of all products and convolutions must agree on their ratio, for a comparison per
 sample."""
 
 _PRODUCT = re.compile(r"^aten::(addmm|mm|bmm|baddbmm|linear|matmul|_?convolution|convolution_backward|conv\dd)$")

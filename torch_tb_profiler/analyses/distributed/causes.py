@@ -50,9 +50,9 @@ class StragglerCause(msgspec.Struct, frozen=True):
     """What a late rank spends more time on than the median rank; ns per step.
 
     kind    host: an operator or frame; data_loading; more_work: more or larger kernels; longer_kernels:
-            kernels take longer, on inputs of the same or an unrecorded size; slower_device: all its kernels of equal
-            size take longer; slower_link: its transfers take longer; other: `name` is a category of the
-            overview
+            kernels take longer, on inputs of the same or an unrecorded size; slower_device: all its kernels
+            of equal size take longer; slower_link: its transfers take longer; other: `name` is a category of
+            the overview
     where   host: `name` is an operator or annotation; frame: a Python frame of user code; device: a kernel;
             category: a category of the overview
     median  None if it is not among the median rank's largest

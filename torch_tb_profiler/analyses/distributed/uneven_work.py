@@ -46,9 +46,11 @@ class UnevenWork(msgspec.Struct, frozen=True):
 
 
 def even_split(job: DistributedJob, work: WorkWindows) -> WorkWindows:
-    """Return the windows such that what is typical is the mean of all ranks, which spreading the work evenly gives.
+    """Return the windows such that what is typical is the mean of all ranks, which spreading the work evenly
+    gives.
 
-    Only what a rank does in each step counts: how long it works more or less than the mean, averaged over the steps.
+    Only what a rank does in each step counts: how long it works more or less than the mean, averaged over
+    the steps.
     """
     member, step = job.table.member[work.rows], job.table.step[work.rows]
     windows = group(work.window)
@@ -76,7 +78,8 @@ def find_uneven_work(job: DistributedJob) -> UnevenWork | None:
 
 
 def find_resized_kernel(job: DistributedJob, member: int, difference: float) -> ResizedKernel | None:
-    """Return the kernel of other sizes with most of a difference (ns per step), or None if sizes don't explain it."""
+    """Return the kernel of other sizes with most of a difference (ns per step), or None if sizes don't
+    explain it."""
     mine, others = _by_name(job.sources[member]), _others_by_name(job, member)
     explained: list[tuple[float, ResizedKernel]] = []
     for name, here in mine.items():

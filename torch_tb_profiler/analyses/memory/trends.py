@@ -27,11 +27,13 @@ MIN_STEADY_SHARE = 0.75
 """and neither is one that happens in less than this share of the steps."""
 
 MAX_USED_RATIO = 0.5
-"""Reserved memory that rises with what tensors use rises for their sake: they must rise by less than this ratio."""
+"""Reserved memory that rises with what tensors use rises for their sake: they must rise by less than this
+ratio."""
 
 
 class RisingLive(msgspec.Struct, frozen=True):
-    """Live memory that rises, in bytes per step, and the operator whose live blocks rise most (None: no operator)."""
+    """Live memory that rises, in bytes per step, and the operator whose live blocks rise most (None: no
+    operator)."""
 
     per_step: int
     name: str | None

@@ -1,4 +1,5 @@
-"""Rules about collectives that cost more than they transfer: by their latency, or by slowing kernels beside them."""
+"""Rules about collectives that cost more than they transfer: by their latency, or by slowing kernels beside
+them."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ MIN_SMALL_COLLECTIVES = 8
 """Fewest small collectives per step that are worth a bucket."""
 
 BUCKET_BANDWIDTH = 4
-"""Bytes per ns, that of PCI Express 3, at which a bucket transfers at least what small collectives transfer now."""
+"""Bytes per ns, that of PCI Express 3, at which a bucket transfers at least what small collectives transfer
+now."""
 
 MIN_COMPARED_CALLS = 3
 """Fewest calls of one kernel and size beside collectives, and without any, that show how much these slow it."""
@@ -85,8 +87,8 @@ def _step_of(operations: Collectives, which: Int64, windows: Intervals) -> Int64
 def _small_all_reduces(trace: Trace, operations: Collectives) -> Int64:
     """Return the all-reduces up to MAX_SMALL_BYTES with no kernel between them and the one before or after.
 
-    A kernel between two of them needs the result of the first one, as tensor parallelism does: that is no loop over
-    gradients, unless DistributedDataParallel exchanges them.
+    A kernel between two of them needs the result of the first one, as tensor parallelism does: that is no
+    loop over gradients, unless DistributedDataParallel exchanges them.
     """
     is_all_reduce = np.array([name == "all_reduce" for name in operations.names] + [False], np.bool_)
     size = np.maximum(operations.bytes_in, operations.bytes_out)

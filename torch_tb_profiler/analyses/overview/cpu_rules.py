@@ -21,8 +21,8 @@ FUSED_ON_CPU = ("Adam", "AdamW", "SGD", "Adagrad")
 def find_optimizer_on_cpu(trace: Trace) -> Iterator[Finding]:
     """Find optimizers that call operators parameter by parameter on the CPU.
 
-    One pass over the parameters is needed in any case. The operator with the most time stands for it, as the others
-    could run in the same pass.
+    One pass over the parameters is needed in any case. The operator with the most time stands for it, as the
+    others could run in the same pass.
     """
     if len(rows_of_kind(trace, *DEVICE_KINDS)):
         return

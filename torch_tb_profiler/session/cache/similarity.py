@@ -47,8 +47,8 @@ def sketch_names(trace: Trace) -> NameSketch:
 def name_similarity(a: NameSketch, b: NameSketch) -> float:
     """Return the number of common names divided by the number of all names of both (Jaccard); 0 without names.
 
-    Recordings of different kinds of devices have none in common: a program for one is another on the other, even if
-    its operators have the same names.
+    Recordings of different kinds of devices have none in common: a program for one is another on the other,
+    even if its operators have the same names.
     Estimated from the smallest hashes of the union (Broder, On the resemblance and containment of documents).
     """
     if a.kind and b.kind and a.kind != b.kind:

@@ -42,7 +42,8 @@ class Budget(msgspec.Struct, frozen=True):
 class Check(msgspec.Struct, frozen=True):
     """One check of the gate; `passed` is None where the recordings are inconclusive.
 
-    comparable  False if the sides do different amounts of work per step, so that `passed` is None whatever the times
+    comparable  False if the sides do different amounts of work per step, so that `passed` is None whatever
+    the times
     """
 
     name: str

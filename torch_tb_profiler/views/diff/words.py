@@ -363,7 +363,8 @@ def _odd_step_note(step: DiffOddStep, side: str) -> str:
     more = "more" if step.extra_ns > 0 else "less"
     cause = f", mostly in {step.cause}" if step.cause else ""
     return (
-        f"Step {step.step} of the {side} is left out: it takes {format_duration(abs(step.extra_ns))} {more} than a "
+        f"Step {step.step} of the {side} is left out: it takes {format_duration(abs(step.extra_ns))} {more} "
+        "than a "
         f"typical step{cause}."
     )
 

@@ -90,7 +90,8 @@ def rising_sentence(device: str, rising: RisingLive) -> Text:
     name = "code outside operators" if rising.name is None else rising.name
     what = name if rising.name is None else Phrase(name, link("memory", device=device, q=name))
     return text(
-        "Live memory still rises by {size} per step: {name} allocates more in each step than the last one released. "
+        "Live memory still rises by {size} per step: {name} allocates more in each step than the last one "
+        "released. "
         "Collect results in a list or a preallocated tensor instead of concatenating them.",
         size=format_bytes(rising.per_step),
         name=what,

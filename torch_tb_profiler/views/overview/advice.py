@@ -151,7 +151,8 @@ RULE_WORDS = {
     ),
     ("optimizer_on_cpu", "fused"): RuleWords(
         "Use the fused optimizer",
-        "{subject} calls operators for each parameter, one of them {count} times per step. All but the longest kind "
+        "{subject} calls operators for each parameter, one of them {count} times per step. All but the "
+        "longest kind "
         "of them take {time} of {base}; a fused step does their work in one pass.",
         f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
         "the operator with the most time",
@@ -160,7 +161,8 @@ RULE_WORDS = {
     ),
     ("optimizer_on_cpu", "other"): RuleWords(
         "Step with fewer operators",
-        "{subject} calls operators for each parameter, one of them {count} times per step. All but the longest kind "
+        "{subject} calls operators for each parameter, one of them {count} times per step. All but the "
+        "longest kind "
         "of them take {time} of {base}. Its step could be compiled to one pass.",
         f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
         "the operator with the most time, and it has no fused version on the CPU",
@@ -169,9 +171,11 @@ RULE_WORDS = {
     ),
     ("small_collectives", "ddp"): RuleWords(
         "Use larger gradient buckets",
-        "{subject} runs {count} times per step with a median of {message}, too little for its links: latency makes "
+        "{subject} runs {count} times per step with a median of {message}, too little for its links: latency "
+        "makes "
         "up most of it. In one bucket, these gradients would save {time} of {base}.",
-        "a training step all-reduces at least 8 messages of up to 1 MiB, and what they take beyond the first one and "
+        "a training step all-reduces at least 8 messages of up to 1 MiB, and what they take beyond the first "
+        "one and "
         f"4 GB/s costs {_COST}",
         "each bucket overlaps with the backward pass, which one large bucket at its end doesn't.",
         "DistributedDataParallel(model, bucket_cap_mb=25, gradient_as_bucket_view=True)",
@@ -181,7 +185,8 @@ RULE_WORDS = {
         "Exchange gradients in buckets",
         "{subject} runs {count} times per step with a median of {message}, one after the other: latency makes up "
         "most of it. In one bucket, these messages would save {time} of {base}.",
-        "a training step all-reduces at least 8 messages of up to 1 MiB in a row, and what they take beyond the first "
+        "a training step all-reduces at least 8 messages of up to 1 MiB in a row, and what they take beyond "
+        "the first "
         f"one and 4 GB/s costs {_COST}",
         "each result is needed before the next message is known.",
         "flat = torch._utils._flatten_dense_tensors(grads)\n"
@@ -190,7 +195,8 @@ RULE_WORDS = {
     ),
     ("contention", ""): RuleWords(
         "Give collectives fewer multiprocessors",
-        "While collectives run, {subject} takes {share} of its time alone, on equal sizes. What kernels take longer "
+        "While collectives run, {subject} takes {share} of its time alone, on equal sizes. What kernels take "
+        "longer "
         "beside collectives is {time} of {base}.",
         "kernels of equal name and size have a median at least 15% longer beside collectives than alone (three "
         f"calls of each), and the difference costs {_COST}",
@@ -200,7 +206,8 @@ RULE_WORDS = {
     ("communication", "ddp_16_bit"): RuleWords(
         "Exchange gradients less often",
         "For {time} of {base}, 16-bit gradients are all-reduced{overlap}.",
-        f"all-reduce of DistributedDataParallel in training, of gradients in 16-bit types, neither overlapped with "
+        f"all-reduce of DistributedDataParallel in training, of gradients in 16-bit types, neither overlapped "
+        "with "
         f"kernels nor explained by waiting, costs {_COST}",
         "the effective batch may not grow.",
         "with model.no_sync(): ...  # all but every n-th batch",

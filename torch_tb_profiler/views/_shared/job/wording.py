@@ -379,7 +379,8 @@ def _resized_sentence(rank: Text, kernel: ResizedKernel, other: str) -> Text:
 def uneven_work_sentence(comparison: RankComparison, uneven: UnevenWork, saving: float) -> Text:
     """Say which rank has more or less work than the others, what shows it, and what an even split would save."""
     return text(
-        "Work is uneven: {rank} computes {ratio} × as long as {other}, as {name} runs on {size} instead of {typical}. "
+        "Work is uneven: {rank} computes {ratio} × as long as {other}, as {name} runs on {size} instead of "
+        "{typical}. "
         "Split evenly, the same work would save {saving} {per_step}.",
         rank=rank_names([comparison.sources[uneven.member]], capital=False),
         ratio=f"{uneven.ratio:.2f}",
