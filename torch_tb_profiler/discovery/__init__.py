@@ -16,6 +16,7 @@ from torch_tb_profiler.discovery.catalog import (
 from torch_tb_profiler.discovery.companions import with_counters, with_tables
 from torch_tb_profiler.discovery.dumps import find_dumps, with_dumps
 from torch_tb_profiler.discovery.origin_files import with_origin_files
+from torch_tb_profiler.discovery.request_files import with_request_files
 from torch_tb_profiler.discovery.sniffer import Sniffer
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "with_counters",
     "with_dumps",
     "with_origin_files",
+    "with_request_files",
     "with_tables",
 ]

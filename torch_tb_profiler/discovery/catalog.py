@@ -29,13 +29,14 @@ class ListedFile:
 
     path      relative to its location
     size      stored bytes
-    id        its identity; includes `beside`, `counters`, `tables`, `origins`, `formats`, and `rank`
+    id        its identity; includes `beside`, `counters`, `tables`, `origins`, `requests`, `formats`, and `rank`
     beside    PyTorch's own files of the same recording, which describe devices and job
     counters  files with hardware counters of the kernels of this trace
     shared    other files may use `beside` as well
     rank      rank of its process, from names and files around it
     tables    further tables of the same recording, which are one trace with this one
     origins   files that say where the kernels of this trace come from, or what its recorder was asked for
+    requests  files that say when requests of its engine arrived
     formats   the same recording in less detailed formats: they are read if this file can't be
     mtime     epoch seconds of its last change, or None if the storage has none
     """
@@ -50,6 +51,7 @@ class ListedFile:
     rank: int | None = None
     tables: tuple[ListedFile, ...] = ()
     origins: tuple[ListedFile, ...] = ()
+    requests: tuple[ListedFile, ...] = ()
     formats: tuple[ListedFile, ...] = ()
     mtime: float | None = None
 
@@ -78,6 +80,10 @@ class ListedFile:
     def with_origins(self, origins: Sequence[ListedFile]) -> ListedFile:
         """Return the file, read together with the files that say where its kernels come from."""
         return replace(self, id=self._combined_id(origins), origins=tuple(origins))
+
+    def with_requests(self, requests: Sequence[ListedFile]) -> ListedFile:
+        """Return the file, read together with the files that say when requests arrived."""
+        return replace(self, id=self._combined_id(requests), requests=tuple(requests))
 
     def with_formats(self, formats: Sequence[ListedFile]) -> ListedFile:
         """Return the file, for which these are read if it can't be."""

@@ -71,6 +71,7 @@ class LoadRequest(NamedTuple):
     rank      the rank that the names around the file give it
     tables    (path, stored bytes) of the files that are read as one with it
     origins   (path, stored bytes) of the files that say where its kernels come from, or what was recorded
+    requests  (path, stored bytes) of the files that say when requests arrived
     formats   the same recording in less detailed formats, which are read if it can't be
     """
 
@@ -86,6 +87,7 @@ class LoadRequest(NamedTuple):
     rank: int | None = None
     tables: tuple[tuple[str, int], ...] = ()
     origins: tuple[tuple[str, int], ...] = ()
+    requests: tuple[tuple[str, int], ...] = ()
     formats: tuple[OtherFormat, ...] = ()
 
 
@@ -234,7 +236,7 @@ def _load(
         identity = combined_identity(identity, location.entry(other).identity)
     for counters, _ in request.counters:
         identity = combined_identity(identity, location.entry(counters).identity)
-    for other, _ in request.origins:
+    for other, _ in (*request.origins, *request.requests):
         identity = combined_identity(identity, location.entry(other).identity)
     identity = ranked_identity(identity, request.rank)
     if request.rank is not None:
@@ -257,6 +259,10 @@ def _load(
         from torch_tb_profiler.session.origin_files import add_origin_files
 
         trace = add_origin_files(trace, location, path, request.origins, request.limit)
+    if request.requests:
+        from torch_tb_profiler.session.request_files import add_request_files
+
+        trace = add_request_files(trace, location, request.requests, request.limit)
     release_memory()  # of the pieces that columns were joined from; otherwise the analyses would add to it
     trace = replace(trace, catalog=request.catalog)
     if FileId(location.uri(path), identity) != request.id:

@@ -69,7 +69,7 @@ def read_devices(path: str) -> HardwareCatalog:
 
 def _estimated_json_bytes(file: ListedFile) -> int:
     size = file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
-    return size + sum(map(_estimated_json_bytes, (*file.beside, *file.tables, *file.origins)))
+    return size + sum(map(_estimated_json_bytes, (*file.beside, *file.tables, *file.origins, *file.requests)))
 
 
 class Loader:
@@ -217,6 +217,7 @@ class Loader:
             rank=file.rank,
             tables=tuple((each.path, each.size) for each in file.tables),
             origins=tuple((each.path, each.size) for each in file.origins),
+            requests=tuple((each.path, each.size) for each in file.requests),
             formats=tuple(
                 OtherFormat(each.id.identity, tuple((part.path, part.size) for part in (each, *each.tables)))
                 for each in file.formats

@@ -22,6 +22,7 @@ from torch_tb_profiler.discovery import (
     with_counters,
     with_dumps,
     with_origin_files,
+    with_request_files,
     with_tables,
 )
 from torch_tb_profiler.session.state import ErrorInfo
@@ -119,6 +120,7 @@ class LogFolders:
             files = with_tables(files, self._sniffer.is_trace, self._is_foreign)
             files = with_counters(files, self._sniffer.is_trace)
             files = with_origin_files(files, self._sniffer.is_trace)
+            files = with_request_files(files, self._sniffer.is_trace)
             folder_runs = with_dumps(
                 self._runs(location, name, files),
                 dumps,
@@ -149,7 +151,7 @@ class LogFolders:
 
     def is_growing(self, file: ListedFile) -> bool:
         """Return True if a file may still be written; the next listing will tell."""
-        parts = [file, *file.counters, *file.tables, *file.beside, *file.origins, *file.formats]
+        parts = [file, *file.counters, *file.tables, *file.beside, *file.origins, *file.requests, *file.formats]
         return any(part.id.uri in self._growing for part in parts) and self._poller is not None
 
     def wait_until_complete(self, files: Sequence[ListedFile], timeout: float | None) -> None:

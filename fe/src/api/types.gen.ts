@@ -8418,6 +8418,7 @@ export interface components {
      *                          no_requests or device; null with a reason where it is unknown
      *     idle_by_cause        cause -> ns of all idle time
      *     families             kernel family -> ns of device time of all decode iterations
+     *     requests             those in a file of spans beside the trace; null without one
      *     reasons              field -> why it is null
      */
     ServingPayload: {
@@ -8438,6 +8439,7 @@ export interface components {
       };
       advice: components['schemas']['AdviceRow'][];
       on_device: boolean;
+      requests: components['schemas']['RequestColumns'] | null;
       reasons: {
         [key: string]: string;
       };
@@ -8527,7 +8529,9 @@ export interface components {
      *
      *     output_tokens_per_s  of requests that decode; the first token, which a prefill makes, isn't counted
      *     between_tokens_*     from a token of a request to its next
-     *     time_to_first_token_ns  needs arrivals, which no trace records
+     *     time_to_first_token_*, queue_*  from a request's arrival to its first token, and until it is scheduled first;
+     *                          they need a file of request spans beside the trace
+     *     arrivals             requests that arrived while the trace was recorded
      *     window               steady, ramp_up or draining
      */
     Rates: {
@@ -8544,6 +8548,10 @@ export interface components {
       kv_tokens_mean: number | null;
       kv_tokens_max: number | null;
       time_to_first_token_ns: number | null;
+      time_to_first_token_p99_ns: number | null;
+      queue_median_ns: number | null;
+      queue_p99_ns: number | null;
+      arrivals: number | null;
       waiting_ns: number;
       window: string | null;
       reasons: {
@@ -8615,6 +8623,23 @@ export interface components {
       detail: components['schemas']['Phrase'][];
       gain_ns: number | null;
       gain_share: number | null;
+    };
+    /**
+     * RequestColumns
+     * @description Columns of the requests that ran while the trace was recorded, in order of arrival; null where unknown.
+     *
+     *     event                      row of its slice, which carries its name
+     *     arrival_ns, end_ns         since the begin of the trace; they may lie outside of it
+     *     queue_ns, first_token_ns   since its arrival
+     */
+    RequestColumns: {
+      event: number[];
+      arrival_ns: (number | null)[];
+      end_ns: (number | null)[];
+      queue_ns: (number | null)[];
+      first_token_ns: (number | null)[];
+      prompt_tokens: (number | null)[];
+      output_tokens: (number | null)[];
     };
     /**
      * DistributedPayload

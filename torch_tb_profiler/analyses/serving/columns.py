@@ -7,6 +7,7 @@ from typing import Any
 from torch_tb_profiler.analyses.serving.idle import CAUSES, serving_times
 from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.serving.labels import PHASES
+from torch_tb_profiler.model.serving.requests import serving_requests
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
 _NAMES = (
@@ -43,6 +44,15 @@ def iteration_columns(trace: Trace) -> dict[str, Any]:
         "idle": {cause: times.idle[:, number].tolist() for number, cause in enumerate(CAUSES)},
         "graph": [None if flag < 0 else flag == 1 for flag in found.graph.tolist()],
     }
+
+
+def request_columns(trace: Trace) -> dict[str, list[Any]] | None:
+    """Return the columns of the requests by name, lists of r values, or None if no requests were recorded."""
+    found = serving_requests(trace)
+    if found is None:
+        return None
+    columns = {name: _known(getattr(found, name)) for name in found.__struct_fields__ if name != "event"}
+    return {"event": found.event.tolist(), **columns}
 
 
 def _known(values: Int64) -> list[int | None]:

@@ -38,6 +38,7 @@ from torch_tb_profiler.model.serving.iterations import (
     serving_iterations,
 )
 from torch_tb_profiler.model.serving.labels import host_work_of, parse_label
+from torch_tb_profiler.model.serving.requests import serving_requests
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, name_mask
 
 CAUSES = ("scheduler", "launch", "sampling_sync", "network", "idle", "host_unrecorded", "kernel_gaps")
@@ -151,10 +152,21 @@ def _split_gaps(
     labeled = _holds_any(gaps, trace.events.start[found.idle_labels])
     waits = (found.phase[number] == PREFILL) & ~running[number] & (rest >= max(MIN_WAIT_NS, 3 * usual))
     waits |= labeled
-    parts[waits, WAITING] += rest[waits]
+    present = np.minimum(_time_with_requests(trace, gaps), rest)
+    parts[waits, WAITING] += (rest - present)[waits]
+    parts[waits, UNRECORDED] = present[waits]
     parts[~waits, UNRECORDED] = rest[~waits]
     uncertain: Bool = waits & ~labeled
     return parts, uncertain
+
+
+def _time_with_requests(trace: Trace, gaps: Intervals) -> Int64:
+    """Return the ns of each gap in which a request recorded beside the trace is in the engine, int64[g]."""
+    requests = serving_requests(trace)
+    if requests is None:
+        return np.zeros(len(gaps.starts), np.int64)
+    within: Int64 = covered_time(merge(requests.arrival_ns, requests.end_ns), gaps.starts, gaps.ends)
+    return within
 
 
 def _holds_any(gaps: Intervals, times: Int64) -> Bool:

@@ -14,6 +14,7 @@ from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.serving.iterations import DECODE, MIXED, ServingIterations, serving_iterations
 from torch_tb_profiler.model.serving.kernels import serving_kernels
 from torch_tb_profiler.model.serving.labels import PHASES
+from torch_tb_profiler.model.serving.requests import ServingRequests, serving_requests
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
 
 MIN_WINDOW_ITERATIONS = 12
@@ -64,6 +65,9 @@ class ServingRates(msgspec.Struct, frozen=True):
     between_tokens     (median, p99) ns from a token of a request to its next
     requests           (mean, least, most) in an iteration
     kv_tokens          (mean, most) in an iteration
+    first_token        (median, p99) ns from a request's arrival to its first token; None without recorded arrivals
+    queue              (median, p99) ns from a request's arrival until it is scheduled first
+    arrivals           requests that arrived while the trace was recorded; None without recorded arrivals
     waiting_ns         time in which no request waited
     window             steady, ramp_up or draining
     """
@@ -76,6 +80,9 @@ class ServingRates(msgspec.Struct, frozen=True):
     between_tokens: tuple[float, float] | None
     requests: tuple[float, int, int] | None
     kv_tokens: tuple[float, int] | None
+    first_token: tuple[float, float] | None
+    queue: tuple[float, float] | None
+    arrivals: int | None
     waiting_ns: int
     window: Window | None
 
@@ -125,7 +132,7 @@ def serving_rates(trace: Trace) -> ServingRates | None:
     found, times = serving_iterations(trace), serving_times(trace)
     if found is None or times is None:
         return None
-    span = int(times.end[-1] - times.begin[0])
+    span, arrived = int(times.end[-1] - times.begin[0]), serving_requests(trace)
     output = _sum_if_known(found.decode_requests) if not found.speculative else None
     prompt = _sum_if_known(found.prompt_tokens)
     return ServingRates(
@@ -137,9 +144,22 @@ def serving_rates(trace: Trace) -> ServingRates | None:
         between_tokens=_between_tokens(found, times),
         requests=_requests(found),
         kv_tokens=_kv_tokens(found),
+        first_token=_median_and_p99(arrived.first_token_ns) if arrived is not None else None,
+        queue=_median_and_p99(arrived.queue_ns) if arrived is not None else None,
+        arrivals=_count_arrivals(trace, arrived) if arrived is not None else None,
         waiting_ns=int(times.idle[:, WAITING].sum()),
         window=_window(found),
     )
+
+
+def _median_and_p99(values: Int64) -> tuple[float, float] | None:
+    known = values[values != ABSENT]
+    return (float(np.median(known)), float(np.percentile(known, 99))) if len(known) else None
+
+
+def _count_arrivals(trace: Trace, requests: ServingRequests) -> int:
+    reach = int(event_ends(trace).max(initial=0))
+    return int(((requests.arrival_ns >= 0) & (requests.arrival_ns <= reach)).sum())
 
 
 def _rate(tokens: int | None, span: int, iterations: int) -> float | None:

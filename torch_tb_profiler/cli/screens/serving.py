@@ -43,6 +43,7 @@ _RATES = {
     "requests_mean": "Requests in a batch",
     "kv_tokens_mean": "KV cache",
     "time_to_first_token_ns": "Time to first token",
+    "queue_median_ns": "Time in queue",
 }
 
 
@@ -65,6 +66,8 @@ def lay_out(payload: dict[str, Any]) -> Screen:
             ("Between tokens", format_duration(rates["between_tokens_median_ns"])),
             ("Requests in a batch", _number(rates["requests_mean"])),
             ("KV cache", _number(rates["kv_tokens_mean"], " tokens")),
+            ("Time to first token", _duration(rates["time_to_first_token_ns"])),
+            ("Time in queue", _duration(rates["queue_median_ns"])),
         ),
         [
             Table(_PHASES, [_phase_row(row) for row in payload["phases"]], "phase"),
@@ -122,6 +125,10 @@ _STALLS = (
 
 def _number(value: float | None, unit: str = "") -> str | None:
     return None if value is None else f"{format_number(value)}{unit}"
+
+
+def _duration(value: float | None) -> str | None:
+    return None if value is None else format_duration(value)
 
 
 def _phase_row(row: Row) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_tb_profiler.analyses.serving.advice import serving_advice
-from torch_tb_profiler.analyses.serving.columns import iteration_columns
+from torch_tb_profiler.analyses.serving.columns import iteration_columns, request_columns
 from torch_tb_profiler.analyses.serving.cost import Coefficient, IterationCost, iteration_cost
 from torch_tb_profiler.analyses.serving.idle import CAUSES, ServingTimes
 from torch_tb_profiler.analyses.serving.stalls import Stall
@@ -29,6 +29,7 @@ from torch_tb_profiler.views.serving.payload import (
     IterationColumns,
     PhaseRow,
     Rates,
+    RequestColumns,
     ServingPayload,
     StallRow,
 )
@@ -55,6 +56,7 @@ def build(trace: Trace, _: NoParams) -> ServingPayload:
         families=decode_families(trace),
         advice=[words.advice_row(each, facts) for each in serving_advice(trace)],
         on_device=times.on_device,
+        requests=_requests(trace),
         reasons=_reasons(verdict.reason, times),
     )
 
@@ -80,7 +82,11 @@ def _phase(phase: PhaseSummary, total: int) -> PhaseRow:
 
 def _rates(found: ServingIterations, rates: ServingRates) -> Rates:
     between, requests, kv = rates.between_tokens, rates.requests, rates.kv_tokens
-    reasons = {"time_to_first_token_ns": words.NO_ARRIVALS}
+    first_token, queue, reasons = rates.first_token, rates.queue, dict[str, str]()
+    if first_token is None:
+        reasons["time_to_first_token_ns"] = words.no_arrivals(found.engine, rates.arrivals)
+    if queue is None:
+        reasons["queue_median_ns"] = words.no_arrivals(found.engine, rates.arrivals)
     uncounted = "iterations without labels have no counts" if found.source == "kernels" else "the labels don't say"
     single = "one iteration is no rate" if len(found) == 1 else uncounted
     if rates.output is None:
@@ -108,11 +114,20 @@ def _rates(found: ServingIterations, rates: ServingRates) -> Rates:
         requests_max=requests and requests[2],
         kv_tokens_mean=kv and kv[0],
         kv_tokens_max=kv and kv[1],
-        time_to_first_token_ns=None,
+        time_to_first_token_ns=first_token and first_token[0],
+        time_to_first_token_p99_ns=first_token and first_token[1],
+        queue_median_ns=queue and queue[0],
+        queue_p99_ns=queue and queue[1],
+        arrivals=rates.arrivals,
         waiting_ns=rates.waiting_ns,
         window=rates.window,
         reasons=reasons,
     )
+
+
+def _requests(trace: Trace) -> RequestColumns | None:
+    columns = request_columns(trace)
+    return None if columns is None else RequestColumns(**columns)
 
 
 def _cost(cost: IterationCost) -> CostLaw:

@@ -89,7 +89,9 @@ class Rates(msgspec.Struct, frozen=True):
 
     output_tokens_per_s  of requests that decode; the first token, which a prefill makes, isn't counted
     between_tokens_*     from a token of a request to its next
-    time_to_first_token_ns  needs arrivals, which no trace records
+    time_to_first_token_*, queue_*  from a request's arrival to its first token, and until it is scheduled first;
+                         they need a file of request spans beside the trace
+    arrivals             requests that arrived while the trace was recorded
     window               steady, ramp_up or draining
     """
 
@@ -106,9 +108,30 @@ class Rates(msgspec.Struct, frozen=True):
     kv_tokens_mean: float | None
     kv_tokens_max: int | None
     time_to_first_token_ns: float | None
+    time_to_first_token_p99_ns: float | None
+    queue_median_ns: float | None
+    queue_p99_ns: float | None
+    arrivals: int | None
     waiting_ns: int
     window: str | None
     reasons: Mapping[str, str]
+
+
+class RequestColumns(msgspec.Struct, frozen=True):
+    """Columns of the requests that ran while the trace was recorded, in order of arrival; null where unknown.
+
+    event                      row of its slice, which carries its name
+    arrival_ns, end_ns         since the begin of the trace; they may lie outside of it
+    queue_ns, first_token_ns   since its arrival
+    """
+
+    event: list[int]
+    arrival_ns: list[int | None]
+    end_ns: list[int | None]
+    queue_ns: list[int | None]
+    first_token_ns: list[int | None]
+    prompt_tokens: list[int | None]
+    output_tokens: list[int | None]
 
 
 class CostTerm(msgspec.Struct, frozen=True):
@@ -181,6 +204,7 @@ class ServingPayload(msgspec.Struct, frozen=True):
                          no_requests or device; null with a reason where it is unknown
     idle_by_cause        cause -> ns of all idle time
     families             kernel family -> ns of device time of all decode iterations
+    requests             those in a file of spans beside the trace; null without one
     reasons              field -> why it is null
     """
 
@@ -197,4 +221,5 @@ class ServingPayload(msgspec.Struct, frozen=True):
     families: Mapping[str, int]
     advice: list[AdviceRow]
     on_device: bool
+    requests: RequestColumns | None
     reasons: Mapping[str, str]

@@ -10,8 +10,6 @@ from torch_tb_profiler.views._shared.serving import ServingFacts
 from torch_tb_profiler.views._shared.text import Text, sentences, text
 from torch_tb_profiler.views.serving.payload import AdviceRow
 
-NO_ARRIVALS = "a trace doesn't record when requests arrive; see the engine's metric `time_to_first_token_seconds`"
-
 DRAFTS = "with speculative decoding the labels count drafts, not the accepted tokens"
 
 _PHASE_TEXTS = {"prefill": "prefill only", "decode": "decode only", "mixed": "mixed", None: "of unknown phase"}
@@ -21,6 +19,22 @@ _WINDOWS = {
     "draining": "The batch is shrinking, so these rates aren't those of a steady state.",
     "steady": "The batch size is steady.",
 }
+
+
+_SPAN_FLAGS = {
+    "vLLM": "start vLLM with `--otlp-traces-endpoint`",
+    "SGLang": "start SGLang with `--enable-trace --otlp-traces-endpoint`",
+}
+
+
+def no_arrivals(engine: str | None, arrivals: int | None) -> str:
+    """Return why the times of requests are unknown, and what would record them."""
+    if arrivals is not None:
+        return "the request spans beside the trace don't say"
+    how = _SPAN_FLAGS.get(engine or "", "export the engine's request spans (OpenTelemetry)")
+    return (
+        f"a trace doesn't record when requests arrive; {how}, and put the spans beside the trace as `otlp.jsonl`"
+    )
 
 
 def details(facts: ServingFacts) -> Text:

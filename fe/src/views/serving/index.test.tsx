@@ -13,10 +13,26 @@ it('shows rates, phases, costs, stalls, and why a figure is unknown', () => {
   drawView(View, golden.serving);
   expect(screen.getByText('Time to first token').parentElement!.textContent).toContain('unknown');
   expect(screen.getByText('Time to first token').parentElement!.textContent).toContain(
-    'time_to_first_token_seconds',
+    '--otlp-traces-endpoint',
   );
   expect(screen.getByText('+ 1,000 prompt tokens').parentElement!.textContent).toContain('±');
   expect(screen.getAllByText('Scheduler', { selector: '[role=row] *' }).length).toBeGreaterThan(0);
+});
+
+it('shows the times of requests where they were recorded', () => {
+  const { time_to_first_token_ns: _, ...reasons } = golden.serving.rates.reasons;
+  const rates = {
+    ...golden.serving.rates,
+    time_to_first_token_ns: 74e6,
+    time_to_first_token_p99_ns: 98e6,
+    queue_median_ns: 55e6,
+    queue_p99_ns: 81e6,
+    reasons,
+  };
+  drawView(View, { ...golden.serving, rates });
+  const figure = (title: string) => screen.getByText(title).parentElement!.textContent;
+  expect(figure('Time to first token')).toBe('Time to first token74.0 msmedian; p99 98.0 ms');
+  expect(figure('Time in queue')).toBe('Time in queue55.0 msmedian; p99 81.0 ms');
 });
 
 it('shows an iteration alone that is chosen with the keys', async () => {

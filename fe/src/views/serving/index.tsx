@@ -134,7 +134,22 @@ function Figures({ payload: { rates } }: { payload: ServingPayload }) {
       `tokens; at most ${formatNumber(rates.kv_tokens_max ?? 0)}`,
       rates.reasons.kv_tokens_mean,
     ],
-    ['Time to first token', null, '', rates.reasons.time_to_first_token_ns],
+    [
+      'Time to first token',
+      rates.time_to_first_token_ns === null ? null : formatDuration(rates.time_to_first_token_ns),
+      `median; p99 ${formatDuration(rates.time_to_first_token_p99_ns)}`,
+      rates.reasons.time_to_first_token_ns,
+    ],
+    ...(rates.queue_median_ns === null
+      ? []
+      : [
+          [
+            'Time in queue',
+            formatDuration(rates.queue_median_ns),
+            `median; p99 ${formatDuration(rates.queue_p99_ns)}`,
+            undefined,
+          ] satisfies [string, string, string, undefined],
+        ]),
   ];
   return (
     <dl className={`panel ${css.figures}`} data-part="figures">

@@ -1,0 +1,148 @@
+"""Requests that a file beside the trace recorded: slices of their own, clipped to the recording.
+
+request        |- request 7 -----------------------------|
+request_phase  |- queue -|- prefill -|- decode ----------|
+
+They are events of the trace like all others, so they are cached with it and the timeline draws them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.base.memo import Memo, derived
+from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Int32, Int64, Thread, Trace
+
+REQUEST_CATEGORY = "request"
+PHASE_CATEGORY = "request_phase"
+REQUESTS_PROCESS = "requests"
+
+_INTEGERS = ("arrival_ns", "end_ns", "queue_ns", "first_token_ns", "prompt_tokens", "output_tokens")
+"""Fields of a request, each an argument `request <field>` of its slice."""
+
+
+class RequestRecord(msgspec.Struct, frozen=True):
+    """A request as an engine recorded it; None where it didn't.
+
+    arrival_ns, end_ns  ns since the epoch
+    queue_ns            from its arrival until it is scheduled first
+    first_token_ns      from its arrival until its first token
+    prefill_ns          from the begin of its prefill to its first token
+    """
+
+    name: str
+    arrival_ns: int
+    end_ns: int
+    queue_ns: int | None = None
+    first_token_ns: int | None = None
+    prefill_ns: int | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class ServingRequests(msgspec.Struct, frozen=True):
+    """Columns of r requests that overlap the recording, in order of arrival; ABSENT where unknown.
+
+    event                int32[r] row of its slice
+    arrival_ns, end_ns   int64[r] ns since the begin of the trace; may lie outside the recording
+    queue_ns, first_token_ns  int64[r] ns since its arrival
+    prompt_tokens, output_tokens  int64[r]
+    """
+
+    event: Int32
+    arrival_ns: Int64
+    end_ns: Int64
+    queue_ns: Int64
+    first_token_ns: Int64
+    prompt_tokens: Int64
+    output_tokens: Int64
+
+
+@derived
+def serving_requests(trace: Trace) -> ServingRequests | None:
+    """Return the requests that were recorded beside the trace, or None without any."""
+    if REQUEST_CATEGORY not in trace.strings or f"{REQUEST_CATEGORY} arrival_ns" not in trace.args:
+        return None
+    rows = trace.args[f"{REQUEST_CATEGORY} arrival_ns"].rows
+    columns = {name: trace.arg_int(f"{REQUEST_CATEGORY} {name}", rows) for name in _INTEGERS}
+    order = np.argsort(columns["arrival_ns"], kind="stable")
+    return ServingRequests(event=rows[order], **{name: values[order] for name, values in columns.items()})
+
+
+def with_requests(trace: Trace, records: Sequence[RequestRecord]) -> Trace:
+    """Return the trace with the requests that overlap it; as it is if none does.
+
+    The trace needs a wall clock (`Trace.wall_start_ns`).
+    """
+    origin, reach = trace.wall_start_ns, int(event_ends(trace).max(initial=0))
+    if origin is None:
+        return trace
+    moved = [
+        msgspec.structs.replace(each, arrival_ns=each.arrival_ns - origin, end_ns=each.end_ns - origin)
+        for each in sorted(records, key=lambda each: (each.arrival_ns, each.end_ns, each.name))
+    ]
+    inside = [each for each in moved if each.arrival_ns < reach and each.end_ns > 0]
+    return _append(trace, inside, reach) if inside else trace
+
+
+def _append(trace: Trace, records: Sequence[RequestRecord], reach: int) -> Trace:
+    """Append a slice per request and its phases, in as many lanes as requests overlap."""
+    slices: list[tuple[str, str, int, int, int]] = []  # category, name, lane, start, end
+    first_row, rows = len(trace), []
+    free: list[int] = []  # end of the last request of each lane
+    for each in records:
+        lane = next((number for number, end in enumerate(free) if end <= each.arrival_ns), len(free))
+        free[lane : lane + 1] = [each.end_ns]
+        rows.append(first_row + len(slices))
+        parts = [(REQUEST_CATEGORY, each.name, each.arrival_ns, each.end_ns), *_phases(each)]
+        for category, name, start, end in parts:
+            low, high = max(start, 0), min(end, reach)
+            if low < high or category == REQUEST_CATEGORY:
+                slices.append((category, name, lane, low, high))
+    codes = {text: code for code, text in enumerate(trace.strings)}
+    threads = len(trace.threads)
+    events = trace.events
+    count = len(slices)
+    added = Events(
+        phase=np.full(count, ord("X"), np.uint8),
+        category=np.array([codes.setdefault(each[0], len(codes)) for each in slices], np.int32),
+        name=np.array([codes.setdefault(each[1], len(codes)) for each in slices], np.int32),
+        thread=np.array([threads + each[2] for each in slices], np.int32),
+        start=np.array([each[3] for each in slices], np.int64),
+        duration=np.array([each[4] - each[3] for each in slices], np.int64),
+        id=np.full(count, ABSENT, np.int64),
+    )
+    joined = Events(**{name: np.append(getattr(events, name), getattr(added, name)) for name in _EVENT_COLUMNS})
+    args = dict(trace.args)
+    for name in _INTEGERS:
+        values = [getattr(each, name) for each in records]
+        known = [value is not None for value in values]
+        column = np.array([value for value in values if value is not None], np.int64)
+        args[f"{REQUEST_CATEGORY} {name}"] = ArgColumn("int", np.array(rows, np.int32)[known], column)
+    lanes = [Thread(REQUESTS_PROCESS, number) for number in range(len(free))]
+    return replace(
+        trace, events=joined, strings=list(codes), threads=[*trace.threads, *lanes], args=args, _memo=Memo()
+    )
+
+
+_EVENT_COLUMNS = ("phase", "category", "name", "thread", "start", "duration", "id")
+
+
+def _phases(request: RequestRecord) -> list[tuple[str, str, int, int]]:
+    """Return (category, name, start, end) of what a request goes through, as far as it is known."""
+    arrival, end = request.arrival_ns, request.end_ns
+    scheduled = None if request.queue_ns is None else min(arrival + request.queue_ns, end)
+    first = None if request.first_token_ns is None else min(arrival + request.first_token_ns, end)
+    phases = []
+    if scheduled is not None:
+        phases.append((PHASE_CATEGORY, "queue", arrival, scheduled))
+    if first is not None and scheduled is not None and scheduled <= first:
+        phases.append((PHASE_CATEGORY, "prefill", scheduled, first))
+    if first is not None:
+        phases.append((PHASE_CATEGORY, "decode", first, end))
+    return phases
