@@ -102,6 +102,37 @@ def test_simulated_causes_bring_what_the_replay_foresees(tmp_path: Path, monkeyp
     assert rows["sleep"]["largest"] == "wait"
 
 
+def test_the_sample_of_graph_replays_is_what_its_script_writes_and_leads_to_the_capture(
+    tmp_path: Path, samples: Path
+) -> None:
+    script = Path(__file__).resolve().parent.parent / "examples" / "simulate_graph_replay.py"
+    subprocess.run([sys.executable, str(script), "--logdir", str(tmp_path)], check=True, capture_output=True)
+    run = "simulated_graph_replay"
+    for written in (path for path in (tmp_path / run).rglob("*") if path.is_file()):
+        kept = samples / written.relative_to(tmp_path)
+        assert read(kept) == read(written) and "simulated" in read(kept)
+    with torch_tb_profiler.open(str(samples)) as log:
+        payload = log[run].origins().data
+    (capture,) = payload.captures
+    assert (capture.size, capture.launches, capture.replays, payload.replays) == (16, 80, 14, 16)
+    assert payload.known_ns["line"] == payload.kernel_ns - payload.reasons[0].ns
+    assert payload.reasons[0].kernels == 2 * 16  # of the graph that was not captured
+
+
+def test_the_compiled_sample_leads_to_the_lines_of_its_script(samples: Path) -> None:
+    script = Path(__file__).resolve().parent.parent / "examples" / "train_compiled.py"
+    source = script.read_text("utf-8").splitlines()
+    with torch_tb_profiler.open(str(samples)) as log:
+        rows = log["transformer_compiled"].origins().data.rows
+    lines = {row.line for row in rows if row.line is not None}
+    texts = {source[int(line.rpartition(":")[2]) - 1].strip() for line in lines}
+    assert {line.rpartition(":")[0] for line in lines} == {"examples/train_compiled.py"}
+    assert texts == {
+        "value, gate = self.up(self.norm(x)).chunk(2, dim=-1)",
+        "return x + self.down(value * torch.sigmoid(gate))",
+    }
+
+
 def test_the_hung_job_among_the_samples_names_its_culprit_and_where_it_is(samples: Path) -> None:
     lines = (Path(__file__).resolve().parent.parent / "examples" / "hang.py").read_text("utf-8").splitlines()
     with torch_tb_profiler.open(str(samples)) as log:

@@ -100,6 +100,18 @@ def test_a_capture_that_can_not_be_read_costs_a_note(tmp_path: Path) -> None:
         assert len(notes) == 1 and notes[0].startswith("bs_8_rank0.json: the captures can't be used: ")
 
 
+def test_columns_take_a_named_capture_as_the_view_does(tmp_path: Path) -> None:
+    write(tmp_path / "decode/rank0.2.pt.trace.json", replay(KERNELS))
+    write(tmp_path / "warmup/rank0.1.pt.trace.json", capture())
+    with torch_tb_profiler.open(str(tmp_path)) as log:
+        run = log["decode"]
+        assert run.columns().origins["operator"].null_count == 4
+        operators = run.columns(capture="warmup").origins["operator"].to_pylist()
+        assert operators == [operator for operator, _, _ in LAYERS]
+        with pytest.raises(NotFoundError, match="no run 'nope'"):
+            run.columns(capture="nope")
+
+
 NODES = [1, 2, 3, 4]
 
 

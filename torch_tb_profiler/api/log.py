@@ -107,11 +107,16 @@ class Run(Views):
         workers = session.workers(session.catalog.run(self.name))
         return {worker.name: [span.name for span in worker.spans] for worker in workers}
 
-    def columns(self, *, worker: str | None = None, span: str | int | None = None) -> Columns:
-        """Return the columns of one trace as Arrow tables; `worker` and `span` are by default the first."""
+    def columns(
+        self, *, worker: str | None = None, span: str | int | None = None, capture: str | None = None
+    ) -> Columns:
+        """Return the columns of one trace as Arrow tables; `worker` and `span` are by default the first.
+
+        capture  a run of the same log folder that holds captures of this run's graphs
+        """
         names = self.name, worker, None if span is None else str(span)
         session = self._shared.session
-        trace = wait_for_answer(lambda: session.trace(*names, wait=True, timeout=POLL_SECONDS))
+        trace = wait_for_answer(lambda: session.trace(*names, capture=capture, wait=True, timeout=POLL_SECONDS))
         return Columns(trace)
 
     def summary(self, *, span: str | int | None = None) -> Summary:

@@ -190,15 +190,22 @@ class Session:
         worker: str | None = None,
         span: str | None = None,
         *,
+        capture: str | None = None,
         wait: bool = False,
         timeout: float | None = None,
     ) -> tuple[FileState, Trace | None]:
         """Return the columns of a trace; None while its file is loading or if it failed.
 
+        capture  a run of the same log folder that holds captures of this run's graphs
+
         Raises NotFoundError for unknown names.
         """
         names = RequestedNames(run, worker, span)
         target = self._targets.resolve_and_request(names, wait, timeout)
+        if capture is not None:
+            from torch_tb_profiler.session.answers.build import open_with_captures
+
+            return open_with_captures(self._files, self._targets, target, capture, wait, timeout)
         state, trace = self._files.open(target.file.id, target.part)
         while trace is not None and (current := self._targets.find(names)).trace != target.trace:
             target = current  # the file was loaded in the meantime, and holds several ranks
