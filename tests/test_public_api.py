@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -24,6 +25,21 @@ def test_the_public_names() -> None:
     assert (files("torch_tb_profiler") / "py.typed").is_file()
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         torch_tb_profiler.Nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["io", "utils", "run", "consts", "profiler"])
+def test_a_module_of_the_old_plugin_says_where_it_went(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", f"from torch_tb_profiler import {name}"], capture_output=True, text=True
+    )
+    said = done.stderr.strip().splitlines()[-1]
+    assert said.startswith(f"ImportError: torch_tb_profiler.{name} was a module of torch-tb-profiler 0.4: ")
+    with pytest.raises(ImportError, match=f"{name} was a module"):
+        getattr(torch_tb_profiler, name)
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    assert torch_tb_profiler.__version__ == importlib.metadata.version("torch-tb-profiler")
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,25 @@ _MODULES = {
     "trainer_callback": "training",
 }
 
+_REMOVED = {
+    "consts": "settings are environment variables (docs/storage.md)",
+    "io": "files of any storage are opened by `torch_tb_profiler.open(url)`, or with fsspec",
+    "profiler": "traces are read by `torch_tb_profiler.open(path)` and asked by its runs (docs/python.md)",
+    "run": "runs are the values of `torch_tb_profiler.open(path)` (docs/python.md)",
+    "utils": "nothing replaces it: it had helpers of the old plugin alone",
+}
+"""Modules of torch-tb-profiler 0.4 that code elsewhere imports: what to use instead."""
+
 
 def __getattr__(name: str) -> Any:
     # TensorBoard imports the package at every start, so numpy and the rest are imported on first use.
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("torch-tb-profiler")
+    if name in _REMOVED:
+        # An AttributeError's message would be replaced by Python's own.
+        raise ImportError(f"{__name__}.{name} was a module of torch-tb-profiler 0.4: {_REMOVED[name]}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
