@@ -1,5 +1,5 @@
-import { screen } from '@testing-library/react';
-import { expect, it } from 'vitest';
+import { fireEvent, screen, waitFor } from '@testing-library/react';
+import { expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/memory.json';
 import { draw, drawView, serveGoldens, textOf } from '../../testing/view';
 import { Snapshot } from './files/Snapshot';
@@ -39,7 +39,31 @@ it('opens a snapshot of the allocator', async () => {
   const headline = textOf(golden['memory/snapshot'].headline);
   expect(await screen.findByRole('heading', { level: 1, name: headline })).toBeTruthy();
   expect(document.querySelector('[data-part=allocation-error]')!.textContent).toContain('954 MiB');
-  expect(document.querySelectorAll('[data-part=segments] li')).toHaveLength(2);
+  await waitFor(() => expect(document.querySelectorAll('[data-part=segments] li')).toHaveLength(2));
+  expect(document.querySelectorAll('[data-part=segments] rect').length).toBeGreaterThan(2);
+});
+
+it('shows what is in use at the instant that is chosen in the history', async () => {
+  const served = fetch;
+  const requested: URL[] = [];
+  vi.stubGlobal('fetch', (address: string) => {
+    requested.push(new URL(address));
+    return served(address);
+  });
+  draw(<Snapshot {...shown(0, 'snapshot')} />);
+  const history = await screen.findByRole('slider');
+  expect(document.querySelectorAll('[data-part=oom-mark]')).toHaveLength(1);
+  const entries = () =>
+    requested.flatMap(url => (url.pathname.endsWith('instant') ? [url.searchParams.get('entry')] : []));
+  await waitFor(() => expect(entries()).toEqual([String(golden['memory/snapshot'].peak_entry)]));
+  fireEvent.keyDown(history, { key: 'ArrowLeft' });
+  await waitFor(() => expect(entries()).toHaveLength(2));
+  fireEvent.click(screen.getByRole('button', { name: 'End' }));
+  await waitFor(() => expect(entries().at(-1)).toBeNull());
+  fireEvent.click(screen.getByText('Category'));
+  await waitFor(() =>
+    expect(document.querySelector('[data-part=live-rows]')!.textContent).toContain('unknown'),
+  );
 });
 
 it('opens an exported timeline', async () => {

@@ -1,0 +1,65 @@
+// The address map of a snapshot: each segment as a bar with its blocks where they lie.
+import type { AddressMap as MapPayload, MemoryFileInfo, Selectors } from '../../../api/types';
+import { formatBytes, formatCount, plural } from '../../../base/format';
+import { useView } from '../../../state/queries';
+import { Panel } from '../../../widgets/Panel';
+import { categoryColor } from './categories';
+import css from './Snapshot.module.css';
+
+interface Props {
+  selectors: Selectors;
+  file: MemoryFileInfo;
+  device: number;
+}
+
+export function AddressMap({ selectors, file, device }: Props) {
+  const { data, error } = useView<MapPayload>('memory/map', selectors, {
+    file: String(file.file),
+    device: String(device),
+  });
+  const map = data?.state === 'ready' ? data.payload : undefined;
+  if (!map) {
+    return <Panel title="Segments">{error && <p className="dim">{error.message}</p>}</Panel>;
+  }
+  const widest = map.segments[0]?.bytes ?? 1;
+  return (
+    <Panel
+      title="Segments"
+      note={
+        `${formatCount(map.total_segments)}, one per cudaMalloc, at the end of the recording; ` +
+        `${formatBytes(map.free_bytes)} free, the largest free block is ${formatBytes(map.largest_free_bytes)}`
+      }
+    >
+      <ol className={css.segments} data-part="segments">
+        {map.segments.map(segment => (
+          <li key={segment.address} title={`${segment.address}, stream ${segment.stream}, ${segment.kind}`}>
+            <span className="mono dim">{segment.address}</span>
+            <svg
+              className={css.map}
+              viewBox={`0 0 ${segment.bytes || 1} 1`}
+              preserveAspectRatio="none"
+              style={{ width: `${Math.max((segment.bytes / widest) * 100, 4)}%` }}
+              role="img"
+              aria-label={`${formatBytes(segment.allocated_bytes)} of ${formatBytes(segment.bytes)} in use`}
+            >
+              {segment.pieces.map(([offset, bytes, kind]) => (
+                <rect key={offset} x={offset} width={bytes} height={1} fill={categoryColor(kind)}>
+                  <title>{`${kind}: ${formatBytes(bytes)}`}</title>
+                </rect>
+              ))}
+            </svg>
+            <span className="num">
+              {formatBytes(segment.allocated_bytes)} of {formatBytes(segment.bytes)}
+            </span>
+            <span className="num dim">{plural(segment.blocks, 'block')}</span>
+          </li>
+        ))}
+      </ol>
+      {map.total_segments > map.segments.length && (
+        <p className="dim">
+          The largest {formatCount(map.segments.length)} of {formatCount(map.total_segments)} segments.
+        </p>
+      )}
+    </Panel>
+  );
+}
