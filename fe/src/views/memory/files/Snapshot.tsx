@@ -53,12 +53,6 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
                 <Sentence text={remedy} />
               </span>
             ))}
-            {snapshot.reasons.incomplete && (
-              <>
-                {' '}
-                <Sentence text={snapshot.reasons.incomplete} />
-              </>
-            )}
           </>
         }
       >
@@ -66,6 +60,11 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
       </Answer>
       <div className={pageCss.tools} data-part="file-tools">
         {files}
+        {snapshot.reasons.incomplete && (
+          <p className={pageCss.warning} data-part="incomplete">
+            Incomplete: <Sentence text={snapshot.reasons.incomplete} />.
+          </p>
+        )}
         {snapshot.devices.length > 1 && (
           <Select
             label="Device"

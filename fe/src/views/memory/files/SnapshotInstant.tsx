@@ -57,7 +57,7 @@ export function SnapshotInstant({ selectors, file, snapshot, entry, onPick }: Pr
           <button
             key={title}
             type="button"
-            className="link"
+            className={moment === entry ? 'link strong' : 'link'}
             aria-pressed={moment === entry}
             onClick={() => onPick(moment)}
           >
@@ -121,6 +121,9 @@ export function SnapshotInstant({ selectors, file, snapshot, entry, onPick }: Pr
 const siteName = (frames: MemorySnapshot['stacks'][number]['frames']): string =>
   (frames.find(frame => /\.py\(\d+\)/.test(frame.text)) ?? frames[0])?.text ?? 'no stack recorded';
 
+/** A path without its folders but the last: the file is what tells sites apart. */
+const shortPath = (name: string): string => name.replace(/^.*\/([^/]+\/[^/]+)$/, '$1');
+
 interface RowProps {
   name: string;
   bytes: number;
@@ -135,7 +138,7 @@ function Row({ name, bytes, blocks, total, color, title, children }: RowProps) {
   const cells = (
     <>
       <span className="clip" title={title ? `${title}: ${name}` : name}>
-        {name}
+        {shortPath(name)}
       </span>
       <span className="num dim">{blocks === undefined ? '' : formatCount(blocks)}</span>
       <span className={liveCss.bar}>
