@@ -104,3 +104,20 @@ def test_an_item_that_starts_late_without_a_limit_is_not_explained() -> None:
     """)
     assert schedule(trace).explained_share == 0.0
     assert schedule(draw("host cpu_op aten::mm 0 10")).explained_share is None
+
+
+@pytest.mark.parametrize(("end", "begin"), [(200.0, 200.0), (199.999, 200.0), (199.6, 199.6), (200.0, 200.3)])
+def test_a_step_whose_border_is_rounded_into_a_wait_is_as_fast_as_its_kernels(end: float, begin: float) -> None:
+    """Begins and durations are rounded: a call may seem to end after the step around it, or to begin before it."""
+    trace = draw(f"""
+    host  user_annotation  ProfilerStep#1          0  {end}
+    host  cuda_runtime     cudaLaunchKernel       20    5  correlation=1
+    gpu0  kernel           gemm                   30  166  correlation=1
+    host  cuda_runtime     cudaStreamSynchronize  30  170  correlation=2
+    host  user_annotation  ProfilerStep#2    {begin}  200
+    host  cuda_runtime     cudaStreamSynchronize 200   50  correlation=3
+    """)
+    graph = schedule(trace)
+    faster = replay_with(trace, scale=0.5).points[0]
+    assert graph.points.time[graph.step_end[0]] - faster[graph.step_end[0]] == 83_000
+    assert graph.points.time[graph.step_begin[1]] - faster[graph.step_begin[1]] == 83_000

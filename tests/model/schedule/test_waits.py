@@ -62,6 +62,26 @@ def test_items_do_not_wait_for_other_devices() -> None:
     assert waits(draw(LATE + "gpu1 kernel reduce 88 10 correlation=3 stream=20 device=1")) == []
 
 
+def test_communication_waits_for_what_it_sends_although_other_communication_holds_it_up() -> None:
+    picture = """
+    host  cuda_runtime  cudaLaunchKernel            0   5  correlation=1
+    host  cuda_runtime  cudaLaunchKernel           10   5  correlation=2
+    host  cuda_runtime  cudaLaunchKernel           20   5  correlation=3
+    host  cuda_runtime  cudaLaunchKernel           30   5  correlation=4
+    gpu0  kernel        first                       6  50  correlation=1 stream=7
+    gpu0  kernel        second                     56  20  correlation=3 stream=7
+    gpu0  kernel        ncclDevKernel_AllReduce_1  58  90  correlation=2 stream=20
+    gpu0  kernel        ncclDevKernel_AllReduce_2 149  90  correlation=4 stream=20
+    """
+    assert waits(draw(picture)) == [
+        ("ncclDevKernel_AllReduce_1", "first", True),
+        ("ncclDevKernel_AllReduce_2", "second", True),
+    ]
+    assert waits(draw(picture.replace("ncclDevKernel", "other_kernel"))) == [
+        ("other_kernel_AllReduce_1", "first", True)
+    ]
+
+
 BACKWARD = """
 host   cpu_op        aten::forward      0  20
 host   cuda_runtime  cudaLaunchKernel   5   5  correlation=9

@@ -34,6 +34,9 @@ from torch_tb_profiler.model.schedule.threads import HandOffs, handoffs, main_th
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace
 
+TIME_RESOLUTION_NS = 1_000
+"""Begins and durations may be rounded to a µs each, so that a call seems to outlast the step around it by that."""
+
 MIN_EXPLAINED_SHARE = 0.95
 """Smallest share of explained starts with which a replay of other times is reliable."""
 
@@ -162,6 +165,9 @@ def schedule(trace: Trace) -> Schedule:
     is_waiting = hands.waiting_since != ABSENT
     borders = len(spans.starts) if main != NO_CODE else 0
     main_threads = np.full(borders, main, np.int32)
+    step_starts, step_ends = (
+        _move_out_of_calls(times[:borders], calls, main) for times in (spans.host_starts, spans.host_ends)
+    )
     points, places = _collect_points(
         (items.thread[linked], items.submit_time[linked]),
         (calls.thread, calls.begin),
@@ -170,8 +176,8 @@ def schedule(trace: Trace) -> Schedule:
         (hands.source, hands.source_time),
         (hands.target, hands.target_time),
         (hands.target[is_waiting], hands.waiting_since[is_waiting]),
-        (main_threads, spans.host_starts[:borders]),
-        (main_threads, spans.host_ends[:borders]),
+        (main_threads, step_starts),
+        (main_threads, step_ends),
     )
     submission = np.full(len(items), NO_CODE, np.int64)
     submission[linked] = places[0]
@@ -216,6 +222,21 @@ def _collect_points(*requests: tuple[Int32, Int64]) -> tuple[HostPoints, list[In
     low = np.flatnonzero(first)
     points = HostPoints(thread, time, first, thread[low], np.append(low, len(thread)).astype(np.int64))
     return points, np.split(position, np.cumsum([len(times) for _, times in requests])[:-1])
+
+
+def _move_out_of_calls(times: Int64, calls: BlockingCalls, thread: int) -> Int64:
+    """Return borders of steps, with those that rounding puts inside a call of their thread moved to its end.
+
+    Inside, all the waiting of the call would count as work of the thread before the border.
+    """
+    mine = np.flatnonzero(calls.thread == thread)
+    if len(mine) == 0:
+        return times
+    begin, end = calls.begin[mine], calls.end[mine]
+    at = np.maximum(np.searchsorted(begin, times, "left") - 1, 0)
+    inside = (begin[at] < times) & (times < end[at])
+    moved = np.where(inside & (end[at] - times <= TIME_RESOLUTION_NS), end[at], times)
+    return np.where(inside & (times - begin[at] <= TIME_RESOLUTION_NS), begin[at], moved)
 
 
 def _host_graph(

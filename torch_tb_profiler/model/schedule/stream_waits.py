@@ -2,7 +2,8 @@
 
 After `cudaStreamWaitEvent` the thread's next launch waits for what was launched last on the stream of the event.
 If that stream isn't recorded, it waits for the last item of each other stream of the device that ended before it
-starts. An item that starts late for no other reason, right after one of another stream, likely waited for that one
+starts. Where no call is recorded, communication waits for the work launched before it, whose results it sends: it
+may do so although it starts later, behind other communication (inferred). An item that starts late for no other reason, right after one of another stream, likely waited for that one
 (inferred).
 """
 
@@ -12,6 +13,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.schedule.items import (
     NEVER,
     STREAM_WAKE_NS,
@@ -23,7 +25,7 @@ from torch_tb_profiler.model.schedule.items import (
     typical_latencies,
 )
 from torch_tb_profiler.model.schedule.sync_calls import makes_stream_wait, recorded_waits
-from torch_tb_profiler.model.trace import Bool, Int64, Trace, distinct_codes
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int64, Trace, distinct_codes
 
 LATE_NS = 20_000
 """An item that starts this much later than its known limits allow isn't explained by them, ns."""
@@ -36,7 +38,7 @@ class StreamWaits(msgspec.Struct, frozen=True):
     """Edges from an item to one on another stream, by item and source; columns of length w.
 
     item, source  int64  positions of items; the source starts before the item and has ended when it starts
-    inferred      bool   from times alone: no recorded call makes it wait
+    inferred      bool   from times, or from what communication sends: no recorded call makes it wait
     """
 
     item: Int64
@@ -52,9 +54,12 @@ def stream_waits(trace: Trace) -> StreamWaits:
         none = np.empty(0, np.int64)
         return StreamWaits(none, none, np.empty(0, np.bool_))
     item, source = _waits_by_call(trace, items)
+    recorded = len(item)
+    sends, data = _waits_of_communication(trace, items, item)
+    item, source = np.append(item, sends), np.append(source, data)
     late, cause = _waits_by_time(items, item, source)
     item, source = np.append(item, late), np.append(source, cause)
-    inferred = np.arange(len(item)) >= len(item) - len(late)
+    inferred = np.arange(len(item)) >= recorded
     order = np.lexsort((inferred, source, item))
     item, source, inferred = item[order], source[order], inferred[order]
     is_new = np.ones(len(item), np.bool_)
@@ -87,6 +92,28 @@ def _waits_by_call(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     fits[has_record] = is_recorded[has_record]
     waiting, queue = np.nonzero(fits)
     return item[waiting], last[waiting, queue]
+
+
+def _waits_of_communication(trace: Trace, items: DeviceItems, waiting: Int64) -> tuple[Int64, Int64]:
+    """Return (items, sources) of communication without a recorded wait: the work launched last before it.
+
+    `torch.distributed` makes each collective wait for the stream that computes what it sends.
+    """
+    communicates = is_communication_kernel(trace)[items.row]
+    communicates[items.call < 0] = False
+    found = [np.empty(0, np.int64)]
+    for code in distinct_codes(items.thread[communicates]):
+        launched = np.flatnonzero((items.thread == code) & (items.call >= 0))
+        launched = launched[np.argsort(items.submit_time[launched], kind="stable")]
+        computes = np.where(communicates[launched], NO_CODE, np.arange(len(launched)))
+        latest = np.maximum.accumulate(computes)
+        mine = np.flatnonzero(communicates[launched] & (latest >= 0))
+        found.append(np.stack([launched[mine], launched[latest[mine]]]).ravel("F"))
+    item, source = np.concatenate(found).reshape(-1, 2).T
+    fits = ~np.isin(item, waiting) & (items.queue[source] != items.queue[item])
+    fits &= (items.device[source] == items.device[item]) & (items.end[source] <= items.start[item])
+    fits &= items.start[source] < items.start[item]
+    return item[fits], source[fits]
 
 
 def _waits_by_time(items: DeviceItems, item: Int64, source: Int64) -> tuple[Int64, Int64]:

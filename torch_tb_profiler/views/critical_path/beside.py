@@ -17,10 +17,11 @@ from torch_tb_profiler.views._shared.job.exposed import (
     MAX_RANKS_READ,
     CommunicationParts,
     communication_sentence,
+    is_compared,
     path_communication_parts,
     unread_ranks_sentence,
 )
-from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, judge_members
+from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, judge_members, members_coverage
 from torch_tb_profiler.views._shared.job.wording import coverage_sentence, verdict_headline
 from torch_tb_profiler.views._shared.text import link, sentences
 from torch_tb_profiler.views.critical_path import words
@@ -56,9 +57,12 @@ def build_beside_ranks(
         return replace(alone, beside=sentences(verdict_headline(members, verdict), coverage_sentence(members)))
     parts = path_communication_parts(on_path.time_ns, all_communication(comparison, position))
     path = replace(alone.path, categories=_split_categories(alone.path.categories, parts))
-    most = min(max(parts.transfer_ns, job_transfer(comparison)), on_path.time_ns) + parts.uncompared_ns
+    # What ranks transfer whose files are missing is unknown, and this rank may wait for that, too.
+    compared = members_coverage(members).complete and is_compared(parts)
+    transfer = max(parts.transfer_ns, job_transfer(comparison)) if compared else on_path.time_ns
+    most = min(transfer + parts.uncompared_ns, on_path.time_ns)
     targets = [_limit_target(alone, row, most) for row in alone.targets]
-    times, compared = words.times_by_part(path), not parts.bounded
+    times = words.times_by_part(path)
     return replace(
         alone,
         headline=words.headline(path, times, targets, alone.steps_recorded, alone.device_type, compared=compared),
@@ -66,7 +70,7 @@ def build_beside_ranks(
             words.explanation(path, targets, alone.explained, alone.steps_recorded, compared=compared),
             alone.odd_steps,
         ),
-        limits=sentences(alone.limits, words.COMPARED_LIMIT),
+        limits=sentences(alone.limits, words.COMPARED_LIMIT if compared else ()),
         path=path,
         targets=targets,
         what_if=[_limit_result(alone, result, most) for result in alone.what_if],

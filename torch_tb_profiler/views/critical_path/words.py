@@ -196,7 +196,7 @@ def headline(
     half = next((row.step_ns[2] for row in targets if row.target == bottleneck and row.step_ns), None)
     now = format_duration(path.duration_ns)
     if bottleneck == "rank_wait":
-        return sentences(finding, _transfer_effect(path, targets))
+        return sentences(finding, _transfer_effect(path, targets) if compared else ())
     if _waits_for_ranks(path):
         return sentences(finding, _ALONE_EFFECT)
     if half is None:

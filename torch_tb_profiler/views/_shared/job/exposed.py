@@ -61,6 +61,12 @@ def _with_rest(
     return CommunicationParts(transfer, waiting, rest if rest > _ROUNDING_NS else 0.0, bounded)
 
 
+def is_compared(parts: CommunicationParts) -> bool:
+    """Return whether all communication worth naming was compared, so that its transfer contains no waiting."""
+    total = parts.transfer_ns + parts.waiting_ns + parts.uncompared_ns
+    return not parts.bounded and parts.uncompared_ns < _MIN_NAMED_SHARE * total
+
+
 def unread_ranks_sentence(ranks: int, unread: int) -> Text:
     """Say that the job is too large to read all its ranks for a page about one."""
     return text(
