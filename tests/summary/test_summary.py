@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def test_who_is_late_and_what_bounds_it(log: ttp.Log) -> None:
     ]
     assert found.advice[0].text.endswith("On rank5: Speed up the DataLoader workers.")
     gains = [advice.gain_share or 0 for advice in found.advice]
-    assert gains == sorted(gains, reverse=True)
+    assert all(later <= earlier / 0.85 for earlier, later in pairwise(gains))  # waits rank lower
     assert found.devices is not None and (found.devices.devices, found.devices.least_worker) == (8, "rank5")
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from msgspec.structs import asdict, replace
 
+from torch_tb_profiler.analyses.overview.finding import advice_priority
 from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.vendors.recording_options import TRUNCATED_BEFORE_DEVICE_WORK
@@ -321,7 +322,8 @@ def _advice(overviews: Mapping[str, Overview], job: DistributedPayload | None) -
     if about is not None and remedies:
         there = " ".join(f"On {worker}: {title}." for worker, title in remedies.items())
         best["straggler", ""] = replace(about, text=f"{about.text} {there}")
-    return sorted(best.values(), key=lambda advice: -(advice.gain_share or 0.0))
+    ordered = sorted(best.items(), key=lambda each: -advice_priority(each[0][0], each[1].gain_share))
+    return [advice for _, advice in ordered]
 
 
 def _health(overviews: Mapping[str, Overview], unreadable: Mapping[str, ProfilerError]) -> Health:

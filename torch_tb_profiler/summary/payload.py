@@ -56,7 +56,7 @@ class Top(msgspec.Struct, frozen=True):
 
 
 class DeviceUse(msgspec.Struct, frozen=True):
-    """The accelerators of all workers. Utilization is the share of the time in steps with a running kernel."""
+    """The accelerators of all workers. Utilization is the share of the typical steps with a running kernel."""
 
     devices: int
     name: str | None

@@ -76,14 +76,14 @@ export const GLOSSARY = {
   utilization: {
     title: 'GPU utilization',
     text: 'Share of time during which at least one kernel runs.',
-    formula: 'union of the kernels / time from the first to the last complete step',
+    formula: 'union of the kernels in typical steps / time of these steps',
     caveat:
       "Communication kernels count; copies and memsets don't. Busy time in the step bar, on the timeline, and in Diff counts any device work, so it is at least as high. One small kernel counts as much as one that fills the GPU.",
   },
   computing: {
     title: 'Computing',
     text: 'The part of GPU utilization during which a kernel other than communication runs.',
-    formula: 'union of the kernels but communication / time from the first to the last complete step',
+    formula: 'union of the kernels but communication in typical steps / time of these steps',
     caveat:
       'The rest of the utilization is exposed communication: data transfer, or waiting for other ranks.',
   },

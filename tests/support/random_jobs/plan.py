@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tests.support.simulation.simulator import (
+    ODD_OPERATOR,
     Action,
     Collective,
     Delay,
     Host,
     SimulatedKernel,
     Simulation,
+    Sync,
     ddp,
     fsdp,
     pipeline,
@@ -26,6 +28,14 @@ from tests.support.simulation.simulator import (
 
 SHARED_LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 SHARED_OPERATOR = "tokenize"
+
+DELAY_NAMES = {
+    "host": ("prepare_batch",),
+    "frame": ("aten::sort", "prepare_batch"),
+    "loading": (SHARED_LOADER,),
+    "work": ("extra_expert",),
+}
+"""Kind of a delay -> names of what takes the time."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,35 @@ class JobPlan:
         if odd is not None and kind is Host:
             odd = odd[0], odd[1] * factor
         return replace(self.simulation, programs=programs, delays=delays, odd=odd, _ends={}, _arrived={})
+
+    def of_rank(self, rank: int, latencies: Sequence[float]) -> Simulation:
+        """Return the job of one rank, whose collectives take that long whatever the others do."""
+        program: list[Action] = []
+        left = iter(latencies)
+        for each in self.simulation.programs[rank]:
+            if isinstance(each, Collective):
+                stream = f"{each.group} {each.ranks if each.name == 'send' else ''}"
+                each = Collective(each.name, (0,), stream, next(left), each.elements)
+            program.append(each)
+        delays = [replace(each, rank=0) for each in self.simulation.delays if each.rank == rank]
+        return replace(self.simulation, programs=[program], delays=delays, _ends={}, _arrived={})
+
+    @staticmethod
+    def without_named(name: str, simulation: Simulation) -> Simulation:
+        """Return a job without kernels, host code or data loading of that name."""
+        programs = [
+            [each for each in program if isinstance(each, Collective) or getattr(each, "name", "") != name]
+            for program in simulation.programs
+        ]
+        delays = [each for each in simulation.delays if name not in DELAY_NAMES.get(each.kind, ())]
+        odd = None if name == ODD_OPERATOR else simulation.odd
+        return replace(simulation, programs=programs, delays=delays, odd=odd, _ends={}, _arrived={})
+
+    @staticmethod
+    def without_syncs(simulation: Simulation) -> Simulation:
+        """Return a job in which the host never waits for the device."""
+        programs = [[each for each in program if not isinstance(each, Sync)] for program in simulation.programs]
+        return replace(simulation, programs=programs, _ends={}, _arrived={})
 
 
 def draw_plan(seed: int) -> JobPlan:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+import msgspec
 
 from tests.support.jobs import ready_member
 from tests.support.random_jobs.plan import JobPlan
@@ -15,13 +19,23 @@ from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.distributed.job_path import RankPath, reduce_path
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.cli.screens import screen_of
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.summary import summarize
+from torch_tb_profiler.summary import as_markdown, summarize
 from torch_tb_profiler.view import Member, Members, RankView, RunView, TraceView, parse_params
 from torch_tb_profiler.views import find_view
-from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views._shared.text import Phrase, plain
 
 Interval = tuple[float, float]
+
+RANK_VIEWS = (
+    "overview", "overview/ranks", "idle", "idle/ranks", "critical_path", "critical_path/beside", "kernels",
+    "operators", "trace", "roofline",
+)  # fmt: skip
+"""The views about one rank that the simulation records something for."""
+
+_ADVICE_LINE = re.compile(r"\d+\. \*\*(?P<title>.+)\*\* \((?P<gain>.+), \S+\): (?P<text>.+)")
+_BULLET = re.compile(r"^(?:- |## )(?:node\d+_\d+: )?(?:(?:info|warning|error): )?")
 
 
 def union_us(intervals: Iterable[Interval]) -> float:
@@ -56,16 +70,8 @@ class JobTruth:
 
     @cached_property
     def step(self) -> float:
-        """The mean step of the job."""
+        """The mean step of the job that isn't odd."""
         return self._step(self.plan.simulation)
-
-    @cached_property
-    def typical_step(self) -> float:
-        """The mean of the steps that aren't odd."""
-        odd = self.plan.odd
-        spans = [span for span in self.job.spans[self.plan.present[0]] if span.kind == "step"]
-        usual = [span for number, span in enumerate(spans) if odd is None or number != odd[0]]
-        return sum(span.end - span.start for span in usual) / len(usual)
 
     def with_kernels(self, factor: float) -> float:
         """Return the mean step with kernels of all ranks that many times as long."""
@@ -79,34 +85,109 @@ class JobTruth:
         """Return the mean step with transfers that many times as long."""
         return self._step(self.plan.scaled(Collective, factor))
 
+    def saved_alone(self, rank: int, name: str, odd: Collection[int]) -> float:
+        """What a step of a rank saves without what has that name, if its communication takes as long."""
+        alone = self.plan.of_rank(rank, self._mean_latencies(rank, odd))
+        return self._step(alone) - self._step(self.plan.without_named(name, alone))
+
+    def _mean_latencies(self, rank: int, odd: Collection[int]) -> list[float]:
+        """The mean µs of each collective of a rank's typical step."""
+        spans = self._communicating(rank)
+        per_step = len(spans) // self.steps
+        usual = [number for number in range(self.steps) if number not in odd]
+        return [
+            sum(spans[number * per_step + nth].end - spans[number * per_step + nth].start for number in usual)
+            / len(usual)
+            for nth in range(per_step)
+        ]
+
+    def without_named(self, name: str) -> float:
+        """The mean step without what has that name on any rank: kernels, host code, or data loading."""
+        return self._step(self.plan.without_named(name, self.plan.simulation))
+
+    def saved_by_no_syncs(self) -> float:
+        """What a step saves if the host never waits for the device; steps overlap then, so of the whole job."""
+        usual = replace(self.plan.simulation, odd=None, _ends={}, _arrived={})
+        return (usual.run().end - self.plan.without_syncs(usual).run().end) / self.steps
+
+    @property
+    def planted_odd(self) -> tuple[int, ...]:
+        """The steps in which all ranks do something once."""
+        return () if self.plan.odd is None else self.plan.odd[:1]
+
     def _cost(self, without: Simulation) -> float:
         return self.step - self._step(without)
 
-    @staticmethod
-    def _step(simulation: Simulation) -> float:
-        spans = simulation.run().spans
-        return sum(max(span.end for span in rank) - min(span.start for span in rank) for rank in spans) / (
-            len(spans) * simulation.steps
-        )
+    def _step(self, simulation: Simulation) -> float:
+        steps = [
+            span.end - span.start
+            for spans in simulation.run().spans
+            for number, span in enumerate(each for each in spans if each.kind == "step")
+            if number not in self.planted_odd
+        ]
+        return sum(steps) / len(steps)
 
-    def waiting(self, rank: int) -> float:
+    def durations(self, rank: int) -> list[float]:
+        """The µs of each step of a rank."""
+        return [span.end - span.start for span in self._spans(rank, "step")]
+
+    def typical(self, rank: int, odd: Collection[int]) -> float:
+        """The mean step of a rank without those that are odd."""
+        usual = [time for number, time in enumerate(self.durations(rank)) if number not in odd]
+        return sum(usual) / len(usual)
+
+    def busy(self, rank: int, odd: Collection[int]) -> float:
+        """Time of a typical step in which a rank's device does anything."""
+        return self._exclusive(self._computation(rank) + self._collectives(rank), [], rank, odd)
+
+    def computation(self, rank: int, odd: Collection[int]) -> float:
+        """Time of a typical step in which a rank computes."""
+        return self._exclusive(self._computation(rank), [], rank, odd)
+
+    def communication(self, rank: int, odd: Collection[int]) -> float:
+        """Time of a typical step in which a rank is in a collective."""
+        return self._exclusive(self._collectives(rank), [], rank, odd)
+
+    def idle_while(self, rank: int, kinds: Collection[str], odd: Collection[int]) -> float:
+        """Time of a typical step in which a rank's device idles while the host is in spans of these kinds."""
+        host = [(span.start, span.end) for kind in kinds for span in self._spans(rank, kind)]
+        return self._exclusive(host, self._computation(rank) + self._collectives(rank), rank, odd)
+
+    def host_time(self, rank: int, name: str, odd: Collection[int]) -> float:
+        """Time of a typical step that the host spends in what has this name."""
+        spans = [(each.start, each.end) for each in self.job.spans[rank] if each.name == name]
+        return self._exclusive(spans, [], rank, odd)
+
+    def kernel_shares(self, rank: int) -> dict[str, float]:
+        """The share of each name in the kernel time of the whole trace, collectives by their type."""
+        times: dict[str, float] = {}
+        for span in self.job.spans[rank]:
+            if span.kind in ("kernel", "collective"):
+                times[span.name] = times.get(span.name, 0.0) + span.end - span.start
+        return {name: time / sum(times.values()) for name, time in times.items()}
+
+    def waiting(self, rank: int, odd: Collection[int]) -> float:
         """Time of a typical step in which a rank is in a collective, but neither computes nor moves data."""
-        return self._exclusive(self._collectives(rank), self._computation(rank) + self._transfers(rank), rank)
+        return self._exclusive(self._collectives(rank), self._computation(rank) + self._transfers(rank), rank, odd)
 
-    def transfer(self, rank: int) -> float:
+    def transfer(self, rank: int, odd: Collection[int]) -> float:
         """Time of a typical step in which a rank moves data without computing."""
-        return self._exclusive(self._transfers(rank), self._computation(rank), rank)
+        return self._exclusive(self._transfers(rank), self._computation(rank), rank, odd)
 
-    def exposed(self, rank: int) -> float:
+    def exposed(self, rank: int, odd: Collection[int]) -> float:
         """Time of a typical step in which a rank is in a collective without computing."""
-        return self._exclusive(self._collectives(rank), self._computation(rank), rank)
+        return self._exclusive(self._collectives(rank), self._computation(rank), rank, odd)
 
-    def _exclusive(self, counted: list[Interval], others: list[Interval], rank: int) -> float:
-        """Return the time per typical step in which any of `counted` runs, but none of `others`."""
-        steps = [(span.start, span.end) for span in self.job.spans[rank] if span.kind == "step"]
-        odd = [] if self.plan.odd is None else [steps[self.plan.odd[0]]]
-        hidden = others + odd
+    def _exclusive(
+        self, counted: list[Interval], others: list[Interval], rank: int, odd: Collection[int]
+    ) -> float:
+        """Return the time per step that isn't odd in which any of `counted` runs, but none of `others`."""
+        steps = [(span.start, span.end) for span in self._spans(rank, "step")]
+        hidden = [*others, (0.0, steps[0][0]), *(steps[number] for number in odd)]
         return (union_us(hidden + counted) - union_us(hidden)) / (self.steps - len(odd))
+
+    def _spans(self, rank: int, kind: str) -> list[RecordedSpan]:
+        return [span for span in self.job.spans[rank] if span.kind == kind]
 
     @property
     def groups(self) -> set[tuple[int, ...]]:
@@ -114,7 +195,7 @@ class JobTruth:
         return {span.collective.ranks for rank in range(self.plan.ranks) for span in self._communicating(rank)}
 
     def _computation(self, rank: int) -> list[Interval]:
-        return [(span.start, span.end) for span in self.job.spans[rank] if span.kind == "kernel"]
+        return [(span.start, span.end) for span in self._spans(rank, "kernel")]
 
     def _collectives(self, rank: int) -> list[Interval]:
         return [(span.start, span.end) for span in self._communicating(rank)]
@@ -141,6 +222,7 @@ class JobSurfaces:
 
     def __init__(self, truth: JobTruth) -> None:
         plan = truth.plan
+        self.ranks = plan.present
         self._traces: dict[str, Trace] = {}
         members, paths = [], []
         for rank in plan.present:
@@ -185,27 +267,61 @@ class JobSurfaces:
         return view.build(self._members[view.reduction.type.__name__], params)
 
     def sentences(self, rank_workers: Iterable[tuple[int, str]]) -> Iterator[tuple[str, int, str]]:
-        """Yield (surface, rank, text) of everything said of these ranks and of the job."""
+        """Yield (surface, rank, text) of everything said of these ranks and of the job.
+
+        Every text of an answer counts, wherever it stands in it: the page, HTTP, the API, the report and MCP show
+        these very texts. What the command line writes itself is read from what it prints.
+        """
         ranks = list(rank_workers)
         first_rank, first = ranks[0]
-        job = self.answer("distributed", first)
-        for text in (job.headline, job.explanation):
-            yield "distributed", first_rank, plain(text)
-        path = self.answer("critical_path/ranks", first)
-        yield "critical_path/ranks", first_rank, plain(path.explanation)
+        for slug in ("distributed", "critical_path/ranks"):
+            yield from self._texts_of(slug, first_rank, first)
         for rank, worker in ranks:
-            for slug, fields in (
-                ("overview/ranks", ("headline", "beside")),
-                ("idle/ranks", ("headline", "explanation", "beside")),
-                ("critical_path/beside", ("headline", "explanation", "beside")),
-            ):
-                payload = self.answer(slug, worker)
-                for field in fields:
-                    yield slug, rank, plain(getattr(payload, field))
+            for slug in RANK_VIEWS:
+                yield from self._texts_of(slug, rank, worker)
             for advice in self.answer("overview/ranks", worker).recommendations:
                 yield "advice", rank, f"{plain(advice.title)}: {advice.gain}"
             rows = self.answer("idle/ranks", worker).causes[:3]
             yield "idle table", rank, ", ".join(row.subject for row in rows if row.subject)
+        yield from self._summary_texts(first_rank)
+
+    def _texts_of(self, slug: str, rank: int, worker: str) -> Iterator[tuple[str, int, str]]:
+        payload = self.answer(slug, worker)
+        for path, each in found_texts(payload, ""):
+            yield slug + path, rank, each
+        tab = slug if slug == "critical_path/ranks" else slug.partition("/")[0]
+        screen = screen_of(tab, json.loads(msgspec.json.encode(payload)))
+        for sentence in (*screen.sentences, *screen.notes):
+            yield f"{slug} table", rank, sentence
+        for label, value in screen.facts:
+            yield f"{slug} table", rank, f"{label}: {value}"
+
+    def _summary_texts(self, rank: int) -> Iterator[tuple[str, int, str]]:
         summary = summarize(self)
         for text in (*summary.headline, summary.communication.text if summary.communication else ""):
-            yield "summary", first_rank, text
+            yield "summary", rank, text
+        for line in as_markdown(summary).splitlines():
+            names = (f"{worker}{end}" for worker in self.workers for end in ":)")
+            named = next((i // 2 for i, name in enumerate(names) if name in line), None)
+            about = rank if named is None else self.ranks[named]
+            advice = _ADVICE_LINE.fullmatch(line)
+            if advice is not None:
+                yield "advice", about, f"{advice['title']}: {advice['gain']}"
+                yield "summary.text", about, advice["text"]
+            elif line and not line.startswith("|"):
+                yield "summary", about, _BULLET.sub("", line)
+
+
+def found_texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield (path of the field, text) of all sentences in an answer."""
+    if isinstance(value, tuple) and value and all(isinstance(each, Phrase) for each in value):
+        yield path, plain(value)
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from found_texts(getattr(value, name), f"{path}.{name}")
+    elif isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from found_texts(each, f"{path}.{name}")
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from found_texts(each, path)

@@ -9,7 +9,15 @@ import pytest
 from msgspec import structs
 
 from tests.support.simulation.files import RecordedJob
-from tests.support.simulation.simulator import Action, Collective, Delay, Simulation, ddp, fsdp, tensor_and_data_parallel
+from tests.support.simulation.simulator import (
+    Action,
+    Collective,
+    Delay,
+    Simulation,
+    ddp,
+    fsdp,
+    tensor_and_data_parallel,
+)
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.critical_path.beside import build_beside_ranks

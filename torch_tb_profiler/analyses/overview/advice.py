@@ -13,7 +13,14 @@ from torch_tb_profiler.analyses.overview.device_rules import (
     find_memory_limit,
     find_missing_nccl,
 )
-from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Finding, Gain, no_advice_reason
+from torch_tb_profiler.analyses.overview.finding import (
+    MIN_GAIN_SHARE,
+    Advice,
+    Finding,
+    Gain,
+    advice_priority,
+    no_advice_reason,
+)
 from torch_tb_profiler.analyses.overview.gains import estimate_gains, measure_gains
 from torch_tb_profiler.analyses.overview.host_rules import (
     find_host_causes,
@@ -82,5 +89,5 @@ def _worthwhile_advice(
         for finding, gain in zip(findings, estimate(trace, findings), strict=True)
         if gain.measured_ns > 0 and gain.ns >= MIN_GAIN_SHARE * step
     ]
-    worthwhile.sort(key=lambda each: -(each.gain_share or 0))
+    worthwhile.sort(key=lambda each: -advice_priority(each.finding.id, each.gain_share))
     return (*worthwhile, *(Advice(finding, None, None) for finding in find_memory_limit(trace)))

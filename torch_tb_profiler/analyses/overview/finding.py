@@ -20,6 +20,10 @@ from torch_tb_profiler.model.trace import Int32, Trace
 MIN_GAIN_SHARE = 0.02
 """Smallest share of the step that advice must save to be worth a person's time."""
 
+_OVERLAP_RATIO = 0.85
+"""What removing a wait saves is mostly time of other code, which runs meanwhile: advice on that code comes first
+where it saves at least this ratio as much."""
+
 NO_ROWS: Int32 = np.empty(0, np.int32)
 
 _GRAPH_CAPTURE_CALLS = ("BeginCapture", "EndCapture", "GraphInstantiate")
@@ -74,6 +78,11 @@ class Advice(msgspec.Struct, frozen=True):
     finding: Finding
     gain: Gain | None
     gain_share: float | None
+
+
+def advice_priority(rule: str, gain: float | None) -> float:
+    """Return what advice is ordered by, largest first: its gain in any unit, 0 if it saves no time."""
+    return (gain or 0.0) * (_OVERLAP_RATIO if rule == "synchronization" else 1.0)
 
 
 class JobKind(msgspec.Struct, frozen=True):

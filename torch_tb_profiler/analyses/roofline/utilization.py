@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.roofline.table import WorkFilter, select_calls, select_unlinked
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Trace
@@ -18,7 +19,7 @@ from torch_tb_profiler.model.work.roofline import roofline_times
 
 
 class Utilization(msgspec.Struct, frozen=True):
-    """Utilization over the chosen steps and devices; None is unknown.
+    """Utilization over the typical steps, or the chosen one, and the chosen devices; None is unknown.
 
     mfu, hfu     0..1: lower bounds where not all device time is modeled
     peak_ns      time that the needed FLOPs would take at the peak
@@ -26,7 +27,7 @@ class Utilization(msgspec.Struct, frozen=True):
     again        those of them that backward computed a second time
     coverage     share of the device time whose work is known, 0..1; None without device time
     modeled_ns, device_ns  this time, and all
-    step_ns      length of the steps, or of the trace where none is recorded
+    step_ns      length of these steps, or of the trace where none is recorded
     """
 
     mfu: float | None
@@ -42,7 +43,7 @@ class Utilization(msgspec.Struct, frozen=True):
 
 
 def utilization(trace: Trace, chosen: WorkFilter, given: str) -> Utilization:
-    """Return the utilization over the steps; calls outside all steps don't count. Raises as `roofline_table`."""
+    """Return the utilization over these steps; calls outside don't count. Raises as `roofline_table`."""
     done, reach = operator_work(trace), roofline_times(trace, given)
     keep = select_calls(trace, reach, chosen)
     inside = keep & _in_steps(trace, chosen)
@@ -84,16 +85,24 @@ def _known_and_total_ns(trace: Trace, chosen: WorkFilter, keep: Bool) -> tuple[i
 
 
 def _in_steps(trace: Trace, chosen: WorkFilter) -> Bool:
-    """Return which calls were made in a step, bool[k]; all of them if no step is recorded."""
+    """Return which calls were made in a typical step, bool[k]; all of them if no step is recorded."""
     rows, spans = operator_work(trace).owners.calls, steps(trace)
     if not spans.recorded or chosen.step:
         return np.ones(len(rows), np.bool_)
     at = np.searchsorted(spans.host_starts, trace.events.start[rows], "right") - 1
-    inside: Bool = (at >= 0) & (trace.events.start[rows] < spans.host_ends[np.maximum(at, 0)])
-    return inside
+    inside = (at >= 0) & (trace.events.start[rows] < spans.host_ends[np.maximum(at, 0)])
+    counted: Bool = inside & _counted_steps(trace)[np.maximum(at, 0)]
+    return counted
+
+
+def _counted_steps(trace: Trace) -> Bool:
+    """Return the typical steps, or all of them where none is complete."""
+    typical = step_kinds(trace).typical
+    return typical if typical.any() else np.ones(len(typical), np.bool_)
 
 
 def _step_ns(trace: Trace, chosen: WorkFilter) -> int:
     spans = steps(trace)
-    in_filter = np.array([not chosen.step or name == chosen.step for name in spans.names], np.bool_)
-    return int((spans.ends - spans.starts)[in_filter].sum()) if len(in_filter) else 0
+    in_filter = np.array([name == chosen.step for name in spans.names], np.bool_)
+    counted = in_filter if chosen.step else _counted_steps(trace)
+    return int((spans.ends - spans.starts)[counted].sum()) if len(counted) else 0

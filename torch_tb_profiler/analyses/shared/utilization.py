@@ -1,4 +1,4 @@
-"""How well each device is used during the steps, estimated from what the driver records per kernel."""
+"""How well each device is used during the typical steps, estimated from what the driver records per kernel."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.format import format_ratio
-from torch_tb_profiler.base.intervals import covered_time
+from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, total
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import is_communication_kernel
@@ -23,7 +24,7 @@ from torch_tb_profiler.model.kinds import (
     event_kinds,
     rows_of_kind,
 )
-from torch_tb_profiler.model.steps import Steps, steps
+from torch_tb_profiler.model.steps import Steps
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace
 
 
@@ -51,13 +52,13 @@ def core_time(trace: Trace, rows: Int32) -> CoreTime:
 
 
 class DeviceUtilization(msgspec.Struct, frozen=True):
-    """One device over the window from the first to the last complete step.
+    """One device in the typical steps.
 
-    utilization         share of the window with at least one kernel running; the device is busy with copies, too
+    utilization         share of them with at least one kernel running; the device is busy with copies, too
     computing           the part of it in which a kernel runs that doesn't communicate; the rest is exposed
                         communication: data that moves, or waiting for other ranks
-    sm_efficiency       mean over the window of min(1, sum of `blocks per SM` of the running kernels)
-    achieved_occupancy  mean of `est. achieved occupancy %` / 100 weighted by time in the window
+    sm_efficiency       mean over them of min(1, sum of `blocks per SM` of the running kernels)
+    achieved_occupancy  mean of `est. achieved occupancy %` / 100 weighted by time in them
     cores               kernel time on Tensor Cores, over all kernels of the device, in and outside of steps
     tensor_core_ratio   the share of it on Tensor Cores, at least
     unknown             field -> why it is None, how it is uncertain, or what it doesn't count
@@ -87,7 +88,8 @@ def complete_steps_window(spans: Steps) -> tuple[int, int]:
 
 
 def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
-    begin, end = complete_steps_window(steps(trace))
+    during = typical_windows(trace)
+    length = total(during)
     all_work = rows_of_kind(trace, *DEVICE_KINDS)
     mine = all_work[device_ids(trace)[all_work] == device.id]
     streams = stream_ids(trace)[mine]
@@ -98,9 +100,9 @@ def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
     used = computing = None
     if (reason := missing_kernels_reason(trace)) is not None:
         unknown["utilization"] = unknown["computing"] = reason
-    elif end > begin:
+    elif length:
         used, computing, busy = (
-            int(covered_time(event_intervals(trace, rows), np.array([begin]), np.array([end]))[0]) / (end - begin)
+            total(intersect(event_intervals(trace, rows), during)) / length
             for rows in (kernels, kernels[computes], mine)
         )
         if format_ratio(busy) != format_ratio(used):
@@ -110,10 +112,10 @@ def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
             )
     else:
         unknown["utilization"] = unknown["computing"] = "there is no step to measure against"
-    blocks = _mean_sm_efficiency(start, finish, trace.arg_float("blocks per SM", kernels), begin, end)
+    blocks = _mean_sm_efficiency(start, finish, trace.arg_float("blocks per SM", kernels), during)
     if blocks is None:
         unknown["sm_efficiency"] = "the trace has no `blocks per SM` for kernels inside the steps"
-    occupancy = _occupancy(start, finish, trace.arg_float("est. achieved occupancy %", kernels), begin, end)
+    occupancy = _occupancy(start, finish, trace.arg_float("est. achieved occupancy %", kernels), during)
     if occupancy is None:
         unknown["achieved_occupancy"] = "the trace has no `est. achieved occupancy %` inside the steps"
     cores = core_time(trace, deduplicate_executions(trace, kernels))
@@ -137,15 +139,13 @@ def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
     )
 
 
-def _mean_sm_efficiency(start: Int64, finish: Int64, blocks: Float64, begin: int, end: int) -> float | None:
-    """Return the mean of min(1, sum of blocks per SM) over the window, None if none is recorded."""
-    lo, hi = np.maximum(start, begin), np.minimum(finish, end)
-    counted = (blocks > 0) & (hi > lo)
+def _mean_sm_efficiency(start: Int64, finish: Int64, blocks: Float64, during: Intervals) -> float | None:
+    """Return the mean of min(1, sum of blocks per SM) over these times, None if none is recorded."""
+    counted = (blocks > 0) & (covered_time(during, start, finish) > 0)
     if not counted.any():
         return None
-    lo, hi, blocks = lo[counted], hi[counted], np.minimum(blocks[counted], 1e9)
-    times, values = sm_efficiency_curve(lo, hi, blocks)
-    return float((values[:-1] * np.diff(times)).sum() / (end - begin))
+    times, values = sm_efficiency_curve(start[counted], finish[counted], np.minimum(blocks[counted], 1e9))
+    return float((values[:-1] * covered_time(during, times[:-1], times[1:])).sum() / total(during))
 
 
 def sm_efficiency_curve(start: Int64, end: Int64, blocks: Float64) -> tuple[Int64, Float64]:
@@ -158,8 +158,8 @@ def sm_efficiency_curve(start: Int64, end: Int64, blocks: Float64) -> tuple[Int6
     return times[order], np.where(running > 0, np.clip(np.cumsum(change), 0, 1), 0.0)
 
 
-def _occupancy(start: Int64, finish: Int64, percent: Float64, begin: int, end: int) -> float | None:
-    weight = np.minimum(finish, end) - np.maximum(start, begin)
+def _occupancy(start: Int64, finish: Int64, percent: Float64, during: Intervals) -> float | None:
+    weight = covered_time(during, start, finish)
     counted = (percent >= 0) & (weight > 0)
     if not counted.any():
         return None

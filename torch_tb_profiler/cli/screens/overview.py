@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.base.grammar import capitalize, share_base
 from torch_tb_profiler.cli.screens.screen import (
     Column,
     Row,
@@ -70,9 +71,10 @@ def _recorder_facts(recorder: dict[str, Any] | None) -> list[tuple[str, str | No
 
 
 def _average_title(payload: dict[str, Any]) -> str:
+    average = payload["average"]
     if not payload["steps_recorded"]:
         return "The whole trace"
-    return "The step" if payload["average"] and payload["average"]["steps"] == 1 else "An average step"
+    return capitalize(share_base(average["steps"] if average else 0, True, bool(average and average["outliers"])))
 
 
 def _mfu(hardware: dict[str, Any]) -> str | None:

@@ -2,9 +2,9 @@
 
 After `cudaStreamWaitEvent` the thread's next launch waits for what was launched last on the stream of the event.
 If that stream isn't recorded, it waits for the last item of each other stream of the device that ended before it
-starts. Where no call is recorded, communication waits for the work launched before it, whose results it sends: it
-may do so although it starts later, behind other communication (inferred). An item that starts late for no other reason, right after one of another stream, likely waited for that one
-(inferred).
+starts. Where no call is recorded, communication waits for the work launched before it, whose results it sends,
+also where other communication holds it up for longer (inferred). An item that starts late for no other reason,
+right after one of another stream, likely waited for that one (inferred).
 """
 
 from __future__ import annotations

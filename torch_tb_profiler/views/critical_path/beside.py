@@ -21,7 +21,12 @@ from torch_tb_profiler.views._shared.job.exposed import (
     path_communication_parts,
     unread_ranks_sentence,
 )
-from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, judge_members, members_coverage
+from torch_tb_profiler.views._shared.job.members import (
+    compare_members,
+    count_unread,
+    judge_members,
+    members_coverage,
+)
 from torch_tb_profiler.views._shared.job.wording import coverage_sentence, verdict_headline
 from torch_tb_profiler.views._shared.text import link, sentences
 from torch_tb_profiler.views.critical_path import words

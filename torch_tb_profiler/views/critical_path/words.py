@@ -247,12 +247,13 @@ def host_headline(path: PathSummary, targets: Sequence[TargetRow], recorded: boo
     if best is None or best.step_ns is None:
         return None
     return text(
-        "{subject} is {share} of the critical path. Removing it would cut {step} from {now} to {then}.",
+        "{subject} is {share} of the critical path. Removing it would cut {step} from {now} to {then}{condition}.",
         subject=_subject(best),
         share=format_ratio(best.path_ns / path.duration_ns),
         step=_step(recorded),
         now=format_duration(path.duration_ns),
         then=format_duration(best.step_ns[4]),
+        condition=_condition(path),
     )
 
 
@@ -278,15 +279,17 @@ def explanation(
     best = None if waits else _best_target(path, [row for row in targets if compared or not is_communication(row)])
     if best is not None and best.step_ns:
         template = (
-            "Removing the waits in {subject} would cut {step} to {then}."
+            "Removing the waits in {subject} would cut {step} to {then}{condition}."
             if best.kind == "sync"
-            else "{subject} accounts for {time} of the critical path; removing it would cut {step} to {then}."
+            else "{subject} accounts for {time} of the critical path; removing it would cut {step} to "
+            "{then}{condition}."
         )
         values: dict[str, str | Phrase] = {
             "subject": _subject(best),
             "time": format_duration(best.path_ns),
             "step": _step(recorded),
             "then": format_duration(best.step_ns[4]),
+            "condition": _condition(path),
         }
         parts.append(text(template, **values))
     kernels = next((row.step_ns for row in targets if row.target == "device" and row.step_ns), None)
@@ -307,6 +310,12 @@ def explanation(
             )
         )
     return sentences(*parts)
+
+
+def _condition(path: PathSummary) -> str:
+    """Return what a replay of one rank assumes: its collectives end as long after they start as they did."""
+    communicates = any(each.name in ("communication", "rank_wait") for each in path.categories)
+    return " if communication takes as long" if communicates else ""
 
 
 def _step(recorded: bool) -> str:

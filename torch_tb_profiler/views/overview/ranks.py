@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import exposed_communication
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
-from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Finding, Gain
+from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Finding, Gain, advice_priority
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.grammar import agree, share_base
 from torch_tb_profiler.model.health import HealthNote, is_truncated
@@ -72,13 +72,17 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
     )
     if verdict.kind == "straggler":
         recommendations.append(_straggler_advice(members, verdict, position, average))
-    recommendations.sort(key=lambda advice: -(advice.gain_ns or 0))
+    recommendations.sort(key=lambda advice: -advice_priority(advice.id, advice.gain_ns))
     return replace(
         alone,
         headline=headline(alone.spent, recommendations, _waiting_clause(average, waiting, base)),
         gains=alone.gains if {advice.basis for advice in recommendations} & {"what_if", "share"} else (),
         recommendations=recommendations,
-        no_advice=() if recommendations else alone.no_advice or no_advice_sentence(average, None, kind),
+        no_advice=()
+        if recommendations
+        else _nothing_but_waiting(average, waiting, base)
+        or alone.no_advice
+        or no_advice_sentence(average, None, kind),
         beside=_waiting_and_stragglers(members, verdict, waiting, by_kernels),
         waiting=waiting,
     )
@@ -111,6 +115,18 @@ def _waiting_clause(average: Average, waiting: CommunicationParts, base: str) ->
     least = "At least " if waiting.bounded else ""
     share = Phrase(f"{least}{format_ratio(waiting.waiting_ns / average.duration_ns)} of {base}", _EVIDENCE)
     return text("{share} is waiting for other ranks", share=share)
+
+
+def _nothing_but_waiting(average: Average, waiting: CommunicationParts, base: str) -> Text:
+    """Say that no advice applies to this rank because it waits for others; empty if it hardly does."""
+    clause = _waiting_clause(average, waiting, base)
+    if not clause:
+        return ()
+    share = format_ratio(MIN_GAIN_SHARE)
+    return sentences(
+        text("No known fix on this rank would save {share} or more.", share=share),
+        text("{waiting}.", waiting=clause),
+    )
 
 
 def _waiting_and_stragglers(

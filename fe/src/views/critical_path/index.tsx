@@ -45,6 +45,7 @@ export default function CriticalPathView({
   const columns = useMemo(() => columnsOf(payload), [payload]);
   const base = payload.steps_recorded ? 'step' : 'trace';
   const average = payload.steps.length > 1;
+  const title = average ? titleOfAverage(payload) : `The ${base}`;
   return (
     <div className={`${splitCss.view} fill`}>
       <Story coming={comparing}>
@@ -59,7 +60,7 @@ export default function CriticalPathView({
       </Story>
       <Story coming={comparing}>
         <Panel
-          title={`${average ? 'An average step' : `The ${base}`}’s critical path, ${formatDuration(payload.path.duration_ns)}`}
+          title={`${title}’s critical path, ${formatDuration(payload.path.duration_ns)}`}
           note="each moment counts for what was waited for last"
           actions={
             <Select
@@ -195,4 +196,8 @@ export function savedTime({ percents }: CriticalPathPayload, row: TargetRow, per
   const now = row.step_ns?.[0];
   const then = row.step_ns?.[percents.indexOf(percent)];
   return now === undefined || then === undefined ? null : now - then;
+}
+
+function titleOfAverage({ path }: CriticalPathPayload): string {
+  return path.odd.length > 0 ? 'A typical step' : 'An average step';
 }

@@ -1,0 +1,341 @@
+"""Rules about sentences that compare ranks: stragglers, waiting, missing ranks, and what changes save the job."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support.random_jobs.plan import SHARED_OPERATOR
+from tests.support.random_jobs.rules import (
+    BASE,
+    NOTABLE_SHARE,
+    NUMBER,
+    SHARE,
+    Check,
+    Context,
+    first_reason,
+    nothing_else,
+    ratio,
+    us,
+)
+
+
+def _judge_straggler(match: re.Match[str], context: Context) -> str | None:
+    names = {int(each) for each in re.findall(r"\d+", match["names"])}
+    if names != {context.late}:
+        return f"the late rank is {context.late}, not {sorted(names)}"
+    cost, limit = us(match["cost"]), match["limit"]
+    if limit:
+        return context.at_most(cost, context.truth.cause_cost, "the cost")
+    return context.close(cost, context.truth.cause_cost, "the cost")
+
+
+def _judge_balanced(match: re.Match[str], context: Context) -> str | None:
+    if context.truth.cause_cost < 1.2 * NOTABLE_SHARE * context.truth.step:
+        return None
+    rank = context.plan.cause.rank if context.plan.cause else None
+    return f"rank {rank} costs {context.truth.cause_cost:.0f} of {context.truth.step:.0f} µs per step"
+
+
+def _judge_missing_suspect(match: re.Match[str], context: Context) -> str | None:
+    if not context.plan.missing:
+        return "no rank is missing"
+    cause = context.plan.cause
+    if cause is not None and cause.rank in context.plan.missing:
+        return context.at_most(us(match["cost"]), context.truth.cause_cost, "what the missing rank costs")
+    return None
+
+
+def _judge_missing_straggler(match: re.Match[str], context: Context) -> str | None:
+    if context.late not in context.plan.missing:
+        return "the late rank isn't missing"
+    return context.at_least(us(match["cost"]), context.truth.cause_cost, "what the missing rank costs")
+
+
+def _judge_coverage(match: re.Match[str], context: Context) -> str | None:
+    compared, expected = int(match["compared"]), int(match["expected"])
+    missing = {int(each) for each in re.findall(r"\d+", match["missing"] or "")}
+    right = (compared, expected, missing) == (
+        len(context.plan.present),
+        context.plan.ranks,
+        {*context.plan.missing},
+    )
+    return None if right else f"the missing ranks are {context.plan.missing} of {context.plan.ranks}"
+
+
+def _judge_split(match: re.Match[str], context: Context) -> str | None:
+    waiting = 0.0 if match["waiting"] == "none" else us(match["waiting"])
+    transfer = us(match["transfer"])
+    truth, rank = context.truth, context.rank
+    if match["what"] != "exposed communication":
+        total = us(match["total"])
+        rest = us(match["rest"]) if match["rest"] else 0.0
+        adds_up = abs(total - waiting - transfer - rest) <= 0.02 * total + context.slack
+        return None if adds_up else "the parts don't add up"
+    rest = us(match["rest"]) if match["rest"] else 0.0
+    if rest and not context.plan.missing:
+        return "all ranks were compared"
+    if match["least"] or rest:
+        return first_reason(
+            context.at_least(waiting, truth.waiting(rank, context.odd), "the waiting"),
+            context.at_most(transfer + rest, truth.transfer(rank, context.odd), "the transfer"),
+        )
+    return first_reason(
+        context.close(us(match["total"]), truth.exposed(rank, context.odd), "exposed communication"),
+        context.close(waiting, truth.waiting(rank, context.odd), "the waiting"),
+        context.close(transfer, truth.transfer(rank, context.odd), "the transfer"),
+        _awaited(match["awaited"], context),
+    )
+
+
+def _awaited(awaited: str | None, context: Context) -> str | None:
+    """Check for whom a rank waits: that who is planted late is named first, if most of the waiting is for it."""
+    if not awaited or context.late is None or context.late == context.rank or context.plan.missing:
+        return None
+    first = re.search(r"for rank (\d+)", awaited)
+    mostly = context.truth.cause_cost > 0.7 * context.truth.waiting(context.rank, context.odd)
+    synchronous = all(len(group) == context.plan.ranks for group in context.truth.groups)
+    if first and mostly and synchronous and int(first[1]) != context.late:
+        return f"it waits for rank {context.late}"
+    return None
+
+
+def _judge_unknown_split(match: re.Match[str], context: Context) -> str | None:
+    return None if context.plan.missing else "no rank is missing"
+
+
+def _judge_waiting_share(match: re.Match[str], context: Context) -> str | None:
+    said = float(match["share"]) / 100 * context.typical
+    true = context.truth.waiting(context.rank, context.odd)
+    return (context.at_least if match["least"] else context.close)(said, true, "the waiting")
+
+
+def _judge_kernels_twice_as_fast(match: re.Match[str], context: Context) -> str | None:
+    true = context.truth.step - context.truth.with_kernels(0.5)
+    return context.at_least(us(match["now"]) - us(match["then"]), true, "what faster kernels save")
+
+
+def _judge_kernels_save(match: re.Match[str], context: Context) -> str | None:
+    true = context.truth.step - context.truth.with_kernels(0.5)
+    return context.at_least(us(match["saved"]), true, "what faster kernels save")
+
+
+def _judge_host_twice_as_fast(match: re.Match[str], context: Context) -> str | None:
+    true = context.truth.step - context.truth.with_host(0.5)
+    return context.at_least(us(match["now"]) - us(match["then"]), true, "what faster host code saves")
+
+
+def _judge_find_straggler(match: re.Match[str], context: Context) -> str | None:
+    """A rank's file alone may only guess; beside the others it is known."""
+    return "nobody is late" if len(context.plan.present) > 1 and context.late is None else None
+
+
+def _judge_network_at_most(match: re.Match[str], context: Context) -> str | None:
+    true = context.truth.step - context.truth.with_transfers(0.001)
+    return context.at_most(us(match["saved"]), true, "what a faster network saves")
+
+
+def _judge_network_twice(match: re.Match[str], context: Context) -> str | None:
+    true = context.truth.step - context.truth.with_transfers(0.5)
+    return context.at_least(us(match["now"]) - us(match["then"]), true, "what a faster network saves")
+
+
+def _judge_network_saves_nothing(match: re.Match[str], context: Context) -> str | None:
+    true = context.truth.step - context.truth.with_transfers(0.001)
+    return context.at_most(0.0, true, "what a faster network saves")
+
+
+def _judge_kernels_save_nothing(match: re.Match[str], context: Context) -> str | None:
+    true = context.truth.step - context.truth.with_kernels(0.5)
+    return context.at_most(0.0, true, "what faster kernels save")
+
+
+def _judge_saves_nothing(match: re.Match[str], context: Context) -> str | None:
+    truth = context.truth
+    then = {"them": truth.with_kernels, "host code": truth.with_host, "communication": truth.with_transfers}
+    true = truth.step - then[match["what"]](0.5)
+    return context.at_most(0.0, true, f"what {match['what']} twice as fast saves")
+
+
+def _judge_waits_anyway(match: re.Match[str], context: Context) -> str | None:
+    """Check that the rank waits for others, and isn't the one that they wait for."""
+    if context.rank == context.late and context.truth.cause_cost > 2 * NOTABLE_SHARE * context.truth.step:
+        waits = context.truth.communication(context.rank, context.odd) - context.truth.transfer(context.rank, ())
+        return None if waits > context.slack else "the others wait for this rank"
+    return None
+
+
+def _judge_ranks_exposed(match: re.Match[str], context: Context) -> str | None:
+    names = [int(each) for each in re.findall(r"\d+", match["names"])] or [*context.plan.present]
+    truth, said = context.truth, ratio(match["share"])
+    shares = [truth.exposed(rank, context.odd) / truth.typical(rank, context.odd) for rank in names]
+    true = sum(shares) / len(shares)
+    step = context.typical
+    return context.close(said * step, true * step, "their exposed communication")
+
+
+def _judge_path_waiting(match: re.Match[str], context: Context) -> str | None:
+    true = context.truth.communication(context.rank, context.odd)
+    return context.at_least(ratio(match["share"]) * context.typical, true, "communication")
+
+
+def _judge_costs_little(match: re.Match[str], context: Context) -> str | None:
+    return _judge_balanced(match, context)
+
+
+WORK_NAMES = {
+    "host": "prepare_batch",
+    "frame": "prepare_batch|aten::sort",
+    "loading": "DataLoader|the data loader|load data|loading data",
+    "work": "extra_expert",
+}
+"""Kind of cause -> what names it."""
+
+
+def _judge_cause_name(match: re.Match[str], context: Context) -> str | None:
+    """Check what a late rank spends its time on."""
+    cause = context.plan.cause
+    if cause is None or int(match["rank"]) != cause.rank:
+        return "that rank isn't planted to be late"
+    if cause.kind not in WORK_NAMES:
+        return f"its device is {cause.factor:.2f} times as slow"
+    if not re.search(WORK_NAMES[cause.kind], match["name"]):
+        return f"it is {WORK_NAMES[cause.kind]}"
+    loads = cause.kind == "loading" and context.plan.shared is not None and context.plan.shared[0] == "loading"
+    shared = context.plan.shared[1] if loads and context.plan.shared is not None else 0.0
+    return context.close(us(match["time"]), cause.us + shared, "the time")
+
+
+def _judge_slower_device(match: re.Match[str], context: Context) -> str | None:
+    cause = context.plan.cause
+    if cause is None or cause.kind != "device" or int(match["rank"]) != cause.rank:
+        return "no device is slower"
+    ratio = float(match["ratio"])
+    return None if abs(ratio - cause.factor) <= 0.05 * cause.factor else f"it is {cause.factor:.2f} times as slow"
+
+
+def _judge_late_advice(match: re.Match[str], context: Context) -> str | None:
+    named = context.rank if match["name"] == "this rank" else int(re.findall(r"\d+", match["name"])[0])
+    if named != context.late:
+        return f"the late rank is {context.late}"
+    return context.at_most(us(match["gain"]), context.truth.cause_cost, "the gain")
+
+
+def _judge_nobody_late(match: re.Match[str], context: Context) -> str | None:
+    return _judge_balanced(match, context)
+
+
+def _judge_shared_advice(match: re.Match[str], context: Context) -> str | None:
+    """Check advice on what all ranks do: its gain bounds from above what the job without it saves."""
+    if context.plan.shared is None:
+        return f"no rank runs {SHARED_OPERATOR}"
+    return context.at_most(us(match["gain"]), context.truth.shared_cost, "the gain")
+
+
+RANK_RULES: tuple[tuple[str, Check], ...] = (
+    (
+        r"(?P<names>Ranks? [\d, and]+)(?: of \S+)? (?:is a straggler|are stragglers): .*costs? (?:every|the) "
+        rf"other rank (?P<limit>up to )?(?P<cost>{NUMBER}) per step\.",
+        _judge_straggler,
+    ),
+    (
+        r"(?:The ranks are balanced; no straggler|The \d+ ranks found are balanced; no straggler among them)\.",
+        _judge_balanced,
+    ),
+    (
+        r"Ranks? .* may be (?:a straggler|stragglers) \(.*\), but \d+ steps? (?:aren't|isn't) enough to tell\.",
+        nothing_else,
+    ),
+    (
+        r"(?:A rank|Ranks? [\d, ]+) may be (?:the straggler|stragglers), but .* spend up to "
+        rf"(?P<cost>{NUMBER}) per step waiting for (?:it|them)\.",
+        _judge_missing_suspect,
+    ),
+    (
+        r"The straggler's trace is missing: all ranks found here wait for it, at least "
+        rf"(?P<cost>{NUMBER}) per step\.",
+        _judge_missing_straggler,
+    ),
+    (
+        r"(?P<compared>\d+) of (?P<expected>\d+) ranks? (?:was|were) compared; the traces? of ranks? "
+        r"(?P<missing>[\d, -]+) (?:is|are) missing\.?",
+        _judge_coverage,
+    ),
+    (
+        r"Only \d+ of \d+ ranks were found, too few to name a straggler\.|Only rank \d+ was found\.|"
+        r"Add the other .*",
+        nothing_else,
+    ),
+    (
+        rf"Of (?P<total>{NUMBER}) of (?P<what>[a-z ]+), (?P<least>at least )?(?P<waiting>none|{NUMBER}) is "
+        rf"spent waiting for other ranks(?P<awaited> \([^)]*\))? and (?:at most )?(?P<transfer>{NUMBER}) "
+        rf"transferring data(?:; (?P<rest>{NUMBER}) can't be compared with another rank)?"
+        r"(?:; waiting for missing ranks counts as transfer)?\.",
+        _judge_split,
+    ),
+    (
+        rf"How much of {NUMBER} of .* is waiting for other ranks is unknown, because ranks are missing\.",
+        _judge_unknown_split,
+    ),
+    (
+        r"(?P<least>At least )?(?P<share>[\d.]+)% of (?:an average|a typical) step is waiting for other "
+        r"ranks[;.].*",
+        _judge_waiting_share,
+    ),
+    (
+        rf"Making them twice as fast would cut the step from (?P<now>{NUMBER}) to (?P<then>{NUMBER})\.",
+        _judge_kernels_twice_as_fast,
+    ),
+    (rf"Kernels twice as fast would save (?P<saved>{NUMBER})\.", _judge_kernels_save),
+    (rf"A faster network would save at most (?P<saved>{NUMBER})\.", _judge_network_at_most),
+    (
+        rf"Making communication twice as fast would cut the step from (?P<now>{NUMBER}) to (?P<then>{NUMBER})\.",
+        _judge_network_twice,
+    ),
+    (
+        rf"Before it arrives, rank (?P<rank>\d+)(?:'s (?:host|device))? spends (?P<time>{NUMBER}) per step in "
+        r"(?P<name>[^;]+);.*",
+        _judge_cause_name,
+    ),
+    (
+        r"Rank (?P<rank>\d+) has a slower device: the same kernels take (?P<ratio>[\d.]+) × as long as .*",
+        _judge_slower_device,
+    ),
+    (rf"Find out why (?P<name>.+) (?:is|are) late: saves up to (?P<gain>{NUMBER}),.*", _judge_late_advice),
+    (rf"Look into {SHARED_OPERATOR}: saves up to (?P<gain>{NUMBER}),.*", _judge_shared_advice),
+    (r"No delay is attributed to any rank\.|Differences between the ranks cost .*", nothing_else),
+    (
+        rf"Rank \d+ costs the other(?:s most:| rank) (?P<cost>{NUMBER}) per step, less than 2% of a step\.",
+        _judge_costs_little,
+    ),
+    (
+        r"(?:By operator|Of the ranks that were found|No delay is attributed to the ranks that were found).*",
+        nothing_else,
+    ),
+    (
+        rf"(?:Ranks? |The (?:other )?\d+ ranks )(?P<names>[\d, and]*)spends? (?P<share>{SHARE}) of {BASE} in "
+        r"exposed communication(?: \([^)]*\)|, most of it in \S+)?\.",
+        _judge_ranks_exposed,
+    ),
+    (
+        rf".* is bound by other ranks: (?P<share>{SHARE}) of its critical path is waiting for other ranks\.",
+        _judge_path_waiting,
+    ),
+    (
+        rf"The largest part of the critical path of .* is waiting for other ranks \((?P<share>{SHARE})\)\.",
+        _judge_path_waiting,
+    ),
+    (r"Start here: .*", nothing_else),
+    (
+        rf"Making host code twice as fast would cut the step from (?P<now>{NUMBER}) to (?P<then>{NUMBER})\.",
+        _judge_host_twice_as_fast,
+    ),
+    (r"Find the straggler: .*", _judge_find_straggler),
+    (r"A faster network wouldn't help\.", _judge_network_saves_nothing),
+    (r"Faster kernels wouldn't help\.", _judge_kernels_save_nothing),
+    (
+        rf"Making (?P<what>.+) twice as fast wouldn't shorten the (?:step|trace) \({NUMBER}\)\.",
+        _judge_saves_nothing,
+    ),
+    (r"Faster work on this rank alone would only make it wait longer\.", _judge_waits_anyway),
+)
+"""(pattern of a whole sentence, what makes it false)."""

@@ -1,0 +1,88 @@
+"""What a rule about sentences has: the truth of one rank, and comparisons with a tolerance.
+
+A number is right within 10% and what isn't notable (1% of a step); "at least", "at most" and "up to" are right on
+one side.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from tests.support.random_jobs.truth import JobTruth
+
+TOLERANCE = 0.1
+"""Relative error of a number that counts as right."""
+
+NOTABLE_SHARE = 0.02
+"""Share of a step from which on a planted cause must be found."""
+
+_SLACK_SHARE = 0.01
+"""Share of a step by which a number may be off in any case: launches, jitter, and rounding."""
+
+_UNITS = {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6}
+NUMBER = r"(?:\d[\d,.]* (?:ns|µs|ms|s))"
+SHARE = r"(?:[\d.]+%|<0\.1%)"
+BASE = r"(?:an average|a typical|the) step"
+
+
+class Context:
+    """The truth for the rules about one rank.
+
+    odd  the steps that are said to be odd (which is judged, too) or planted; averages are over the others
+    """
+
+    def __init__(self, truth: JobTruth, rank: int, odd: frozenset[int] = frozenset()) -> None:
+        self.truth, self.plan, self.rank = truth, truth.plan, rank
+        self.odd = odd | {*truth.planted_odd}
+        self.typical = truth.typical(rank, self.odd)
+        self.slack = _SLACK_SHARE * truth.step
+
+    def close(self, said: float, true: float, what: str) -> str | None:
+        """Return why a number is wrong, or None."""
+        if abs(said - true) <= TOLERANCE * abs(true) + self.slack:
+            return None
+        return f"{what} is {true:.0f} µs, not {said:.0f}"
+
+    def at_least(self, said: float, true: float, what: str) -> str | None:
+        return (
+            None
+            if said <= true * (1 + TOLERANCE) + self.slack
+            else f"{what} is only {true:.0f} µs, not {said:.0f}"
+        )
+
+    def at_most(self, said: float, true: float, what: str) -> str | None:
+        return (
+            None
+            if said >= true * (1 - TOLERANCE) - self.slack
+            else f"{what} is even {true:.0f} µs, not {said:.0f}"
+        )
+
+    @property
+    def late(self) -> int | None:
+        """The rank that is planted to be late, if that costs the job anything worth naming."""
+        notable = self.truth.cause_cost >= NOTABLE_SHARE / 2 * self.truth.step
+        return self.plan.cause.rank if self.plan.cause is not None and notable else None
+
+
+Check = Callable[[re.Match[str], Context], str | None]
+
+
+def us(text: str) -> float:
+    """Return the µs of a duration as it is written."""
+    number, unit = text.replace(",", "").split(" ")
+    return float(number) * _UNITS[unit]
+
+
+def first_reason(*reasons: str | None) -> str | None:
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def ratio(text: str) -> float:
+    """Return the share of a percentage as it is written."""
+    return float(text.removeprefix("<").removesuffix("%")) / 100
+
+
+def nothing_else(match: re.Match[str], context: Context) -> str | None:
+    """Accept a sentence that claims nothing beyond what the rules of its neighbors check."""
+    return None
