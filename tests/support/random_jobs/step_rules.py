@@ -150,7 +150,7 @@ def _judge_removal(match: re.Match[str], context: Context) -> str | None:
             us(match["time"]), truth.host_time(context.rank, name, context.odd), f"the time of {name}"
         ),
         context.close(
-            saved, truth.saved_time_alone(context.rank, name, context.odd), f"what the rank saves without {name}"
+            saved, truth.saved_alone(context.rank, name, context.odd), f"what the rank saves without {name}"
         ),
     )
 
