@@ -6265,8 +6265,8 @@ export interface components {
      *     spent        how an average step is spent, its largest kernel, and what most of its critical path is
      *     explanation  the same without its first sentence; how the steps vary, which are left out; tokens per second
      *     gains        where the savings of the recommendations come from, and what they leave out
-     *     recommendations  largest gain first; no_advice: why there are none, and what that doesn't mean; empty in a
-     *                    preview, too, where advice may turn up
+     *     recommendations  largest gain first, but code before the waits that hide it; no_advice: why there are none, and
+     *                    what that doesn't mean; empty in a preview, too, where advice may turn up
      *     beside       what the files of the other ranks say, empty where they weren't read (`overview/ranks` does)
      *     waiting      null likewise, and where they don't show it
      *     reasons      category, `steps`, `average` or `hardware` -> why it is null

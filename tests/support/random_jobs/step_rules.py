@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterator
 
 from tests.support.random_jobs.plan import SHARED_LOADER
 from tests.support.random_jobs.rules import (
@@ -18,6 +19,9 @@ from tests.support.random_jobs.rules import (
     us,
 )
 from tests.support.simulation.simulator import ODD_OPERATOR
+
+RankTime = Callable[[int, Collection[int]], float]
+"""Returns a time per step of a rank without its odd steps."""
 
 _HOST_KINDS = ("host", "load", "frame")
 
@@ -228,33 +232,49 @@ def _judge_late_collectives(match: re.Match[str], context: Context) -> str | Non
     return context.at_least(us(match["time"]), true, "communication")
 
 
+def _rank_groups(context: Context) -> Iterator[list[int]]:
+    """Yield the ranks that a mean may be over: all that were read, and those that wait for the late one."""
+    present, cause = context.plan.present, context.plan.cause
+    yield [*present]
+    if cause is not None and cause.rank in present and len(present) > 1:
+        yield [rank for rank in present if rank != cause.rank]
+
+
+def _judge_means(context: Context, *means: tuple[float, RankTime, str]) -> str | None:
+    """Return why no group of ranks has all of these means."""
+    reasons = [
+        first_reason(
+            *(
+                context.close(said, sum(time(rank, context.odd) for rank in ranks) / len(ranks), what)
+                for said, time, what in means
+            )
+        )
+        for ranks in _rank_groups(context)
+    ]
+    return None if None in reasons else reasons[0]
+
+
 def _judge_step_heading(match: re.Match[str], context: Context) -> str | None:
-    truth, ranks = context.truth, context.plan.present
-    means = {rank: truth.typical(rank, context.odd) for rank in ranks}
+    truth, slowest = context.truth, match["slowest"]
+    longest = max(truth.typical(rank, context.odd) for rank in context.plan.present)
     return first_reason(
-        context.close(us(match["mean"]), sum(means.values()) / len(means), "the mean step"),
-        context.close(us(match["slowest"]), max(means.values()), "the slowest step") if match["slowest"] else None,
+        _judge_means(context, (us(match["mean"]), truth.typical, "the mean step")),
+        context.close(us(slowest), longest, "the slowest step") if slowest else None,
     )
 
 
 def _judge_step_parts(match: re.Match[str], context: Context) -> str | None:
-    """Check the mean parts of a step over all ranks that were read."""
-    truth, ranks = context.truth, context.plan.present
-    parts = {name: us(time) for name, time in re.findall(rf"(?:^|, )(?:- )?([a-z ]+) ({NUMBER})", match[0])}
-
-    def mean(function: object) -> float:
-        return sum(function(rank, context.odd) for rank in ranks) / len(ranks)  # type: ignore[operator]
-
-    return first_reason(
-        context.close(parts.get("kernels", 0.0), mean(truth.computation), "kernels"),
-        context.close(parts.get("communication", 0.0), mean(truth.exposed), "exposed communication"),
+    """Check the mean parts of a step."""
+    parts = {name: us(time) for name, time in re.findall(rf"(?:^|, )([a-z ]+) ({NUMBER})", match[0])}
+    return _judge_means(
+        context,
+        (parts.get("kernels", 0.0), context.truth.computation, "kernels"),
+        (parts.get("communication", 0.0), context.truth.exposed, "exposed communication"),
     )
 
 
 def _judge_exposed_of_all(match: re.Match[str], context: Context) -> str | None:
-    truth, ranks = context.truth, context.plan.present
-    true = sum(truth.exposed(rank, context.odd) for rank in ranks) / len(ranks)
-    return context.close(us(match["time"]), true, "exposed communication")
+    return _judge_means(context, (us(match["time"]), context.truth.exposed, "exposed communication"))
 
 
 def _judge_devices_busy(match: re.Match[str], context: Context) -> str | None:
@@ -402,7 +422,7 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (rf"For (?P<time>{NUMBER}) of {BASE}, collectives .* take longer than .*", _judge_late_collectives),
     (
-        rf"(?:A|A typical|An average) step takes (?P<mean>{NUMBER})"
+        rf"(?:A|A typical|An average) step takes (?P<mean>{NUMBER})(?: on the workers that wait for \S+)?"
         rf"(?:, the slowest (?P<slowest>{NUMBER}) \(\S+\))?",
         _judge_step_heading,
     ),
