@@ -12,7 +12,10 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 # For further Pythons: the properties are the same ones, and have been tried with all examples on the first Python.
-settings.register_profile("brief", settings.get_profile("patient"), max_examples=15)
+BRIEF = "brief"
+settings.register_profile(BRIEF, settings.get_profile("patient"), max_examples=15)
+BRIEF_SEEDS = 2
+"""Random cases of each test that draws them by a `seed`, where properties are tried briefly."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,13 +23,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out fuzzers and the soak test unless asked: what they find depends on luck and speed."""
-    if config.getoption("--long"):
-        return
-    left_out = [item for item in items if item.get_closest_marker("long")]
+    """Leave out fuzzers and the soak test unless asked, and most random cases where properties are tried briefly.
+
+    What fuzzers and the soak test find depends on luck and speed.
+    """
+    long, brief = config.getoption("--long"), config.getoption("--hypothesis-profile") == BRIEF
+    left_out = [
+        item
+        for item in items
+        if (not long and item.get_closest_marker("long")) or (brief and _position_of_seed(item) >= BRIEF_SEEDS)
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        rejected = set(left_out)
+        items[:] = [item for item in items if item not in rejected]
+
+
+def _position_of_seed(item: pytest.Item) -> int:
+    """Return which of the seeds of its test an item has; 0 if it has none."""
+    call = getattr(item, "callspec", None)
+    return int(call.indices.get("seed", 0)) if call else 0
 
 
 @pytest.fixture(scope="session")

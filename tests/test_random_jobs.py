@@ -24,9 +24,9 @@ JOBS = 100
 BATCH = 20
 
 
-@pytest.mark.parametrize("first", range(0, JOBS, BATCH))
-def test_nothing_said_of_a_random_job_is_false_and_its_causes_are_named(first: int) -> None:
-    judged = [judge_job(seed) for seed in range(first, first + BATCH)]
+@pytest.mark.parametrize("seed", range(0, JOBS, BATCH))
+def test_nothing_said_of_a_random_job_is_false_and_its_causes_are_named(seed: int) -> None:
+    judged = [judge_job(each) for each in range(seed, seed + BATCH)]
     false = [str(claim) for judgment in judged for claim in judgment.false]
     assert not false, "\n".join(false)
     planted = [judgment for judgment in judged if judgment.found is not None]
