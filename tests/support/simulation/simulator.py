@@ -77,6 +77,7 @@ class Delay:
     """A cause for one rank to be late, by `kind`:
 
     host, loading  `us` more in `prepare_batch` or in the data loader at the start of a step
+    stall     likewise, in nothing that is recorded
     frame     likewise in a Python frame `prepare_batch`, two thirds of it in an operator `aten::sort`
     work      an additional kernel `extra_expert` of `us` at the start of a step
     larger    kernels named `kernel` work on `factor` times the data, which takes as many times as long
@@ -164,7 +165,9 @@ class Simulation:
                     if action.frame:
                         spans.append(RecordedSpan("frame", action.frame, action_start, host))
                         action_start = host - 2 / 3 * (host - action_start)
-                    spans.append(RecordedSpan("load" if action.load else "host", action.name, action_start, host))
+                    if action.name:
+                        kind = "load" if action.load else "host"
+                        spans.append(RecordedSpan(kind, action.name, action_start, host))
                 elif isinstance(action, SimulatedKernel):
                     start = max(host + 2, compute)
                     compute = start + action.us * variation * self._duration_factor(rank, step, action.name)
@@ -208,6 +211,8 @@ class Simulation:
             if delay.rank == rank and (delay.steps is None or step in delay.steps):
                 if delay.kind == "host":
                     extra.append(Host("prepare_batch", delay.us))
+                elif delay.kind == "stall":
+                    extra.append(Host("", delay.us))
                 elif delay.kind == "frame":
                     extra.append(Host("aten::sort", delay.us, frame="/job/train.py(42): prepare_batch"))
                 elif delay.kind == "loading":

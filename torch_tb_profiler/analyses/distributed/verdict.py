@@ -12,6 +12,7 @@ from torch_tb_profiler.analyses.distributed.causes import StragglerCause, find_c
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, Suspect
 from torch_tb_profiler.analyses.distributed.groups import RankCoverage
+from torch_tb_profiler.analyses.distributed.late_in_turn import LateInTurn, find_late_in_turn
 from torch_tb_profiler.analyses.distributed.late_once import LateOnce, find_late_once, is_late_in_most_steps
 from torch_tb_profiler.analyses.distributed.matching import has_own_time, ranks_without_times
 from torch_tb_profiler.analyses.distributed.significance import is_significant
@@ -64,6 +65,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
              may be late
     suspect  who costs how much, together; `members` is empty for absent ranks
     costliest  the rank with the most cost, None if none has any
+    in_turn    if balanced: that another rank is late in each step; `imbalance` is what this costs
     uneven     the rank whose work differs most from the others' by the sizes of its kernels: then `imbalance` is
                what an even split would save; None if the sizes don't explain it
     possible   the ranks that would be named if their lateness did not vary so much that it may be chance
@@ -90,6 +92,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     missing_cost: float | None = None
     once: LateOnce | None = None
     cost_is_limit: bool = False
+    in_turn: LateInTurn | None = None
     uneven: UnevenWork | None = None
 
     @property
@@ -137,7 +140,14 @@ def judge_ranks(
     uncertain = possible is not None and possible.cost >= UNCERTAIN_COST_SHARE * _mean_step_duration(comparison)
     balanced = suspect is None and possible is None
     uneven, imbalance = None, None
-    if balanced and not once:
+    in_turn = None
+    if balanced and costs.imbalance >= min_cost:
+        step_ns = _mean_step_duration(comparison)
+        in_turn = find_late_in_turn(comparison.job, costs.all_work, step_ns, activities)
+    once = None if in_turn is not None else once
+    if in_turn is not None:
+        imbalance = costs.imbalance
+    elif balanced and not once:
         uneven = find_uneven_work(comparison.job) if costs.even_split >= min_cost else None
         # What one rank does on its host can't be given to another, so only work of the devices is split.
         imbalance = costs.imbalance if uneven is None else costs.even_split
@@ -151,6 +161,7 @@ def judge_ranks(
         costliest=costliest,
         possible=possible,
         imbalance=imbalance,
+        in_turn=in_turn,
         uneven=uneven,
         communication=_communication_share(comparison, totals, named),
         cause=find_cause(comparison, suspect, named[0].member, activities) if suspect else None,

@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.distributed.causes import StragglerCause
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.job import RankSource
+from torch_tb_profiler.analyses.distributed.late_in_turn import LateInTurn
 from torch_tb_profiler.analyses.distributed.late_once import LateOnce
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
@@ -111,6 +112,8 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
         return _straggler_sentence(comparison, verdict)
     if verdict.kind == "uncertain" and verdict.possible is not None:
         return _uncertain_sentence(comparison, verdict.possible)
+    if verdict.in_turn is not None:
+        return late_in_turn_sentence(verdict.in_turn)
     if verdict.uneven is not None:
         return text(
             "No rank is a straggler, but work is uneven: {rank} has {amount} than the others.",
@@ -286,6 +289,8 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
             cost=_cost_clause(comparison, verdict.possible.members, verdict.possible.cost),
             steps=_steps_not(comparison),
         )
+    if verdict.in_turn is not None and verdict.imbalance is not None:
+        return shared_cause_sentence(comparison, verdict.in_turn, verdict.imbalance)
     if verdict.uneven is not None and verdict.imbalance is not None:
         return uneven_work_sentence(comparison, verdict.uneven, verdict.imbalance)
     if verdict.imbalance is not None:
@@ -373,6 +378,44 @@ def _resized_sentence(rank: Text, kernel: ResizedKernel, other: str) -> Text:
         size=kernel.size,
         typical=kernel.typical_size,
         other=other,
+    )
+
+
+def late_in_turn_sentence(found: LateInTurn) -> Text:
+    """Say in how many steps a rank is late, by how much, and that it is another one each time."""
+    low, high = format_duration(found.least), format_duration(found.most)
+    return text(
+        "Ranks are late in turn: in {late} of {steps}, one of {ranks} is late by {time}.",
+        late=f"{found.late:,}",
+        steps=plural(found.steps, "step"),
+        ranks=f"{found.ranks:,}",
+        time=low if low == high else f"{low} to {high}",
+    )
+
+
+def shared_cause_sentence(comparison: RankComparison, found: LateInTurn, cost: float) -> Text:
+    """Say what lateness in turn costs, what the ranks do then, and how to do that on all ranks at once."""
+    costs = text("That costs {cost} {per_step}.", cost=format_duration(cost), per_step=time_base(comparison))
+    if found.name and "gc" not in found.name.lower():
+        return sentences(
+            costs,
+            text(
+                "All of them spend it in {name}: do that on all ranks in the same step, or in none.",
+                name=shorten_frame(found.name),
+            ),
+        )
+    cause = (
+        "It is Python's garbage collector ({name})."
+        if found.name
+        else ("Nothing recorded explains it, so Python's garbage collector is the likely cause.")
+    )
+    return sentences(
+        costs,
+        text(cause, name=shorten_frame(found.name)),
+        text(
+            "Call gc.freeze() after warm-up, or gc.disable() and gc.collect() on all ranks every few hundred "
+            "steps."
+        ),
     )
 
 

@@ -1,0 +1,38 @@
+"""A cause that ranks share in turn is found where no rank is late in most steps, and named if it is recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.simulation.simulator import Delay, Simulation, ddp
+from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.distributed.build import build
+from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
+
+
+def view(kind: str, ranks: tuple[int, ...], us: float = 5000) -> DistributedPayload:
+    """Eight steps of four ranks; one of `ranks` is late in each."""
+    delays = [Delay(kind, ranks[step % len(ranks)], us=us, steps=(step,)) for step in range(8)]
+    return build(Simulation(ddp(4), steps=8, delays=delays, jitter=0.01).run().members(), NoParams())
+
+
+def test_another_rank_in_each_step_is_garbage_collection_where_nothing_is_recorded() -> None:
+    payload = view("stall", (0, 2, 1, 3))
+    assert payload.verdict.kind == "balanced"
+    assert plain(payload.headline).startswith("Ranks are late in turn: in 8 of 8 steps, one of 4 is late by ")
+    said = plain(payload.explanation)
+    assert said.startswith("That costs ") and "garbage collector is the likely cause" in said
+    assert float(said.removeprefix("That costs ").split()[0]) == pytest.approx(5, rel=0.1)
+    assert "Call gc.freeze() after warm-up" in said
+
+
+def test_what_is_recorded_is_named_and_is_no_garbage_collection() -> None:
+    said = plain(view("host", (0, 2, 1, 3)).explanation)
+    assert "All of them spend it in prepare_batch: do that on all ranks in the same step" in said
+    assert "garbage" not in said
+
+
+@pytest.mark.parametrize(("ranks", "us"), [((2,), 5000), ((2, 2, 2, 0), 5000), ((0, 2, 1, 3), 300)])
+def test_one_rank_or_too_little_is_no_turn(ranks: tuple[int, ...], us: float) -> None:
+    assert "in turn" not in plain(view("stall", ranks, us).headline)

@@ -1,0 +1,81 @@
+"""Ranks that are late in turn, each in other steps: a cause that all of them share, such as garbage collection.
+
+step     1     2     3     4     5     6
+rank 0   late  .     .     late  .     .
+rank 1   .     late  .     .     .     late     no rank is late in most steps, and nearly every step waits
+rank 2   .     .     late  .     late  .
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.distributed.job import DistributedJob
+from torch_tb_profiler.analyses.distributed.late_once import MIN_EVENT_SHARE, excess_by_step, typical_job_steps
+from torch_tb_profiler.analyses.distributed.stragglers import StragglerActivity
+from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
+
+MIN_LATE_STEPS, MIN_LATE_SHARE = 4, 0.5
+"""Fewest steps, and the smallest share of all, in which some rank is late by far,"""
+
+MIN_LATENESS_RATIO = 3.0
+"""as the latest rank exceeds what is typical by at least this many times what the second one does."""
+
+MIN_LATE_RANKS = 3
+"""Fewest ranks that are late in turn; with two ranks both."""
+
+MIN_NAMED_SHARE = 0.5
+"""What the late ranks do is named if it makes up this share of their extra time."""
+
+
+class LateInTurn(msgspec.Struct, frozen=True):
+    """Steps in which another rank each is late.
+
+    late, steps   number of steps in which a rank is late, and of all typical ones
+    ranks         how many ranks are late in at least one of them
+    least, most   ns by which they are late
+    name          the frame or operator in which all of them spend it, "" where nothing is recorded
+    """
+
+    late: int
+    steps: int
+    ranks: int
+    least: int
+    most: int
+    name: str
+
+
+def find_late_in_turn(
+    job: DistributedJob, work: WorkWindows, step_ns: float, activities: Sequence[StragglerActivity]
+) -> LateInTurn | None:
+    """Return how ranks are late in turn, or None if they aren't; `step_ns`: of a typical step."""
+    excess = np.maximum(excess_by_step(job, work), 0.0)[:, typical_job_steps(job)[:-1]]
+    if excess.shape[0] < 2 or excess.shape[1] < MIN_LATE_STEPS:
+        return None
+    ordered = np.sort(excess, axis=0)
+    first, second = ordered[-1], ordered[-2]
+    is_late = (first >= MIN_EVENT_SHARE * step_ns) & (first >= MIN_LATENESS_RATIO * second) & (first > 0)
+    count = int(is_late.sum())
+    times_late = np.bincount(excess.argmax(axis=0)[is_late], minlength=len(excess))
+    ranks = int((times_late > 0).sum())
+    if (
+        count < max(MIN_LATE_STEPS, MIN_LATE_SHARE * len(is_late))
+        or ranks < min(MIN_LATE_RANKS, len(excess))
+        or 2 * times_late.max() > count + (len(excess) == 2)
+    ):
+        return None
+    late = first[is_late]
+    return LateInTurn(count, len(is_late), ranks, int(late.min()), int(late.max()), _common_name([*activities]))
+
+
+def _common_name(activities: Sequence[StragglerActivity]) -> str:
+    """Return the frame or operator in which every one of these ranks spends most of its extra time, "" if none."""
+    names: set[str] = set()
+    for activity in activities:
+        rows = [*activity.frames[:1], *activity.host[:1]]
+        large = [row for row in rows if row.excess >= MIN_NAMED_SHARE * activity.excess]
+        names.add(large[0].name if large else "")
+    return names.pop() if len(names) == 1 else ""
