@@ -151,13 +151,11 @@ def _device_work(trace: Trace, start: Int64, end: Int64) -> _StepWork:
     np.minimum.at(first, step, trace.events.start[rows])
     np.maximum.at(last, step, finish[rows])
     first[last == ABSENT] = ABSENT
-    earlier = np.where(
-        has_launch, trace.events.start[launch] < start[0], _launched_before_recording(trace, device)
-    )
+    earlier = np.where(has_launch, trace.events.start[launch] < start[0], launched_before_recording(trace, device))
     return _StepWork(first, last, np.bincount(step, minlength=count), finish[device[earlier]])
 
 
-def _launched_before_recording(trace: Trace, device: Int32) -> Bool:
+def launched_before_recording(trace: Trace, device: Int32) -> Bool:
     """Return which device work was launched before the recording, bool[k].
 
     The driver's `correlation` increases, so that of earlier work is below that of every recorded call. When other

@@ -14,7 +14,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.schedule.replay import ReplayTimes
 from torch_tb_profiler.model.schedule.schedule import schedule
-from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.steps import launched_before_recording, steps
 from torch_tb_profiler.model.trace import Bool, Int64, Trace
 
 
@@ -44,7 +44,7 @@ class StepItems(msgspec.Struct, frozen=True):
     """The items launched in each complete step.
 
     order   items by step; complete step k has order[bounds[k]:bounds[k + 1]]
-    loose   items that end before the first step's first item starts and belong to no step
+    loose   items launched before the first step that end before its first item starts, as in `model.steps`
     """
 
     order: Int64
@@ -67,7 +67,8 @@ def step_items(trace: Trace) -> StepItems:
     order = known[np.argsort(step[known], kind="stable")]
     bounds = np.searchsorted(step[order], np.arange(count + 1)).astype(np.int64)
     first = work.start[inside & (step == 0)]
-    loose = np.flatnonzero(~inside & (work.end < first.min())) if len(first) else np.empty(0, np.int64)
+    earlier = np.where(linked, work.call_start < spans.host_starts[0], launched_before_recording(trace, work.row))
+    loose = np.flatnonzero(earlier & (work.end < first.min())) if len(first) else np.empty(0, np.int64)
     return StepItems(order, bounds, loose)
 
 
