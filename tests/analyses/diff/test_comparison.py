@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.diff.batch_sizes import find_batch_sizes
+from torch_tb_profiler.analyses.diff.batch_sizes import find_batch_sizes, find_sample_counts
 from torch_tb_profiler.analyses.diff.name_tables import find_renames
 from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.diff.tree_alignment import align
@@ -37,3 +37,24 @@ def test_an_added_or_removed_operator_is_not_renamed() -> None:
     assert find_renames(align(pair), PartRole.OPERATOR) == {}
     pair = TracePair([step("[]", "aten::old")], [step("[]")])
     assert find_renames(align(pair), PartRole.OPERATOR) == {}
+
+
+def sample_counts(base: list[int], candidate: list[int]) -> tuple[int, int] | None:
+    """Return the samples of steps of matrix products over these rows each."""
+
+    def products(rows: list[int]) -> Trace:
+        lines = ["host user_annotation ProfilerStep#1 0 1000"]
+        for i, count in enumerate(rows):
+            lines.append(f"host cpu_op aten::layer{i} {20 * i} 12")
+            lines.append(f"host cpu_op aten::mm {20 * i + 1} 10  Input~Dims=[[{count},8],[8,8]]".replace("~", " "))
+        return draw("\n".join(lines))
+
+    pair = TracePair([products(base)], [products(candidate)])
+    return find_sample_counts(align(pair), pair)
+
+
+def test_samples_differ_only_where_most_products_agree_on_the_ratio() -> None:
+    """Inputs of variable length have another ratio in each product: that is no other batch."""
+    assert sample_counts([32, 32, 4096], [64, 64, 8192]) == (32, 64)
+    assert sample_counts([10, 10, 10, 10], [20, 20, 30, 15]) is None
+    assert sample_counts([32, 32, 32], [32, 32, 64]) is None
