@@ -36,3 +36,10 @@ def test_what_is_recorded_is_named_and_is_no_garbage_collection() -> None:
 @pytest.mark.parametrize(("ranks", "us"), [((2,), 5000), ((2, 2, 2, 0), 5000), ((0, 2, 1, 3), 300)])
 def test_one_rank_or_too_little_is_no_turn(ranks: tuple[int, ...], us: float) -> None:
     assert "in turn" not in plain(view("stall", ranks, us).headline)
+
+
+def test_a_rank_that_is_late_more_often_than_all_others_is_not_late_in_turn() -> None:
+    late = {0: 2, 1: 2, 2: 2, 3: 2, 4: 0, 5: 1, 6: 3}
+    delays = [Delay("stall", rank, us=5000, steps=(step,)) for step, rank in late.items()]
+    payload = build(Simulation(ddp(4), steps=12, delays=delays, jitter=0.01).run().members(), NoParams())
+    assert "in turn" not in plain(payload.headline)
