@@ -34,6 +34,7 @@ class Steps(msgspec.Struct, frozen=True):
     host_starts, host_ends  int64[k] ns; as recorded on the host
     complete  bool[k]; False for trailing steps whose device work is missing
     recorded  False if the file has no ProfilerStep, batches or iterations, so that the single step is the trace
+    vary      True for iterations of an inference engine: they differ by what is in their batches
     """
 
     names: tuple[str, ...]
@@ -43,13 +44,14 @@ class Steps(msgspec.Struct, frozen=True):
     host_ends: Int64
     complete: Bool
     recorded: bool
+    vary: bool = False
 
 
 @derived
 def steps(trace: Trace) -> Steps:
     """Return the recorded steps, else batches of a trainer or iterations of an engine, else the trace as one."""
     rows = _step_rows(trace)
-    batches = trainer_batches(trace) if len(rows) == 0 else None
+    batches, vary = trainer_batches(trace) if len(rows) == 0 else None, False
     if batches is not None:
         names, host_start, host_end = batches.names, batches.starts, batches.ends
     elif len(rows):
@@ -57,13 +59,14 @@ def steps(trace: Trace) -> Steps:
         names = tuple(step_number(trace.strings[code]) for code in trace.events.name[rows])
     elif (engine := serving_iterations(trace)) is not None:
         host_start, host_end = _iteration_bounds(engine)
+        vary = True
         names = tuple(map(str, range(len(engine))))
     else:
         return _trace_as_step(trace)
     work = _device_work(trace, host_start, host_end)
     starts, finish = _extend(host_start, host_end, work)
     complete = _complete_mask(work.counts, _executed_shares(trace, host_start, host_end))
-    return Steps(names, starts, finish, host_start, host_end, complete, recorded=True)
+    return Steps(names, starts, finish, host_start, host_end, complete, recorded=True, vary=vary)
 
 
 def _iteration_bounds(engine: ServingIterations) -> tuple[Int64, Int64]:

@@ -63,6 +63,18 @@ def test_the_payload_has_a_row_for_each_iteration_and_phases_add_up() -> None:
     assert payload["engine"] == {"name": "vLLM", "by": "annotations"}
 
 
+@pytest.mark.parametrize("bottleneck", ["host_scheduler", "network", "device"])
+def test_overview_and_idle_time_state_the_same_idle_share(bottleneck: str) -> None:
+    trace, _ = serve(replace(LOADS[bottleneck], lull=(20, 200_000)))
+    serving, idle, average = ask(trace, "serving"), ask(trace, "idle"), ask(trace, "overview")["average"]
+    columns = serving["iterations"]
+    within = sum(sum(spent) for cause, spent in columns["idle"].items() if cause != "idle")
+    share = within / sum(columns["duration_ns"])
+    assert share > 0.1
+    assert idle["idle_ns"] / idle["duration_ns"] == pytest.approx(share, abs=0.01)
+    assert average["steps"] == idle["counted"] == len(columns["phase"]) and not average["outliers"]
+
+
 def test_what_is_unknown_is_null_with_its_reason() -> None:
     payload = ask(serve(Workload(form="none"))[0], "serving")
     rates, cost = payload["rates"], payload["cost"]

@@ -65,8 +65,14 @@ def typical_windows(trace: Trace) -> Intervals:
 
 
 def classify_steps(times: Breakdown) -> StepKinds:
-    """Decide which steps are typical, by how long they take."""
+    """Decide which steps are typical, by how long they take.
+
+    Iterations of an inference engine all are: a prefill takes longer than a decode, and its time is part of what a
+    token costs. Stalls among them are the Serving tab's.
+    """
     complete = times.steps.complete
+    if times.steps.vary:
+        return StepKinds(complete.copy(), np.zeros(len(complete), np.bool_), filling=False)
     indices = np.flatnonzero(complete)
     filling = _fills_pipeline(times)
     judged = indices[1:] if filling else indices

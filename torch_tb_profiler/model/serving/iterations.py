@@ -27,6 +27,7 @@ from torch_tb_profiler.model.serving.labels import (
     is_unknown_label,
     parse_label,
 )
+from torch_tb_profiler.model.serving.recomputed import split_recomputed
 from torch_tb_profiler.model.trace import (
     ABSENT,
     NO_CODE,
@@ -44,12 +45,6 @@ PREFILL, DECODE, MIXED = (PHASES.index(phase) for phase in ("prefill", "decode",
 
 GRAPH_SHARE = 0.8
 """Minimum share of an iteration's device events in one graph replay for the graph to be the whole iteration."""
-
-MAX_DRAFT_TOKENS = 16
-"""More tokens than this per request that decodes are a recomputed prompt, not drafts."""
-
-MIN_DRAFT_SHARE = 0.25
-"""Minimum share of the iterations with more decode tokens than requests for the engine to be speculating."""
 
 MIN_INFERRED = 2
 """Fewest iterations that kernels alone must show: one may be anything."""
@@ -389,7 +384,7 @@ def _finish(
     graph = _graph_flags(trace, rows, launch, owner, count)
     inferred = _phase_of_kernels(trace, mine, number, count, graph)
     known = phase >= 0
-    drafts, recomputed, decodes = _split_recomputed(counts, phase)
+    drafts, recomputed, decodes = split_recomputed(counts)
     prompt = counts["prompt_tokens"].copy()
     again = recomputed > 0
     prompt[again] = np.maximum(prompt[again], 0) + recomputed[again]
@@ -460,42 +455,3 @@ def _phase_of_kernels(trace: Trace, rows: Int32, number: Int64, count: int, grap
     phase[decode & prefill] = MIXED
     phase[graph == 1] = DECODE
     return phase
-
-
-def _split_recomputed(counts: dict[str, Int64], phase: Int8) -> tuple[float, Int64, Int64]:
-    """Return (tokens per decoding request, recomputed tokens int64[k], requests that decode int64[k]).
-
-    vLLM counts a request that resumes after preemption as generating, with all tokens of its prompt and output.
-    Of r such requests among g, the others have one token each: their squares tell how many r is.
-    """
-    requests, tokens = counts["decode_requests"].copy(), counts["decode_tokens"]
-    recomputed = np.zeros(len(requests), np.int64)
-    known = (requests > 0) & (tokens > 0)
-    excess = known & (tokens > requests)
-    if not excess.any():
-        return 1.0, recomputed, requests
-    ratio = tokens[known] / requests[known]
-    many = excess & (tokens > MAX_DRAFT_TOKENS * requests)
-    if excess.sum() - many.sum() > MIN_DRAFT_SHARE * known.sum():
-        drafts, again = float(np.median(ratio)), many
-    else:
-        drafts, again = 1.0, excess
-    squares = counts["decode_squares"]
-    for i in np.flatnonzero(again).tolist():
-        resumed = _resumed_requests(int(requests[i]), int(tokens[i]), int(squares[i]))
-        recomputed[i] = tokens[i] - (requests[i] - resumed)
-        requests[i] -= resumed
-    return drafts, recomputed, requests
-
-
-def _resumed_requests(requests: int, tokens: int, squares: int) -> int:
-    """Return the fewest resumed requests among `requests` that agree with the sums; 1 without squares."""
-    if squares == ABSENT:
-        return 1
-    for resumed in range(1, requests + 1):
-        rest = requests - resumed
-        tokens_left, squares_left = tokens - rest, squares - rest
-        # r numbers with this sum have squares between sum^2 / r and sum^2.
-        if tokens_left**2 <= squares_left * resumed and squares_left <= tokens_left**2:
-            return resumed
-    return 1
