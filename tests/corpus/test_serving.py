@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.corpus import real_traces
@@ -13,6 +14,7 @@ from torch_tb_profiler.analyses.serving.cost import iteration_cost
 from torch_tb_profiler.analyses.serving.idle import CAUSES, serving_times
 from torch_tb_profiler.analyses.serving.stalls import serving_stalls
 from torch_tb_profiler.analyses.serving.verdict import serving_verdict
+from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.serving.labels import PHASES
 
@@ -93,3 +95,31 @@ def test_real_engines(corpus: Path, run: str) -> None:
         return
     assert found is not None
     assert (found.engine, PHASES[found.phase[0]], int(found.requests[0])) == expected and len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("run", "in_label_ns", "after_ns"),
+    [
+        ("tl_b300_qwen3moe_decode", 6_197_471, 92_833),
+        ("tl_mi300_deepseek_decode", 8_005_772, 261_102),
+        ("tl_mi300_sglang_decode", 9_765_437, 0),
+        ("tl_rocm_vllm_piecewise", 156_008_506, 0),
+    ],
+)
+def test_kernel_time_is_what_a_splitter_cuts_out_and_what_is_launched_after_the_label(
+    corpus: Path, run: str, in_label_ns: int, after_ns: int
+) -> None:
+    """TraceLens' splitter takes the kernels whose calls begin in the label; sampling comes after it."""
+    trace = real_traces.read(next((corpus / "traces" / run).glob("*.json*")))
+    found = serving_iterations(trace)
+    assert found is not None
+    rows = rows_of_kind(trace, Kind.KERNEL)
+    calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    called = dict(
+        zip(trace.arg_int("correlation", calls).tolist(), trace.events.start[calls].tolist(), strict=True)
+    )
+    begins = np.array([called[each] for each in trace.arg_int("correlation", rows).tolist()])
+    inside = (begins >= found.host_start[0]) & (begins <= found.host_end[0])
+    length = trace.events.duration[rows]
+    assert (int(length[inside].sum()), int(length[~inside].sum())) == (in_label_ns, after_ns)
+    assert int(length[found.owner[rows] == 0].sum()) == in_label_ns + after_ns
