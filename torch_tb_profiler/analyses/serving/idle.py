@@ -34,12 +34,13 @@ from torch_tb_profiler.model.kinds import (
 from torch_tb_profiler.model.serving.iterations import (
     PREFILL,
     ServingIterations,
+    iteration_labels,
     running_before,
     serving_iterations,
 )
-from torch_tb_profiler.model.serving.labels import host_work_of, parse_label
+from torch_tb_profiler.model.serving.labels import host_work_of
 from torch_tb_profiler.model.serving.requests import serving_requests
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, distinct_codes, name_mask
 
 CAUSES = ("scheduler", "launch", "sampling_sync", "network", "idle", "host_unrecorded", "kernel_gaps")
 """Causes of idle time.
@@ -184,10 +185,10 @@ def _host_work(trace: Trace, found: ServingIterations, on_device: bool) -> dict[
     rows = rows[trace.events.thread[rows] == found.thread]
     names = trace.events.name[rows]
     work = np.full(len(trace.strings) + 1, NO_CODE, np.int64)
-    for code in np.unique(names[names >= 0]).tolist():
-        text = trace.strings[code]
-        if parse_label(text) is None:
-            work[code] = _NAMED.get(host_work_of(text) or "", NO_CODE)
+    labels = iteration_labels(trace)
+    for code in distinct_codes(names):
+        if code not in labels:
+            work[code] = _NAMED.get(host_work_of(trace.strings[code]) or "", NO_CODE)
     cause = work[names]
     sets = {each: _intervals(trace, rows[cause == each]) for each in (NETWORK, SAMPLING, SCHEDULER, WAITING)}
     kind = event_kinds(trace)[rows]

@@ -155,18 +155,24 @@ def running_before(found: ServingIterations) -> Bool:
 @derived
 def unknown_labels(trace: Trace) -> tuple[str, ...]:
     """Return names that read like labels of iterations but have no known form, in order of their codes."""
+    rows, known = rows_of_kind(trace, Kind.ANNOTATION), iteration_labels(trace)
+    codes = (code for code in distinct_codes(trace.events.name[rows]) if code not in known)
+    return tuple(trace.strings[code] for code in codes if is_unknown_label(trace.strings[code]))
+
+
+@derived
+def iteration_labels(trace: Trace) -> dict[int, IterationLabel]:
+    """Return what annotations say of their iterations, by the code of their name."""
     rows = rows_of_kind(trace, Kind.ANNOTATION)
-    names = (trace.strings[code] for code in distinct_codes(trace.events.name[rows]))
-    return tuple(name for name in names if is_unknown_label(name))
+    return {
+        code: label
+        for code in distinct_codes(trace.events.name[rows])
+        if (label := parse_label(trace.strings[code])) is not None
+    }
 
 
 def _find_labeled(trace: Trace) -> ServingIterations | None:
-    host = rows_of_kind(trace, Kind.ANNOTATION)
-    parsed = {
-        code: label
-        for code in distinct_codes(trace.events.name[host])
-        if (label := parse_label(trace.strings[code])) is not None
-    }
+    host, parsed = rows_of_kind(trace, Kind.ANNOTATION), iteration_labels(trace)
     if not parsed:
         return None
     labels = list(parsed.values())

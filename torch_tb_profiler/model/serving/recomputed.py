@@ -1,4 +1,4 @@
-"""Prompts that an engine computes again after it preempted their request, told from drafts of speculative decoding.
+"""Prompts that are computed again after their request was preempted, told from drafts of speculative decoding.
 
 Both put more tokens than requests into what a label calls generation.
 """
