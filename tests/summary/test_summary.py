@@ -11,11 +11,13 @@ import pytest
 
 import torch_tb_profiler as ttp
 from tests.support.jobs import Job, ddp
+from tests.support.serving import Workload, serving_document
 from tests.support.traces import document
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.summary import MAX_BYTES, VERSION, Summary, as_json, as_markdown, schema
+from torch_tb_profiler.views._shared.text import plain
 
 JOB = "simulated_8_h100_late_rank"
 
@@ -59,6 +61,18 @@ def test_who_is_late_and_what_bounds_it(log: ttp.Log) -> None:
     gains = [advice.gain_share or 0 for advice in found.advice]
     assert all(later <= earlier / 0.85 for earlier, later in pairwise(gains))  # waits rank lower
     assert found.devices is not None and (found.devices.devices, found.devices.least_worker) == (8, "rank5")
+
+
+def test_of_an_engine_it_says_the_rate_and_what_to_set(tmp_path: Path) -> None:
+    load = Workload(faults=dict.fromkeys(range(9, 400, 9), ("scheduler", 6000)))
+    (tmp_path / "rank0.1.pt.trace.json").write_bytes(serving_document(load))
+    run = ttp.open(str(tmp_path)).run()
+    found, serving = run.summary(), run.serving().data
+    assert found.headline[0] == plain(serving.headline) and "tokens/s" in found.headline[0]
+    assert found.headline[1].startswith(
+        "Start here: turn on asynchronous scheduling (`--async-scheduling`). Saves up to "
+    )
+    assert found.bound.startswith("GPU 0 is idle for ") and found.bound in as_markdown(found)
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from torch_tb_profiler.views.hangs.payload import HangsPayload
 from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.overview.payload import Average, Overview
 from torch_tb_profiler.views.overview.words import start_sentence
+from torch_tb_profiler.views.serving.payload import AdviceRow, ServingPayload
 
 MAX_NOTES = 6
 """Most health notes in a summary."""
@@ -82,6 +83,7 @@ def summarize(source: SummarySource) -> Summary:
     slowest = step.slowest if step is not None else read[0]
     bound_worker = late if late in advised else slowest
     decisive = advised[bound_worker]
+    engine: ServingPayload | None = answers.collect("serving", [bound_worker]).get(bound_worker)
     memory = answers.collect("memory", read)
     summary = Summary(
         version=VERSION,
@@ -90,7 +92,7 @@ def summarize(source: SummarySource) -> Summary:
         workers=len(source.workers),
         read=len(read),
         ranks=job.expected_count if job is not None else None,
-        headline=[*_hang_sentences(hang), *_headline(job, decisive)],
+        headline=[*_hang_sentences(hang), *_headline(job, decisive, engine)],
         bound=plain(decisive.spent),
         bound_worker=bound_worker,
         step=step,
@@ -155,12 +157,19 @@ def _overviews(source: SummarySource) -> tuple[dict[str, Overview], dict[str, Pr
     return overviews, failed
 
 
-def _headline(job: DistributedPayload | None, decisive: Overview) -> list[str]:
-    """Return who is late in a job of several ranks, or else how a step is spent."""
+def _headline(job: DistributedPayload | None, decisive: Overview, engine: ServingPayload | None) -> list[str]:
+    """Return who is late in a job of several ranks, what holds an engine back, or else how a step is spent."""
     if job is not None and job.rank_count > 1:
         return [sentence for text in (job.headline, job.explanation) if (sentence := plain(text))]
+    if engine is not None and engine.what_holds_it_back is not None:
+        return [plain(engine.headline), *(_start_with(each) for each in engine.advice[:1])]
     start = start_sentence(decisive.recommendations)
     return [sentence for text in (decisive.spent, start) if (sentence := plain(text))]
+
+
+def _start_with(advice: AdviceRow) -> str:
+    title = plain(advice.title)
+    return f"Start here: {title[:1].lower()}{title[1:]}. {plain(advice.detail)}"
 
 
 def step_time(overviews: Mapping[str, Overview], stragglers: Sequence[str] = ()) -> StepTime | None:
