@@ -24,7 +24,7 @@ UNBUILT = (".git", ".venv*", "node_modules", "samples", "build", "dist", "*.egg-
 
 READERS = {
     f"{NAME}/ingest/{folder}/native/{name}"
-    for folder, library in (("kineto", "events"), ("memory", "snapshot"))
+    for folder, library in (("kineto", "events"), ("memory", "snapshot"), ("flight_recorder", "recorder"))
     for name in (f"lib{library}.so", f"lib{library}.dylib", f"{library}.dll")
 }
 """Compiled, not source."""
