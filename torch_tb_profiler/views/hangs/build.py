@@ -93,7 +93,11 @@ def _rank_rows(found: HangDiagnosis, job: JobDumps) -> list[HangRankRow]:
             return "culprit"
         if rank in waiting:
             return "waiting"
-        return "unseen" if rank in unseen else "idle"
+        if rank in unseen:
+            return "unseen"
+        if rank in found.dumps:
+            return "idle"
+        return "unreadable" if rank in files else "missing"
 
     return [_rank_row(rank, files.get(rank), role(rank), found) for rank in found.groups.ranks]
 

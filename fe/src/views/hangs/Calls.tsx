@@ -36,9 +36,11 @@ export function Calls({ payload }: { payload: HangsPayload }) {
     return (
       <Panel title="Collectives">
         <p className="dim">
-          {verdict.p2p_seq_id === null
-            ? 'The dumps hold no collective.'
-            : 'The group of the verdict has only sends and receives; the ranks below say who is in which.'}
+          {payload.ranks.every(rank => rank.state !== 'ready')
+            ? 'No dump can be read; the table of ranks says why.'
+            : verdict.p2p_seq_id === null
+              ? 'The dumps hold no collective.'
+              : 'The group of the verdict has only sends and receives; the ranks below say who is in which.'}
         </p>
       </Panel>
     );

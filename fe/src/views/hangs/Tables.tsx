@@ -58,7 +58,7 @@ const RANK_COLUMNS: Column<HangRankRow>[] = [
   { id: 'last_name', title: 'Last finished', kind: 'code', value: row => row.last_name, width: 120 },
   { id: 'last_seq_id', title: 'Number', kind: 'count', value: row => row.last_seq_id },
   { id: 'entries', title: 'Entries', kind: 'count', value: row => row.entries },
-  { id: 'state', title: 'Dump', kind: 'text', value: row => row.problem ?? row.state, width: 90 },
+  { id: 'state', title: 'Dump', kind: 'text', value: row => row.problem ?? row.state, width: 200 },
 ];
 
 export function Ranks({ ranks, culprits }: { ranks: readonly HangRankRow[]; culprits: string }) {

@@ -1,6 +1,6 @@
 // Who a hung job waits for: the last collectives by rank, the verdict with its evidence, stacks, and groups.
 import type { HangsPayload } from '../../api/types';
-import { plural } from '../../base/format';
+import { formatCount, plural } from '../../base/format';
 import { Answer } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
 import { Sentence, TextWithCode } from '../../widgets/Sentence';
@@ -21,7 +21,11 @@ export default function HangsView({ payload, run }: { payload: HangsPayload; run
   return (
     <div className={css.view}>
       <Answer
-        crumb={[run, `${read} of ${plural(payload.ranks.length, 'flight recorder')} read`, asOf].join(' · ')}
+        crumb={[
+          run,
+          `${formatCount(read)} of ${plural(payload.ranks.length, 'flight recorder')} read`,
+          asOf,
+        ].join(' · ')}
         why={payload.explanation.length > 0 && <Sentence text={payload.explanation} />}
       >
         <Sentence text={payload.headline} />
