@@ -1,15 +1,15 @@
 """Jobs of any shape with a planted fault, simulated call by call: who is at fault is known, and who waits.
 
-Each rank runs a program of calls. A blocking call ends when the counterpart is there: all members of a collective in
-calls of the same kind, or the other side of a message. What has ended when nothing can move any more is what the
-recorders of such a job hold.
+Each rank runs a program of calls. A call ends when the counterpart is there: all members of a collective in calls of
+the same kind, or the other side of a message. What has ended when nothing can move any more is what the recorders of
+such a job hold.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from tests.support.dumps import DrawnJob
@@ -31,15 +31,14 @@ class Call:
 class PlantedJob:
     """A job that ran until nothing moved.
 
-    fault    what was planted at `culprit`, in call `place` of its program
-    stopped  ranks that never reached the end of their program, in order
+    fault    what was planted at the culprit
+    waiting  ranks that are in a call when nothing moves any more
     """
 
     fault: Fault
     culprit: int
     job: DrawnJob
-    stopped: list[int] = field(default_factory=list)
-    asynchronous: bool = False
+    waiting: list[int]
 
 
 def draw_groups(random_: random.Random, world: int) -> dict[str, list[int]]:
@@ -88,7 +87,9 @@ def plant(random_: random.Random, programs: dict[int, list[Call]], fault: Fault)
     if fault == "stop":
         del program[place:]
     elif fault == "wrong_op":
-        other = random_.choice([name for name in ("all_reduce", "all_gather", "broadcast") if name != call.operation])
+        other = random_.choice(
+            [name for name in ("all_reduce", "all_gather", "broadcast") if name != call.operation]
+        )
         program[place] = Call(other, call.group, call.elements)
     elif fault == "wrong_size":
         program[place] = Call(call.operation, call.group, call.elements + 5)
@@ -101,8 +102,13 @@ def plant(random_: random.Random, programs: dict[int, list[Call]], fault: Fault)
     return rank, place
 
 
-def run(world: int, groups: dict[str, list[int]], programs: dict[int, list[Call]]) -> tuple[DrawnJob, list[int]]:
-    """Run the programs until nothing moves; return the job's recorders and the ranks that are in a call."""
+def run(
+    world: int, groups: dict[str, list[int]], programs: dict[int, list[Call]], ahead: int
+) -> tuple[DrawnJob, list[int]]:
+    """Run the programs until nothing moves; return the job's recorders and the ranks that are in a call.
+
+    ahead  collectives of the same group that a host launches behind the one that its rank is in
+    """
     job = DrawnJob(world, groups)
     everyone: dict[str, Sequence[int]] = {"0": range(world), **groups}
     at = dict.fromkeys(range(world), 0)
@@ -131,12 +137,22 @@ def run(world: int, groups: dict[str, list[int]], programs: dict[int, list[Call]
                 if other.peer == rank and other.group == call.group and other.operation != call.operation:
                     ended.append(rank)
         if not ended:
+            for rank, (call, _) in entered.items():
+                if call.peer is None:
+                    _queue(job, rank, call.group, programs[rank][at[rank] + 1 : at[rank] + 1 + ahead])
             return job, sorted(entered)
         for rank in ended:
             _, place = entered.pop(rank)
             entry = job.entries[rank][place]
             entry.update(state="completed", retired=True, time_discovered_completed_ns=job.time)
             at[rank] += 1
+
+
+def _queue(job: DrawnJob, rank: int, group: str, calls: Sequence[Call]) -> None:
+    for call in calls:
+        if call.peer is not None or call.group != group:
+            return  # work of another group waits for the result
+        job.call(call.operation, [rank], group=call.group, done=False, elements=call.elements)
 
 
 def draw_job(seed: int, fault: Fault) -> PlantedJob | None:
@@ -148,7 +164,10 @@ def draw_job(seed: int, fault: Fault) -> PlantedJob | None:
     planted = plant(random_, programs, fault) if fault != "none" else (0, 0)
     if planted is None:
         return None
-    job, stopped = run(world, groups, programs)
-    if fault != "none" and not stopped:
+    job, waiting = run(world, groups, programs, random_.choice([0, 0, 1, 5]))
+    if fault != "none" and not waiting:
         return None
-    return PlantedJob(fault, planted[0], job, stopped)
+    if random_.random() < 0.3:
+        for rank in range(world):
+            job.lose(rank, random_.randint(0, len(job.entries[rank]) // 2))
+    return PlantedJob(fault, planted[0], job, waiting)

@@ -36,11 +36,15 @@ class RecordedMessage(NamedTuple):
 
     peer    the other side's rank within the group
     number  how many of its kind (same direction, same peer) came before it in the dump, from 0
+    after   collectives that this rank had called in the group before it
+    skips   it came after fewer collectives than the two before it suggest; None if there are no two
     """
 
     operation: str
     peer: int
     number: int
+    after: int = 0
+    skips: bool | None = None
 
 
 Lane = tuple[str, str, int]

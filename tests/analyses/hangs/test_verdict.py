@@ -210,10 +210,31 @@ def test_a_batch_has_the_state_of_its_closing_entry() -> None:
     assert found.call is not None and (found.call.operation, found.call.number) == ("coalesced", 2)
 
 
+def exchanges(steps: int) -> DrawnJob:
+    """Return a job whose rank 2 sends to rank 1 before each all_reduce."""
+    job = DrawnJob(3)
+    for _ in range(steps):
+        job.message("send", 2, 1).message("recv", 1, 2).call("all_reduce")
+    return job
+
+
 def test_a_missing_send_whose_rank_went_on_is_unmatched() -> None:
-    job = DrawnJob(3).call("all_reduce").message("recv", 1, 2, done=False)
+    job = exchanges(3).message("recv", 1, 2, done=False)
     found = verdict(job.call("all_reduce", [0, 2], done=False))
     assert (found.kind, found.culprits, found.direct, found.waiting) == ("unmatched_p2p", (2,), (1,), (0, 1))
+
+
+def test_who_skips_a_collective_and_arrives_early_at_a_message_makes_no_culprit_of_its_sender() -> None:
+    job = exchanges(3).message("send", 2, 1).message("recv", 1, 2)
+    job.call("all_reduce", [0, 2], done=False).message("recv", 1, 2, done=False)  # 1 has left out all_reduce 4
+    found = verdict(job)
+    assert (found.kind, found.culprits, found.reason) == ("unknown", (), "lost_or_skipped")
+
+
+def test_of_the_first_message_nobody_knows_who_sends_it() -> None:
+    job = DrawnJob(3).call("all_reduce").message("recv", 1, 2, done=False)
+    found = verdict(job.call("all_reduce", [0, 2], done=False))
+    assert (found.kind, found.culprits, found.reason) == ("unknown", (), "lost_or_skipped")
 
 
 def test_after_lost_entries_the_first_pending_messages_belong_together() -> None:

@@ -20,7 +20,7 @@ VerdictKind = Literal[
 Reason = Literal[
     "", "host", "skipped_or_wrong", "no_majority", "no_file", "unreadable", "below", "lost_message", "slow",
     "unwritten_time", "unrecorded_p2p", "unknown_members", "unknown_peer", "no_dumps", "some_unread",
-    "overwritten",
+    "overwritten", "lost_or_skipped", "order_or_skipped",
 ]  # fmt: skip
 """What the dumps leave open."""
 
@@ -298,6 +298,10 @@ class _Judge:
                 each.peers for each in self.graph.peer_waits if each.rank == rank and each.call is wait.call
             )
             culprits = members & set(peers)
+            if not self._is_expected(rank, wait.call, culprits):
+                return HangVerdict(
+                    "unknown", (), groups, wait.call, waiting=waiting, direct=(rank,), reason="lost_or_skipped"
+                )
             return HangVerdict(
                 "unmatched_p2p",
                 tuple(sorted(culprits)),
@@ -309,8 +313,22 @@ class _Judge:
                 reason="lost_message",
             )
         kind: VerdictKind = "p2p_cycle" if len(messages) == len(inside) and len(groups) == 1 else "group_cycle"
-        return HangVerdict(
-            kind, tuple(sorted(members)), groups, first.call, waiting=waiting, direct=tuple(sorted(members))
+        reason: Reason = "" if kind == "p2p_cycle" else "order_or_skipped"
+        direct = tuple(sorted(members))
+        return HangVerdict(kind, direct, groups, first.call, waiting=waiting, direct=direct, reason=reason)
+
+    def _is_expected(self, rank: int, call: RecordedCall, peers: set[int]) -> bool:
+        """Return True if a rank has received from these peers before, and not out of its rhythm.
+
+        A rank that leaves out a collective arrives early at its next message, whose sender still waits in that
+        collective: this looks as if the sender had left out the message.
+        """
+        group = self.graph.groups.find(rank, call.group)
+        messages = [each for each in call.messages if group.ranks[each.peer] in peers]
+        lost = self.dumps[rank].lost
+        return all(
+            message.skips is False or (message.skips is None and message.number > 0 and not lost)
+            for message in messages
         )
 
     def _all_joined(self, ends: list[list[int | CollectiveState]]) -> HangVerdict:

@@ -126,6 +126,7 @@ class _Dump:
         self.kinds = {name: _parse_name(name) for name in names}
         self.stateless = self._stateless_backends()
         self.lanes: dict[Lane, list[int]] = defaultdict(lambda: [0, 0])
+        self.before: dict[Lane, tuple[int | None, int | None]] = {}
         self.history: dict[str, GroupHistory] = {}
         self.signatures: list[tuple[str, tuple[int, ...] | None]] = []
 
@@ -294,8 +295,12 @@ class _Dump:
             message = self.kinds[entry["profiling_name"]].message
             if message is not None:
                 operation, peer = message
-                counts = self.lanes[entry["process_group"][0], operation, peer]
-                messages.append(RecordedMessage(operation, peer, counts[0]))
+                lane = entry["process_group"][0], operation, peer
+                counts, after = self.lanes[lane], int(entry.get("collective_seq_id") or 0)
+                first, second = self.before.get(lane, (None, None))
+                skips = None if first is None or second is None else after - second < second - first
+                self.before[lane] = second, after
+                messages.append(RecordedMessage(operation, peer, counts[0], after, skips))
                 counts[0] += 1
                 counts[1] += not done
         return tuple(messages)

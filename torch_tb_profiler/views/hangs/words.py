@@ -26,6 +26,8 @@ WHY: dict[Reason, str] = {
     "unreadable": "What the rank was doing is in the part of its dump that can't be read.",
     "below": "Every member is in the call, so the cause is below it: network, GPU, or just a slow transfer.",
     "lost_message": "A missing send and a receive too many look the same.",
+    "lost_or_skipped": "A missing message and a skipped collective look the same.",
+    "order_or_skipped": "Groups used in opposite order and a call that one of these ranks skipped look the same.",
     "slow": "The pending calls are younger than an earlier pause of this job, so it may only be slow.",
     "unwritten_time": "Without the times of the dumps a slow job looks like a hung one.",
     "unrecorded_p2p": "The idle ranks may wait in a send or receive, which Gloo's recorder leaves out.",
