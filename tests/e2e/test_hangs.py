@@ -20,9 +20,8 @@ RANKS, CULPRIT = 300, 77
 def test_the_tab_shows_who_everybody_waits_for_at_any_size(new_page: NewPage, tmp_path: Path) -> None:
     log = tmp_path / "log"
     hung_job().write(log / "small")
-    (log / "small" / "rank1.stack.txt").write_text(
-        'Thread 7 (idle): "MainThread"\n    wait (/usr/lib/python3.11/threading.py:320)\n    <b>load</b> (/job/data.py:88)\n'
-    )
+    frames = "    wait (/usr/lib/python3.11/threading.py:320)\n    <b>load</b> (/job/data.py:88)\n"
+    (log / "small" / "rank1.stack.txt").write_text(f'Thread 7 (idle): "MainThread"\n{frames}')
     hung_job(RANKS, CULPRIT).write(log / "large")
     for path in hung_job().write(log / "broken").iterdir():
         path.write_bytes(b"\x80\x02cos\nsystem\n.")
