@@ -1,8 +1,8 @@
 """Jobs of any shape with a planted fault, simulated call by call: who is at fault is known, and who waits.
 
 Each rank runs a program of calls. A call ends when the counterpart is there: all members of a collective in calls
-of the same kind, or the other side of a message. What has ended when nothing can move any more is what the recorders
-of such a job hold.
+of the same kind, or the other side of a message. What has ended when nothing can move any more is what the
+recorders of such a job hold.
 """
 
 from __future__ import annotations
