@@ -47,6 +47,8 @@ FIRST = {
     "memory/snapshot": "stacks",
     "memory/instant": "sites",
     "memory/map": "segments",
+    "memory/compare": "sites",
+    "memory/fit": "categories",
     "memory/timeline": "columns",
     "trace/tile": "columns",
     "operators/instances": "longest",
@@ -67,6 +69,9 @@ def log(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> ttp.Log:
     (folder / "serving" / "w.pt.trace.json").write_bytes(serving_document(Workload()))
     hung_job().write(folder / "hang")
     (folder / "lightning" / "oom.pickle").write_bytes(pickle.dumps(snapshot()))
+    (folder / "snapshots").mkdir()
+    for rank in (0, 1):
+        (folder / "snapshots" / f"rank{rank}_snapshot.pickle").write_bytes(pickle.dumps(snapshot()))
     (folder / "lightning" / "w.raw.json").write_text(json.dumps(MEMORY_TIMELINE), encoding="utf-8")
     return ttp.open(str(folder), ttp.Settings(cache_dir=str(tmp_path_factory.mktemp("cache"))))
 
@@ -77,11 +82,14 @@ def ask(log: ttp.Log, slug: str) -> ttp.Result[Any]:
     run = log["lightning" if slug.startswith(of_files) else named]
     run = log["iterations"] if slug.startswith("overlap") else run
     run = log["hang"] if slug == "hangs" else run
+    pairs = ("memory/compare", "memory/fit")
+    run = log["snapshots"] if slug in pairs else run
     method: Any = run
     for part in slug.split("/"):
         method = getattr(method, part)
     given: dict[str, Any] = {"file": 1} if slug == "memory/timeline" else {}
     given |= {"base_run": "iterations", "base_worker": "rank1"} if slug == "overlap/compare" else {}
+    given |= {"base_run": "snapshots", "base_worker": "rank1"} if slug in pairs else {}
     given |= {"base_run": "lightning"} if slug.startswith("diff") else {}
     for name, parameter in inspect.signature(method).parameters.items():
         if parameter.default is inspect.Parameter.empty:

@@ -203,3 +203,22 @@ def test_a_large_snapshot_is_shown_while_its_history_is_read(
         payload = ask(opened, "snapshot", file="0")
         assert payload["read"]["entries"] == 5009 and payload["devices"][0]["reserved_bytes"] == 4096
     assert not [*Path(settings.cache_dir).rglob("*.preview*")]
+
+
+def test_two_runs_are_compared_by_the_name_of_the_other(folder: Path) -> None:
+    (folder / "after").mkdir()
+    value = snapshot()
+    value["segments"][0]["blocks"][0]["requested_size"] = 1007
+    (folder / "after" / "d.pickle").write_bytes(pickle.dumps(value))
+    with Session([Root(str(folder))], Settings(cache_bytes=0)) as opened:
+        opened.scan()
+        names = {"other": {"other": "elsewhere"}, "base_run": {"base_run": "elsewhere"}}
+        answers = [
+            opened.view("memory/compare", "after", params=params, wait=True, timeout=PATIENCE)
+            for params in names.values()
+        ]
+        with pytest.raises(NotFoundError):
+            opened.view("memory/compare", "after", params={"other": "nowhere"}, wait=True, timeout=PATIENCE)
+    first, second = (json.loads(answer.payload or b"") for answer in answers)
+    assert first == second and answers[0].base is not None and answers[0].base.run == "elsewhere"
+    assert first["peak_difference_bytes"] == 7 == sum(site["bytes"] for site in first["sites"])

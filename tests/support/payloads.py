@@ -101,6 +101,8 @@ ASKED = (
     Ask("memory/snapshot", "memory", {"file": "0"}),
     Ask("memory/instant", "memory", {"file": "0", "entry": "3"}),
     Ask("memory/map", "memory", {"file": "0"}),
+    Ask("memory/compare", "snapshots", {"base_run": "snapshots", "base_worker": "rank1"}),
+    Ask("memory/fit", "snapshots", {"base_run": "snapshots", "base_worker": "rank1"}),
     Ask("memory/timeline", "memory", {"file": "1"}),
     Ask("hangs", "hang"),
     Ask("distributed", "job"),
@@ -140,6 +142,9 @@ def write_runs(folder: Path) -> None:
         write(folder / "iterations", rank, [*lines, line(3, folded, 500, rank=rank)])
     hung_job(8, 2).write(folder / "hang")
     (folder / "memory" / "oom.pickle").write_bytes(pickle.dumps(snapshot()))
+    (folder / "snapshots").mkdir()
+    for rank in (0, 1):
+        (folder / "snapshots" / f"rank{rank}_snapshot.pickle").write_bytes(pickle.dumps(snapshot()))
     (folder / "memory" / "w.raw.json").write_text(json.dumps(MEMORY_TIMELINE), encoding="utf-8")
 
 

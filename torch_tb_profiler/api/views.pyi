@@ -40,6 +40,7 @@ from torch_tb_profiler.views.lightning.payload import LightningPayload
 from torch_tb_profiler.views.memory.curve import MemoryCurve
 from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.memory.snapshot.address_map import AddressMap
+from torch_tb_profiler.views.memory.snapshot.compare import MemoryFit, SnapshotComparison
 from torch_tb_profiler.views.memory.snapshot.instant import MemoryInstant
 from torch_tb_profiler.views.memory.snapshot.payload import MemorySnapshot
 from torch_tb_profiler.views.memory.tables import MemoryEvents, MemoryLive, MemoryOperators
@@ -763,6 +764,39 @@ class _Memory:
         pieces: int = 400,
     ) -> Result[AddressMap]:
         """Address map."""
+    def compare(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        base_run: str | None = None,
+        base_worker: str | None = None,
+        base_span: str | None = None,
+        base_also: str | None = None,
+        also: str | None = None,
+        device: int | None = None,
+        other: str | None = None,
+        limit: int = 100,
+    ) -> Result[SnapshotComparison]:
+        """Snapshots compared."""
+    def fit(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        base_run: str | None = None,
+        base_worker: str | None = None,
+        base_span: str | None = None,
+        base_also: str | None = None,
+        also: str | None = None,
+        batch: int | None = None,
+        other_batch: int | None = None,
+        target: int | None = None,
+        device: int | None = None,
+        other: str | None = None,
+        device_bytes: int | None = None,
+    ) -> Result[MemoryFit]:
+        """What will fit."""
     def timeline(
         self,
         *,

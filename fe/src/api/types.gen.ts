@@ -5719,6 +5719,167 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/memory/compare': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Snapshots compared view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          base_run?: string;
+          base_worker?: string;
+          base_span?: string;
+          base_also?: string;
+          also?: string;
+          device?: number | null;
+          other?: string | null;
+          limit?: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['SnapshotComparison'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/memory/fit': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The What will fit view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          base_run?: string;
+          base_worker?: string;
+          base_span?: string;
+          base_also?: string;
+          also?: string;
+          batch?: number | null;
+          other_batch?: number | null;
+          target?: number | null;
+          device?: number | null;
+          other?: string | null;
+          device_bytes?: number | null;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['MemoryFit'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/memory/timeline': {
     parameters: {
       query?: never;
@@ -10237,6 +10398,80 @@ export interface components {
      *     kind  a category of blocks in use, "free", "awaiting free", or "mixed" for blocks too small to show
      */
     MapPiece: [number, number, string];
+    /**
+     * SnapshotComparison
+     * @description Two snapshots when most is in use; the sites add up to the difference exactly.
+     *
+     *     base_entry, candidate_entry  of the peaks in the histories, null for the state of a file without a history
+     */
+    SnapshotComparison: {
+      headline: components['schemas']['Phrase'][];
+      base_bytes: number;
+      candidate_bytes: number;
+      peak_difference_bytes: number;
+      base_entry: number | null;
+      candidate_entry: number | null;
+      base_categories: {
+        [key: string]: number;
+      };
+      candidate_categories: {
+        [key: string]: number;
+      };
+      sites: components['schemas']['ComparedSite'][];
+      reasons: {
+        [key: string]: components['schemas']['Phrase'][];
+      };
+    };
+    /**
+     * ComparedSite
+     * @description A site of allocation, innermost frame first, and its difference in bytes, candidate less base.
+     *
+     *     kind          stack; no stack recorded; before the history; or all other sites in one row
+     *     more_bytes    what more or fewer blocks explain, at the mean size in the base; `larger_bytes`: the rest
+     */
+    ComparedSite: {
+      /** @enum {unknown} */
+      kind: 'before the history' | 'no stack' | 'other sites' | 'stack';
+      frames: components['schemas']['SourceFrame'][];
+      bytes: number;
+      base_bytes: number;
+      candidate_bytes: number;
+      base_blocks: number;
+      candidate_blocks: number;
+      more_bytes: number;
+      larger_bytes: number;
+    };
+    /**
+     * MemoryFit
+     * @description How the peak grows with the batch and what will fit; null where two recordings don't show it.
+     *
+     *     room_bytes        that this process can have: of the device, or reserved + free when an allocation failed
+     *     fits_at_least     largest batch with as much unused memory as was seen, fits_at_most: with none
+     *     target_low_bytes  that the target needs without unused memory, target_high_bytes: with the most that was seen
+     */
+    MemoryFit: {
+      headline: components['schemas']['Phrase'][];
+      fixed_bytes: number | null;
+      bytes_per_item: number | null;
+      categories: components['schemas']['FitCategory'][];
+      room_bytes: number | null;
+      fits_at_least: number | null;
+      fits_at_most: number | null;
+      target_low_bytes: number | null;
+      target_high_bytes: number | null;
+      reasons: {
+        [key: string]: components['schemas']['Phrase'][];
+      };
+    };
+    /**
+     * FitCategory
+     * @description Bytes of a category that don't depend on the batch (fitted, may be negative), and bytes per item.
+     */
+    FitCategory: {
+      name: string;
+      fixed_bytes: number;
+      bytes_per_item: number;
+    };
     /**
      * MemoryTimeline
      * @description An exported memory timeline (`profiler.export_memory_timeline("x.raw.json.gz")`) as stacked categories.

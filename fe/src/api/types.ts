@@ -80,6 +80,7 @@ export type MemoryOperators = Schemas['MemoryOperators'];
 export type MemorySnapshot = Schemas['MemorySnapshot'];
 export type MemoryTimeline = Schemas['MemoryTimeline'];
 export type MemoryInstant = Schemas['MemoryInstant'];
+export type SnapshotComparison = Schemas['SnapshotComparison'];
 export type AddressMap = Schemas['AddressMap'];
 export type MemoryFileInfo = Schemas['MemoryFileInfo'];
 export type MemoryGrowth = Schemas['MemoryGrowth'];

@@ -65,7 +65,7 @@ def read_snapshot_trace(stream: BinaryIO, *, size: int, report: Report) -> Trace
         size=size,
         report=report,
         health=health,
-        preview=None if receive is None else lambda part: receive(_as_trace(part, HealthLog())),
+        preview=None if receive is None else lambda part: receive(as_trace(part)),
     )
     if snapshot.facts.incomplete is not None:
         health.add(
@@ -81,10 +81,12 @@ def read_snapshot_trace(stream: BinaryIO, *, size: int, report: Report) -> Trace
             "entries of the snapshot that can't be read were left out",
             count=snapshot.facts.skipped,
         )
-    return _as_trace(snapshot, health)
+    return as_trace(snapshot, health)
 
 
-def _as_trace(snapshot: RecordedSnapshot, health: HealthLog) -> Trace:
+def as_trace(snapshot: RecordedSnapshot, health: HealthLog | None = None) -> Trace:
+    """Return a trace without events that holds a snapshot."""
+    health = health or HealthLog()
     none, numbers = np.empty(0, np.int32), np.empty(0, np.int64)
     events = Events(np.empty(0, np.uint8), none, none, none, numbers, numbers, numbers)
     return Trace(events, [], [], [], {}, {}, 0, 0, health.notes(), producer=PRODUCER, snapshot=snapshot)

@@ -39,7 +39,7 @@ class PairAnswers:
         params = parse_params(view.params, view_params)
         while True:
             first = self._request(request, request.names)
-            base_names = self._base(request, first)
+            base_names = self._base(request, first, getattr(params, "other", None))
             if base_names is None:
                 return Answer(view.slug, *first.names, self._files.state(first.file.id), None)
             base_first = self._request(request, base_names)
@@ -55,9 +55,14 @@ class PairAnswers:
         payload = encode_json(view.build(pair, params))
         return Answer(view.slug, *first.names, state, payload, base=base_first.names)
 
-    def _base(self, request: ViewRequest, first: Target) -> RequestedNames | None:
-        """Return the names of the base; None until a default can be chosen."""
+    def _base(self, request: ViewRequest, first: Target, other: str | None) -> RequestedNames | None:
+        """Return the names of the base; None until a default can be chosen.
+
+        other  the run of the base, if the view has such a parameter
+        """
         named = RequestedNames(*(request.params.get(name) for name in BASE))
+        if other is not None and named.run is None:
+            named = named._replace(run=other)
         return default_base(self._files, self._targets, first) if named == RequestedNames() else named
 
     def _open(self, view: View, targets: list[Target]) -> tuple[FileState, list[Trace] | None]:

@@ -6,6 +6,7 @@ from torch_tb_profiler.views.memory.curve import CURVE
 from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.memory.snapshot.address_map import ADDRESS_MAP
 from torch_tb_profiler.views.memory.snapshot.build import SNAPSHOT
+from torch_tb_profiler.views.memory.snapshot.compare import COMPARE, FIT
 from torch_tb_profiler.views.memory.snapshot.instant import INSTANT
 from torch_tb_profiler.views.memory.tables import EVENTS, LIVE, OPERATORS
 from torch_tb_profiler.views.memory.timeline import TIMELINE
@@ -15,7 +16,7 @@ TAB = Tab(
     "Resources",
     TraceView("memory", "Memory", NoParams, MemoryPayload, build, cached="on_request"),
     unavailable,
-    (CURVE, LIVE, EVENTS, OPERATORS, SNAPSHOT, INSTANT, ADDRESS_MAP, TIMELINE),
+    (CURVE, LIVE, EVENTS, OPERATORS, SNAPSHOT, INSTANT, ADDRESS_MAP, COMPARE, FIT, TIMELINE),
 )
 
 __all__ = ["TAB"]

@@ -11,6 +11,7 @@ import { SavePicture } from '../../../widgets/charts/SavePicture';
 import { AddressMap } from './AddressMap';
 import { FileState } from './FileState';
 import { Frames } from './Frames';
+import { SnapshotCompare } from './SnapshotCompare';
 import { SnapshotHistory } from './SnapshotHistory';
 import { SnapshotInstant } from './SnapshotInstant';
 import pageCss from '../index.module.css';
@@ -112,6 +113,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
           onPick={setChosen}
         />
       </div>
+      <SnapshotCompare selectors={selectors} device={snapshot.device} path={file.path} />
       <AddressMap selectors={selectors} file={file} device={snapshot.device} />
     </div>
   );
