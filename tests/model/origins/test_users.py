@@ -25,9 +25,13 @@ from torch_tb_profiler.model.modules import has_modules, modules
 from torch_tb_profiler.model.origin_records import OriginRecords
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.kernels.build import build as build_kernels
 from torch_tb_profiler.views.kernels.payload import KernelsParams
 from torch_tb_profiler.views.modules import build as build_modules
+from torch_tb_profiler.views.operators.build import build as build_operators
+from torch_tb_profiler.views.operators.build import unavailable as operators_unavailable
+from torch_tb_profiler.views.operators.payload import OperatorsParams
 
 KERNELS = [kernel for _, _, kernel in LAYERS]
 CASES = Path(os.environ.get("TRACE_CORPUS", "/nonexistent")) / "kernel_identity"
@@ -152,3 +156,14 @@ def test_a_compiled_region_unfolds_into_the_lines_of_the_program(tmp_path: Path)
     assert len(set(lines)) > 1 and all(line.rpartition(":")[0].endswith(".py") for line in lines)
     assert sum(row["ns"] for row in unfolded["rows"]) <= region["host_total_ns"]
     assert reason is not None
+
+
+def test_operators_show_replays_where_no_operator_was_recorded() -> None:
+    trace = replace(read(replay(KERNELS)), origin_records=OriginRecords(captures_of(capture())))
+    assert operators_unavailable(trace) is None
+    payload = build_operators(trace, OperatorsParams())
+    assert (payload.rows, len(payload.replayed)) == ([], 4)
+    headline = "aten::mm is the top replayed operator: 50% of the time of graph replays."
+    assert plain(payload.headline) == headline
+    unknown = read(replay(KERNELS))
+    assert operators_unavailable(unknown) is not None  # nobody knows what it replays

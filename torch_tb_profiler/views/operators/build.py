@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import isnan
 
@@ -31,6 +32,7 @@ from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.origins.compiled import has_compiled_calls
+from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
 from torch_tb_profiler.model.phases import PHASES
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
@@ -79,9 +81,12 @@ def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
         sum(row.device_self_ns or 0 for row in rows) if has_device else None,
     )
     unlinked = unlinked_device_work(trace, filters)
+    replayed = replayed_operator_times(trace, filters)
     recorded = steps(trace)
     return OperatorsPayload(
-        headline=headline(rows, totals, params, device_kind(trace), tensor_cores_name(trace)),
+        headline=headline(rows, totals, params, device_kind(trace), tensor_cores_name(trace))
+        if rows or not replayed
+        else _replayed_headline(replayed),
         rows=rows,
         unlinked=UnlinkedWork(unlinked.calls, unlinked.device_ns) if has_device else None,
         totals=totals,
@@ -91,7 +96,7 @@ def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
         phases=list(PHASES),
         families=launched_families(trace),
         has_stacks=has_stacks(trace),
-        replayed=_origin_rows(replayed_operator_times(trace, filters)[:MAX_REPLAYED_ROWS]),
+        replayed=_origin_rows(replayed[:MAX_REPLAYED_ROWS]),
         has_compiled=has_compiled_calls(trace),
         reasons=reason_texts(_reasons(trace, has_device, params.group_by)),
     )
@@ -190,6 +195,23 @@ def headline(
     return sentences(ranking, _tensor_core_sentence(rows, device, cores) if by_device else ())
 
 
+def _replayed_headline(times: Sequence[OriginTime]) -> Text:
+    """Name the replayed operator with the most time, for a trace without other operators."""
+    spent: dict[str, int] = defaultdict(int)
+    for each in times:
+        if each.operator is not None:
+            spent[each.operator] += each.ns
+    total = sum(each.ns for each in times)
+    if not spent or not total:
+        return text("Which operators the graphs replayed is unknown.")
+    top = max(spent, key=spent.__getitem__)
+    return text(
+        "{name} is the top replayed operator: {share} of the time of graph replays.",
+        name=Phrase(top, link("kernels", operator=top)),
+        share=format_ratio(spent[top] / total),
+    )
+
+
 def row_key(row: OperatorRow) -> str:
     """Return the key of a row in the page's address: its name, and what else the rows are grouped by."""
     grouped_by = (row.input_shape, row.input_types, row.input_strides, row.module, row.annotation)
@@ -286,9 +308,14 @@ def build_instances(trace: Trace, params: OperatorRowParams) -> CallDistribution
     return build_call_distribution(trace, table.rows[calls], table.host_total[calls])
 
 
+def _has_replayed_operators(trace: Trace) -> bool:
+    """Return whether the operator of any replayed kernel is known."""
+    return any(each.operator is not None for each in replayed_kernels(trace).values)
+
+
 def unavailable(trace: Trace) -> str | None:
-    """Return why there is no table: it needs at least one operator."""
-    if len(rows_of_kind(trace, Kind.CPU_OP)):
+    """Return why there is no table: it needs at least one operator, recorded or replayed."""
+    if len(rows_of_kind(trace, Kind.CPU_OP)) or _has_replayed_operators(trace):
         return None
     return f"no operators are recorded ({recording_option(trace, 'operators')})"
 

@@ -64,6 +64,7 @@ export function UnfoldedLines({ rows }: { rows: OriginTimeRow[] }) {
         <li key={keyOf(row)}>
           <span className="mono">{row.lines.join(', ') || row.operator || row.reason}</span>{' '}
           <span className="dim">
+            {row.lines.length > 0 && row.operator !== null && `${row.operator}, `}
             {formatDuration(row.ns)} in {plural(row.kernels, 'kernel')}
           </span>
         </li>
