@@ -38,7 +38,7 @@ from tests.support.page import (
 )
 from tests.support.producers import composer, counters, gaudi
 from tests.support.producers.aorta import iteration, line, write
-from tests.support.servers.tensorboard import tensorboard
+from tests.support.servers.tensorboard import UNCHANGED_POLL_S, tensorboard
 from tests.support.serving import Workload, serving_document
 from tests.support.snapshots import snapshot
 from tests.support.waiting import PATIENCE
@@ -179,7 +179,7 @@ def server(
     arguments = ["--logdir", str(logdir)]
     if request.param:
         arguments += ["--path_prefix", request.param]
-    with tensorboard(*arguments, cache=tmp_path_factory.mktemp("cache")) as address:
+    with tensorboard(*arguments, cache=tmp_path_factory.mktemp("cache"), poll=UNCHANGED_POLL_S) as address:
         yield address
 
 

@@ -32,6 +32,11 @@ TEXT_OF = """at => {
 }"""
 """What is heard of an element: a name that is cut is drawn anew once its room is known, and is heard whole."""
 
+KIND_OF = """at =>
+  [at.tagName, at.getAttribute('role') ?? '', at.getAttribute('type') ?? '', at.getAttribute('class'),
+    at.closest('[data-part]')?.dataset.part].join(' ')"""
+"""What an element is and where, the same for all of a list."""
+
 _STOP = """() => {
   const at = document.activeElement, page = document.querySelector('#page');
   if (at === document.body || !page.contains(at) || at === page) {
@@ -61,9 +66,15 @@ _STOP = """() => {
     if (['BUTTON', 'A', 'SUMMARY'].includes(tag) || role === 'button' || role === 'link') return 'press';
     return 'scroll';
   };
-  const kind = [tag, role, type, at.getAttribute('class'), at.closest('[data-part]')?.dataset.part].join(' ');
-  return {kind, text: (TEXT_OF)(at), does: does(), seen: lit !== unlit};
-}""".replace("TEXT_OF", TEXT_OF)
+  return {kind: (KIND_OF)(at), text: (TEXT_OF)(at), does: does(), seen: lit !== unlit};
+}""".replace("TEXT_OF", TEXT_OF).replace("KIND_OF", KIND_OF)
+
+_STAND = """stop => {
+  const at = [...document.querySelectorAll('#page *')].find(
+    e => e.tabIndex >= 0 && (KIND_OF)(e) === stop.kind && (TEXT_OF)(e) === stop.text);
+  at?.focus({focusVisible: true});
+  return at !== undefined && document.activeElement === at;
+}""".replace("TEXT_OF", TEXT_OF).replace("KIND_OF", KIND_OF)
 
 
 def stops(page: Page, most: int) -> list[Stop]:
@@ -77,6 +88,21 @@ def stops(page: Page, most: int) -> list[Stop]:
             return found
         found.append(stop)
         assert len(found) < most, f"the focus does not leave the page: {[stop['text'] for stop in found[-5:]]}"
+
+
+def stand(page: Page, stop: Stop, most: int) -> None:
+    """Gives the focus to a stop that the Tab key has reached before.
+
+    What can only be scrolled takes the focus from the key alone: the way there is gone again.
+    """
+    if page.evaluate(_STAND, stop):
+        return
+    page.evaluate("document.querySelector('#page').focus()")
+    passed: list[str] = []
+    while stop["text"] not in passed:
+        assert len(passed) < most, f"{stop} is not reached: {passed}"
+        page.keyboard.press("Tab")
+        passed.append(page.evaluate(f"({TEXT_OF})(document.activeElement)"))
 
 
 KEYS = {

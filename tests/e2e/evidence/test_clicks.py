@@ -11,7 +11,7 @@ from playwright.sync_api import Page
 from tests.e2e.evidence.clicks import click, find_unopened, find_unreached, targets
 from tests.e2e.page.places import VIEWS, go, start
 from tests.support.page import NewPage
-from tests.support.servers.tensorboard import tensorboard
+from tests.support.servers.tensorboard import UNCHANGED_POLL_S, tensorboard
 from torch_tb_profiler.views import SLUGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -34,7 +34,8 @@ part itself that no call has."""
 
 @pytest.fixture(scope="module")
 def job(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with tensorboard("--logdir", str(samples), cache=tmp_path_factory.mktemp("cache")) as address:
+    cache = tmp_path_factory.mktemp("cache")
+    with tensorboard("--logdir", str(samples), cache=cache, poll=UNCHANGED_POLL_S) as address:
         yield address
 
 

@@ -6,9 +6,9 @@ Of what is alike (rows of a table, items of a list) one is operated.
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.e2e.evidence.stops import TEXT_OF, Stop, operate, stops
+from tests.e2e.evidence.stops import operate, stand, stops
 from tests.e2e.page.places import VIEWS, go, start
 from tests.support.page import NewPage
 from torch_tb_profiler.views import SLUGS
@@ -17,19 +17,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 MAX_STOPS = 400
 """More stops than any page of these has: the focus is caught in a ring."""
-
-
-FOCUSED_TEXT = f"({TEXT_OF})(document.activeElement)"
-
-
-def stand(page: Page, stop: Stop) -> None:
-    """Goes to a stop from the start of the page."""
-    page.evaluate("document.querySelector('#page').focus()")
-    passed: list[str] = []
-    while stop["text"] not in passed:
-        assert len(passed) < MAX_STOPS, f"{stop} is not reached: {passed}"
-        page.keyboard.press("Tab")
-        passed.append(page.evaluate(FOCUSED_TEXT))
 
 
 @pytest.mark.parametrize("view", SLUGS)
@@ -48,5 +35,5 @@ def test_every_stop_of_the_tab_key_is_seen_and_does_something(new_page: NewPage,
     for stop in first.values():
         go(page, other)  # what was opened before is closed
         go(page, state)
-        stand(page, stop)
+        stand(page, stop, MAX_STOPS)
         assert operate(page, stop["does"]), stop

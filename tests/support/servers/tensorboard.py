@@ -18,6 +18,9 @@ from typing import Any
 
 from tests.support.waiting import PATIENCE
 
+UNCHANGED_POLL_S = 60.0
+"""From one listing to the next of folders that no test changes: each listing is work, as long as tests run."""
+
 
 @contextmanager
 def tensorboard(*arguments: str, cache: Path, poll: float = 0.5) -> Iterator[str]:
