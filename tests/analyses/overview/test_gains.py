@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.analyses.overview.drawn import BACKWARD, given, measure_share, steps, work
+from tests.support.simulation.simulator import Host, SimulatedKernel, Simulation, Sync
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.overview.advice import measured_advice
+from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason, what_if_curves
 
 STEP = steps(1)
@@ -109,3 +110,18 @@ def test_what_is_not_in_the_schedule_has_no_what_if() -> None:
     assert replay_unavailable_reason(trace) is None
     found = given(trace, "data_parallel")
     assert found is not None and found.gain is not None and found.gain.basis == "share"
+
+
+def test_what_passes_between_steps_saves_as_much_as_in_all_but_one_of_them() -> None:
+    """Four steps have three waits between them, but a run of many steps has one per step."""
+    program = [Host("tokenize", 4000), SimulatedKernel("gemm", 5000), Sync()]
+    found = advice(Simulation([program], steps=4, syncs=True).run().trace(0))
+    gains = {each.finding.id: each.gain for each in found}
+    longer, without = (
+        Simulation([[each for each in program if keep or not isinstance(each, Sync)]], steps=100).run().end
+        for keep in (True, False)
+    )
+    gain = gains["synchronization"]
+    assert gain is not None and gain.basis == "what_if"
+    assert (longer - without) / 100 <= gain.ns / 1000 + 10
+    assert gain.ns / 1000 <= 4010

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.simulation.simulator import Simulation, ddp
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization, utilizations
 
@@ -90,3 +91,13 @@ def test_computing_is_parted_from_waiting_in_collectives() -> None:
     )
     assert found.utilization == pytest.approx(0.8)
     assert found.computing == pytest.approx(0.3)
+
+
+def test_a_device_is_used_as_in_the_typical_steps() -> None:
+    usual, odd = (
+        utilizations(Simulation(ddp(2), steps=6, syncs=True, odd=each).run().trace(0))[0]
+        for each in (None, (3, 200_000.0))
+    )
+    assert usual.utilization is not None and usual.computing is not None
+    assert odd.utilization == pytest.approx(usual.utilization, abs=0.01)
+    assert odd.computing == pytest.approx(usual.computing, abs=0.01)
