@@ -357,7 +357,7 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
         lambda match, context: _idle_cause(us(match["part"]), match["cause"], context),
     ),
     (
-        rf"GPU \d is idle for (?P<share>{SHARE}) of {BASE}, (?:mainly )?while the host (?P<cause>.+) "
+        rf"GPU \d is idle for (?P<share>{SHARE}) of {BASE}, (?:mainly |longest )?while the host (?P<cause>.+) "
         rf"\((?P<part>[\d.]+(?: \S+)?) of (?P<whole>{NUMBER})\)\.",
         _judge_idle,
     ),
