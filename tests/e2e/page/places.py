@@ -25,6 +25,9 @@ VIEWS: Mapping[str, dict[str, str]] = {
 }
 """The state of the address by view."""
 
+TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))"
+"""Waits until two frames have been drawn."""
+
 
 def start(page: Page, server: str) -> None:
     """Opens the page by itself, without the host's frame."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.e2e.page.places import go, start
+from tests.e2e.page.places import TWO_FRAMES, go, start
 from tests.support.page import NewPage, Open, Tab
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.waiting import until
@@ -45,8 +45,6 @@ window.fetch = async (...request) => {
     return answer;
 };
 """
-
-TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))"
 
 RELEASE = "() => { window.first = null; return window.waiting.splice(-1).map(release => release()).length; }"
 """Lets the last of the answers held back through, and returns whether there was one."""

@@ -41,3 +41,16 @@ def test_no_width_cuts_a_view_off(new_page: NewPage, server: str) -> None:
             page.set_viewport_size({"width": width, "height": 900})
             # A chart is drawn anew for the new width a few frames later.
             until(partial(page.evaluate, OVER, width >= 1440), operator.not_)
+
+
+FIRST_CELL = "() => document.querySelector('[data-part=table-body] [role=gridcell]').getBoundingClientRect().x"
+
+
+def test_the_first_column_stays_while_the_others_are_scrolled(new_page: NewPage, server: str) -> None:
+    page: Page = new_page(900)
+    start(page, server)
+    go(page, VIEWS["kernels"])
+    before = page.evaluate(FIRST_CELL)
+    table = page.locator("[data-part=table-scroll]").first
+    assert table.evaluate("each => { each.scrollLeft = 1000; return each.scrollLeft }") > 0
+    assert page.evaluate(FIRST_CELL) == before

@@ -9,6 +9,7 @@ import { Icon } from '../../widgets/Icon';
 import { ReservedWidth } from '../../widgets/Pending';
 import { Sentence, parseLink } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
+import { RankPicture, type Ranks } from './RankPicture';
 import type { Shown } from './select';
 import css from './Advice.module.css';
 
@@ -36,10 +37,12 @@ interface Props {
   coming: 'replay' | 'ranks' | null;
   /** The step that savings are drawn as a share of. */
   step: Shown | null;
+  /** The ranks that a late one is drawn beside, if they are few enough. */
+  ranks: Ranks | null;
 }
 
 /** What to change first, largest saving first, as rows on one scale: the length of a step. */
-export function Advice({ items, none, error, coming, step }: Props) {
+export function Advice({ items, none, error, coming, step, ranks }: Props) {
   const { isOpen, toggle } = useOpenRows(items);
   if (items.length === 0 && (coming === null || (coming === 'replay' && none.length > 0))) {
     return (
@@ -79,6 +82,7 @@ export function Advice({ items, none, error, coming, step }: Props) {
             item={item}
             rank={i + 1}
             step={step}
+            ranks={ranks}
             open={isOpen(item.id)}
             onToggle={() => toggle(item.id)}
           />
@@ -128,11 +132,12 @@ interface RowProps {
   item: Recommendation;
   rank: number;
   step: Shown | null;
+  ranks: Ranks | null;
   open: boolean;
   onToggle: () => void;
 }
 
-function Row({ item, rank, step, open, onToggle }: RowProps) {
+function Row({ item, rank, step, ranks, open, onToggle }: RowProps) {
   const id = `advice-${item.id}`;
   return (
     <li className={`${css.row} ${open ? css.open : ''}`} data-part="advice-row">
@@ -147,7 +152,11 @@ function Row({ item, rank, step, open, onToggle }: RowProps) {
       {open ? (
         <div id={id} className={css.body}>
           <Reasons item={item} />
-          <Picture item={item} step={step} />
+          {item.id === 'straggler' && ranks ? (
+            <RankPicture ranks={ranks} />
+          ) : (
+            <Picture item={item} step={step} />
+          )}
         </div>
       ) : (
         <p id={id} className={`${css.line} clip`}>

@@ -12,6 +12,7 @@ import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Advice } from './Advice';
+import { MAX_RANKS } from './RankPicture';
 import { Breakdown } from './Breakdown';
 import { Configuration, DeviceCard } from './Devices';
 import { Hardware } from './Hardware';
@@ -22,11 +23,11 @@ import { Story } from '../../widgets/Story';
 import { StepColumns } from './StepColumns';
 import css from './index.module.css';
 
-/** Letters reserved in the headline until it says what to do first, and until it names a late rank. */
-const START_LETTERS = 80;
-const RANK_LETTERS = 40;
+/** Letters reserved in the headline until it says what to do first, and in a job until it names a late rank. */
+const START_LETTERS = 60;
+const LATE_RANK_LETTERS = 100;
 /** Letters reserved below it: the critical path and leaks, and the comparison with other ranks. */
-const EVIDENCE_LETTERS = 110;
+const EVIDENCE_LETTERS = 90;
 const RANKS_LETTERS = 240;
 
 interface Props {
@@ -56,6 +57,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
     : undefined;
   const now = shown(payload, chosen);
   const hasSeveralSteps = payload.steps.length > 1;
+  const isAnswered = !coming && !comparing && payload.recommendations.length === 0;
   const advice = (
     <Advice
       items={payload.recommendations}
@@ -63,9 +65,9 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
       error={full.error?.message}
       coming={coming ? 'replay' : comparing && workers > 1 ? 'ranks' : null}
       step={shown(payload, undefined)}
+      ranks={workers > 1 && workers <= MAX_RANKS ? { count: workers, run, span } : null}
     />
   );
-  const isAnswered = !coming && !comparing && payload.recommendations.length === 0;
   const howWeKnow = payload.gains.length > 0 && (
     <HowWeKnow>
       <p>
@@ -109,7 +111,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           }
         >
           <Sentence text={payload.headline} />
-          {(coming || comparing) && <ReservedWidth letters={coming ? START_LETTERS : RANK_LETTERS} />}
+          {coming && <ReservedWidth letters={comparing ? LATE_RANK_LETTERS : START_LETTERS} />}
         </Answer>
         {payload.beside.length > 0 && (
           <p className={css.beside} data-part="beside">
@@ -142,32 +144,35 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
       >
         <StepBar now={now} device={gpu} onOpen={open} />
       </Panel>
-      <div className={`${css.grid} ${hasSeveralSteps ? '' : css.single}`}>
-        {hasSeveralSteps && (
-          <Panel
-            title="Step by step"
-            note="click a step to see it alone"
-            actions={<SavePicture name="steps" />}
-          >
-            <StepColumns overview={payload} chosen={chosen} onChoose={choose} />
-          </Panel>
-        )}
-        <Breakdown
-          overview={payload}
-          now={now}
-          ofAverage={chosen === undefined}
-          comparing={comparing && workers > 1}
-          onOpen={open}
-          onStep={choose}
-        />
-        <div className={css.stack}>
+      <div className={css.grid}>
+        <div className={css.column}>
+          {hasSeveralSteps && (
+            <Panel
+              title="Step by step"
+              note="click a step to see it alone"
+              actions={<SavePicture name="steps" />}
+            >
+              <StepColumns overview={payload} chosen={chosen} onChoose={choose} />
+            </Panel>
+          )}
           {payload.devices.map(device => (
             <DeviceCard key={device.id} device={device} />
           ))}
-          <Configuration overview={payload} />
+          {!hasSeveralSteps && <Configuration overview={payload} />}
+        </div>
+        <div className={css.column}>
+          <Breakdown
+            overview={payload}
+            now={now}
+            ofAverage={chosen === undefined}
+            comparing={comparing && workers > 1}
+            onOpen={open}
+            onStep={choose}
+          />
           {payload.devices.length > 0 && (
             <Hardware use={payload.hardware} reason={payload.reasons.hardware ?? failed} />
           )}
+          {hasSeveralSteps && <Configuration overview={payload} />}
         </div>
       </div>
       {howWeKnow}

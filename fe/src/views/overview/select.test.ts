@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/overview.json';
-import type { Overview } from '../../api/types';
+import type { DistributedPayload, Overview } from '../../api/types';
 import type { Category } from '../../base/category';
-import { evidence, idleShare, parts, range, rows, shown } from './select';
+import { evidence, idleShare, latenessByRank, parts, range, rows, shown } from './select';
 
 const overview = (): Overview => structuredClone(golden.overview) as unknown as Overview;
 
@@ -71,4 +71,26 @@ it('opens for each part of the bar what it counts', () => {
   const steps = overview().steps.map((step, i) => ({ ...step, complete: i > 0 }));
   const { params } = evidence({ ...overview(), steps }, 'memcpy', undefined);
   expect(params.area!.split('-')[0]).toBe(String(steps[1]!.start_ns));
+});
+
+it('averages how late a rank arrives over the steps in which it was compared', () => {
+  const job = {
+    heat_map: {
+      workers: ['a', 'b'],
+      steps: ['1', '2'],
+      lateness_ns: [
+        [2000, 4000],
+        [null, 500],
+      ],
+    },
+    ranks: [
+      { worker: 'a', rank: 0 },
+      { worker: 'b', rank: null },
+    ],
+  } as unknown as DistributedPayload;
+  expect(latenessByRank(job)).toEqual([
+    { name: 'rank 0', ns: 3000 },
+    { name: 'b', ns: 500 },
+  ]);
+  expect(latenessByRank({ ...job, heat_map: null })).toEqual([]);
 });

@@ -1,5 +1,5 @@
 // Sums and shares for the charts of the Overview, from its payload. No React here.
-import type { Overview } from '../../api/types';
+import type { DistributedPayload, Overview } from '../../api/types';
 import { DEVICE_CATEGORIES, CATEGORIES, CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatNumber, timeUnit } from '../../base/format';
 import type { Phrase } from '../../base/text';
@@ -190,4 +190,17 @@ export function rows(overview: Overview, now: Shown): Row[] {
 export function range(min: number, max: number): [string, string] {
   const { scale, unit } = timeUnit(max);
   return [formatNumber(min / scale), `${formatNumber(max / scale)} ${unit}`];
+}
+
+/** Returns how long after the median rank each rank arrives, on average over the steps, in order of the ranks. */
+export function latenessByRank({ heat_map, ranks }: DistributedPayload): { name: string; ns: number }[] {
+  const numbers = new Map(ranks.map(({ worker, rank }) => [worker, rank]));
+  return (heat_map?.workers ?? []).map((worker, i) => {
+    const known = (heat_map?.lateness_ns[i] ?? []).filter(ns => ns !== null);
+    const rank = numbers.get(worker) ?? null;
+    return {
+      name: rank === null ? worker : `rank ${rank}`,
+      ns: known.reduce((sum, ns) => sum + ns, 0) / Math.max(known.length, 1),
+    };
+  });
 }

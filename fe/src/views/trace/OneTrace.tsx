@@ -1,5 +1,5 @@
-import { useMemo, useState } from 'react';
-import type { TracePayload } from '../../api/types';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import type { TraceEvent, TraceMoment, TracePayload } from '../../api/types';
 import { plainText } from '../../base/text';
 import { useClient } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -7,6 +7,7 @@ import type { Highlights } from '../../timeline/contract';
 import { Sentence } from '../../widgets/Sentence';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { Tip } from '../../widgets/Term';
+import type { TraceState } from './state';
 import { Timeline } from './Timeline';
 import { rangeParams, useAnswers } from './answers';
 import { Find } from './find/Find';
@@ -41,6 +42,27 @@ const KEPT_PARAMS = [
   'regex',
 ];
 
+/** Unfold the Python frames if the link that was opened leads to one of them, or to what one of them is blamed for. */
+function useUnfoldedFrames(
+  payload: TracePayload,
+  { event, moment }: TraceState,
+  current: TraceEvent | undefined,
+  blamed: TraceMoment | undefined,
+  unfold: () => void,
+) {
+  const linked = useRef<string | null>(JSON.stringify([event, moment]));
+  const depth = event === null ? blamed?.subject?.depth : current?.depth;
+  useEffect(() => {
+    if (depth === undefined || linked.current !== JSON.stringify([event, moment])) {
+      return;
+    }
+    linked.current = null; // from now on the user decides
+    if (depth === null && !payload.python && payload.tracks.some(track => track.python_slices > 0)) {
+      unfold();
+    }
+  });
+}
+
 /** The timeline of one trace. */
 export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: string }) {
   const client = useClient();
@@ -66,6 +88,9 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   const { selection: areaSelection } = answers;
   const selected = useSelectedSlice(members, state, python);
   const { current, flows, place } = selected;
+  useUnfoldedFrames(payload, state, current, selected.moment, () =>
+    select(now => ({ params: { ...now.params, python: 'true' } }), true),
+  );
   const deep = deepTracks(state.deep, place);
   // The selected slice is visible even on a hidden track.
   const unseen = aside.filter(id => id !== place?.track);
