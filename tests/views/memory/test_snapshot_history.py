@@ -132,3 +132,34 @@ def test_the_map_has_every_block_where_it_lies() -> None:
     assert len(segment.pieces) == 10 and {piece.kind for piece in segment.pieces} == {"mixed"}
     assert sum(piece.bytes for piece in segment.pieces) == segment.bytes == 1000 * MIB
     assert (segment.free_bytes, segment.largest_free_bytes, segment.blocks) == (500 * MIB, MIB, 1000)
+
+
+def test_a_step_has_the_entries_from_its_beginning_to_its_end() -> None:
+    first, second = BASE + 2**36, BASE + 2**37
+    actions = [
+        entry("alloc", 90 * MIB, 1, LOAD, addr=first),
+        entry("free_completed", 90 * MIB, 2, LOAD, addr=first),
+        entry("alloc", 10 * MIB, 5, LOAD, addr=first),
+        entry("alloc", 20 * MIB, 6, LOAD, addr=second),
+        entry("free_completed", 20 * MIB, 7, LOAD, addr=second),
+        entry("free_completed", 10 * MIB, 7, LOAD, addr=first),
+    ]
+    notes = [
+        {"name": "ProfilerStep#0", "stage": stage, "device": 0, "time_us": time}
+        for stage, time in (("START", 5), ("END", 6))
+    ]
+    value = {"segments": [drawn([(1, None)])], "device_traces": [actions], "external_annotations": notes}
+    payload = build_snapshot(read(value), SnapshotParams())
+    assert payload.step_peak is not None and payload.outside_peak is not None
+    assert (payload.step_peak.bytes, payload.step_peak.entry) == (30 * MIB, 3)
+    assert (payload.outside_peak.bytes, payload.outside_peak.entry) == (90 * MIB, 0)
+
+
+def test_of_a_truncated_file_only_what_its_history_allocates_is_in_use() -> None:
+    value = history()
+    del value["external_annotations"]
+    content = pickle.dumps(value)
+    snapshot = read_snapshot(io.BytesIO(content[: content.rindex(b"free_completed") - 20]))
+    assert snapshot.facts.incomplete is not None
+    at = build_instant(snapshot, InstantParams(entry=1))
+    assert at.categories == {"activations": 40 * MIB} and at.older_bytes == 0

@@ -60,7 +60,7 @@ export function SnapshotCompare({ selectors, device, path }: Props) {
             </p>
           )}
           <ol className={liveCss.rows} data-part="compared-sites">
-            {found.sites.map((site, i) => (
+            {found.sites.filter(differs).map((site, i) => (
               // oxlint-disable-next-line react/no-array-index-key -- a fixed list, largest first
               <li key={i}>
                 <details>
@@ -88,6 +88,8 @@ export function SnapshotCompare({ selectors, device, path }: Props) {
     </Panel>
   );
 }
+
+const differs = (site: SnapshotComparison['sites'][number]): boolean => site.bytes !== 0;
 
 const signed = (bytes: number): string => `${bytes < 0 ? '−' : '+'}${formatBytes(Math.abs(bytes))}`;
 
