@@ -10,6 +10,7 @@ import pytest
 from tests.support.simulation.simulator import Delay, Simulation, ddp
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.view import Members, NoParams
+from torch_tb_profiler.views._shared.job.wording import _differing_dimensions
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import DistributedPayload
@@ -75,3 +76,17 @@ def test_a_rank_with_less_work_is_found_and_costed() -> None:
         span.end - span.start for span in Simulation(ddp(4)).run().spans[0] if span.kind == "kernel"
     )
     assert saving * 1e3 == pytest.approx(0.1 * compute / Simulation(ddp(4)).steps, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("size", "other", "said"),
+    [
+        ("[1300,1,1]", "[1000,1,1]", "[1300,1,1]"),
+        ("[6,1,1] [[640209296],[0],[13312],[385]]", "[6,1,1] [[640649648],[0],[768],[385]]", "[13312]"),
+        ("[6,1,1] [[8,8]]", "[6,1,1]", "[6,1,1] [[8,8]]"),
+        (f"[1,1,1] [{'[2],' * 40}", "[1,1,1]", "[1,1,1] [[2],[2],[2],[2],[2],[…],[2],[2],[2],[2],[2],[2],[2],"),
+    ],
+)
+def test_a_sentence_names_the_dimensions_that_differ_most(size: str, other: str, said: str) -> None:
+    found = _differing_dimensions(size, other)
+    assert found == said or (len(found) <= 60 and "…" in found and "…" in said)

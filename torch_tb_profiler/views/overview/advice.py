@@ -151,9 +151,8 @@ RULE_WORDS = {
     ),
     ("optimizer_on_cpu", "fused"): RuleWords(
         "Use the fused optimizer",
-        "{subject} calls operators for each parameter, one of them {count} times per step. All but the "
-        "longest kind "
-        "of them take {time} of {base}; a fused step does their work in one pass.",
+        "{subject} calls its operators once per parameter, one of them {count} times per step. A fused step makes "
+        "one pass, which saves all but the longest operator: {time} of {base}.",
         f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
         "the operator with the most time",
         "PyTorch is older than 2.4, parameters are sparse, or of a type that isn't floating point.",
@@ -161,9 +160,8 @@ RULE_WORDS = {
     ),
     ("optimizer_on_cpu", "other"): RuleWords(
         "Step with fewer operators",
-        "{subject} calls operators for each parameter, one of them {count} times per step. All but the "
-        "longest kind "
-        "of them take {time} of {base}. Its step could be compiled to one pass.",
+        "{subject} calls its operators once per parameter, one of them {count} times per step. Compiled to one "
+        "pass, a step saves all but the longest operator: {time} of {base}.",
         f"without a device, an optimizer calls one operator at least 8 times per step, which costs {_COST} beyond "
         "the operator with the most time, and it has no fused version on the CPU",
         "compiling it isn't possible, for example because it synchronizes with other processes.",

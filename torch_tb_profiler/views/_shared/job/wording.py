@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.distributed.causes import StragglerCause
@@ -14,7 +16,7 @@ from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.uneven_work import ResizedKernel, UnevenWork
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
-from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.base.format import format_duration, format_ratio, shorten_middle
 from torch_tb_profiler.base.grammar import agree, capitalize, per_step, plural
 from torch_tb_profiler.model.communication.groups import format_ranks
 from torch_tb_profiler.view import Members
@@ -33,6 +35,9 @@ from torch_tb_profiler.views._shared.text import (
 
 MAX_NAMED_RANKS = 5
 """Most ranks that a sentence names one by one."""
+
+MAX_SIZE_LENGTH = 60
+"""Most characters of a kernel's grid and inputs."""
 
 MAX_RANKS_LENGTH = 200
 """Most characters of a list of ranks."""
@@ -375,8 +380,8 @@ def _resized_sentence(rank: Text, kernel: ResizedKernel, other: str) -> Text:
         "{rank} has more work: {name} runs on {size} there, on {typical} on {other}.",
         rank=rank,
         name=shorten_name(kernel.name),
-        size=kernel.size,
-        typical=kernel.typical_size,
+        size=_differing_dimensions(kernel.size, kernel.typical_size),
+        typical=_differing_dimensions(kernel.typical_size, kernel.size),
         other=other,
     )
 
@@ -429,11 +434,28 @@ def uneven_work_sentence(comparison: RankComparison, uneven: UnevenWork, saving:
         ratio=f"{uneven.ratio:.2f}",
         other="the other rank" if len(comparison.sources) == 2 else "the median rank",
         name=shorten_name(uneven.kernel.name),
-        size=uneven.kernel.size,
-        typical=uneven.kernel.typical_size,
+        size=_differing_dimensions(uneven.kernel.size, uneven.kernel.typical_size),
+        typical=_differing_dimensions(uneven.kernel.typical_size, uneven.kernel.size),
         saving=format_duration(saving),
         per_step=time_base(comparison),
     )
+
+
+_DIMENSIONS = re.compile(r"\[(\d+(?:,\d+)*)\]")
+
+
+def _differing_dimensions(size: str, other: str) -> str:
+    """Return the grid or input that differs most from that of the other size; the whole size if none does."""
+    mine, theirs = _DIMENSIONS.findall(size), _DIMENSIONS.findall(other)
+    pairs = [(each, there) for each, there in zip(mine, theirs, strict=False) if each != there]
+    if len(mine) != len(theirs) or not pairs:
+        return shorten_middle(size, MAX_SIZE_LENGTH)
+
+    def ratio(pair: tuple[str, str]) -> float:
+        first, second = (max(math.prod(map(int, dimensions.split(","))), 1) for dimensions in pair)
+        return max(first / second, second / first)
+
+    return f"[{max(pairs, key=ratio)[0]}]"
 
 
 def cause_cell(cause: StragglerCause) -> Text:
