@@ -142,6 +142,8 @@ def _judge_removal(match: re.Match[str], context: Context) -> str | None:
     if name is None:
         return None
     if name == "communication":
+        if "if communication takes" in match[0]:
+            return "it is communication that is removed"
         spent, true = truth.communication(context.rank, context.odd), truth.step - truth.with_transfers(0.001)
         return first_reason(
             context.at_least(us(match["time"]), spent, "the communication"),

@@ -289,7 +289,7 @@ def explanation(
             "time": format_duration(best.path_ns),
             "step": _step(recorded),
             "then": format_duration(best.step_ns[4]),
-            "condition": _condition(path),
+            "condition": "" if is_communication(best) else _condition(path),
         }
         parts.append(text(template, **values))
     kernels = next((row.step_ns for row in targets if row.target == "device" and row.step_ns), None)
