@@ -32,6 +32,8 @@ RUNS = {
         "critical_path",
         "distributed",
     ),
+    "hang_gloo": ("hangs",),
+    "simulated_graph_replay": ("origins",),
 }
 """Samples, and the views that they have data for."""
 
@@ -58,6 +60,15 @@ def drawn(slug: str, payload: dict[str, Any], width: int | None, **options: Any)
     return stream.getvalue()
 
 
+def test_a_hang_is_told_without_libraries_and_with_the_calls_of_the_program(
+    payloads: dict[tuple[str, str], dict[str, Any]],
+) -> None:
+    said = drawn("hangs", payloads["hang_gloo", "hangs"], 120)
+    assert said.startswith("Rank 2 never called all_reduce 16;")
+    assert "load_batch (hang.py:77) < train (hang.py:98)" in said
+    assert "queue.py" not in said and "{" not in said
+
+
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
 def test_no_line_is_wider_than_the_terminal(width: int, payloads: dict[tuple[str, str], dict[str, Any]]) -> None:
     for (run, slug), payload in payloads.items():
@@ -77,6 +88,9 @@ def test_titles_are_those_of_the_page(payloads: dict[tuple[str, str], dict[str, 
         "Id",
         "Target (--param)",
         "Complete",
+        *("Its number", "Lost", "Problem", "Not the cause", "Evidence", "Stack", "Innermost calls of the program"),
+        *("Why unknown", "Kernels", "Capture", "Batch size", "Captures", "Launches", "Replays explained"),
+        *("Compiled region", "Input shapes"),
     }  # for `--param` of further views
     for (_, slug), payload in payloads.items():
         if slug in ("trace", "memory", "diff", "distributed"):

@@ -6,13 +6,13 @@ from typing import Any
 
 from torch_tb_profiler.cli.screens.screen import Column, Row, Screen, Table, sentences_of
 
-_CALL = (Column("pending_name", "Waits in", "text"), Column("pending_seq_id", "Call", "count"))
+_CALL = (Column("pending_name", "Is in", "text"), Column("pending_seq_id", "Number", "count"))
 _LAST = (
     Column("last_name", "Last finished", "text"),
-    Column("last_seq_id", "Its call", "count"),
-    Column("entries", "Calls recorded", "count", hidden=True),
-    Column("lost", "Older ones lost", "flag", hidden=True),
-    Column("file", "File", "text", hidden=True),
+    Column("last_seq_id", "Its number", "count"),
+    Column("entries", "Entries", "count", hidden=True),
+    Column("lost", "Lost", "flag", hidden=True),
+    Column("file", "Dump", "text", hidden=True),
 )
 
 
@@ -31,10 +31,10 @@ def lay_out(payload: dict[str, Any]) -> Screen:
     groups = [
         Column("group_desc", "Group", "text", full="group"),
         Column("ranks", "Ranks", "text"),
-        Column("first_pending", "Call", "count"),
-        Column("pending_name", "Waits in", "text"),
+        Column("first_pending", "Number", "count"),
+        Column("pending_name", "First pending", "text"),
         Column("waiting", "Waiting", "text"),
-        Column("missing", "Not in it", "text"),
+        Column("missing", "Missing there", "text"),
         Column("waits_for", "Waits for", "text"),
     ]
     return Screen(
