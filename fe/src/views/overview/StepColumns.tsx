@@ -1,10 +1,10 @@
 import { scaleLinear } from 'd3-scale';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { categoryColor } from '../../base/category';
 import { exactDuration, formatDuration, formatNumber, timeUnit } from '../../base/format';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
-import { parts, stepTitle, type Step } from './select';
+import { longestSteps, parts, stepTitle, type Step } from './select';
 import type { Overview } from '../../api/types';
 import css from './StepColumns.module.css';
 
@@ -13,6 +13,7 @@ const LEFT = 40;
 const TOP = 22;
 const BOTTOM = 24;
 const RIGHT = 84; // room for the label of the average
+const MIN_SLOT = 3; // px of a column with its gap; of more steps than fit, each column is the longest of several
 
 interface Props {
   overview: Overview;
@@ -20,18 +21,26 @@ interface Props {
   onChoose: (step: string | undefined) => void;
 }
 
-/** One column per step; a click shows that step alone, another click the average again. */
+/**
+ * One column per step; a click shows that step alone, another click the average again. Of more steps than there is room for, each
+ * column is the longest of its stretch.
+ */
 export function StepColumns({ overview, chosen, onChoose }: Props) {
   const { ref, width } = useWidth();
   const [focused, setFocused] = useState<string | null>(null);
-  const { steps, average } = overview;
-  const longest = Math.max(...steps.map(step => step.duration_ns), 1);
+  const { average } = overview;
+  const several = average !== null && overview.steps.length > 1;
+  const edge = width - (several ? RIGHT : 0);
+  const steps = useMemo(
+    () => longestSteps(overview.steps, Math.floor((edge - LEFT) / MIN_SLOT)),
+    [overview.steps, edge],
+  );
+  const longest = steps.reduce((most, step) => Math.max(most, step.duration_ns), 1);
   const { scale, unit } = timeUnit(longest);
   const rounded = scaleLinear([0, longest / scale], [HEIGHT - BOTTOM, TOP]).nice(5);
   const y = (ns: number) => rounded(ns / scale);
   const marks = rounded.ticks(5).map(mark => mark * scale);
   const label = rounded.tickFormat(5);
-  const edge = width - (average && steps.length > 1 ? RIGHT : 0);
   const slot = (edge - LEFT) / Math.max(steps.length, 1);
   const column = Math.max(Math.min(slot * 0.68, 72), 1);
   const every = Math.max(1, Math.ceil(44 / slot));
@@ -59,6 +68,11 @@ export function StepColumns({ overview, chosen, onChoose }: Props) {
           <text x={LEFT - 8} y={10} textAnchor="end" className="dim">
             {unit}
           </text>
+          {steps.length < overview.steps.length && (
+            <text x={LEFT} y={10} className="dim">
+              each column is the longest of {Math.ceil(overview.steps.length / steps.length)} steps
+            </text>
+          )}
           <Grid ticks={marks} y={y} left={LEFT} right={edge} label={mark => label(mark / scale)} />
           {steps.map((step, i) => (
             <Column
@@ -79,7 +93,7 @@ export function StepColumns({ overview, chosen, onChoose }: Props) {
               onMove={by => move(i + by)}
             />
           ))}
-          {average && steps.length > 1 && (
+          {several && (
             <g pointerEvents="none">
               <line
                 x1={LEFT}

@@ -4,6 +4,7 @@ import idle from '../../../../tests/golden/payloads/idle.json';
 import golden from '../../../../tests/golden/payloads/overview.json';
 import { capitalize } from '../../base/text';
 import { drawView, serveGoldens, textOf } from '../../testing/view';
+import { longestSteps } from './select';
 import View from '.';
 
 serveGoldens({ ...golden, idle: idle.idle });
@@ -123,6 +124,19 @@ it('shows one step alone, and the average again', async () => {
   expect(screen.getByText('Step 1, 1.00 ms')).toBeTruthy();
   fireEvent.click(screen.getByText('Show the average'));
   expect(screen.getByText('An average step, 1.00 ms')).toBeTruthy();
+});
+
+it('draws no more columns than there is room for: of each stretch the longest step', () => {
+  const steps = Array.from({ length: 100_000 }, (_, i) => ({
+    ...golden.overview.steps[0]!,
+    name: `${i}`,
+    duration_ns: i === 54_321 ? 9e9 : 1e6,
+  }));
+  const found = longestSteps(steps, 300);
+  expect(found.length).toBeLessThanOrEqual(300);
+  expect(found.some(step => step.name === '54321')).toBe(true);
+  expect(longestSteps(steps.slice(0, 300), 300)).toEqual(steps.slice(0, 300));
+  expect(longestSteps([], 0)).toEqual([]);
 });
 
 it('compares steps only where there are several', () => {

@@ -36,6 +36,20 @@ export function parts(times: Times, duration: number): Part[] {
   return found;
 }
 
+/** Returns at most `count` steps in order: of each stretch of steps that share a column, the longest. */
+export function longestSteps(steps: readonly Step[], count: number): Step[] {
+  const size = Math.max(1, Math.ceil(steps.length / Math.max(1, count)));
+  if (size === 1) {
+    return [...steps];
+  }
+  const found: Step[] = [];
+  for (let first = 0; first < steps.length; first += size) {
+    const stretch = steps.slice(first, first + size);
+    found.push(stretch.reduce((longest, step) => (step.duration_ns > longest.duration_ns ? step : longest)));
+  }
+  return found;
+}
+
 export interface Shown {
   title: string;
   duration: number;
