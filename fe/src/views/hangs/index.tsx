@@ -36,7 +36,10 @@ export default function HangsView({ payload, run }: { payload: HangsPayload; run
         </p>
       ))}
       <div className={css.columns}>
-        {isDrawn ? <Calls payload={payload} /> : <Stacks stacks={payload.stacks} />}
+        <div className={css.column}>
+          {isDrawn && <Calls payload={payload} />}
+          {payload.stacks.length > 0 && <Stacks stacks={payload.stacks} />}
+        </div>
         <Panel
           title="Verdict"
           actions={
@@ -73,7 +76,6 @@ export default function HangsView({ payload, run }: { payload: HangsPayload; run
           )}
         </Panel>
       </div>
-      {isDrawn && payload.stacks.length > 0 && <Stacks stacks={payload.stacks} />}
       {payload.groups.length > 0 && <Groups groups={payload.groups} />}
       <Ranks ranks={payload.ranks} culprits={formatRanks(payload.verdict.culprit_ranks)} />
     </div>

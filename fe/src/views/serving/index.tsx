@@ -6,7 +6,7 @@ import { useTableState } from '../../state/table';
 import { Answer } from '../../widgets/Answer';
 import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Panel } from '../../widgets/Panel';
-import { Sentence } from '../../widgets/Sentence';
+import { Sentence, TextWithCode } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { Term } from '../../widgets/Term';
@@ -152,15 +152,26 @@ function Figures({ payload: { rates } }: { payload: ServingPayload }) {
         ]),
   ];
   return (
-    <dl className={`panel ${css.figures}`} data-part="figures">
-      {figures.map(([title, value, unit, reason]) => (
-        <div key={title}>
-          <dt>{title}</dt>
-          <dd className={value === null ? 'dim' : css.value}>{value ?? 'unknown'}</dd>
-          <dd className="dim">{value === null ? reason : unit}</dd>
-        </div>
-      ))}
-    </dl>
+    <section className="panel" aria-label="Rates" data-part="figures">
+      <dl className={css.figures}>
+        {figures.map(([title, value, unit]) => (
+          <div key={title}>
+            <dt>{title}</dt>
+            <dd className={value === null ? 'dim' : css.value}>{value ?? 'unknown'}</dd>
+            {value !== null && <dd className="dim">{unit}</dd>}
+          </div>
+        ))}
+      </dl>
+      {figures.map(
+        ([title, value, , reason]) =>
+          value === null &&
+          reason && (
+            <p key={title} className={css.unknown}>
+              {title}: <TextWithCode text={reason} />
+            </p>
+          ),
+      )}
+    </section>
   );
 }
 
