@@ -39,6 +39,7 @@ export default function HangsView({ payload, run }: { payload: HangsPayload; run
         <div className={css.column}>
           {isDrawn && <Calls payload={payload} />}
           {payload.stacks.length > 0 && <Stacks stacks={payload.stacks} />}
+          {payload.groups.length > 0 && <Groups groups={payload.groups} />}
         </div>
         <Panel
           title="Verdict"
@@ -76,7 +77,6 @@ export default function HangsView({ payload, run }: { payload: HangsPayload; run
           )}
         </Panel>
       </div>
-      {payload.groups.length > 0 && <Groups groups={payload.groups} />}
       <Ranks ranks={payload.ranks} culprits={formatRanks(payload.verdict.culprit_ranks)} />
     </div>
   );
