@@ -73,7 +73,7 @@ def draw_dump(entries: list[dict[str, Any]], ranks: int) -> bytes:
         "0": {"name": "0", "desc": "default_pg", "ranks": str(list(range(ranks)))},
         "TP_GROUP": {"name": "TP_GROUP", "desc": "tp", "ranks": "MEMBER, " * TENSOR_PARALLEL},
     }
-    status = {"0": {}, "1": {}}
+    status: dict[str, dict[str, int]] = {"0": {}, "1": {}}
     content = {"version": "2.10", "pg_config": config, "pg_status": status, "entries": entries}
     return pickle.dumps(content, protocol=2)
 

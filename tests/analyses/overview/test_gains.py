@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.analyses.overview.drawn import BACKWARD, given, measure_share, steps, work
-from tests.support.simulation.simulator import Host, SimulatedKernel, Simulation, Sync
+from tests.support.simulation.simulator import Action, Host, SimulatedKernel, Simulation, Sync
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason, what_if_curves
@@ -114,7 +114,7 @@ def test_what_is_not_in_the_schedule_has_no_what_if() -> None:
 
 def test_what_passes_between_steps_saves_as_much_as_in_all_but_one_of_them() -> None:
     """Four steps have three waits between them, but a run of many steps has one per step."""
-    program = [Host("tokenize", 4000), SimulatedKernel("gemm", 5000), Sync()]
+    program: list[Action] = [Host("tokenize", 4000), SimulatedKernel("gemm", 5000), Sync()]
     found = advice(Simulation([program], steps=4, syncs=True).run().trace(0))
     gains = {each.finding.id: each.gain for each in found}
     longer, without = (

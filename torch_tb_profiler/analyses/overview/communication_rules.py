@@ -102,7 +102,8 @@ def _small_all_reduces(trace: Trace, operations: Collectives) -> Int64:
         np.searchsorted(starts, times) for times in (operations.start[small][1:], operations.end[small][:-1])
     )
     in_row = begun <= done
-    return small[np.append(False, in_row) | np.append(in_row, False)]
+    neighbors: Int64 = small[np.append(False, in_row) | np.append(in_row, False)]
+    return neighbors
 
 
 def find_contention(trace: Trace) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ NVIDIA's do not, but the operator of a Triton kernel has the kernel's name.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -198,7 +199,7 @@ def input_shapes(trace: Trace, rows: Int32) -> tuple[Int32, list[str]]:
     return codes, texts
 
 
-def _argument_codes(trace: Trace, key: str, rows: Int32) -> tuple[Int32, list[str]]:
+def _argument_codes(trace: Trace, key: str, rows: Int32) -> tuple[Int32, Sequence[str]]:
     codes, texts = trace.arg_codes(key)
     return np.append(codes, NO_CODE)[rows].astype(np.int32), texts
 

@@ -100,7 +100,8 @@ def _differs(replay: Int32, capture: Int32, band: int) -> npt.NDArray[np.int32]:
     before, after = -lowest, max(0, len(replay) + lowest + width - len(capture))
     padded = np.concatenate([np.full(before, _NO_LABEL), capture, np.full(after, _NO_LABEL)]).astype(np.int32)
     windows = np.lib.stride_tricks.sliding_window_view(padded, width)[: len(replay)]
-    return (windows != replay[:, None]).astype(np.int32)
+    differs: npt.NDArray[np.int32] = (windows != replay[:, None]).astype(np.int32)
+    return differs
 
 
 def _collect(replay: Int32, capture: Int32, band: int, before: npt.NDArray[np.int32], edits: int) -> Alignments:

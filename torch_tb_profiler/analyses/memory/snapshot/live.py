@@ -181,4 +181,5 @@ def category_levels(snapshot: RecordedSnapshot, device: int, history: AllocatorH
         np.add.at(before, categorize(snapshot, snapshot.blocks.stack[old], None), sizes)
         levels += before
     levels[:, UNKNOWN] += np.maximum(history.in_use[entries] - levels.sum(axis=1), 0)
-    return levels.T.copy()
+    by_category: Int64 = levels.T.copy()
+    return by_category

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { MemoryFileInfo, MemoryInstant, MemorySnapshot, Selectors } from '../../../api/types';
 import { formatBytes, formatCount, formatRatio } from '../../../base/format';
 import { useView } from '../../../state/queries';
+import { Button } from '../../../widgets/inputs/Button';
 import { Choice } from '../../../widgets/inputs/Choice';
 import { Sentence } from '../../../widgets/Sentence';
 import { categoryColor } from './categories';
@@ -54,15 +55,15 @@ export function SnapshotInstant({ selectors, file, snapshot, entry, onPick }: Pr
       </header>
       <div className={`${pageCss.tools} ${pageCss.pad}`} data-part="moments">
         {moments.map(([title, moment]) => (
-          <button
+          <Button
             key={title}
-            type="button"
-            className={moment === entry ? 'link strong' : 'link'}
+            look="link"
+            className={moment === entry ? 'strong' : ''}
             aria-pressed={moment === entry}
             onClick={() => onPick(moment)}
           >
             {title}
-          </button>
+          </Button>
         ))}
         <Choice name="Group by" value={grouping} options={GROUPINGS} onPick={setGrouping} />
       </div>
