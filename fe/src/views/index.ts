@@ -57,7 +57,7 @@ export const VIEWS: Record<string, ViewEntry> = {
     serverParams: ['group_by', 'step', 'thread', 'phase', 'kernel', 'family'],
   }),
   kernels: defineView('kernel', () => import('./kernels'), {
-    serverParams: ['group_by', 'step', 'device', 'stream', 'operator', 'family'],
+    serverParams: ['group_by', 'step', 'device', 'stream', 'operator', 'family', 'origin'],
   }),
   roofline: defineView('roofline', () => import('./roofline'), {
     serverParams: ['group_by', 'step', 'device', 'peaks'],

@@ -22,7 +22,7 @@ export function FoldedLegend<T>({ entries, timeOf, total, children }: Props<T>) 
       {(unfolded ? entries : shown).map(children)}
       {others.length > 0 && (
         // A late answer changes what it sums up: it is another entry then, and nothing is seen to move.
-        <li key={`${shown.length} shown, ${others.length} others`}>
+        <li key={`${shown.length}/${others.length}`}>
           <Button look="link" aria-expanded={unfolded} onClick={() => setUnfolded(!unfolded)}>
             {unfolded ? 'Show fewer' : plural(others.length, 'other')}
           </Button>{' '}

@@ -57,7 +57,7 @@ export function AddressMap({ selectors, file, device }: Props) {
       </ol>
       {map.total_segments > map.segments.length && (
         <p className="dim">
-          The largest {formatCount(map.segments.length)} of {formatCount(map.total_segments)} segments.
+          The largest {formatCount(map.segments.length)} of {plural(map.total_segments, 'segment')}.
         </p>
       )}
     </Panel>

@@ -1,7 +1,7 @@
 // What is in use at an instant of a snapshot, by category, module or site.
 import { useState } from 'react';
 import type { MemoryFileInfo, MemoryInstant, MemorySnapshot, Selectors } from '../../../api/types';
-import { formatBytes, formatCount, formatRatio } from '../../../base/format';
+import { formatBytes, formatCount, formatRatio, plural } from '../../../base/format';
 import { useView } from '../../../state/queries';
 import { Button } from '../../../widgets/inputs/Button';
 import { Choice } from '../../../widgets/inputs/Choice';
@@ -109,7 +109,7 @@ export function SnapshotInstant({ selectors, file, snapshot, entry, onPick }: Pr
           </ol>
           {grouping === 'site' && instant.total_sites > instant.sites.length && (
             <p className={`dim ${pageCss.pad}`}>
-              The largest {formatCount(instant.sites.length)} of {formatCount(instant.total_sites)} sites.
+              The largest {formatCount(instant.sites.length)} of {plural(instant.total_sites, 'site')}.
             </p>
           )}
         </>
