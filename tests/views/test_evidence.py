@@ -26,7 +26,7 @@ _KNOWN = {
     "critical_path": {"path"},
     "diff": {"only", "part", "q", "table"},
     "distributed": {"collective", "q", "table"},
-    "kernels": {"select"},
+    "kernels": {"operator", "select"},
     "lightning": {"q", "show"},
     "memory": {"at", "device", "q", "state"},
     "modules": {"group_by", "place"},
@@ -110,6 +110,9 @@ def compared_numbers(recording: FirstWorker, words: str, tab: str, state: Mappin
     if "select" in state:
         assert any(row["name"] == state["select"] for row in recording.ask(tab)["rows"])
         return "row"
+    if tab == "kernels" and "operator" in state:
+        assert recording.ask(tab, operator=state["operator"])["rows"]
+        return "kernels of an operator"
     if tab == "modules" and "place" in state:
         assert int(state["place"]) in [row["place"] for row in _tree(recording.ask(tab)["rows"])]
         return "module"
@@ -148,6 +151,7 @@ def test_every_link_of_the_samples_opens_what_it_speaks_of(session: Session) -> 
         "stretch",
         "memory at an instant",
         "row",
+        "kernels of an operator",
         "module",
     }
     assert kinds <= held.keys(), held
