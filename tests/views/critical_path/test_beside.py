@@ -113,7 +113,7 @@ def test_until_all_are_read_and_where_nobody_can_tell_the_answer_is_that_of_the_
     assert build_beside_ranks(alone, "nobody", Members(job.members()), ALL).communication is None
 
 
-def test_with_ranks_missing_nothing_bounds_what_a_faster_network_saves() -> None:
+def test_with_ranks_missing_no_sentence_bounds_what_a_faster_network_saves() -> None:
     """A rank may wait for one that waits for transfers of ranks whose files are missing."""
     simulation = Simulation(tensor_and_data_parallel(4, 2), delays=[Delay("host", 1, us=30_000)], syncs=True)
     job = simulation.run()
@@ -121,7 +121,7 @@ def test_with_ranks_missing_nothing_bounds_what_a_faster_network_saves() -> None
     alone, some = answers(job, 0, only=[0, 1, 3])
     assert "A faster network would save at most" in plain(all_ranks.headline)
     assert "network" not in plain(some.headline) and "twice as fast" not in plain(some.headline)
-    on_path = next(each.time_ns for each in alone.path.categories if each.name == "communication")
-    assert alone.path.duration_ns - without(some, 100) <= on_path
+    assert some.communication is not None
+    assert alone.path.duration_ns - without(some, 100) < 0.1 * some.communication.waiting_ns
     assert "What-ifs of communication" in plain(all_ranks.limits)
-    assert "What-ifs of communication" not in plain(some.limits)
+    assert "What-ifs of communication" in plain(some.limits)

@@ -62,10 +62,10 @@ def build_beside_ranks(
         return replace(alone, beside=sentences(verdict_headline(members, verdict), coverage_sentence(members)))
     parts = path_communication_parts(on_path.time_ns, all_communication(comparison, position))
     path = replace(alone.path, categories=_split_categories(alone.path.categories, parts))
-    # What ranks transfer whose files are missing is unknown, and this rank may wait for that, too.
+    # What ranks transfer whose files are missing is unknown, and this rank may wait for that, too: no sentence
+    # says what a faster network saves. What-ifs shorten the transfers that are known.
     compared = members_coverage(members).complete and is_compared(parts)
-    transfer = max(parts.transfer_ns, job_transfer(comparison)) if compared else on_path.time_ns
-    most = min(transfer + parts.uncompared_ns, on_path.time_ns)
+    most = min(max(parts.transfer_ns, job_transfer(comparison)) + parts.uncompared_ns, on_path.time_ns)
     targets = [_limit_target(alone, row, most) for row in alone.targets]
     times = words.times_by_part(path)
     return replace(
@@ -75,7 +75,7 @@ def build_beside_ranks(
             words.explanation(path, targets, alone.explained, alone.steps_recorded, compared=compared),
             alone.odd_steps,
         ),
-        limits=sentences(alone.limits, words.COMPARED_LIMIT if compared else ()),
+        limits=sentences(alone.limits, words.COMPARED_LIMIT),
         path=path,
         targets=targets,
         what_if=[_limit_result(alone, result, most) for result in alone.what_if],
