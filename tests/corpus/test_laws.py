@@ -154,7 +154,7 @@ def test_the_documentation_lists_every_disagreement_with_the_predecessor(
     for line in (ROOT / "docs" / "predecessor.md").read_text().partition("## Run by run")[2].splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 3 and cells[0] != "run" and not cells[0].startswith("-"):
-            assert cells[2] and set(cells[2].split()) <= set("RCDALGWHFO"), line
+            assert cells[2] and set(cells[2].split()) <= set("RCDALGWHFOS"), line
             documented[cells[0]] = set(cells[1].split(", "))
     found = {}
     for path in sorted((corpus / "oracle").glob("*.json.gz")):

@@ -38,6 +38,9 @@ from torch_tb_profiler.model.trace import Int32, Trace
 MIN_BLOCKING_NS = 20_000
 """A runtime call that lasts longer while the device works is waiting for it: it blocks, or the queue is full."""
 
+MAX_EDGE_RATIO = 0.1
+"""A first or last step that saves less than this ratio of the others lacks what passes from step to step."""
+
 
 def measure_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     """Return the measured gain of each finding, which needs no schedule."""
@@ -63,16 +66,20 @@ def _savings_per_step(trace: Trace, cases: Sequence[WhatIfTarget]) -> list[float
     """Return what removing each of these saves, mean ns per typical step, at most.
 
     What passes from one step to the next, such as a wait at the end of each, is recorded once less than there are
-    steps: the first or the last step saves less than all others do from then on, and isn't counted.
+    steps: a first or last step that saves next to nothing isn't counted, as all steps of a long run save it.
     """
     if not cases:
         return []
     recorded = recorded_spans(trace)
     then = replayed_durations(trace, [(case, 100) for case in cases])
     saved = (recorded.durations - then)[:, recorded.typical].astype(np.float64)
-    inner = [saved[:, 1:], saved[:, :-1]] if saved.shape[1] > 1 else []
-    means: list[float] = np.max([part.mean(axis=1) for part in (saved, *inner)], axis=0).tolist()
-    return means
+    means = saved.mean(axis=1)
+    if saved.shape[1] > 1:
+        for edge, others in ((saved[:, 0], saved[:, 1:]), (saved[:, -1], saved[:, :-1])):
+            inner = others.mean(axis=1)
+            means = np.where(edge < MAX_EDGE_RATIO * inner, np.maximum(means, inner), means)
+    found: list[float] = means.tolist()
+    return found
 
 
 def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIfTarget | None:
