@@ -111,7 +111,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           }
         >
           <Sentence text={payload.headline} />
-          {coming && <ReservedWidth letters={comparing ? LATE_RANK_LETTERS : START_LETTERS} />}
+          {(coming || comparing) && <ReservedWidth letters={comparing ? LATE_RANK_LETTERS : START_LETTERS} />}
         </Answer>
         {payload.beside.length > 0 && (
           <p className={css.beside} data-part="beside">
