@@ -15,7 +15,7 @@ import { Button } from '../../widgets/inputs/Button';
 import { idleShare } from './select';
 import css from './Advice.module.css';
 
-/** Rows of the answer. */
+/** Rows of the answer; those that it doesn't fill stay empty, so that nothing moves when it arrives. */
 const ROWS = 5;
 
 /** A device that is idle for more than this share of the step raises the question why. */
@@ -99,15 +99,15 @@ export function NextQuestion({ overview, selectors }: { overview: Overview; sele
         </span>
       </header>
       <ol className={css.rows}>
-        {Array.from({ length: found ? lines.length : ROWS }, (_, i) => {
+        {Array.from({ length: ROWS }, (_, i) => {
           const line = lines[i];
           const share = line && found && found.total > 0 ? line.ns / found.total : 0;
           return (
             <li key={i} className={css.row}>
               <span className={css.title}>
-                <span className={css.rank}>{i + 1}</span>
+                <span className={css.rank}>{line || !found ? i + 1 : ''}</span>
                 <span className={`${css.words} clip`} title={line?.name}>
-                  {line?.name ?? ' '}
+                  {line?.name ?? '\u00a0'}
                 </span>
               </span>
               <span className={css.bar}>
