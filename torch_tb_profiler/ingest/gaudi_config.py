@@ -28,7 +28,6 @@ MAX_BYTES = 4 << 20
 
 _PLUGINS = re.compile(rb'"Plugins"\s*:\s*\[')
 _KNOWN_PLUGINS = re.compile(rb'"(?:HwTrace|HostProfiler)"')
-_MEBIBYTE = 1 << 20
 
 
 def is_gaudi_config(content: bytes) -> bool:

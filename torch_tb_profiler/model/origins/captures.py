@@ -21,7 +21,7 @@ from torch_tb_profiler.model.module_calls import has_module_calls, recorded_modu
 from torch_tb_profiler.model.origin_records import Capture, CaptureSet, LaunchSite
 from torch_tb_profiler.model.origins.frames import stacks_around
 from torch_tb_profiler.model.phases import PHASES, event_phases
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, distinct_codes, name_mask
 
 _LAUNCH = re.compile(
     r"Launch(?:Cooperative)?Kernel|LaunchKernelExC?$|LaunchByPtr|Memcpy\w*Async|Memset\w*Async|^cuLaunchKernel"
@@ -221,8 +221,3 @@ def annotated_sizes(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> list
             above = int(parent[above])
         sizes.append(size_of[int(names[above])] if above >= 0 else None)
     return sizes
-
-
-def ordered_nodes(node: Int64) -> bool:
-    """Return whether node IDs, int64[k], order the kernels of one replay: each has its own."""
-    return bool((node >= 0).all()) and len(np.unique(node)) == len(node)

@@ -10,7 +10,6 @@ from torch_tb_profiler.analyses.hangs.verdict import VerdictKind
 from torch_tb_profiler.views._shared.text import Text
 
 Role = Literal["culprit", "waiting", "unseen", "idle", "missing", "unreadable"]
-CallState = Literal["finished", "waiting", "pending", "missing", "different", "unseen", "unknown"]
 
 
 class HangWait(msgspec.Struct, frozen=True):
