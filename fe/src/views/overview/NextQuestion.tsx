@@ -110,7 +110,7 @@ export function NextQuestion({ overview, selectors }: { overview: Overview; sele
                   {line?.name ?? '\u00a0'}
                 </span>
               </span>
-              <span className={css.bar}>
+              <span className={line || !found ? css.bar : undefined}>
                 {line && <i className={css.time} style={{ width: `${share * 100}%` }} />}
               </span>
               <span className={`${css.gain} ${css.plain}`}>
