@@ -29,7 +29,7 @@ int main(int count, char **arguments) {
         uint8_t *bytes = malloc(size ? size : 1);
         memcpy(bytes, whole, size);
         free(whole);
-        static const uint8_t opcodes[] = "hjqrKMJGN(}]ues)at.X\x85\x86\x87\x8a\x8c\x94\x95\x88\x89";
+        static const uint8_t opcodes[] = "hjqrKMJGN(}]\x75\x65s)at.X\x85\x86\x87\x8a\x8c\x94\x95\x88\x89";
         for (uint64_t changes = draw(6); size && changes; changes--)
             bytes[draw(size)] = draw(2) ? (uint8_t)draw(256) : opcodes[draw(sizeof opcodes - 1)];
         uint64_t length;

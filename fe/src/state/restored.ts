@@ -7,26 +7,24 @@ import {
   type RefObject,
   type SetStateAction,
 } from 'react';
+import { visit } from '../base/browser/visit';
 import { useSelection } from './selection';
 
-const scrollPositions = new Map<string, number>();
-const states = new Map<string, unknown>();
-
-/** Return the key of the state of a part of a view; each trace has its own. */
-function useStateKey(part: string): string {
+/** Return the key of what is remembered of a part of a view; each trace has its own. */
+function useKey(kind: 'state' | 'scroll', part: string): string {
   const { view, run, worker, span } = useSelection().selection;
-  return [view, run, worker, span, part].join('\n');
+  return [kind, view, run, worker, span, part].join('\n');
 }
 
 /** State of a part of a view that is restored when the user returns to the view. */
 export function useRestoredState<T>(part: string, initial: () => T): [T, Dispatch<SetStateAction<T>>] {
-  const key = useStateKey(part);
-  const [state, setState] = useState<T>(() => (states.has(key) ? (states.get(key) as T) : initial()));
+  const key = useKey('state', part);
+  const [state, setState] = useState<T>(() => (visit.has(key) ? (visit.get(key) as T) : initial()));
   const set = useCallback(
     (next: SetStateAction<T>) =>
       setState(now => {
         const value = typeof next === 'function' ? (next as (now: T) => T)(now) : next;
-        states.set(key, value);
+        visit.set(key, value);
         return value;
       }),
     [key],
@@ -36,15 +34,15 @@ export function useRestoredState<T>(part: string, initial: () => T): [T, Dispatc
 
 /** Restore the scroll position of a part of a view when the user returns; nothing can be scrolled until `drawn`. */
 export function useRestoredScroll(element: RefObject<HTMLElement | null>, part: string, drawn = true): void {
-  const stateKey = useStateKey(part);
+  const stateKey = useKey('scroll', part);
   const key = drawn ? stateKey : null;
   useLayoutEffect(() => {
     const scroller = element.current;
     if (!scroller || key === null) {
       return undefined;
     }
-    const save = () => scrollPositions.set(key, scroller.scrollTop);
-    scroller.scrollTo({ top: scrollPositions.get(key) ?? 0 });
+    const save = () => visit.set(key, scroller.scrollTop);
+    scroller.scrollTo({ top: (visit.get(key) as number | undefined) ?? 0 });
     scroller.addEventListener('scroll', save, { passive: true });
     return () => scroller.removeEventListener('scroll', save);
   }, [element, key]);

@@ -1,5 +1,6 @@
 // Settings that survive a visit, where the browser allows it.
 import { PLUGIN } from './host';
+import { visit } from './visit';
 
 export function storeText(key: string, text: string): void {
   try {
@@ -17,12 +18,14 @@ export function storedText(key: string): string | null {
   }
 }
 
-/** Settings of this visit as JSON, for browsers without storage. */
-const session = new Map<string, string>();
+/** Browsers without storage remember a setting until the page is closed. */
+const keyOf = (name: string): string => `setting\n${name}`;
 
 export function readSetting(name: string): unknown {
   try {
-    return JSON.parse(storedText(name) ?? session.get(name) ?? 'null') ?? undefined;
+    return (
+      JSON.parse(storedText(name) ?? (visit.get(keyOf(name)) as string | undefined) ?? 'null') ?? undefined
+    );
   } catch {
     return undefined; // written by something else
   }
@@ -30,6 +33,6 @@ export function readSetting(name: string): unknown {
 
 export function writeSetting(name: string, value: unknown): void {
   const text = JSON.stringify(value);
-  session.set(name, text);
+  visit.set(keyOf(name), text);
   storeText(name, text);
 }

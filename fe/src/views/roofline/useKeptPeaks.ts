@@ -2,9 +2,10 @@
 import { useEffect } from 'react';
 import type { DevicePeaks } from '../../api/types';
 import { readSetting, writeSetting } from '../../base/browser/settings';
+import { visit } from '../../base/browser/visit';
 
-/** Asked for here, not by a link; kept once the server has taken them. */
-let typed = '';
+/** The key of the peaks that were asked for here, not by a link; they are kept once the server has taken them. */
+const TYPED = 'typed peaks';
 
 /**
  * Uses what is kept for the device of a page that asks for no peaks; returns what to call with typed ones.
@@ -19,18 +20,18 @@ export function useKeptPeaks(
   const setting = `peaks of ${device?.recorded ?? 'a device without a name'}`;
   const taken = given !== '' && device !== undefined && isEdited(device);
   useEffect(() => {
-    if (taken && given === typed) {
+    if (taken && given === visit.get(TYPED)) {
       writeSetting(setting, given);
     }
     const kept = readSetting(setting);
     if (given === '' && typeof kept === 'string' && kept !== '') {
-      typed = kept;
+      visit.set(TYPED, kept);
       writeSetting(setting, '');
       ask(kept);
     }
   }, [taken, given, setting, ask]);
   return peaks => {
-    typed = peaks;
+    visit.set(TYPED, peaks);
     writeSetting(setting, '');
     ask(peaks);
   };
