@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.producers.aorta import active, iteration, line, write
+from tests.support.producers.aorta import Busy, active, iteration, line, write
 from torch_tb_profiler.cli.main import main
 
 
@@ -61,7 +61,11 @@ def test_the_summary_holds_means_of_both_folders_and_their_difference(
     for label, figures in (("cuda", cuda), ("rocm", rocm)):
         assert list(summary["datasets"][label]) == list(figures)
         assert summary["datasets"][label] == pytest.approx(figures)
-    assert summary["comparison"] == pytest.approx(
+    comparison = summary["comparison"]
+    assert comparison.pop("ratios") == pytest.approx(
+        {name: rocm[name] / cuda[name] for name in cuda if name not in ("count", "mean_loss")}
+    )
+    assert comparison == pytest.approx(
         {
             "reference_overlap_ratio": cuda["overlap_ratio"],
             "candidate_overlap_ratio": rocm["overlap_ratio"],
@@ -120,3 +124,75 @@ def test_what_is_wrong_is_said(
     paths = [each.format(cuda=folders[0], empty=tmp_path / "empty") for each in arguments]
     assert main(["overlap-report", *paths, "-o", str(tmp_path / "out")]) == code
     assert said in capsys.readouterr().err
+
+
+def log_dirs(*pairs: tuple[Path, str]) -> list[str]:
+    return [part for path, label in pairs for part in ("--log-dir", str(path), "--label", label)]
+
+
+def test_any_number_of_folders_is_reported_and_two_are_compared(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    cuda, rocm = folders
+    write(tmp_path / "third", 0, [line(0, iteration(9), 500)])
+    every = log_dirs((rocm, "rocm"), (cuda, "cuda"), (tmp_path / "third", "new"))
+    summary = report([*every, "--reference", "cuda", "--candidate", "rocm"], tmp_path / "out")
+    assert list(summary["datasets"]) == ["rocm", "cuda", "new"]
+    assert summary["datasets"]["new"] == pytest.approx(expected_totals([(0, 9)]))
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "summary.json", "rocm_timeline.png", "cuda_timeline.png", "new_timeline.png"
+    }  # fmt: skip
+    ratio = {label: summary["datasets"][label]["overlap_ratio"] for label in ("cuda", "rocm")}
+    assert summary["comparison"]["reference_overlap_ratio"] == ratio["cuda"]
+    assert summary["comparison"]["ratio_delta"] == pytest.approx(ratio["rocm"] - ratio["cuda"])
+    assert "comparison" not in report(every, tmp_path / "uncompared")
+    swapped = report([*log_dirs((rocm, "rocm"), (cuda, "cuda")), "--reference", "cuda"], tmp_path / "two")
+    assert swapped["comparison"] == summary["comparison"]
+
+
+def test_a_folder_without_metrics_costs_only_itself(
+    folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    pairs = log_dirs((folders[0], "cuda"), (tmp_path / "empty", "empty"), (tmp_path / "none", "none"))
+    assert main(["overlap-report", *pairs, "-o", str(tmp_path / "out")]) == 2
+    errors = capsys.readouterr().err
+    assert "no iteration metrics" in errors and "no such folder" in errors
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))
+    assert list(summary["datasets"]) == ["cuda"]
+    assert (tmp_path / "out" / "cuda_timeline.png").exists()
+
+
+def test_figures_of_a_reference_without_communication_have_no_ratio(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    write(tmp_path / "alone", 0, [line(0, [Busy("compute", 0, 50)], 100)])
+    ratios = report([str(tmp_path / "alone"), str(folders[0])], tmp_path / "out")["comparison"]["ratios"]
+    assert ratios["mean_overlap_ms"] is None and ratios["overlap_ratio"] is None
+    assert ratios["mean_compute_ms"] > 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["{cuda}"], "which folders?"),
+        (["{cuda}", "{rocm}", "--log-dir", "{cuda}"], "not both"),
+        (["--log-dir", "{cuda}", "--log-dir", "{rocm}", "--label", "a"], "2 --log-dir have 1 --label"),
+        (["--log-dir", "{cuda}", "--log-dir", "{cuda}"], "called 'cuda'"),
+        (["--log-dir", "{cuda}", "--reference", "x"], "no data set 'x'"),
+        (["--log-dir", "{cuda}", "--reference", "cuda"], "needs two data sets"),
+        (["{cuda}", "{rocm}", "--reference", "cuda", "--candidate", "cuda"], "needs two data sets"),
+        (["{cuda}", "{rocm}", "--label", "x"], "--label belongs to --log-dir"),
+    ],
+)
+def test_folders_and_labels_have_to_agree(
+    arguments: list[str],
+    said: str,
+    folders: tuple[Path, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    chosen = [each.format(cuda=folders[0], rocm=folders[1]) for each in arguments]
+    assert main(["overlap-report", *chosen, "-o", str(tmp_path / "out")]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

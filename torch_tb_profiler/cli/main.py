@@ -28,7 +28,7 @@ COMMANDS = {
     "slice": "write part of a trace to a new trace file",
     DIFF: "compare two runs: what changed, and is it significant",
     "report": "write a report: one HTML file that needs no server",
-    "overlap-report": "compare the overlap in two folders of iteration metrics",
+    "overlap-report": "report the overlap in folders of iteration metrics",
     "check": "check that each file can be read, and list its problems",
     "mcp": "serve the tools for a coding agent (MCP) over standard input and output",
     "serve": "open TensorBoard on a log folder or a trace file",
