@@ -11,7 +11,6 @@ import { Code } from '../widgets/Code';
 import { Icon } from '../widgets/Icon';
 import { Button } from '../widgets/inputs/Button';
 import { CopyButton } from '../widgets/inputs/CopyButton';
-import { Picker } from '../widgets/inputs/Picker';
 import { Panel } from '../widgets/Panel';
 import { TextWithCode } from '../widgets/Sentence';
 import css from './Failed.module.css';
@@ -194,17 +193,44 @@ const errorReport = (info: ErrorInfo): string =>
     .map(([key, value]) => `${key}: ${String(value)}`)
     .join('\n');
 
-/** The choice of the base of a comparison, where the address names none. */
+/** The runs that a comparison can take as its base, where the address names none. */
 function BasePicker({ run }: { run: string | undefined }) {
   const { selection, select } = useSelection();
-  const runs = (useRuns().data?.runs ?? []).filter(other => other.name !== run);
+  const runs = (useRuns().data?.runs ?? []).filter(other => other.name !== run && other.workers > 0);
   return (
-    <Picker
-      name="Base run"
-      value={undefined}
-      options={runs.map(({ name }) => ({ value: name, label: name }))}
-      onPick={base_run => select({ params: { ...selection.params, base_run } })}
-    />
+    <Panel title="Compare with">
+      <div className="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Run</th>
+              <th scope="col" className="num">
+                Workers
+              </th>
+              <th scope="col" className="num">
+                Size
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {runs.map(({ name, workers, bytes }) => (
+              <tr key={name}>
+                <th scope="row">
+                  <Button
+                    look="link"
+                    onClick={() => select({ params: { ...selection.params, base_run: name } })}
+                  >
+                    {name}
+                  </Button>
+                </th>
+                <td className="num">{workers.toLocaleString('en')}</td>
+                <td className="num">{formatBytes(bytes)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
   );
 }
 

@@ -152,7 +152,7 @@ def _most_similar(
         return unknown[0]
     if candidate_summary is None:
         return None
-    compared = "no other run that was loaded" if unknown else "no other run"
+    compared = "none of the runs read so far" if unknown else "no other run"
     raise UndecidedError(f"{compared} has similar operators: choose the run to compare with", hint="pass base_run")
 
 
