@@ -6,7 +6,10 @@ import { Sentence } from '../../widgets/Sentence';
 import css from './Totals.module.css';
 
 export function TotalsTable({ payload }: { payload: DiffPayload }) {
-  const { devices, memory, communication, reasons } = payload;
+  const { step, devices, memory, communication, reasons } = payload;
+  const hasOtherMean =
+    step.base_ns !== payload.base.typical_ns || step.candidate_ns !== payload.candidate.typical_ns;
+  const communicates = communication.total.base_ns !== 0 || communication.total.candidate_ns !== 0;
   return (
     <table className={css.table}>
       <thead>
@@ -20,7 +23,7 @@ export function TotalsTable({ payload }: { payload: DiffPayload }) {
       </thead>
       <tbody>
         <TypicalStep payload={payload} />
-        <TimeRow name="Mean step, all steps" change={payload.step} judged={false} />
+        {hasOtherMean && <TimeRow name="Mean step, all steps" change={payload.step} judged={false} />}
         {devices.flatMap(device => {
           const id = deviceName(payload.candidate.device_type, device.candidate_id ?? device.base_id ?? '');
           const shares = [
@@ -53,26 +56,29 @@ export function TotalsTable({ payload }: { payload: DiffPayload }) {
               ['peak allocated', row.peak_allocated],
               ['peak reserved', row.peak_reserved],
             ] as const
-          ).map(([name, size]) => (
-            <tr key={`${row.device} ${name}`}>
-              <td>
-                {row.device} {name}
-              </td>
-              <td className="num">{size.base_bytes === null ? '–' : formatBytes(size.base_bytes)}</td>
-              <td className="num">
-                {size.candidate_bytes === null ? '–' : formatBytes(size.candidate_bytes)}
-              </td>
-              <td className="num">
-                {size.delta_bytes === null ? '–' : signedBytes(size.delta_bytes)}
-                {size.delta_ratio !== null && size.delta_bytes !== 0 && (
-                  <span className="dim"> {percent(size.delta_ratio)}</span>
-                )}
-              </td>
-              <td className="dim" title="One value for the entire trace, so there’s no verdict">
-                –
-              </td>
-            </tr>
-          )),
+          )
+            // The host's allocator reserves nothing.
+            .filter(([, size]) => size.base_bytes !== 0 || size.candidate_bytes !== 0)
+            .map(([name, size]) => (
+              <tr key={`${row.device} ${name}`}>
+                <td>
+                  {row.device} {name}
+                </td>
+                <td className="num">{size.base_bytes === null ? '–' : formatBytes(size.base_bytes)}</td>
+                <td className="num">
+                  {size.candidate_bytes === null ? '–' : formatBytes(size.candidate_bytes)}
+                </td>
+                <td className="num">
+                  {size.delta_bytes === null ? '–' : signedBytes(size.delta_bytes)}
+                  {size.delta_ratio !== null && size.delta_bytes !== 0 && (
+                    <span className="dim"> {percent(size.delta_ratio)}</span>
+                  )}
+                </td>
+                <td className="dim" title="One value for the entire trace, so there’s no verdict">
+                  –
+                </td>
+              </tr>
+            )),
         )}
         {memory.length === 0 && (
           <tr>
@@ -82,8 +88,12 @@ export function TotalsTable({ payload }: { payload: DiffPayload }) {
             </td>
           </tr>
         )}
-        <TimeRow name="Communication" change={communication.total} />
-        <TimeRow name="Exposed communication" change={communication.exposed} />
+        {communicates && (
+          <>
+            <TimeRow name="Communication" change={communication.total} />
+            <TimeRow name="Exposed communication" change={communication.exposed} />
+          </>
+        )}
         {communication.collectives.map(row => (
           <TimeRow
             key={`${row.name}/${row.status}`}

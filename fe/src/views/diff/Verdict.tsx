@@ -39,7 +39,9 @@ export function intervalText({ low_ns, high_ns, q, needed }: Props['change']): s
   return `${range}${more}${q === null ? '' : ` False discovery rate ${q < 0.001 ? '< 0.001' : q.toFixed(3)}.`}`;
 }
 
-const withSign = (value: number, text: string): string => `${value > 0 ? '+' : value < 0 ? '−' : ''}${text}`;
+/** What is too small to show has no sign: "<0.1%". */
+const withSign = (value: number, text: string): string =>
+  `${text.startsWith('<') ? '' : value > 0 ? '+' : value < 0 ? '−' : ''}${text}`;
 
 /** Differences with their sign: of times, of sizes, relative, of two shares. */
 export const signed = (ns: number): string => (ns === 0 ? '0' : withSign(ns, formatDuration(Math.abs(ns))));

@@ -7,7 +7,7 @@ import { Button } from '../../widgets/inputs/Button';
 import { Checkbox } from '../../widgets/inputs/Checkbox';
 import { Answer } from '../../widgets/Answer';
 import { Choice } from '../../widgets/inputs/Choice';
-import { Icon } from '../../widgets/Icon';
+import { HowWeKnow } from '../../widgets/HowWeKnow';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
@@ -190,15 +190,6 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           onMinEffect={min_effect => setParams({ min_effect })}
         />
       )}
-      {payload.notes.length > 0 && (
-        <ul className={css.notes}>
-          {payload.notes.map((note, i) => (
-            <li key={i}>
-              <Icon name="info" size={14} /> <Sentence text={note} keepParams={SIDE_PARAMS} />
-            </li>
-          ))}
-        </ul>
-      )}
       <div className={css.top}>
         {waterfall && (
           <Panel
@@ -288,6 +279,17 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           onOpen={onOpen}
         />
       </div>
+      {payload.notes.length > 0 && (
+        <HowWeKnow
+          confidence={`${plural(payload.base.steps.length, 'step')} against ${payload.candidate.steps.length}`}
+        >
+          {payload.notes.map((note, i) => (
+            <p key={i}>
+              <Sentence text={note} keepParams={SIDE_PARAMS} />
+            </p>
+          ))}
+        </HowWeKnow>
+      )}
     </div>
   );
 }
