@@ -20,33 +20,77 @@ HOST, DEVICE = 4242, 0
 BATCH, WIDTH = 16, 4096
 
 
+HIDDEN, PROMPT, CONTEXT = 7168, 512, 2048
+
+ROWS = [BATCH, WIDTH]
+SHARED = [WIDTH]
+
+
 class Launch(NamedTuple):
-    """A kernel, how long it runs in µs, and the operator, module and line that launch it."""
+    """A kernel, how long it runs in µs, the operator, module and line that launch it, and shapes of its inputs."""
 
     kernel: str
     duration: float
     operator: str
     module: str
     line: int
+    shapes: list[list[int]]
 
 
 LAYER = (
-    Launch("rmsnorm2d_fwd_bf16_4096", 3.1, "aten::rms_norm", "RMSNorm_0", 21),
-    Launch("Cijk_Alik_Bljk_BBS_BH_MT64x64x64_QKV", 14.2, "aten::linear", "Linear_0", 34),
-    Launch("paged_attention_ll4mi_QKV_bf16_128", 22.5, "vllm::unified_attention", "Attention_0", 37),
-    Launch("Cijk_Alik_Bljk_BBS_BH_MT64x32x64", 8.4, "aten::linear", "Linear_1", 38),
-    Launch("vectorized_elementwise_kernel<8, CUDAFunctor_add<c10::BFloat16>>", 2.2, "aten::add", "Block_0", 47),
-    Launch("rmsnorm2d_fwd_bf16_4096", 3.1, "aten::rms_norm", "RMSNorm_1", 21),
-    Launch("Cijk_Alik_Bljk_BBS_BH_MT128x64x64", 24.8, "aten::linear", "Linear_2", 52),
-    Launch("act_and_mul_kernel_silu_bf16", 3.4, "_C::silu_and_mul", "MLP_0", 53),
-    Launch("Cijk_Alik_Bljk_BBS_BH_MT64x128x64", 19.7, "aten::linear", "Linear_3", 54),
-    Launch("vectorized_elementwise_kernel<8, CUDAFunctor_add<c10::BFloat16>>", 2.2, "aten::add", "Block_0", 48),
+    Launch("rmsnorm2d_fwd_bf16_4096", 3.1, "aten::rms_norm", "RMSNorm_0", 21, [ROWS, [], SHARED]),
+    Launch(
+        "Cijk_Alik_Bljk_BBS_BH_MT64x64x64_QKV", 14.2, "aten::linear", "Linear_0", 34, [ROWS, [6144, WIDTH], []]
+    ),
+    Launch(
+        "paged_attention_ll4mi_QKV_bf16_128",
+        22.5,
+        "vllm::unified_attention",
+        "Attention_0",
+        37,
+        [[BATCH, 32, 128]] * 3,
+    ),
+    Launch("Cijk_Alik_Bljk_BBS_BH_MT64x32x64", 8.4, "aten::linear", "Linear_1", 38, [ROWS, [WIDTH, WIDTH], []]),
+    Launch(
+        "vectorized_elementwise_kernel<8, CUDAFunctor_add<c10::BFloat16>>",
+        2.2,
+        "aten::add",
+        "Block_0",
+        47,
+        [ROWS, ROWS, []],
+    ),
+    Launch("rmsnorm2d_fwd_bf16_4096", 3.1, "aten::rms_norm", "RMSNorm_1", 21, [ROWS, [], SHARED]),
+    Launch(
+        "Cijk_Alik_Bljk_BBS_BH_MT128x64x64",
+        24.8,
+        "aten::linear",
+        "Linear_2",
+        52,
+        [ROWS, [2 * HIDDEN, WIDTH], []],
+    ),
+    Launch("act_and_mul_kernel_silu_bf16", 3.4, "_C::silu_and_mul", "MLP_0", 53, [[BATCH, HIDDEN]]),
+    Launch(
+        "Cijk_Alik_Bljk_BBS_BH_MT64x128x64",
+        19.7,
+        "aten::linear",
+        "Linear_3",
+        54,
+        [[BATCH, HIDDEN], [WIDTH, HIDDEN], []],
+    ),
+    Launch(
+        "vectorized_elementwise_kernel<8, CUDAFunctor_add<c10::BFloat16>>",
+        2.2,
+        "aten::add",
+        "Block_0",
+        48,
+        [ROWS, ROWS, []],
+    ),
 )
 """A layer of the model, in order."""
 
 OTHER = (
-    Launch("Cijk_Alik_Bljk_BBS_BH_MT256x256x32", 61.0, "", "", 0),
-    Launch("paged_attention_ll4mi_reduce_bf16", 12.5, "", "", 0),
+    Launch("Cijk_Alik_Bljk_BBS_BH_MT256x256x32", 61.0, "", "", 0, []),
+    Launch("paged_attention_ll4mi_reduce_bf16", 12.5, "", "", 0, []),
 )
 """A layer of the graph whose capture is not there."""
 
@@ -84,6 +128,20 @@ def host(category: str, name: str, begin: float, duration: float, **args: Any) -
     return {"ph": "X", "cat": category, "name": name, "pid": HOST, "tid": HOST, **times, "args": args}
 
 
+def inputs(launch: Launch) -> dict[str, Any]:
+    """Returns what `record_shapes=True` records of the inputs of an operator."""
+    types = ["c10::BFloat16" if shape else "" for shape in launch.shapes]
+    return {"Input Dims": launch.shapes, "Input type": types, "Concrete Inputs": [""] * len(types)}
+
+
+def label(prompt: int, requests: int, context: int) -> str:
+    """Returns the annotation of vLLM around an iteration: tokens of a prompt, or requests that decode."""
+    prompts = f"context_{int(prompt > 0)}(sq{prompt}sk{prompt}sqsq{prompt**2}sqsk{prompt**2})"
+    tokens = requests * context
+    decodes = f"generation_{requests}(sq{requests}sk{tokens}sqsq{requests}sqsk{tokens})"
+    return f"execute_{max(prompt, requests)}_{prompts}_{decodes}"
+
+
 def capture(layers: int) -> list[dict[str, Any]]:
     """Returns the trace of the capture: calls of modules and operators, and launches that name their kernels."""
     length = 20 * len(LAYER)
@@ -101,7 +159,7 @@ def capture(layers: int) -> list[dict[str, Any]]:
             events += [
                 host("python_function", f"nn.Module: {launch.module}", at + 1, 17),
                 host("python_function", f"model.py({launch.line}): forward", at + 2, 15),
-                host("cpu_op", launch.operator, at + 3, 13, **{"Input Dims": [[BATCH, WIDTH]]}),
+                host("cpu_op", launch.operator, at + 3, 13, **inputs(launch)),
                 host("cuda_runtime", "hipLaunchKernel", at + 5, 4, kernel=launch.kernel),
             ]
     return events
@@ -123,7 +181,7 @@ def replays(layers: int, steps: int) -> list[dict[str, Any]]:
             event = host("kernel", launch.kernel, end + 0.8, duration, **args)
             events.append(event | {"pid": DEVICE, "tid": 7})
             end += 0.8 + duration
-        name = f"execute_{BATCH}_DECODE" if known else "execute_512_PREFILL"
+        name = label(0, BATCH, CONTEXT + step) if known else label(PROMPT, 0, 0)
         events += [
             host("user_annotation", f"ProfilerStep#{step}", now, end - now + 30),
             host("user_annotation", name, now + 2, 30),

@@ -225,17 +225,18 @@ def top_rows(table: Table, answers: Mapping[str, Any]) -> list[Top]:
     """Return the rows with the most device self time, or host time if no row has any; summed over workers."""
     rows = [row for payload in answers.values() for row in _table_rows(table, payload)]
     of_device = any(device for *_, device, _ in rows)
-    sums: dict[str, tuple[str, int, int]] = {}
+    sums: dict[str, tuple[str, int | None, int]] = {}
     for name, shown, calls, device, host in rows:
-        _, sum_calls, sum_time = sums.get(name, ("", 0, 0))
-        sums[name] = shown, sum_calls + calls, sum_time + (device if of_device else host)
+        _, sum_calls, sum_time = sums.get(name, ("", None, 0))
+        sum_calls = sum_calls if calls is None else (sum_calls or 0) + calls
+        sums[name] = shown, sum_calls, sum_time + (device if of_device else host)
     total = sum(time for _, _, time in sums.values())
     top = sorted(sums.values(), key=lambda each: -each[2])[:TOP_ROWS]
     return [Top(shown, calls, time, time / total if total else None) for shown, calls, time in top if time]
 
 
-def _table_rows(table: Table, payload: Any) -> Iterator[tuple[str, str, int, int, int]]:
-    """Yield (name, displayed name, calls, device self time, host self time) per row; ns."""
+def _table_rows(table: Table, payload: Any) -> Iterator[tuple[str, str, int | None, int, int]]:
+    """Yield (name, displayed name, calls if they are known, device self time, host self time) per row; ns."""
     if table == "operators":
         for row in payload.rows:
             yield row.name, row.name, row.calls, row.device_self_ns or 0, row.host_self_ns
@@ -249,7 +250,7 @@ def _table_rows(table: Table, payload: Any) -> Iterator[tuple[str, str, int, int
                 row.name,
                 row.calls,
                 row.device_self_ns,
-                row.host_exclusive_ns + row.backward_host_self_ns,
+                (row.host_exclusive_ns or 0) + (row.backward_host_self_ns or 0),
             )
 
 

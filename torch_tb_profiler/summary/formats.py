@@ -201,7 +201,8 @@ def _memory(memory: Memory) -> Iterator[str]:
 def _table(title: str, rows: list[Top], scope: str) -> Iterator[str]:
     yield from ("", f"| {title}{scope} | calls | self time | share |", "|---|--:|--:|--:|")
     for row in rows:
-        cells = f"{row.calls:,} | {format_duration(row.time_ns)} | {format_ratio(row.share)}"
+        calls = "unknown" if row.calls is None else f"{row.calls:,}"
+        cells = f"{calls} | {format_duration(row.time_ns)} | {format_ratio(row.share)}"
         yield f"| {_code(row.name)} | {cells} |"
 
 

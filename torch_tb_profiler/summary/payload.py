@@ -45,12 +45,13 @@ class Top(msgspec.Struct, frozen=True):
     """An operator, kernel or class of modules, summed over the workers that were read and the whole recording.
 
     name       shortened in the middle if it is long
+    calls      null for modules that only replays of a graph ran
     time_ns    self time on the device; on the host if the run has no device work
     share      share of the total of `time_ns` over all rows
     """
 
     name: str
-    calls: int
+    calls: int | None
     time_ns: int
     share: float | None
 

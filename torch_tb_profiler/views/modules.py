@@ -30,6 +30,7 @@ from torch_tb_profiler.views._shared.modules import (
     missing_reasons,
     modules_details,
     modules_headline,
+    unlinked_words,
 )
 from torch_tb_profiler.views._shared.text import Text, device_noun, reason_texts
 
@@ -41,7 +42,8 @@ class ModulesPayload(msgspec.Struct, frozen=True):
     classes      sums over all modules of a class
     device_ns    all device time = sum of all `device_self_ns` + outside + unlinked
     outside      work launched outside any module
-    unlinked     work for which neither a launch nor an operator is recorded
+    unlinked     work whose module is unknown: neither a launch nor an operator is recorded, or a graph replayed it
+                 and its capture doesn't say the module
     has_device   the trace has device work; has_backward: some backward work is assigned to modules
     reasons      field -> why it is null
     """
@@ -119,7 +121,9 @@ def build(trace: Trace, _: NoParams) -> ModulesPayload:
     device = device_noun(device_kind(trace)) if has_device else None
     return ModulesPayload(
         headline=modules_headline("modules", classes, device),
-        details=modules_details(classes, has_backward, device, times.device_time, outside, unlinked),
+        details=modules_details(
+            classes, has_backward, device, times.device_time, outside, unlinked, unlinked_words(trace)
+        ),
         rows=build_module_rows(trace, model, times, order),
         classes=classes,
         device_ns=times.device_time,

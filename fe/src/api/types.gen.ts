@@ -8202,7 +8202,8 @@ export interface components {
      *     classes      sums over all modules of a class
      *     device_ns    all device time = sum of all `device_self_ns` + outside + unlinked
      *     outside      work launched outside any module
-     *     unlinked     work for which neither a launch nor an operator is recorded
+     *     unlinked     work whose module is unknown: neither a launch nor an operator is recorded, or a graph replayed it
+     *                  and its capture doesn't say the module
      *     has_device   the trace has device work; has_backward: some backward work is assigned to modules
      *     reasons      field -> why it is null
      */
@@ -8228,7 +8229,8 @@ export interface components {
      *     class_name        "Linear" of "Linear_75"
      *     module_id         `Python module id`, null where the trace gives none
      *     event             row of its longest call, for the timeline
-     *     calls             null where only operators name the module (`Module Hierarchy`)
+     *     calls             null where only operators name the module (`Module Hierarchy`), or replays of a graph
+     *     operators, host_*, backward_host_*  null where only replays of a graph name it: the host didn't call it
      *     operators         operators called directly by it, forward
      *     host_total_ns     of the calls, with all that happens in them
      *     host_self_ns      of the calls, outside of modules and operators inside: Python and framework
@@ -8249,10 +8251,10 @@ export interface components {
       module_id: number | null;
       event: number | null;
       calls: number | null;
-      operators: number;
-      host_total_ns: number;
+      operators: number | null;
+      host_total_ns: number | null;
       host_self_ns: number | null;
-      operators_ns: number;
+      operators_ns: number | null;
       host_mean_ns: number | null;
       host_share: number | null;
       device_total_ns: number;
@@ -8262,8 +8264,8 @@ export interface components {
       forward_device_self_ns: number;
       backward_device_total_ns: number;
       backward_device_self_ns: number;
-      backward_host_total_ns: number;
-      backward_host_self_ns: number;
+      backward_host_total_ns: number | null;
+      backward_host_self_ns: number | null;
       families: components['schemas']['FamilyPart'][];
       speed: components['schemas']['Speed'] | null;
       children: components['schemas']['ModuleRow'][];
@@ -8281,6 +8283,7 @@ export interface components {
      * @description All modules of a class; times in ns, without those of modules inside, so that nothing counts twice.
      *
      *     modules            how many places
+     *     calls, operators, host times  null where only replays of a graph name these modules
      *     host_exclusive_ns  host self + operators
      *     place              the one with the most device time, of those without any the one with the most host time
      *     families           parts of device_self_ns by family of kernels, largest first
@@ -8289,13 +8292,13 @@ export interface components {
     ModuleClass: {
       name: string;
       modules: number;
-      calls: number;
-      operators: number;
+      calls: number | null;
+      operators: number | null;
       device_self_ns: number;
       forward_device_self_ns: number;
       backward_device_self_ns: number;
-      host_exclusive_ns: number;
-      backward_host_self_ns: number;
+      host_exclusive_ns: number | null;
+      backward_host_self_ns: number | null;
       place: number;
       families: components['schemas']['FamilyPart'][];
       speed: components['schemas']['Speed'] | null;

@@ -232,7 +232,7 @@ export const GLOSSARY = {
   },
   not_linked: {
     title: 'Not linked',
-    text: 'Device work for which neither a launch nor an operator was recorded, so it belongs to no module.',
+    text: 'Device work for which neither a launch nor an operator was recorded, or which a graph replayed without a known capture, so its module is unknown.',
     formula: 'device self of all modules + outside any module + not linked = all device time',
   },
   hook_self: {

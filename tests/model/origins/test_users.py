@@ -51,7 +51,7 @@ def test_modules_and_their_flame_graph_hold_replayed_kernels() -> None:
     times = module_times(trace, model)
     spent = dict(zip(model.names, times.forward_total.tolist(), strict=True))
     assert spent == {"Norm_0": 16_000, "Linear_0": 16_000, "Linear_1": 16_000, "Block_0": 16_000}
-    assert times.outside.time + times.unlinked.time == 8_000  # of the graph that was not captured
+    assert (times.outside.time, times.unlinked.time) == (0, 8_000)  # of the graph that was not captured
     assert times.device_time == 9 * 8_000
     flame = build_module_flame(trace, model, "device")
     inside = {name: flame.names[flame.parent[i]] for i, name in enumerate(flame.names) if flame.parent[i] >= 0}
@@ -60,6 +60,24 @@ def test_modules_and_their_flame_graph_hold_replayed_kernels() -> None:
     rows = build_modules(trace, NoParams()).rows
     kernels = rows_of_kind(trace, Kind.KERNEL).tolist()
     assert [row.event in kernels for row in rows] == [True] * 4
+
+
+def test_the_host_times_of_replayed_modules_are_unknown() -> None:
+    called = [host("python_function", "nn.Module: Head_0", 30_000, 50), host("cpu_op", "aten::mm", 30_010, 20)]
+    replays = two_replays()
+    trace = replace(read([*replay(KERNELS), *called]), origin_records=replays.origin_records)
+    payload = build_modules(trace, NoParams())
+    rows = {row.name: row for row in payload.rows}
+    linear, head = rows["Linear_0"], rows["Head_0"]
+    fields = ("calls", "operators", "host_total_ns", "host_self_ns", "operators_ns", "host_share")
+    assert [getattr(linear, name) for name in fields] == [None] * len(fields)
+    assert (head.calls, head.operators, head.host_total_ns, head.host_self_ns) == (1, 1, 50_000, 30_000)
+    classes = {each.name: each for each in payload.classes}
+    assert (classes["Linear"].calls, classes["Linear"].host_exclusive_ns) == (None, None)
+    assert (classes["Head"].calls, classes["Head"].host_exclusive_ns) == (1, 50_000)
+    assert plain(payload.reasons["host_total_ns"]).startswith("a graph replayed these modules")
+    details = plain(build_modules(replays, NoParams()).details)
+    assert details == "11.1% of GPU time has no recorded launch or graph capture."
 
 
 def test_a_trace_without_graphs_has_the_modules_that_it_records() -> None:

@@ -21,6 +21,7 @@ from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.modules import Modules
+from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
 
 NEVER_CALLED = int(np.iinfo(np.int64).max)
@@ -37,6 +38,8 @@ class DeviceWork(msgspec.Struct, frozen=True):
 class ModuleTimes(msgspec.Struct, frozen=True):
     """Times per place of the model (m places), int64[m] ns. Totals include the places inside.
 
+    on_host          bool[m]: a call, or an operator in or below it, was recorded. A place that only replays of a
+                     graph name was not called: its host time is unknown
     calls            module calls; 0 where only operators name the place (`Module Hierarchy`)
     operators        outermost operators directly in the place, forward
     operators_time   their host time, without the parts that belong to other places
@@ -45,9 +48,11 @@ class ModuleTimes(msgspec.Struct, frozen=True):
     backward_host_*  host time of the backward operators of the place, without module calls inside them
     forward_*        device work launched in the place
     backward_*       device work launched by its backward operators
+    unlinked         work whose module is unknown: no launch was recorded, or no capture says it
     event            row to show for the place: its longest call or operator, else the longest kernel in it
     """
 
+    on_host: Bool
     calls: Int64
     operators: Int64
     operators_time: Int64
@@ -79,6 +84,7 @@ class ClassTimes(msgspec.Struct, frozen=True):
     """Times of all modules of one class, ns, without the modules inside, so that nothing counts twice.
 
     places             of the class
+    on_host            the host ran at least one of them, so that calls and host times are known
     forward, backward  device work launched in them
     host               of their calls: Python, framework and operators
     backward_host      of their backward operators
@@ -87,6 +93,7 @@ class ClassTimes(msgspec.Struct, frozen=True):
 
     name: str
     places: tuple[int, ...]
+    on_host: bool
     calls: int
     operators: int
     forward: int
@@ -118,13 +125,16 @@ def module_times(trace: Trace, model: Modules) -> ModuleTimes:
     host_self = call_time - per_place(model.calls, nested[model.calls]) - operators_time
     backward_self = per_place(model.tasks, (durations - nested)[model.tasks])
     links = device_links(trace)
-    rows, unlinked = links.rows, (links.launch < 0) & (links.operator < 0)
+    rows, unlinked = links.rows, ((links.launch < 0) & (links.operator < 0)) | replayed_mask(trace)
+    operators = np.bincount(model.code[direct], minlength=count)
+    tasks = np.bincount(model.code[model.tasks], minlength=count)
     placed, backward = model.code[rows] >= 0, model.backward[rows]
     forward_device = per_place(rows[placed & ~backward], durations[rows[placed & ~backward]])
     backward_device = per_place(rows[placed & backward], durations[rows[placed & backward]])
     return ModuleTimes(
+        on_host=subtree_sums(calls + operators + tasks, model.parent) > 0,
         calls=calls,
-        operators=np.bincount(model.code[direct], minlength=count),
+        operators=operators,
         operators_time=operators_time,
         host_total=np.where(calls > 0, call_time, subtree_sums(operators_time, model.parent)),
         host_self=np.where(calls > 0, host_self, 0),
@@ -157,6 +167,7 @@ def class_times(model: Modules, times: ModuleTimes, order: Iterable[int]) -> lis
         ClassTimes(
             name=name,
             places=tuple(codes),
+            on_host=bool(times.on_host[codes].any()),
             calls=sum_codes(times.calls, codes),
             operators=sum_codes(times.operators, codes),
             forward=sum_codes(times.forward_self, codes),

@@ -29,7 +29,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
 def module_tables(payload: dict[str, Any]) -> list[Table]:
     """Return the tree of modules and the table of their classes, without device columns if there is no device."""
     device, backward = payload["has_device"], payload["has_backward"]
-    device_total, host_total = payload["device_ns"], sum(row["host_total_ns"] for row in payload["rows"])
+    device_total, host_total = payload["device_ns"], sum(row["host_total_ns"] or 0 for row in payload["rows"])
     tree = [
         Column("name", "Module", "text"),
         Column("calls", "Calls", "count"),
@@ -66,7 +66,7 @@ def module_tables(payload: dict[str, Any]) -> list[Table]:
     ]
     by_class = sorted(
         flat_rows(payload["classes"]),
-        key=lambda row: row["device_self_ns"] if device else row["host_exclusive_ns"],
+        key=lambda row: row["device_self_ns"] if device else row["host_exclusive_ns"] or 0,
         reverse=True,
     )
     return [

@@ -17,11 +17,26 @@ from torch_tb_profiler.analyses.modules.times import (
 from torch_tb_profiler.analyses.roofline.speeds import Speed, class_speeds, missing_work_reason, place_speeds
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.model.modules import Modules
+from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 
 MAX_DEPTH = 200
 """Deepest level of the tree; deeper places are left out, and their times are in the totals above them."""
+
+
+HIERARCHY = "only operators name these modules (`Module Hierarchy`); their calls weren't recorded"
+NO_LAUNCH = "has no recorded launch"
+REPLAYED = "a graph replayed these modules: the host didn't call them"
+_HOST_FIELDS = (
+    "operators",
+    "host_total_ns",
+    "operators_ns",
+    "host_share",
+    "host_exclusive_ns",
+    "backward_host_total_ns",
+    "backward_host_self_ns",
+)
 
 
 class FamilyPart(msgspec.Struct, frozen=True):
@@ -38,7 +53,8 @@ class ModuleRow(msgspec.Struct, frozen=True):
     class_name        "Linear" of "Linear_75"
     module_id         `Python module id`, null where the trace gives none
     event             row of its longest call, for the timeline
-    calls             null where only operators name the module (`Module Hierarchy`)
+    calls             null where only operators name the module (`Module Hierarchy`), or replays of a graph
+    operators, host_*, backward_host_*  null where only replays of a graph name it: the host didn't call it
     operators         operators called directly by it, forward
     host_total_ns     of the calls, with all that happens in them
     host_self_ns      of the calls, outside of modules and operators inside: Python and framework
@@ -59,10 +75,10 @@ class ModuleRow(msgspec.Struct, frozen=True):
     module_id: int | None
     event: int | None
     calls: int | None
-    operators: int
-    host_total_ns: int
+    operators: int | None
+    host_total_ns: int | None
     host_self_ns: int | None
-    operators_ns: int
+    operators_ns: int | None
     host_mean_ns: float | None
     host_share: float | None
     device_total_ns: int
@@ -72,8 +88,8 @@ class ModuleRow(msgspec.Struct, frozen=True):
     forward_device_self_ns: int
     backward_device_total_ns: int
     backward_device_self_ns: int
-    backward_host_total_ns: int
-    backward_host_self_ns: int
+    backward_host_total_ns: int | None
+    backward_host_self_ns: int | None
     families: list[FamilyPart]
     speed: Speed | None
     children: list[ModuleRow]
@@ -83,6 +99,7 @@ class ModuleClass(msgspec.Struct, frozen=True):
     """All modules of a class; times in ns, without those of modules inside, so that nothing counts twice.
 
     modules            how many places
+    calls, operators, host times  null where only replays of a graph name these modules
     host_exclusive_ns  host self + operators
     place              the one with the most device time, of those without any the one with the most host time
     families           parts of device_self_ns by family of kernels, largest first
@@ -91,13 +108,13 @@ class ModuleClass(msgspec.Struct, frozen=True):
 
     name: str
     modules: int
-    calls: int
-    operators: int
+    calls: int | None
+    operators: int | None
     device_self_ns: int
     forward_device_self_ns: int
     backward_device_self_ns: int
-    host_exclusive_ns: int
-    backward_host_self_ns: int
+    host_exclusive_ns: int | None
+    backward_host_self_ns: int | None
     place: int
     families: list[FamilyPart]
     speed: Speed | None
@@ -132,7 +149,8 @@ def build_module_rows(trace: Trace, model: Modules, times: ModuleTimes, order: l
 def _row(
     model: Modules, times: ModuleTimes, code: int, outermost: int, families: dict[str, int], speed: Speed | None
 ) -> ModuleRow:
-    calls, total = int(times.calls[code]), int(times.host_total[code])
+    calls, on_host = int(times.calls[code]), bool(times.on_host[code])
+    total = int(times.host_total[code]) if on_host else None
     forward_total, backward_total = int(times.forward_total[code]), int(times.backward_total[code])
     forward_self, backward_self = int(times.forward_self[code]), int(times.backward_self[code])
     device = times.device_time
@@ -144,12 +162,12 @@ def _row(
         module_id=None if model.ids[code] == ABSENT else model.ids[code],
         event=None if event == NO_CODE else event,
         calls=calls or None,
-        operators=int(times.operators[code]),
+        operators=int(times.operators[code]) if on_host else None,
         host_total_ns=total,
         host_self_ns=int(times.host_self[code]) if calls else None,
-        operators_ns=int(times.operators_time[code]),
-        host_mean_ns=total / calls if calls else None,
-        host_share=total / outermost if outermost else None,
+        operators_ns=int(times.operators_time[code]) if on_host else None,
+        host_mean_ns=total / calls if calls and total is not None else None,
+        host_share=total / outermost if outermost and total is not None else None,
         device_total_ns=forward_total + backward_total,
         device_self_ns=forward_self + backward_self,
         device_share=(forward_total + backward_total) / device if device else None,
@@ -157,8 +175,8 @@ def _row(
         forward_device_self_ns=forward_self,
         backward_device_total_ns=backward_total,
         backward_device_self_ns=backward_self,
-        backward_host_total_ns=int(times.backward_host_total[code]),
-        backward_host_self_ns=int(times.backward_host_self[code]),
+        backward_host_total_ns=int(times.backward_host_total[code]) if on_host else None,
+        backward_host_self_ns=int(times.backward_host_self[code]) if on_host else None,
         families=[FamilyPart(*part) for part in families.items()],
         speed=speed,
         children=[],
@@ -179,13 +197,13 @@ def _class_row(times: ClassTimes, families: dict[str, int], speed: Speed | None)
     return ModuleClass(
         name=times.name,
         modules=len(times.places),
-        calls=times.calls,
-        operators=times.operators,
+        calls=times.calls if times.on_host else None,
+        operators=times.operators if times.on_host else None,
         device_self_ns=times.device,
         forward_device_self_ns=times.forward,
         backward_device_self_ns=times.backward,
-        host_exclusive_ns=times.host,
-        backward_host_self_ns=times.backward_host,
+        host_exclusive_ns=times.host if times.on_host else None,
+        backward_host_self_ns=times.backward_host if times.on_host else None,
         place=times.longest,
         families=[FamilyPart(*part) for part in families.items()],
         speed=speed,
@@ -203,8 +221,11 @@ def missing_reasons(trace: Trace, model: Modules, times: ModuleTimes) -> dict[st
     if (silent := missing_work_reason(trace)) is not None:
         missing_reasons["speed"] = silent
     if (times.calls == 0).any():
-        text = "only operators name these modules (`Module Hierarchy`); their calls weren't recorded"
+        is_replayed = not times.on_host.all()
+        text = REPLAYED if is_replayed else HIERARCHY
         missing_reasons |= dict.fromkeys(("calls", "host_self_ns", "host_mean_ns"), text)
+        if is_replayed:
+            missing_reasons |= dict.fromkeys(_HOST_FIELDS, text)
     if ABSENT in model.ids:
         missing_reasons["module_id"] = "the trace has no module ids"
     if not times.device_time:
@@ -212,6 +233,11 @@ def missing_reasons(trace: Trace, model: Modules, times: ModuleTimes) -> dict[st
     if not len(model.tasks):
         missing_reasons["backward"] = "no backward operator could be linked to a forward operator inside a module"
     return missing_reasons
+
+
+def unlinked_words(trace: Trace) -> str:
+    """Return what to say of device work whose module is unknown."""
+    return f"{NO_LAUNCH} or graph capture" if replayed_mask(trace).any() else NO_LAUNCH
 
 
 def modules_headline(tab: str, classes: Sequence[ModuleClass], device: str | None) -> Text:
@@ -245,6 +271,7 @@ def modules_details(
     device_ns: int,
     outside: UnplacedWork,
     unlinked: UnplacedWork,
+    why_unlinked: str = NO_LAUNCH,
 ) -> Text:
     """Give forward and backward time, and how much device time belongs to no module."""
     split: Text = ()
@@ -253,24 +280,26 @@ def modules_details(
             forward = sum(row.forward_device_self_ns for row in classes)
             backward = sum(row.backward_device_self_ns for row in classes)
         else:
-            forward = sum(row.host_exclusive_ns for row in classes)
-            backward = sum(row.backward_host_self_ns for row in classes)
+            forward = sum(row.host_exclusive_ns or 0 for row in classes)
+            backward = sum(row.backward_host_self_ns or 0 for row in classes)
         split = text(
             "Forward takes {forward}, backward {backward}.",
             forward=format_duration(forward),
             backward=format_duration(backward),
         )
-    return sentences(split, _unplaced_sentence(device or "device", device_ns, outside, unlinked))
+    return sentences(split, _unplaced_sentence(device or "device", device_ns, outside, unlinked, why_unlinked))
 
 
-def _unplaced_sentence(device: str, device_ns: int, outside: UnplacedWork, unlinked: UnplacedWork) -> Text:
+def _unplaced_sentence(
+    device: str, device_ns: int, outside: UnplacedWork, unlinked: UnplacedWork, why_unlinked: str
+) -> Text:
     if not device_ns:
         return ()
     shares = [
         f"{format_ratio(work.device_ns / device_ns)} of {device} time {what}"
         for work, what in (
             (outside, "was launched outside any module"),
-            (unlinked, "has no recorded launch"),
+            (unlinked, why_unlinked),
         )
         if work.device_ns
     ]
@@ -282,4 +311,4 @@ def _unplaced_sentence(device: str, device_ns: int, outside: UnplacedWork, unlin
 def _module_time(has_device: bool) -> Callable[[ModuleClass], int]:
     if has_device:
         return lambda row: row.device_self_ns
-    return lambda row: row.host_exclusive_ns + row.backward_host_self_ns
+    return lambda row: (row.host_exclusive_ns or 0) + (row.backward_host_self_ns or 0)

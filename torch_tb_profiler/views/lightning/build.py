@@ -20,6 +20,7 @@ from torch_tb_profiler.views._shared.modules import (
     missing_reasons,
     modules_details,
     modules_headline,
+    unlinked_words,
 )
 from torch_tb_profiler.views._shared.text import Phrase, Text, device_noun, link, reason_texts, text
 from torch_tb_profiler.views.lightning.payload import HookRow, LightningPayload
@@ -43,7 +44,9 @@ def build(trace: Trace, _: NoParams) -> LightningPayload:
         headline=_hooks_headline(hooks) if hooks else modules_headline("lightning", classes, device),
         details=_hooks_details(hooks)
         if hooks
-        else modules_details(classes, has_backward, device, times.device_time, outside, unlinked),
+        else modules_details(
+            classes, has_backward, device, times.device_time, outside, unlinked, unlinked_words(trace)
+        ),
         hooks=hooks,
         rows=build_module_rows(trace, model, times, order),
         classes=classes,
@@ -69,10 +72,10 @@ def _hook(row: ModuleRow) -> HookRow:
         owner=row.class_name,
         event=row.event,
         calls=row.calls or 0,
-        operators=row.operators,
-        host_total_ns=row.host_total_ns,
+        operators=row.operators or 0,
+        host_total_ns=row.host_total_ns or 0,
         host_self_ns=row.host_self_ns or 0,
-        operators_ns=row.operators_ns,
+        operators_ns=row.operators_ns or 0,
         host_mean_ns=row.host_mean_ns or 0.0,
         host_share=row.host_share,
         device_total_ns=row.device_total_ns,

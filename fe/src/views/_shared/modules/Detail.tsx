@@ -59,7 +59,7 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
             <Icon name="timeline" size={14} /> Show on timeline
           </Button>
         )}
-        {row.operators > 0 && (
+        {row.operators !== null && row.operators > 0 && (
           <Button
             onClick={() =>
               select({
@@ -87,8 +87,12 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
             />
           </>
         )}
-        <Figure name="Host, forward" total={row.host_total_ns} self={row.host_self_ns} />
-        <Figure name="Host, backward" total={row.backward_host_total_ns} self={row.backward_host_self_ns} />
+        {row.host_total_ns !== null && (
+          <Figure name="Host, forward" total={row.host_total_ns} self={row.host_self_ns} />
+        )}
+        {row.backward_host_total_ns !== null && (
+          <Figure name="Host, backward" total={row.backward_host_total_ns} self={row.backward_host_self_ns} />
+        )}
       </dl>
       {row.host_share !== null && (
         <p className={css.note}>
@@ -99,7 +103,11 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
       <h3>{calls ? plural(calls.total, 'call') : 'Calls'}</h3>
       {answer.error && <p className="status error">{answer.error.message}</p>}
       {calls?.total === 0 && (
-        <p className="dim">Only the operators of this module are recorded, not its calls.</p>
+        <p className="dim">
+          {row.host_total_ns === null
+            ? 'A graph replayed this module: the host didn’t call it.'
+            : 'Only the operators of this module are recorded, not its calls.'}
+        </p>
       )}
       {calls && calls.total > 0 && (
         <ul className={css.calls} aria-label="Calls, longest first">

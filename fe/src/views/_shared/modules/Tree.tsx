@@ -34,7 +34,9 @@ export function Tree(props: Props) {
       device: deviceTime > 0,
       backward: hasBackward,
       deviceTime,
-      hostTime: grouped ? classes.reduce((sum, row) => sum + row.host_exclusive_ns, 0) : totalHost(rows),
+      hostTime: grouped
+        ? classes.reduce((sum, row) => sum + (row.host_exclusive_ns ?? 0), 0)
+        : totalHost(rows),
       reasons,
     }),
     [rows, classes, deviceTime, hasBackward, reasons, grouped],

@@ -39,6 +39,7 @@ export function moduleColumns(shape: TableShape): Column<ModuleRow>[] {
       title: 'Operators',
       kind: 'count',
       value: row => row.operators,
+      reason: reasons.operators,
       width: 92,
       term: 'module_operators',
     },
@@ -76,6 +77,7 @@ export function moduleColumns(shape: TableShape): Column<ModuleRow>[] {
       title: 'Host total',
       kind: 'duration',
       value: row => row.host_total_ns,
+      reason: reasons.host_total_ns,
       bar: { of: shape.hostTime, color: HOST, percent: !device },
     },
     {
@@ -91,6 +93,7 @@ export function moduleColumns(shape: TableShape): Column<ModuleRow>[] {
       title: 'Operators, host',
       kind: 'duration',
       value: row => row.operators_ns,
+      reason: reasons.operators_ns,
       hidden: device,
       width: 112,
     },
@@ -107,6 +110,7 @@ export function moduleColumns(shape: TableShape): Column<ModuleRow>[] {
       title: 'Backward, host',
       kind: 'duration',
       value: row => row.backward_host_total_ns,
+      reason: reasons.backward_host_total_ns,
       term: device ? undefined : 'module_backward',
       hidden: device,
       width: 124,
@@ -122,8 +126,14 @@ export function classColumns(shape: TableShape): Column<ModuleClass>[] {
   const columns: (Column<ModuleClass> | false)[] = [
     { id: 'name', title: 'Class', kind: 'code', value: row => row.name, width: 230 },
     { id: 'modules', title: 'Modules', kind: 'count', value: row => row.modules },
-    { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
-    { id: 'operators', title: 'Operators', kind: 'count', value: row => row.operators },
+    { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls, reason: reasons.calls },
+    {
+      id: 'operators',
+      title: 'Operators',
+      kind: 'count',
+      value: row => row.operators,
+      reason: reasons.operators,
+    },
     device && {
       id: 'device_self_ns',
       title: 'Device self',
@@ -151,6 +161,7 @@ export function classColumns(shape: TableShape): Column<ModuleClass>[] {
       title: 'Host exclusive',
       kind: 'duration',
       value: row => row.host_exclusive_ns,
+      reason: reasons.host_exclusive_ns,
       term: 'module_host_exclusive',
       bar: { of: shape.hostTime, color: HOST, percent: !device },
     },
@@ -159,6 +170,7 @@ export function classColumns(shape: TableShape): Column<ModuleClass>[] {
       title: 'Backward, host',
       kind: 'duration',
       value: row => row.backward_host_self_ns,
+      reason: reasons.backward_host_self_ns,
       hidden: device,
       width: 124,
     },
@@ -168,7 +180,7 @@ export function classColumns(shape: TableShape): Column<ModuleClass>[] {
 }
 
 export const totalHost = (rows: readonly ModuleRow[]): number =>
-  rows.reduce((sum, row) => sum + row.host_total_ns, 0);
+  rows.reduce((sum, row) => sum + (row.host_total_ns ?? 0), 0);
 
 /** The kernel families of a row as a bar of their shares; a filter of the table finds them by name. */
 function familyColumn<R>(familiesOf: (row: R) => readonly FamilyPart[]): Column<R> {
