@@ -11,10 +11,10 @@ import pytest
 
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.model.costs.call import read_call
+from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.work.call import read_call
-from torch_tb_profiler.model.work.models import built_in_cost_model
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.slow]

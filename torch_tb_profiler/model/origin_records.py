@@ -16,7 +16,9 @@ class LaunchSite(msgspec.Struct, frozen=True):
     modules   names of the `nn.Module` calls, outermost first
     lines     `file:line` of the user's frames, innermost first
     shapes    `Input Dims` of the operator, as JSON
-    inputs    its `Input type`, `Input Strides` and `Concrete Inputs`, as JSON
+    owner     the operator that counts for the work of the launch: this one, or a modeled one around it
+    inputs    the owner's `Input Dims`, `Input type`, `Input Strides` and `Concrete Inputs`, as JSON; none of a
+              wrapper, whose work another operator has
     backward  whether it runs in the backward pass
     """
 
@@ -24,6 +26,7 @@ class LaunchSite(msgspec.Struct, frozen=True):
     modules: tuple[str, ...] | None = None
     lines: tuple[str, ...] | None = None
     shapes: str | None = None
+    owner: str | None = None
     inputs: tuple[str | None, ...] = ()
     backward: bool | None = None
 
@@ -35,6 +38,7 @@ class Capture(msgspec.Struct, frozen=True):
     size     batch size that the server names for it, None if it names none
     kernels  name of each launched kernel, None where the call doesn't say it
     sites    index into `CaptureSet.sites` of each launch
+    calls    number of the call of the owner of each launch, in order of the first launch; -1 without an owner
     forked   whether work was captured on several streams, so that replays may run it in another order
     """
 
@@ -42,6 +46,7 @@ class Capture(msgspec.Struct, frozen=True):
     size: int | None
     kernels: tuple[str | None, ...]
     sites: tuple[int, ...]
+    calls: tuple[int, ...] = ()
     forked: bool = False
 
 

@@ -7059,6 +7059,7 @@ export interface components {
      *     unit, type   of the longest call: matrix or vector, and the type that its peak is listed under
      *     estimated    some bytes are a guess from the arguments
      *     measured     hardware counters tell FLOPs or bytes of some calls
+     *     captured     FLOPs or bytes of some calls are from their inputs when the graph was captured that replays them
      *     reason       why something is unknown
      */
     RooflineRow: {
@@ -7083,6 +7084,7 @@ export interface components {
       type: string | null;
       estimated: boolean;
       measured: boolean;
+      captured: boolean;
       reason: string | null;
     };
     /**

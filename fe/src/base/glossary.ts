@@ -173,7 +173,8 @@ export const GLOSSARY = {
   coverage: {
     title: 'Time with known FLOPs or bytes',
     text: 'Share of device time whose FLOPs or bytes are known, from the recorded shapes of the operators that launched it.',
-    caveat: 'Not included: graph replays, compiled kernels, and operators without a FLOP formula.',
+    caveat:
+      'Replays of a graph count with the shapes recorded at its capture. Not included: replays without one, compiled kernels, and operators without a FLOP formula.',
   },
   mfu: {
     title: 'Model FLOPs utilization (MFU)',

@@ -16,9 +16,9 @@ from tests.support.views import words
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.communication.collectives import collectives
+from torch_tb_profiler.model.costs.call import Tensor, UnknownCostError, read_call
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
-from torch_tb_profiler.model.work.call import Tensor, UnknownCostError, read_call
 from torch_tb_profiler.session import Root, Session
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.traces import read
-from torch_tb_profiler.model.work.call import Cost, read_call
-from torch_tb_profiler.model.work.models import built_in_cost_model
+from torch_tb_profiler.model.costs.call import Cost, read_call
+from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.work.operator_work import OperatorWork, operator_work
 
 FLOAT, BF16, SCALAR, LIST = "float", "c10::BFloat16", "Scalar", "ScalarList"

@@ -76,10 +76,10 @@ def flops_by_operator(recordings: Recordings, inside: Sequence[Bool | None]) -> 
         mask = (_step_of_calls(trace) >= 0) & (call_work.flops > 0)
         if selected is not None:
             mask &= selected[call_work.owners.calls]
-        name = trace.events.name[call_work.owners.calls[mask]]
+        name = call_work.owners.name[mask]
         sums = [np.bincount(name, values[mask], minlength=1) for values in (call_work.flops, call_work.busy)]
         for code in distinct_codes(name):
-            text = trace.strings[code]
+            text = call_work.owners.names[code]
             flops[text] = flops.get(text, 0.0) + float(sums[0][code])
             busy[text] = busy.get(text, 0.0) + float(sums[1][code])
     return {name: FlopsPerStep(flops[name] / max(steps, 1), busy[name] / max(steps, 1)) for name in flops}

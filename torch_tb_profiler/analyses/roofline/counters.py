@@ -7,11 +7,11 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.model.costs.modeled_operators import enclosing_modeled_operators
 from torch_tb_profiler.model.counters.measures import counter_work
 from torch_tb_profiler.model.counters.ranges import counter_ranges
 from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.operator_work import call_cost
-from torch_tb_profiler.model.work.ownership import enclosing_modeled_operators
 
 SHARED_CALL = "the operator call launched other kernels too, and its shapes can't be split between them"
 

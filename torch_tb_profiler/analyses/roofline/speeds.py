@@ -16,6 +16,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason, recording_option
 from torch_tb_profiler.model.work.measured import measured_event_work
 from torch_tb_profiler.model.work.operator_work import operator_work
+from torch_tb_profiler.model.work.ownership import work_owners
 
 COUNTERS_ONLY = (
     "hardware counters were recorded instead of kernel times: the range profiler runs every kernel alone, several "
@@ -46,7 +47,9 @@ def missing_work_reason(trace: Trace) -> str | None:
     """Return why `trace` has no FLOP counts, or None if it has."""
     if not len(rows_of_kind(trace, *DEVICE_KINDS)):
         return COUNTERS_ONLY if len(counter_ranges(trace)) else missing_device_work_reason(trace)
-    return None if len(input_shape_texts(trace)) or measured_event_work(trace) is not None else _no_shapes(trace)
+    if len(input_shape_texts(trace)) or any(any(each.inputs[:1]) for each in work_owners(trace).captures):
+        return None
+    return None if measured_event_work(trace) is not None else _no_shapes(trace)
 
 
 def _no_shapes(trace: Trace) -> str:

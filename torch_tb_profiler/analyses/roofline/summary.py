@@ -29,6 +29,7 @@ class RooflineSums(msgspec.Struct, frozen=True):
     flops, bytes  sums over the calls of which they are known
     flops_ns, bytes_ns  the time of those calls
     roof, roof_ns  attainable time, and the time, of the calls of which it is known
+    captured    FLOPs or bytes of some calls are from their inputs when a graph was captured
     unit, type  of the call that takes longest; None without arithmetic
     reasons     why something is unknown of the longest call of which it is; None if nothing is
     """
@@ -45,6 +46,7 @@ class RooflineSums(msgspec.Struct, frozen=True):
     roof_ns: Int64
     estimated: list[bool]
     measured: list[bool]
+    captured: list[bool]
     unit: list[str | None]
     type: list[str | None]
     bound: list[Bound]
@@ -67,6 +69,7 @@ def sum_rows(trace: Trace, items: WorkItems, groups: Groups, given: str) -> Roof
     # The last cell answers for what no operator launched.
     communicates = np.append(reach.is_communication, False)[items.call]
     estimated, measured = (np.append(each, False)[items.call] for each in (done.estimated, done.measured))
+    captured = np.append(done.owners.captured >= 0, False)[items.call] & (known["flops"] | known["bytes"])
     measured = measured | ((items.call < 0) & (known["flops"] | known["bytes"]))  # counted: nothing else tells it
     longest = _longest(groups.which, items.busy, count)
     both = known["compute"] & known["memory"]
@@ -92,6 +95,7 @@ def sum_rows(trace: Trace, items: WorkItems, groups: Groups, given: str) -> Roof
         roof_ns=groups.sums(np.where(known["roof"], items.busy, 0)),
         estimated=(total(estimated) > 0).tolist(),
         measured=(total(measured) > 0).tolist(),
+        captured=(total(captured) > 0).tolist(),
         unit=[_unit(trace, int(at)) for at in items.call[longest]],
         type=[_type(trace, int(at)) for at in items.call[longest]],
         bound=bound,

@@ -87,9 +87,10 @@ def roofline_table(trace: Trace, group_by: GroupBy, chosen: WorkFilter, given: s
     else:
         rows = done.owners.calls[calls]
         items = items_of_calls(trace, calls, given)
+        name = done.owners.name[calls]
         keys = {
-            "operator": [trace.events.name[rows]],
-            "shape": [trace.events.name[rows], input_shape_codes(trace)[rows]],
+            "operator": [name],
+            "shape": [name, input_shape_codes(trace)[rows], done.owners.captured[calls]],
             "module": [modules(trace).code[rows]] if group_by == "module" else [],
         }[group_by]
     return RooflineTable(items, group(*keys), length, len(lost))
@@ -100,10 +101,19 @@ def select_calls(trace: Trace, reach: RooflineTimes, chosen: WorkFilter) -> Bool
     rows = operator_work(trace).owners.calls
     keep = np.ones(len(rows), np.bool_)
     if chosen.step:
-        keep &= step_mask(trace, trace.events.start[rows], chosen.step)
+        keep &= step_mask(trace, call_times(trace), chosen.step)
     if chosen.device is not None:
         keep &= reach.device == chosen.device
     return keep
+
+
+def call_times(trace: Trace) -> Int64:
+    """Return when the host made each call, int64[k] ns; of an operator at capture, when it launched the graph."""
+    owners = work_owners(trace)
+    times = trace.events.start[owners.calls].copy()
+    captured = owners.captured >= 0
+    times[captured] = launch_times(trace, owners.calls[captured])
+    return times
 
 
 def select_unlinked(trace: Trace, chosen: WorkFilter) -> Int32:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.roofline.table import WorkFilter, select_calls, select_unlinked
+from torch_tb_profiler.analyses.roofline.table import WorkFilter, call_times, select_calls, select_unlinked
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.steps import steps
@@ -86,11 +86,11 @@ def _known_and_total_ns(trace: Trace, chosen: WorkFilter, keep: Bool) -> tuple[i
 
 def _in_steps(trace: Trace, chosen: WorkFilter) -> Bool:
     """Return which calls were made in a typical step, bool[k]; all of them if no step is recorded."""
-    rows, spans = operator_work(trace).owners.calls, steps(trace)
+    times, spans = call_times(trace), steps(trace)
     if not spans.recorded or chosen.step:
-        return np.ones(len(rows), np.bool_)
-    at = np.searchsorted(spans.host_starts, trace.events.start[rows], "right") - 1
-    inside = (at >= 0) & (trace.events.start[rows] < spans.host_ends[np.maximum(at, 0)])
+        return np.ones(len(times), np.bool_)
+    at = np.searchsorted(spans.host_starts, times, "right") - 1
+    inside = (at >= 0) & (times < spans.host_ends[np.maximum(at, 0)])
     counted: Bool = inside & _counted_steps(trace)[np.maximum(at, 0)]
     return counted
 

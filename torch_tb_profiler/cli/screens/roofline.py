@@ -38,9 +38,16 @@ def lay_out(payload: dict[str, Any]) -> Screen:
     peaks = [peak for device in payload["devices"] for peak in _peaks(device, payload["rows"])]
     return Screen(
         sentences_of(payload, "headline", "note"),
-        facts_of(("Modeled", format_ratio(payload["coverage"])), *peaks),
+        facts_of(("Modeled", format_ratio(payload["coverage"])), *peaks, *_source(payload["rows"])),
         [Table(columns, flat_rows(payload["rows"]), title.lower())],
         reasons=reasons_of(payload),
+    )
+
+
+def _source(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return what to say of work that was recorded when a graph was captured."""
+    return (
+        [("Work of graph replays", "from the inputs at capture")] if any(row["captured"] for row in rows) else []
     )
 
 

@@ -16,6 +16,8 @@ import numpy as np
 
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
+from torch_tb_profiler.model.costs.modeled_operators import owning_operators
+from torch_tb_profiler.model.costs.models import find_cost_model
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.module_calls import has_module_calls, recorded_modules
 from torch_tb_profiler.model.origin_records import Capture, CaptureSet, LaunchSite
@@ -29,7 +31,7 @@ _LAUNCH = re.compile(
 _CAPTURED_SIZE = re.compile(r"^capture_(\d+)_")
 _FILE_SIZE = re.compile(r"(?:^|[/_-])bs_?(\d+)(?:[_.]|$)")
 _SHAPE_KEYS = ("Input Dims", "Input dims")
-INPUT_KEYS = ("Input type", "Input Strides", "Concrete Inputs")
+_INPUT_KEYS = ("Input type", "Input Strides", "Concrete Inputs")
 """Arguments of an operator that its cost depends on, beside the shapes."""
 
 COPY, FILL = "Memcpy", "Memset"
@@ -69,7 +71,7 @@ def find_captures(trace: Trace, source: str, file_name: str = "") -> CaptureSet:
     if not pieces:
         return CaptureSet()
     launches = np.concatenate([rows for _, rows, _ in pieces])
-    kernels, site_codes, sites = _kernel_names(trace, launches), *_launch_sites(trace, launches)
+    kernels, (site_codes, owners, sites) = _kernel_names(trace, launches), _launch_sites(trace, launches)
     match = _FILE_SIZE.search(file_name)
     file_size = int(match[1]) if match else None
     sizes = annotated_sizes(trace, np.array([begin for begin, _, _ in pieces], np.int32), _CAPTURED_SIZE)
@@ -83,6 +85,7 @@ def find_captures(trace: Trace, source: str, file_name: str = "") -> CaptureSet:
                 file_size if size is None else size,
                 tuple(kernels[low:high]),
                 tuple(site_codes[low:high].tolist()),
+                _number_calls(owners[low:high].tolist()),
                 forked,
             )
         )
@@ -152,8 +155,16 @@ def _innermost_triton_names(trace: Trace, launches: Int32) -> list[str | None]:
     return [trace.strings[int(trace.events.name[row])] if row >= 0 else None for row in found.tolist()]
 
 
-def _launch_sites(trace: Trace, launches: Int32) -> tuple[Int32, list[LaunchSite]]:
-    """Return (index of the site of each launch, the distinct sites)."""
+def _number_calls(owners: Sequence[int]) -> tuple[int, ...]:
+    """Return a number for the call of each launch, by the row of its owner, NO_CODE if it has none."""
+    numbers = {NO_CODE: NO_CODE}
+    for row in owners:
+        numbers.setdefault(row, len(numbers) - 1)
+    return tuple(numbers[row] for row in owners)
+
+
+def _launch_sites(trace: Trace, launches: Int32) -> tuple[Int32, Int32, list[LaunchSite]]:
+    """Return (index of the site of each launch, row of the operator that owns its work, the distinct sites)."""
     operator = enclosing_operators(trace)[launches]
     place = (
         recorded_modules(trace).code[launches]
@@ -162,28 +173,35 @@ def _launch_sites(trace: Trace, launches: Int32) -> tuple[Int32, list[LaunchSite
     )
     stack, stacks = stacks_around(trace, launches)
     shape, shapes = input_shapes(trace, operator)
-    inputs = [_argument_codes(trace, key, operator) for key in INPUT_KEYS]
-    name = np.where(operator >= 0, trace.events.name[operator], NO_CODE)
+    owner, modeled = owning_operators(trace, operator)
+    has_formula = name_mask(trace.strings, lambda text: find_cost_model(trace, text) is not None)
+    is_wrapping = has_formula[trace.events.name[owner]] & ~modeled
+    with_inputs = np.where(is_wrapping, NO_CODE, owner).astype(np.int32)
+    inputs = [
+        input_shapes(trace, with_inputs),
+        *(_argument_codes(trace, key, with_inputs) for key in _INPUT_KEYS),
+    ]
+    name, owner_name = (np.where(rows >= 0, trace.events.name[rows], NO_CODE) for rows in (operator, owner))
     backward = event_phases(trace)[launches] == PHASES.index("backward")
-    keys = np.stack([name, place, stack, shape, backward, *(codes for codes, _ in inputs)], axis=1)
+    keys = np.stack([name, place, stack, shape, backward, owner_name, *(codes for codes, _ in inputs)], axis=1)
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     sites = []
-    for name_code, place_code, stack_code, shape_code, is_backward, *input_codes in distinct.tolist():
-        text = trace.strings[name_code] if name_code >= 0 else None
+    for name_code, place_code, stack_code, shape_code, is_backward, owner_code, *codes_of in distinct.tolist():
+        text, owner_text = (trace.strings[code] if code >= 0 else None for code in (name_code, owner_code))
         sites.append(
             LaunchSite(
                 None if text is None or is_wrapper(text) else text,
                 recorded_modules(trace).path(place_code) if place_code >= 0 else None,
                 stacks[stack_code] if stack_code >= 0 else None,
                 shapes[shape_code] if shape_code >= 0 else None,
+                None if owner_text is None or is_wrapper(owner_text) else owner_text,
                 tuple(
-                    texts[code] if code >= 0 else None
-                    for code, (_, texts) in zip(input_codes, inputs, strict=True)
+                    texts[code] if code >= 0 else None for code, (_, texts) in zip(codes_of, inputs, strict=True)
                 ),
                 bool(is_backward),
             )
         )
-    return which.reshape(-1).astype(np.int32), sites
+    return which.reshape(-1).astype(np.int32), owner, sites
 
 
 def input_shapes(trace: Trace, rows: Int32) -> tuple[Int32, list[str]]:

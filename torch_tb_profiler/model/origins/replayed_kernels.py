@@ -19,7 +19,7 @@ from torch_tb_profiler.model.origin_records import CaptureSet, LaunchSite, join_
 from torch_tb_profiler.model.origins.alignment import Aligner, CaptureSequence, Labels, Match, distinct_sequences
 from torch_tb_profiler.model.origins.captures import own_captures
 from torch_tb_profiler.model.origins.replays import ReplayOrder, graph_replays, replayed_mask
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
 SEVERAL_SIZES = "captures of several batch sizes fit"
 NO_SIZE = "no capture has a batch size that this batch fits in"
@@ -29,24 +29,32 @@ NO_CAPTURE = "replayed from a graph whose capture was not recorded"
 
 
 class ReplayedKernel(msgspec.Struct, frozen=True):
-    """What is known of a replayed kernel; `reason` says why something isn't."""
+    """What is known of a replayed kernel; `reason` says why something isn't.
+
+    owner, inputs  the operator that counts for its work, with the inputs that its cost depends on
+    """
 
     operator: str | None = None
     modules: tuple[str, ...] | None = None
     lines: tuple[str, ...] | None = None
     shapes: str | None = None
+    owner: str | None = None
     inputs: tuple[str | None, ...] = ()
     backward: bool | None = None
     reason: str | None = None
 
 
 class ReplayedKernels(msgspec.Struct, frozen=True):
-    """`code` int32[k]: an index into `values` for each of `device_links(trace).rows`, NO_CODE if not replayed.
+    """What is known of each of `device_links(trace).rows`.
 
+    code     int32[k]  an index into `values`, NO_CODE if not replayed
+    call     int64[k]  number of the call, of those that all replays repeat, that it is work of; NO_CODE if that or
+             another part of the call's work is unknown
     matched  number of replays that each capture of `captures` explains
     """
 
     code: Int32
+    call: Int64
     values: list[ReplayedKernel]
     captures: CaptureSet
     matched: list[int]
@@ -62,24 +70,28 @@ def all_captures(trace: Trace) -> CaptureSet:
 def replayed_kernels(trace: Trace) -> ReplayedKernels:
     """Return what the captures say of every replayed kernel."""
     if not replayed_mask(trace).any():
-        return ReplayedKernels(np.full(len(device_links(trace).rows), NO_CODE, np.int32), [], CaptureSet(), [])
+        count = len(device_links(trace).rows)
+        none = np.full(count, NO_CODE, np.int32)
+        return ReplayedKernels(none, none.astype(np.int64), [], CaptureSet(), [])
     replays, captures = graph_replays(trace), all_captures(trace)
     rows = device_links(trace).rows
-    code = np.full(len(rows), NO_CODE, np.int32)
+    code, call = np.full(len(rows), NO_CODE, np.int32), np.full(len(rows), NO_CODE, np.int64)
     resolver = _Resolver(captures)
     labels = np.array([resolver.labels.code(text) for text in _names(trace, rows[replays.positions])], np.int32)
     label = labels[_dense_names(trace, rows[replays.positions])]
     stream = stream_ids(trace)[rows[replays.positions]].astype(np.int32)
     matched = [0] * len(captures.captures)
-    bounds = replays.bounds.tolist()
+    bounds, first_call = replays.bounds.tolist(), 0
     for number, (low, high) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
-        kernels, used = resolver.resolve(
+        kernels, calls, used = resolver.resolve(
             label[low:high], stream[low:high], ReplayOrder(int(replays.order[number])), replays.sizes[number]
         )
         code[replays.positions[low:high]] = kernels
+        call[replays.positions[low:high]] = np.where(calls >= 0, first_call + calls, NO_CODE)
+        first_call += int(calls.max(initial=NO_CODE)) + 1
         for capture in used:
             matched[capture] += 1
-    return ReplayedKernels(code, resolver.values, captures, matched)
+    return ReplayedKernels(code, call, resolver.values, captures, matched)
 
 
 def _names(trace: Trace, rows: Int32) -> list[str]:
@@ -104,12 +116,16 @@ class _Resolver:
         self._codes: dict[ReplayedKernel, int] = {}
         self._of_sites: dict[tuple[tuple[int, ...], str | None, bool], int] = {}
         self._matches: dict[tuple[bytes, bytes], tuple[list[tuple[CaptureSequence, Match]], str | None]] = {}
-        self._resolved: dict[_Key, tuple[Int32, list[int]]] = {}
+        self._resolved: dict[_Key, tuple[Int32, Int64, list[int]]] = {}
 
     def resolve(
         self, labels: Int32, streams: Int32, order: ReplayOrder, size: int | None
-    ) -> tuple[Int32, list[int]]:
-        """Return (code of the value of each kernel of a replay, numbers of the captures that explain it)."""
+    ) -> tuple[Int32, Int64, list[int]]:
+        """Return what is known of a replay.
+
+        That is the code of the value of each kernel; the call that it is work of, numbered within the replay; and
+        the captures that explain it.
+        """
         placement = streams.tobytes() if order == ReplayOrder.UNKNOWN else bytes([order])
         key = labels.tobytes(), placement, size
         if key not in self._resolved:
@@ -124,10 +140,10 @@ class _Resolver:
         matches: list[tuple[CaptureSequence, Match]],
         reason: str | None,
         size: int | None,
-    ) -> tuple[Int32, list[int]]:
+    ) -> tuple[Int32, Int64, list[int]]:
         if not matches:
             unknown = ReplayedKernel(reason=reason if self._captures.captures else None)
-            return np.full(count, self._code(unknown), np.int32), []
+            return np.full(count, self._code(unknown), np.int32), np.full(count, NO_CODE, np.int64), []
         members = [(number, match) for sequence, match in matches for number in sequence.members]
         members, doubt = self._choose_size(members, size)
         several_sizes = len({self._captures.captures[number].size for number, _ in members}) > 1
@@ -139,7 +155,25 @@ class _Resolver:
                 for place in match.positions[kernel].tolist()
             }
             codes[kernel] = self._site_code(tuple(sorted(sites)), doubt, several_sizes)
-        return codes, [number for number, _ in members]
+        return codes, self._calls(members), [number for number, _ in members]
+
+    def _calls(self, members: list[tuple[int, Match]]) -> Int64:
+        """Return the call of each kernel, NO_CODE unless all captures agree on it and all its work is there."""
+        found: list[Int64] = []
+        for number, match in members:
+            calls = np.array(self._captures.captures[number].calls, np.int64)
+            of_kernel = np.full(len(match.positions), NO_CODE, np.int64)
+            alone = np.array([len(places) == 1 for places in match.positions], np.bool_)
+            if len(calls) and alone.any():
+                of_kernel[alone] = calls[np.concatenate([match.positions[i] for i in np.flatnonzero(alone)])]
+            launches, kernels = (
+                np.bincount(each[each >= 0], minlength=int(calls.max(initial=0)) + 1)
+                for each in (calls, of_kernel)
+            )
+            of_kernel[(launches != kernels)[of_kernel] & (of_kernel >= 0)] = NO_CODE
+            found.append(of_kernel)
+        agreed = np.all([each == found[0] for each in found], axis=0)
+        return np.where(agreed, found[0], NO_CODE)
 
     def _choose_size(
         self, members: list[tuple[int, Match]], size: int | None
@@ -186,12 +220,13 @@ def _agreed_value(sites: Sequence[LaunchSite], doubt: str | None, several_sizes:
     modules = first.modules if all(each.modules == first.modules for each in sites) else None
     lines = _common_lines([each.lines for each in sites])
     shapes = first.shapes if all(each.shapes == first.shapes for each in sites) and doubt is None else None
-    inputs = first.inputs if all(each.inputs == first.inputs for each in sites) and doubt is None else ()
+    one_owner = all((each.owner, each.inputs) == (first.owner, first.inputs) for each in sites) and doubt is None
+    owner, inputs = (first.owner, first.inputs) if one_owner else (None, ())
     backward = first.backward if all(each.backward == first.backward for each in sites) else None
     reason = None
     if operator is None or modules is None or lines is None or shapes is None:
         reason = _disagreement(sites, doubt, several_sizes)
-    return ReplayedKernel(operator, modules, lines, shapes, inputs, backward, reason)
+    return ReplayedKernel(operator, modules, lines, shapes, owner, inputs, backward, reason)
 
 
 def _common_lines(stacks: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:
@@ -210,5 +245,5 @@ def _disagreement(sites: Sequence[LaunchSite], doubt: str | None, several_sizes:
         return doubt
     if len(sites) < 2:
         return None
-    only_shapes = len({msgspec.structs.replace(each, shapes=None, inputs=()) for each in sites}) == 1
+    only_shapes = len({msgspec.structs.replace(each, shapes=None, owner=None, inputs=()) for each in sites}) == 1
     return SEVERAL_SIZES if only_shapes and several_sizes else SEVERAL_LAUNCHES

@@ -1,1 +1,1 @@
-"""Work of operators: floating-point operations and bytes of memory, from what a trace records of their inputs."""
+"""Work of a trace: FLOPs and bytes of every call that owns device work, and its roofline."""

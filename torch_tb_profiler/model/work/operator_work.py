@@ -12,6 +12,8 @@ the thread of a forward operator (`Fwd thread id`) if it is part of backward, an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
@@ -19,17 +21,16 @@ from torch_tb_profiler.base.intervals import merge_by_owner
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators, innermost_enclosing
+from torch_tb_profiler.model.costs.call import Cost, UnknownCostError, read_call
+from torch_tb_profiler.model.costs.models import find_cost_model
 from torch_tb_profiler.model.dtypes import peak_dtype
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace, name_mask
-from torch_tb_profiler.model.work.call import Cost, UnknownCostError, read_call
 from torch_tb_profiler.model.work.measured import measured_call_work
-from torch_tb_profiler.model.work.models import find_cost_model
-from torch_tb_profiler.model.work.ownership import WorkOwners, work_owners
+from torch_tb_profiler.model.work.ownership import INPUT_KEYS, WorkOwners, work_owners
 
 NOT_MODELED = "this operator has no formula for FLOPs and bytes"
 
-_SIGNATURE_KEYS = ("Input type", "Input Strides", "Concrete Inputs")
 _HOST_COPIES = ("HtoD", "DtoH", "Host", "Pageable", "Pinned")
 """Texts in the names of copies to or from the host."""
 
@@ -80,13 +81,8 @@ def operator_work(trace: Trace) -> OperatorWork:
     count = len(owners.calls)
     length = (event_ends(trace) - trace.events.start)[rows]
     main = _longest_event(call, length, rows, count)
-    signature, first = _signatures(trace, owners.calls, main)
-    costs = [
-        call_cost(trace, row, kernel) if modeled else Cost(None, None, reason=NOT_MODELED)
-        for row, kernel, modeled in zip(
-            owners.calls[first].tolist(), main[first].tolist(), owners.modeled[first].tolist(), strict=True
-        )
-    ]
+    signature, first = _signatures(trace, owners, main)
+    costs = [_owner_cost(trace, owners, position, int(main[position])) for position in first.tolist()]
     kernels = [_event_name(trace, row) for row in main[first].tolist()]
     types, reasons = _TextCodes(), _TextCodes()
     type_codes = [types.add(peak_dtype(c.type, c.unit, k)) for c, k in zip(costs, kernels, strict=True)]
@@ -135,7 +131,7 @@ def operator_work(trace: Trace) -> OperatorWork:
         estimated=estimated & ~is_known,
         measured=measured,
         host=host,
-        recomputed=is_recomputed(trace, owners.calls),
+        recomputed=_recomputed_calls(trace, owners),
         signature=signature,
         reason=np.where(is_known & ~np.isnan(flops) & ~np.isnan(moved), NO_CODE, reason).astype(np.int32),
         reasons=reasons.texts,
@@ -164,14 +160,15 @@ def _longest_event(call: Int32, length: Int64, rows: Int32, count: int) -> Int32
     return main
 
 
-def _signatures(trace: Trace, calls: Int32, main: Int32) -> tuple[Int32, Int64]:
+def _signatures(trace: Trace, owners: WorkOwners, main: Int32) -> tuple[Int32, Int64]:
     """Return (int32[k] signature of each call, int64[s] position of the first call of each signature)."""
-    names = trace.events.name
+    names, calls = trace.events.name, owners.calls
     signature, size = np.zeros(len(calls), np.int64), 1
     for codes in (
-        names[calls],
+        owners.name,
+        owners.captured,
         _input_shapes(trace, calls)[0],
-        *(trace.arg_codes(key, calls)[0] for key in _SIGNATURE_KEYS),
+        *(trace.arg_codes(key, calls)[0] for key in INPUT_KEYS[1:]),
         names[main],
     ):
         key = signature * (int(codes.max(initial=0)) + 2) + codes + 1
@@ -202,13 +199,29 @@ def _input_shapes(trace: Trace, rows: Int32) -> tuple[Int32, list[str]]:
 
 def call_cost(trace: Trace, row: int, kernel: int) -> Cost:
     """Return the cost of a call that runs as `kernel` (both rows), or an unknown cost with its reason."""
-    name = _event_name(trace, row)
+    rows = np.array([row], np.int32)
+    columns = [_input_shapes(trace, rows), *(trace.arg_codes(key, rows) for key in INPUT_KEYS[1:])]
+    texts = [texts[codes[0]] if codes[0] >= 0 else None for codes, texts in columns]
+    return _cost(trace, _event_name(trace, row), texts, kernel)
+
+
+def _owner_cost(trace: Trace, owners: WorkOwners, position: int, kernel: int) -> Cost:
+    """Return the cost of the call at a position, whose longest kernel is the row `kernel`."""
+    if not owners.modeled[position]:
+        return Cost(None, None, reason=NOT_MODELED)
+    row = int(owners.calls[position])
+    captured = owners.captured_call(row)
+    return (
+        call_cost(trace, row, kernel)
+        if captured is None
+        else _cost(trace, captured.operator, captured.inputs, kernel)
+    )
+
+
+def _cost(trace: Trace, name: str, texts: Sequence[str | None], kernel: int) -> Cost:
     model = find_cost_model(trace, name)
     if model is None:
         return Cost(None, None, reason=NOT_MODELED)
-    rows = np.array([row], np.int32)
-    columns = [_input_shapes(trace, rows), *(trace.arg_codes(key, rows) for key in _SIGNATURE_KEYS)]
-    texts = [texts[codes[0]] if codes[0] >= 0 else None for codes, texts in columns]
     try:
         return model.cost(read_call(name, texts, _event_name(trace, kernel)))
     except UnknownCostError as error:
@@ -253,6 +266,13 @@ def _replace_by_recorded(
         np.where(np.isnan(size), moved, size),
         has_flops | ~np.isnan(size),
     )
+
+
+def _recomputed_calls(trace: Trace, owners: WorkOwners) -> Bool:
+    """Return bool[k]: as `is_recomputed`; of an operator at capture nothing says so."""
+    recomputed = owners.captured < 0
+    recomputed[recomputed] = is_recomputed(trace, owners.calls[recomputed])
+    return recomputed
 
 
 def is_recomputed(trace: Trace, calls: Int32) -> Bool:

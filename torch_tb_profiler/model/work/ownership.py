@@ -1,92 +1,129 @@
 """Owners of device work: each kernel is work of one call of an operator, so that no work counts twice.
 
-    aten::linear -------------------|     modeled, but owns nothing: a wrapper
-      aten::addmm ----------------|       owns the kernel
-        cudaLaunchKernel --|
-                             gemm ---|
+    aten::addmm ------------------|       owns the kernel
+      cudaLaunchKernel --|
+                           gemm ---|
 
-A kernel belongs to the innermost modeled operator that is, or is around, the one that launched it; without a
-modeled one, to the one that launched it. What a wrapper launches itself, beside a modeled operator inside it that
-does the same work, has no model.
+A kernel that a graph replays is work of the operator that was around its launch at capture. That operator has no
+event in the trace of the replays: the first kernel of its work stands for the call.
+
+    capture   aten::mm -- launch, launch      replay   gemm | reduce      one call of aten::mm, in place of gemm
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace
-from torch_tb_profiler.model.work.models import find_cost_model
+from torch_tb_profiler.model.costs.modeled_operators import owning_operators
+from torch_tb_profiler.model.costs.models import find_cost_model
+from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
+
+INPUT_KEYS = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs")
+"""Arguments of an operator that its cost depends on."""
+
+
+class CapturedCall(msgspec.Struct, frozen=True):
+    """An operator at the capture of a graph, and the texts of its arguments in the order of `INPUT_KEYS`."""
+
+    operator: str
+    inputs: tuple[str | None, ...]
 
 
 class WorkOwners(msgspec.Struct, frozen=True):
     """Device events and the calls that own them.
 
-    events   int32[m]  rows of kernels, copies and memsets, in file order
-    call     int32[m]  position in `calls` of the owner of each, NO_CODE if no operator launched it
-    calls    int32[k]  rows of the operators that own device work, in file order
-    modeled  bool[k]   there is a model for the name; the shapes may still be missing
+    events    int32[m]  rows of kernels, copies and memsets, in file order
+    call      int32[m]  position in `calls` of the owner of each, NO_CODE if no operator launched it
+    calls     int32[k]  rows of the operators that own device work, in file order; of an operator at capture the
+                        first device event of its work
+    name      int32[k]  code of the operator's name, an index into `names`
+    names     the texts of the trace, and names of operators that only captures have
+    modeled   bool[k]   there is a model for the name; the shapes may still be missing
+    captured  int32[k]  for an operator at capture an index into `captures`, else NO_CODE
     """
 
     events: Int32
     call: Int32
     calls: Int32
+    name: Int32
+    names: Sequence[str]
     modeled: Bool
+    captured: Int32
+    captures: tuple[CapturedCall, ...]
+
+    def position(self, row: int) -> int:
+        """Return the position in `calls` of a row, NO_CODE if it is none of them."""
+        at = int(np.searchsorted(self.calls, row))
+        return at if at < len(self.calls) and int(self.calls[at]) == row else NO_CODE
+
+    def captured_call(self, row: int) -> CapturedCall | None:
+        """Return the operator at capture that a row stands for, None if it stands for itself."""
+        at = self.position(row)
+        code = int(self.captured[at]) if at >= 0 else NO_CODE
+        return self.captures[code] if code >= 0 else None
 
 
 @derived
 def work_owners(trace: Trace) -> WorkOwners:
     """Return the owner of every device event."""
     links = device_links(trace)
-    around = enclosing_operators(trace)
-    family = _operator_families(trace)[trace.events.name]
-    owner = _innermost_modeled(links.operator, around, family >= 0)
-    wrappers = _find_wrappers(np.unique(owner[owner >= 0]), around, family)
-    owner = np.where((owner < 0) | np.isin(owner, wrappers), links.operator, owner).astype(np.int32)
-    calls, call = np.unique(owner, return_inverse=True)
+    owner, modeled = owning_operators(trace, links.operator)
+    code, captures = _captured_calls(trace)
+    replayed = replayed_kernels(trace)
+    of_capture = np.flatnonzero((code >= 0) & (replayed.call >= 0))
+    owner[of_capture] = _first_rows(links.rows[of_capture], replayed.call[of_capture])
+    modeled[of_capture] = np.array([_is_modeled(trace, each) for each in captures], np.bool_)[code[of_capture]]
+    calls, first, call = np.unique(owner, return_index=True, return_inverse=True)
     call = call.reshape(-1)
     if len(calls) and calls[0] < 0:
-        calls, call = calls[1:], call - 1
-    modeled = (family[calls] >= 0) & ~np.isin(calls, wrappers)
-    return WorkOwners(links.rows, call.astype(np.int32), calls.astype(np.int32), modeled)
+        calls, first, call = calls[1:], first[1:], call - 1
+    captured = np.full(len(owner), NO_CODE, np.int32)
+    captured[of_capture] = code[of_capture]
+    names, name = trace.strings, trace.events.name[calls].copy()
+    if captures:
+        texts = [*trace.strings]
+        numbers = {text: number for number, text in enumerate(texts)}
+        for each in captures:
+            if numbers.setdefault(each.operator, len(texts)) == len(texts):
+                texts.append(each.operator)
+        names, of_captured = texts, np.array([numbers[each.operator] for each in captures] + [NO_CODE], np.int32)
+        name = np.where(captured[first] >= 0, of_captured[captured[first]], name).astype(np.int32)
+    return WorkOwners(
+        links.rows,
+        call.astype(np.int32),
+        calls.astype(np.int32),
+        name,
+        names,
+        modeled[first],
+        captured[first],
+        captures,
+    )
 
 
-def _operator_families(trace: Trace) -> Int32:
-    """Return int32[strings + 1]: a number for the family of the operator of each name, NO_CODE without a model."""
-    names = trace.strings
-    numbers: dict[str, int] = {}
-    family = np.full(len(names) + 1, NO_CODE, np.int32)
-    for code, name in enumerate(names):
-        model = find_cost_model(trace, name)
-        if model is not None:
-            family[code] = numbers.setdefault(model.family, len(numbers))
-    return family
+def _captured_calls(trace: Trace) -> tuple[Int32, tuple[CapturedCall, ...]]:
+    """Return (the operator at capture that owns each of `device_links(trace).rows`, int32[k]; these operators)."""
+    replayed = replayed_kernels(trace)
+    numbers: dict[CapturedCall, int] = {}
+    of_value = np.full(len(replayed.values) + 1, NO_CODE, np.int32)
+    for value, each in enumerate(replayed.values):
+        if each.owner is not None:
+            of_value[value] = numbers.setdefault(CapturedCall(each.owner, each.inputs), len(numbers))
+    return of_value[replayed.code], tuple(numbers)
 
 
-def enclosing_modeled_operators(trace: Trace, rows: Int32) -> Int32:
-    """Return int32[k]: the innermost modeled operator that is, or is around, each operator; NO_CODE if none."""
-    return _innermost_modeled(rows, enclosing_operators(trace), _operator_families(trace)[trace.events.name] >= 0)
+def _first_rows(rows: Int32, call: Int64) -> Int32:
+    """Return for each of `rows` int32[k] the smallest row with its call, int64[k]."""
+    _, first, which = np.unique(call, return_index=True, return_inverse=True)
+    smallest = rows[first].copy()
+    np.minimum.at(smallest, which.reshape(-1), rows)
+    return smallest[which.reshape(-1)]
 
 
-def _innermost_modeled(rows: Int32, around: Int32, modeled: Bool) -> Int32:
-    owner: Int32 = rows.copy()
-    while (climbing := (owner >= 0) & ~modeled[owner]).any():
-        owner[climbing] = around[owner[climbing]]
-    return owner
-
-
-def _find_wrappers(calls: Int32, around: Int32, family: Int32) -> Int32:
-    """Return those of `calls` that contain another one of their family."""
-    owns = np.zeros(len(around) + 1, np.bool_)
-    owns[calls] = True
-    outer, inner_family = around[calls], family[calls]
-    parts = []
-    while (inside := outer >= 0).any():
-        outer, inner_family = outer[inside], inner_family[inside]
-        parts.append(outer[owns[outer] & (family[outer] == inner_family)])
-        outer = around[outer]
-    wrappers: Int32 = np.unique(np.concatenate(parts)) if parts else calls[:0]
-    return wrappers
+def _is_modeled(trace: Trace, call: CapturedCall) -> bool:
+    return bool(call.inputs) and find_cost_model(trace, call.operator) is not None

@@ -43,6 +43,7 @@ class RooflineRow(msgspec.Struct, frozen=True):
     unit, type   of the longest call: matrix or vector, and the type that its peak is listed under
     estimated    some bytes are a guess from the arguments
     measured     hardware counters tell FLOPs or bytes of some calls
+    captured     FLOPs or bytes of some calls are from their inputs when the graph was captured that replays them
     reason       why something is unknown
     """
 
@@ -66,6 +67,7 @@ class RooflineRow(msgspec.Struct, frozen=True):
     type: str | None
     estimated: bool
     measured: bool
+    captured: bool
     reason: str | None
 
 

@@ -16,6 +16,7 @@ export function Detail({ row, peaks, onClose }: Props) {
     ['Input shapes', row.input_shape],
     ['FLOPs', row.flops === null ? null : `${formatNumber(row.flops / 1e9)} GFLOP`],
     ['Hardware counters', row.measured ? 'FLOPs or bytes of some of its calls were counted' : null],
+    ['Work of graph replays', row.captured ? 'from the inputs when the graph was captured' : null],
     [
       'Memory traffic',
       row.bytes === null ? null : formatBytes(row.bytes) + (row.estimated ? ', estimated' : ''),

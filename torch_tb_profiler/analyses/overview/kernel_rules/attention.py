@@ -21,9 +21,10 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     times_after_share,
 )
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
+from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, name_mask
-from torch_tb_profiler.model.work.models import built_in_cost_model
 from torch_tb_profiler.model.work.operator_work import operator_work
+from torch_tb_profiler.model.work.ownership import WorkOwners
 from torch_tb_profiler.model.work.roofline import roofline_times
 
 FORWARD, BACKWARD = "aten::_softmax", "aten::_softmax_backward_data"
@@ -93,23 +94,23 @@ def _in_order(trace: Trace) -> Int64:
 
 def _candidates(trace: Trace, order: Int64) -> Iterator[tuple[int, int, int]]:
     """Yield (softmax, first, last call) as positions in the order: what is between two products on a thread."""
-    calls = operator_work(trace).owners.calls[order]
-    name, thread = trace.events.name[calls], trace.events.thread[calls]
-    product = name_mask(trace.strings, PRODUCTS.__contains__)[name]
-    between = name_mask(trace.strings, _may_be_between)[name]
-    softmax = np.flatnonzero(name_mask(trace.strings, (FORWARD, BACKWARD).__contains__)[name])
-    place = np.arange(len(calls))
-    before = np.maximum.accumulate(np.where(between, -1, place)) if len(calls) else place
-    after = np.minimum.accumulate(np.where(between, len(calls), place)[::-1])[::-1] if len(calls) else place
-    backward = name_mask(trace.strings, BACKWARD.__eq__)[name]
+    owners = operator_work(trace).owners
+    name, thread = owners.name[order], trace.events.thread[owners.calls[order]]
+    product = name_mask(owners.names, PRODUCTS.__contains__)[name]
+    between = name_mask(owners.names, _may_be_between)[name]
+    softmax = np.flatnonzero(name_mask(owners.names, (FORWARD, BACKWARD).__contains__)[name])
+    place = np.arange(len(order))
+    before = np.maximum.accumulate(np.where(between, -1, place)) if len(order) else place
+    after = np.minimum.accumulate(np.where(between, len(order), place)[::-1])[::-1] if len(order) else place
+    backward = name_mask(owners.names, BACKWARD.__eq__)[name]
     for at in softmax.tolist():
         first = int(before[at - 1]) if at else -1
-        last = int(after[at + 1]) if at + 1 < len(calls) else len(calls)
-        if first < 0 or last == len(calls) or not (product[first] and product[last]):
+        last = int(after[at + 1]) if at + 1 < len(order) else len(order)
+        if first < 0 or last == len(order) or not (product[first] and product[last]):
             continue
         if backward[at]:  # each product of forward has two
             first -= int(first > 0 and product[first - 1])
-            last += int(last + 1 < len(calls) and product[last + 1])
+            last += int(last + 1 < len(order) and product[last + 1])
         if (thread[first : last + 1] == thread[at]).all():
             yield at, first, last
 
@@ -127,9 +128,9 @@ def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> flo
     if len(scores) < 2:
         return None
     products = {
-        place: _product(trace, int(done.owners.calls[order[place]]))
+        place: _product(trace, done.owners, int(order[place]))
         for place in range(first, last + 1)
-        if trace.strings[trace.events.name[done.owners.calls[order[place]]]] in PRODUCTS
+        if done.owners.names[done.owners.name[order[place]]] in PRODUCTS
     }
     made = [each for place, each in products.items() if place < at and each is not None]
     taken = [each for place, each in products.items() if place > at and each is not None]
@@ -155,9 +156,9 @@ def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> flo
     return None if math.isnan(compute) else max(compute, 1e9 * outside * width / peaks.memory)
 
 
-def _product(trace: Trace, row: int) -> _Product | None:
-    shapes = parse_input_shapes(trace, row)
-    at = 1 if trace.strings[trace.events.name[row]] == "aten::baddbmm" else 0
+def _product(trace: Trace, owners: WorkOwners, call: int) -> _Product | None:
+    shapes = parse_input_shapes(trace, int(owners.calls[call]))
+    at = 1 if owners.names[owners.name[call]] == "aten::baddbmm" else 0
     if len(shapes) < at + 2 or len(shapes[at]) != 3 or len(shapes[at + 1]) != 3:
         return None
     left, right = shapes[at], shapes[at + 1]

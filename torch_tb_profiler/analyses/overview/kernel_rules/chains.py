@@ -18,10 +18,10 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
 )
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import in_optimizer
 from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
-from torch_tb_profiler.model.work.models import built_in_cost_model
 from torch_tb_profiler.model.work.operator_work import operator_work
 
 MIN_CHAIN_LENGTH = 3
@@ -59,7 +59,7 @@ def _chains(trace: Trace) -> tuple[Int32, Int64]:
     rows, elements = rows[order], elements[order]
     if len(rows) == 0:
         return rows, np.empty(0, np.int64)
-    name = np.append(trace.events.name[own.calls], NO_CODE)[own.call[order]]
+    name = np.append(own.name, NO_CODE)[own.call[order]]
     stream, device = stream_ids(trace)[rows], device_ids(trace)[rows]
     follows = (np.diff(elements) == 0) & (np.diff(stream) == 0) & (np.diff(device) == 0) & (elements[1:] > 0)
     chain = np.concatenate([[0], np.cumsum(~follows)])
@@ -75,7 +75,7 @@ def _elements(trace: Trace) -> Int64:
     """
     done = operator_work(trace)
     own = done.owners
-    elementwise = name_mask(trace.strings, _is_elementwise)[trace.events.name[own.calls]]
+    elementwise = name_mask(own.names, _is_elementwise)[own.name]
     alone = np.bincount(own.call[own.call >= 0], minlength=len(own.calls)) == 1
     calls = np.flatnonzero(own.modeled & elementwise & alone & ~in_optimizer(trace, own.calls))
     size = np.zeros(len(own.calls) + 1, np.int64)

@@ -52,7 +52,10 @@ def other_device_work(trace: Trace, rows: Int32) -> Intervals:
 
 
 def recorded_shapes(trace: Trace, row: int) -> str:
-    """Return the input shapes of an operator as the file spells them, "" if none are recorded."""
+    """Return the input shapes of a call as the file spells them, "" if none are recorded."""
+    captured = operator_work(trace).owners.captured_call(row)
+    if captured is not None:
+        return captured.inputs[0] or "" if captured.inputs else ""
     code = int(input_shape_codes(trace)[row])
     return input_shape_texts(trace)[code] if code >= 0 else ""
 

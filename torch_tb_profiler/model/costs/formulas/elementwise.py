@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torch_tb_profiler.model.work.call import Cost, OperatorCall, Tensor, UnknownCostError
+from torch_tb_profiler.model.costs.call import Cost, OperatorCall, Tensor, UnknownCostError
 
 _UNARY = """abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh deg2rad digamma elu erf erfc erfinv exp
 exp2 expm1 floor frac gelu hardshrink hardsigmoid hardswish hardtanh i0 isfinite isinf isnan leaky_relu lgamma log

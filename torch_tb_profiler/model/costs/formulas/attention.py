@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torch_tb_profiler.model.work.call import Cost, OperatorCall, UnknownCostError
+from torch_tb_profiler.model.costs.call import Cost, OperatorCall, UnknownCostError
 
 
 class _AttentionArguments(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.model.work.operator_events import BF16, FLOAT, LIST, SCALAR, formula_cost
-from torch_tb_profiler.model.work.call import UnknownCostError
+from torch_tb_profiler.model.costs.call import UnknownCostError
 
 
 def test_a_product_is_two_operations_for_each_pair() -> None:

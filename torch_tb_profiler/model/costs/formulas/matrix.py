@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from torch_tb_profiler.model.work.call import Cost, OperatorCall, Tensor, UnknownCostError
+from torch_tb_profiler.model.costs.call import Cost, OperatorCall, Tensor, UnknownCostError
 
 _OUT_WIDTHS = {"5": 2, "6": 4, "15": 2}
 """Bytes per element of the output of a scaled product, by its `ScalarType`: half, float, bfloat16."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from torch_tb_profiler.model.work.call import Cost, OperatorCall, Tensor, UnknownCostError
+from torch_tb_profiler.model.costs.call import Cost, OperatorCall, Tensor, UnknownCostError
 
 
 def copy(call: OperatorCall) -> Cost:

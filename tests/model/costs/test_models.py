@@ -10,8 +10,8 @@ import pytest
 from tests.model.work.operator_events import BF16, kernel, launch, operator
 from tests.support.traces import read
 from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.model.costs.models import MISSING_FORMULA
 from torch_tb_profiler.model.hardware.catalog import parse_user_catalog
-from torch_tb_profiler.model.work.models import MISSING_FORMULA
 from torch_tb_profiler.model.work.operator_work import OperatorWork, operator_work
 
 MLP = """[[operator]]

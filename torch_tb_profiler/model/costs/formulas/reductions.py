@@ -13,8 +13,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torch_tb_profiler.model.work.call import Cost, OperatorCall, Tensor, UnknownCostError
-from torch_tb_profiler.model.work.formulas.elementwise import FORMULAS as ELEMENTWISE
+from torch_tb_profiler.model.costs.call import Cost, OperatorCall, Tensor, UnknownCostError
+from torch_tb_profiler.model.costs.formulas.elementwise import FORMULAS as ELEMENTWISE
 
 
 class _Reduction(NamedTuple):

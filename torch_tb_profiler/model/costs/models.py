@@ -10,9 +10,8 @@ import msgspec
 from torch_tb_profiler.base.formulas import evaluate_formula
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.catalog import OperatorModel
-from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.work.call import Cost, OperatorCall, Tensor
-from torch_tb_profiler.model.work.formulas import (
+from torch_tb_profiler.model.costs.call import Cost, OperatorCall, Tensor
+from torch_tb_profiler.model.costs.formulas import (
     attention,
     convolution,
     elementwise,
@@ -20,6 +19,7 @@ from torch_tb_profiler.model.work.formulas import (
     movement,
     reductions,
 )
+from torch_tb_profiler.model.trace import Trace
 
 MISSING_FORMULA = "the user's model of this operator has no formula for it"
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torch_tb_profiler.model.work.call import Cost, OperatorCall, Tensor, UnknownCostError
+from torch_tb_profiler.model.costs.call import Cost, OperatorCall, Tensor, UnknownCostError
 
 
 class _ConvolutionArguments(NamedTuple):
