@@ -16,6 +16,12 @@ ITERATION_LANE = "iterations"
 RANGE_CATEGORY, MARKER_CATEGORY = "stream_range", "stream_marker"
 """Categories of the work between two events of a stream, and of a point in time on a stream."""
 
+SEGMENT_CATEGORY, SEGMENT_LANE = "active_streams", "active streams"
+"""Category and lane of the times in which the same streams are active, as the recorder writes them."""
+
+READING_CATEGORY, READING_LANE = "rocm_smi", "rocm-smi"
+"""Category and lane of the readings of `rocm-smi`, which are counters."""
+
 
 class Iterations(NamedTuple):
     """Columns of k iterations in order of time.

@@ -9717,6 +9717,7 @@ export interface components {
      *     workers   the rows of the maps; steps: their columns, "4" or "4–7"
      *     links     by row and column of the maps: opens the iteration with the most exposed communication
      *     recorded_headline  whether the recorded totals match the ranges
+     *     series    metrics by the columns of the maps, those that were recorded; their ranks together
      *     reading   how many files are still to be read, empty once all are; until then all figures are of those read
      */
     OverlapPayload: {
@@ -9730,6 +9731,8 @@ export interface components {
       links: (string | null)[][];
       recorded: components['schemas']['RecordedTotalRow'][];
       recorded_headline: components['schemas']['Phrase'][];
+      series: components['schemas']['OverlapSeries'][];
+      dips: components['schemas']['OverlapDipsPayload'];
     };
     /**
      * OverlapRankRow
@@ -9789,6 +9792,65 @@ export interface components {
       iterations: number;
       most_ns: number;
       reason: string | null;
+    };
+    /**
+     * OverlapSeries
+     * @description Means of the ranks by group of steps, null where no rank has one.
+     *
+     *     unit  "ns", "ratio", that of the reading ("MHz", "W", "°C", "%"), or "" for a plain number
+     */
+    OverlapSeries: {
+      /** @enum {unknown} */
+      name:
+        | 'clock'
+        | 'compute'
+        | 'exposed'
+        | 'grad_norm'
+        | 'loss'
+        | 'lr'
+        | 'memory'
+        | 'overlap_ratio'
+        | 'power'
+        | 'temperature';
+      title: string;
+      unit: string;
+      values: (number | null)[];
+    };
+    /**
+     * OverlapDipsPayload
+     * @description Iterations with little overlap, and what `rocm-smi` read in them.
+     */
+    OverlapDipsPayload: {
+      headline: components['schemas']['Phrase'][];
+      iterations: number;
+      dips: number;
+      signals: components['schemas']['OverlapSignalRow'][];
+    };
+    /**
+     * OverlapSignalRow
+     * @description How often a reading of `rocm-smi` is unusual in dips of overlap and in other iterations.
+     *
+     *     unusual                 what counts as unusual
+     *     dip_value, other_value  medians of the reading, in `unit`
+     *     chance                  how often chance alone gives such a table (Fisher's exact test, corrected)
+     *     stretches               separate stretches of dips with the unusual reading, of the rank with most
+     */
+    OverlapSignalRow: {
+      /** @enum {unknown} */
+      signal: 'clock' | 'memory' | 'temperature';
+      title: string;
+      unusual: string;
+      unit: string;
+      dips_with: number;
+      dips: number;
+      others_with: number;
+      others: number;
+      dip_value: number;
+      other_value: number;
+      chance: number;
+      stretches: number;
+      /** @enum {unknown} */
+      strength: 'none' | 'strong' | 'weak';
     };
     /**
      * OverlapReport

@@ -292,6 +292,13 @@ export const GLOSSARY = {
     text: 'Computation while an all-reduce or a reduce-scatter runs on its own stream. All-gathers share a stream with other work and are left out, as the recorder does.',
     formula: 'overlap_ratio = overlap / computation',
   },
+  overlap_dip: {
+    title: 'Dip of overlap',
+    text: 'An iteration whose overlap / computation is below 80% of the median of its rank. What rocm-smi read of the GPU after these iterations is compared with what it read after the others.',
+    formula: 'Fisher’s exact test, times the number of readings compared',
+    caveat:
+      'Strong evidence takes three separate stretches of dips and a chance below 1%. It shows that both coincide, not which one causes the other.',
+  },
   recorded_overlap: {
     title: 'Recorded and recomputed',
     text: 'The recorder writes totals next to the ranges they come from. The recomputed totals are made from these ranges.',

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.producers.aorta import Busy, iteration, line, write
+from tests.support.producers.aorta import Busy, iteration, line, smi_output, write
+from torch_tb_profiler.analyses.timeline.counters import all_series
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.ingest import read_trace
@@ -114,6 +115,54 @@ def test_compressed_files_are_read() -> None:
     assert len(iterations(read(gzip.compress(content(line(0, [], 10))))).row) == 1
 
 
+def rows_of(trace: Trace, category: str) -> list[tuple[str, int, int]]:
+    """Return (name, start, duration) of the events of a category."""
+    events = trace.events
+    rows = [row for row in range(len(trace)) if trace.strings[events.category[row]] == category]
+    return [(trace.strings[events.name[row]], int(events.start[row]), int(events.duration[row])) for row in rows]
+
+
+def test_active_segments_are_a_lane() -> None:
+    overlapping = [Busy("compute", 10, 90), Busy("allreduce", 60, 120)]
+    trace = read(content(line(0, overlapping, 130), line(1, [Busy("aux", 0, 5)], 10)))
+    assert rows_of(trace, "active_streams") == [
+        ("compute", 10_000, 50_000),
+        ("allreduce + compute", 60_000, 30_000),
+        ("allreduce", 90_000, 30_000),
+        ("aux", 130_000, 5_000),
+    ]
+
+
+def test_readings_of_rocm_smi_are_counters_that_hold_for_their_iteration() -> None:
+    hot = smi_output({"Temperature (Sensor edge) (C)": 71}, {"Temperature (Sensor edge) (C)": "N/A"})
+    trace = read(content(line(0, [], 100), line(1, [], 100, rocm_smi_output=hot)))
+    (series,) = all_series(trace)
+    assert (series.name, series.times.tolist(), series.values.tolist()) == (
+        "GPU 0 edge, °C", [100_000], [71.0]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("damage", "kind"),
+    [
+        ({"rocm_smi_output": "no driver"}, "rocm_smi_unreadable"),
+        ({"rocm_smi_output": {"a": 1}}, "rocm_smi_unreadable"),
+        ({"rocm_smi_error": "rocm-smi not available"}, "rocm_smi_failed"),
+        ({"rocm_smi_exit_code": 2}, "rocm_smi_failed"),
+        ({"active_segments": [{"start_ms": "x"}]}, "segments_unreadable"),
+        ({"active_segments": 7}, "segments_unreadable"),
+    ],
+)
+def test_bad_readings_and_segments_cost_a_note_and_nothing_else(damage: dict[str, Any], kind: str) -> None:
+    damaged = line(0, iteration(0), 500, **damage)
+    if "active_segments" in damage:
+        damaged["profile"]["overlap"]["active_segments"] = damaged.pop("active_segments")
+    trace = read(content(damaged, line(1, iteration(1), 500)))
+    assert [note.count for note in trace.health if note.kind == kind] == [1]
+    assert len(iterations(trace).row) == 2
+    assert sum(map(len, stream_ranges(trace).values())) == 2 * len(iteration(0))
+
+
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
     for number in (0, 1):
@@ -129,7 +178,7 @@ def test_files_are_workers_and_recordings_are_their_spans(session: Session) -> N
         (run,) = session.scan().runs
         assert [(each.name, each.rank) for each in run.workers] == [("rank0", 0), ("rank1", 1)]
         names = json.loads(session.view("trace", "artifacts", "rank1", "2", wait=True).payload or b"{}")
-        assert names["counts"]["slices"] == 2 * 9
+        assert names["counts"]["slices"] == 2 * (9 + 13)  # and the segments
         spans = {worker.name: [span.name for span in worker.spans] for worker in session.workers(run)}
         assert spans == {"rank0": ["1"], "rank1": ["1", "2"]}
         with pytest.raises(Exception, match="there is no span '3'"):

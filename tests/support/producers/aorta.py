@@ -6,7 +6,7 @@ Busy("compute", 0, 100)    the stream is busy from 0 to 100 µs after the iterat
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,6 +88,14 @@ def active(ranges: Sequence[Busy], *streams: str, function: str | None = None) -
         r for r in ranges if (not streams or r.stream in streams) and (function is None or r.function == function)
     ]
     return {us for each in chosen for us in range(each.start, each.end)}
+
+
+def smi_output(*gpus: Mapping[str, object]) -> str:
+    """Return what `rocm-smi` prints of these GPUs: by name of the reading, its value."""
+    lines = [
+        f"GPU[{number}]\t\t: {name}: {value}" for number, gpu in enumerate(gpus) for name, value in gpu.items()
+    ]
+    return "\n".join(["=== ROCm System Management Interface ===", *lines, "=== End of ROCm SMI Log ==="])
 
 
 def write(folder: Path, rank: int, lines: Sequence[dict[str, Any]]) -> Path:

@@ -131,3 +131,23 @@ def test_a_rank_that_cannot_be_read_is_left_out_with_its_reason(tmp_path: Path) 
         ("rank1", "failed", None),
     ]
     assert payload["ranks"][1]["reason"] == "the file has no iterations"
+
+
+def test_metrics_stand_beside_overlap_on_the_axis_of_the_steps(tmp_path: Path) -> None:
+    """Two steps share a column; a loss that is no number is left out, and so is a metric without values."""
+    for rank in (0, 1):
+        more = [{"loss": float("nan")} if step == 3 else {"loss": 1.0 + step + rank} for step in range(4)]
+        lines = [line(step, iteration(0), 500, rank=rank, **more[step]) for step in range(4)]
+        write(tmp_path / "run", rank, lines)
+    payload = overlap(tmp_path, [], columns="2")
+    series = {each["name"]: each for each in payload["series"]}
+    assert payload["steps"] == ["0–1", "2–3"]
+    assert series["loss"]["values"] == [2.0, 3.5]
+    assert series["lr"]["values"] == [0.001, 0.001]
+    ranges = iteration(0)
+    ratio = len(active(ranges, "compute") & active(ranges, "allreduce", "reducescatter")) / len(
+        active(ranges, "compute")
+    )
+    assert [round(value, 12) for value in series["overlap_ratio"]["values"]] == [round(ratio, 12)] * 2
+    assert series["exposed"]["values"] == [75_000, 75_000]
+    assert "grad_norm" not in series and "clock" not in series

@@ -146,6 +146,19 @@ def _worst_iterations(table: OverlapColumns, group: Int64, name: str, groups: in
     return places
 
 
+def means_by_group(
+    tables: Sequence[OverlapColumns], name: str, groups: Sequence[tuple[int, int]]
+) -> list[float | None]:
+    """Return the mean of a column over all ranks in each group (first and last step); None without a number."""
+    steps, values = _join(tables, "step").astype(np.int64), _join(tables, name)
+    known = np.isfinite(values)
+    group = np.searchsorted([first for first, _ in groups], steps[known], "right") - 1
+    counts = np.bincount(group, minlength=len(groups))
+    sums = np.bincount(group, values[known], minlength=len(groups))
+    pairs = zip(sums.tolist(), counts.tolist(), strict=True)
+    return [total / count if count else None for total, count in pairs]
+
+
 def means_by_step(tables: Sequence[OverlapColumns], names: Sequence[str]) -> dict[str, list[float]]:
     """Return `step` and, for each column in `names`, the mean over the ranks at each step, ns."""
     steps, index = np.unique(_join(tables, "step").astype(np.int64), return_inverse=True)

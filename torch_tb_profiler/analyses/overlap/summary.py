@@ -25,7 +25,8 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.iterations import Iterations, iterations, stream_ranges
 from torch_tb_profiler.model.kinds import event_ends, event_intervals
 from torch_tb_profiler.model.ranks import trace_rank
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
+from torch_tb_profiler.model.rocm_smi import UNITS, own_gpu, parse_rocm_smi, read_quantities
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace, distinct_codes
 
 COMPUTE = "compute"
 """The stream of the computation, as the recorder names it."""
@@ -51,7 +52,9 @@ class RankOverlap(msgspec.Struct, frozen=True):
     """The iterations of one rank: `columns` name -> float64[k] of its k iterations, as bytes; times in ns.
 
     step, begin, total   global step, its start in the trace, its recorded length
-    loss                 NaN if unknown
+    loss, lr, grad_norm  NaN if unknown
+    clock, power, temperature, memory   readings of `rocm-smi` of the rank's GPU in MHz, W, °C, %; NaN if unknown
+    gpus, gpu            how many GPUs `rocm-smi` listed (0 without its output), the rank's own (NaN if unknown)
     compute, allreduce, reducescatter, allgather   how long the stream (or the gathers) is busy
     <collective>_overlap, <collective>_exposed     ... while the computation runs, and while it doesn't
     overlap              computation while an all-reduce or a reduce-scatter runs: what the recorder counts
@@ -80,7 +83,8 @@ def summarize_overlap(trace: Trace) -> RankOverlap:
         "step": np.where(step == ABSENT, np.arange(len(step)), step),
         "begin": iteration.starts,
         "total": iteration.totals,
-        "loss": trace.arg_float("loss", iteration.row),
+        **{name: trace.arg_float(name, iteration.row) for name in ("loss", "lr", "grad_norm")},
+        **_readings(trace, iteration.row),
         "folded": sum(
             (_count_overlapping(trace, ranges, iteration.begins) for ranges in rows.values()),
             np.zeros(len(step), np.int64),
@@ -90,6 +94,25 @@ def summarize_overlap(trace: Trace) -> RankOverlap:
         **{f"recorded {name}": values for name, values in _recorded_times(trace, iteration.row).items()},
     }
     return RankOverlap(trace_rank(trace), {name: float64_bytes(values) for name, values in columns.items()})
+
+
+def _readings(trace: Trace, rows: Int32) -> dict[str, Float64]:
+    """Return what `rocm-smi` read of the rank's GPU after each of the iterations in `rows`."""
+    codes, texts = trace.arg_codes("rocm_smi_output", rows)
+    info = trace.metadata.get("distributedInfo")
+    world_size = info.get("world_size") if isinstance(info, Mapping) else None
+    columns = {name: np.full(len(texts) + 1, np.nan) for name in UNITS}
+    gpus, own = np.zeros(len(texts) + 1), np.full(len(texts) + 1, np.nan)
+    for code in distinct_codes(codes):
+        readings = parse_rocm_smi(texts[code])
+        listed = {each.gpu for each in readings}
+        gpus[code] = len(listed)
+        gpu = own_gpu(listed, trace_rank(trace), world_size)
+        if gpu is not None:
+            own[code] = gpu
+            for name, value in read_quantities(readings, gpu).items():
+                columns[name][code] = value
+    return {"gpus": gpus[codes], "gpu": own[codes], **{name: values[codes] for name, values in columns.items()}}
 
 
 def _busy_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:

@@ -3,6 +3,8 @@
     iteration    |- ProfilerStep#0 ------|- ProfilerStep#1 ------|
     compute         [forward][backward]     [forward][backward]
     allreduce                    [all_reduce]            [all_reduce]
+    active streams  [compute][compute + allreduce]...                     the recorder's segments
+    GPU 0 edge, °C  71                      73                             counters: readings of `rocm-smi`
 
 Times of an iteration count from its own start; an iteration is placed where the previous one and all of its ranges
 end.
@@ -19,11 +21,20 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.markers import STEP_PREFIX
-from torch_tb_profiler.ingest.aorta.records import IterationRecord, decode_record
+from torch_tb_profiler.ingest.aorta.records import IterationRecord, decode_record, segments_of
 from torch_tb_profiler.ingest.runtime import Progress, Report, without_gc
 from torch_tb_profiler.ingest.source import UnpackedStream, read_lines
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.iterations import ITERATION_LANE, MARKER_CATEGORY, RANGE_CATEGORY
+from torch_tb_profiler.model.iterations import (
+    ITERATION_LANE,
+    MARKER_CATEGORY,
+    RANGE_CATEGORY,
+    READING_CATEGORY,
+    READING_LANE,
+    SEGMENT_CATEGORY,
+    SEGMENT_LANE,
+)
+from torch_tb_profiler.model.rocm_smi import parse_rocm_smi, short_name
 from torch_tb_profiler.model.trace import (
     ABSENT,
     AORTA,
@@ -124,7 +135,40 @@ class _IterationColumns:
                 name = marker.tag or marker.stream
                 self._add_row("i", MARKER_CATEGORY, name, marker.stream, start_ns + time_ns, None)
                 last_ns = max(last_ns, time_ns)
+        self._add_segments(record, start_ns, health)
+        self._add_readings(record, start_ns, health)
         self._next_start_ns = start_ns + last_ns
+
+    def _add_segments(self, record: IterationRecord, start_ns: int, health: HealthLog) -> None:
+        """Append a slice for each time in which the recorder saw the same streams active."""
+        segments = segments_of(record.profile.overlap)
+        if segments is None:
+            health.add("segments_unreadable", "warning", "the active segments of an iteration can't be read")
+            return
+        for each in segments:
+            begin, end = _to_ns(each.start_ms), _to_ns(each.end_ms)
+            if each.active_streams and begin is not None and end is not None:
+                begin = max(start_ns + begin, self._next_start_ns)
+                if begin < start_ns + end:
+                    name = " + ".join(each.active_streams)
+                    self._add_row("X", SEGMENT_CATEGORY, name, SEGMENT_LANE, begin, start_ns + end - begin)
+
+    def _add_readings(self, record: IterationRecord, time_ns: int, health: HealthLog) -> None:
+        """Append a counter for each reading of `rocm-smi`, which holds for its iteration.
+
+        The tool runs after the iteration, at a time that isn't recorded.
+        """
+        text, code = record.rocm_smi_output, record.rocm_smi_exit_code
+        if record.rocm_smi_error is not None or code not in (None, 0):
+            reason = record.rocm_smi_error if record.rocm_smi_error is not None else f"exit code {code}"
+            health.add("rocm_smi_failed", "warning", f"rocm-smi failed in an iteration: {str(reason)[:200]}")
+        readings = parse_rocm_smi(text) if isinstance(text, str) else []
+        if text and not readings:
+            health.add("rocm_smi_unreadable", "warning", "an output of rocm-smi has no readings")
+        for each in readings:
+            name = f"GPU {each.gpu} {short_name(each.name)}"
+            self._add_row("C", READING_CATEGORY, name, READING_LANE, time_ns, None)
+            self._add_arg("value", "float", each.value)
 
     def _add_iteration(self, record: IterationRecord, start: int, duration: int) -> None:
         name = f"{STEP_PREFIX}{record.profile.index}"
@@ -139,7 +183,7 @@ class _IterationColumns:
         if overlap.per_stream_ms or overlap.overlap_ms:
             self._add_arg("per_stream_ms", "json", msgspec.json.encode(overlap.per_stream_ms).decode())
             self._add_arg("overlap_ms", "json", msgspec.json.encode(overlap.overlap_ms).decode())
-        if record.rocm_smi_output:
+        if isinstance(record.rocm_smi_output, str) and record.rocm_smi_output:
             self._add_arg("rocm_smi_output", "text", record.rocm_smi_output)
 
     def _add_row(self, phase: str, category: str, name: str, lane: str, start: int, duration: int | None) -> None:

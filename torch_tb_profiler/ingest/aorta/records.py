@@ -32,10 +32,19 @@ class StreamMarker(msgspec.Struct):
 
 
 class RecordedOverlap(msgspec.Struct):
-    """The recorder's own sums over the ranges, in ms; a missing name means 0."""
+    """The recorder's own sums over the ranges, in ms; a missing name means 0. `segments_of` reads its segments."""
 
     per_stream_ms: dict[str, float] = {}
     overlap_ms: dict[str, float] = {}
+    active_segments: Any = None
+
+
+class ActiveSegment(msgspec.Struct):
+    """A time in which the same streams are active."""
+
+    start_ms: float
+    end_ms: float
+    active_streams: list[str]
 
 
 class IterationProfile(msgspec.Struct):
@@ -60,7 +69,9 @@ class IterationRecord(msgspec.Struct):
     loss: float | None = None
     grad_norm: float | None = None
     lr: float | None = None
-    rocm_smi_output: str | None = None
+    rocm_smi_output: Any = None
+    rocm_smi_error: Any = None
+    rocm_smi_exit_code: Any = None
 
 
 _decode = msgspec.json.Decoder(IterationRecord).decode
@@ -81,3 +92,11 @@ def decode_record(line: bytes) -> IterationRecord:
         return msgspec.convert(json.loads(line), IterationRecord)
     except (ValueError, RecursionError) as error:
         raise TraceError(f"the line is not an iteration: {error}") from error
+
+
+def segments_of(overlap: RecordedOverlap) -> list[ActiveSegment] | None:
+    """Return the recorder's segments; None if it wrote something else in their place, which costs nothing else."""
+    try:
+        return msgspec.convert(overlap.active_segments or [], list[ActiveSegment])
+    except msgspec.ValidationError:
+        return None

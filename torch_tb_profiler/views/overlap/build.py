@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from torch_tb_profiler.analyses.overlap.dips import find_dips
 from torch_tb_profiler.analyses.overlap.job import (
     OverlapColumns,
     build_heat_map,
     column_mean,
+    means_by_group,
     means_by_step,
     overlap_totals,
     recorded_differences,
 )
 from torch_tb_profiler.analyses.overlap.summary import COLLECTIVE_STREAMS, RankOverlap, summarize_overlap
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.rocm_smi import UNITS
 from torch_tb_profiler.model.trace import AORTA, Trace, TracePair
 from torch_tb_profiler.view import Member, Members, NoParams, PairView, Reduction, RunView, Tab
 from torch_tb_profiler.views._shared.job.members import count_unread, progress_phrase
@@ -23,15 +26,30 @@ from torch_tb_profiler.views.overlap.payload import (
     MapName,
     OverlapComparedRow,
     OverlapComparison,
+    OverlapDipsPayload,
     OverlapMap,
     OverlapParams,
     OverlapPayload,
     OverlapRankRow,
     OverlapReport,
+    OverlapSeries,
+    OverlapSignalRow,
     RecordedTotalRow,
+    SeriesName,
 )
 
 _MAPS: tuple[MapName, ...] = ("exposed", "overlap", "compute", "total")
+
+_SERIES: dict[SeriesName, str] = {
+    "overlap_ratio": "ratio",
+    "exposed": "ns",
+    "compute": "ns",
+    "loss": "",
+    "lr": "",
+    "grad_norm": "",
+    **UNITS,
+}
+"""The metrics over the steps, in this order, and their units."""
 
 _COMPARED_TOTALS = (
     "total",
@@ -98,7 +116,49 @@ def build(members: Members[RankOverlap], params: OverlapParams) -> OverlapPayloa
             for difference in differences
         ],
         recorded_headline=wording.recorded_headline(differences),
+        series=_series(tables, maps["total"].steps),
+        dips=_dips(tables),
     )
+
+
+def _series(tables: Sequence[OverlapColumns], steps: Sequence[tuple[int, int]]) -> list[OverlapSeries]:
+    """Return the metrics that any rank recorded, by the groups of steps of the maps."""
+    columns: dict[SeriesName, list[float | None]] = {
+        name: means_by_group(tables, name, steps) for name in _SERIES if name != "overlap_ratio"
+    }
+    overlap = means_by_group(tables, "overlap", steps)
+    columns["overlap_ratio"] = [
+        None if not compute or value is None else value / compute
+        for value, compute in zip(overlap, columns["compute"], strict=True)
+    ]
+    return [
+        OverlapSeries(name, wording.SERIES_TITLES[name], unit, columns[name])
+        for name, unit in _SERIES.items()
+        if any(value is not None for value in columns[name])
+    ]
+
+
+def _dips(tables: Sequence[OverlapColumns]) -> OverlapDipsPayload:
+    dips = find_dips(tables)
+    rows = [
+        OverlapSignalRow(
+            signal=each.signal,
+            title=wording.SERIES_TITLES[each.signal],
+            unusual=wording.UNUSUAL[each.signal],
+            unit=UNITS[each.signal],
+            dips_with=each.dips_with,
+            dips=each.dips,
+            others_with=each.others_with,
+            others=each.others,
+            dip_value=each.dip_value,
+            other_value=each.other_value,
+            chance=float(f"{each.chance:.3g}"),
+            stretches=each.stretches,
+            strength=each.strength,
+        )
+        for each in dips.signals
+    ]
+    return OverlapDipsPayload(wording.dips_headline(dips), dips.iterations, dips.dips, rows)
 
 
 def _rank_row(member: Member[RankOverlap], columns: OverlapColumns | None) -> OverlapRankRow:

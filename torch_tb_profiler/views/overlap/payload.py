@@ -6,8 +6,13 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from torch_tb_profiler.analyses.overlap.dips import Signal, Strength
 from torch_tb_profiler.analyses.overlap.job import OverlapTotals
 from torch_tb_profiler.views._shared.text import Text
+
+SeriesName = Literal[
+    "overlap_ratio", "exposed", "compute", "loss", "lr", "grad_norm", "clock", "power", "temperature", "memory"
+]
 
 MapName = Literal["exposed", "overlap", "compute", "total"]
 
@@ -74,12 +79,58 @@ class RecordedTotalRow(msgspec.Struct, frozen=True):
     reason: str | None
 
 
+class OverlapSeries(msgspec.Struct, frozen=True):
+    """Means of the ranks by group of steps, null where no rank has one.
+
+    unit  "ns", "ratio", that of the reading ("MHz", "W", "°C", "%"), or "" for a plain number
+    """
+
+    name: SeriesName
+    title: str
+    unit: str
+    values: list[float | None]
+
+
+class OverlapSignalRow(msgspec.Struct, frozen=True):
+    """How often a reading of `rocm-smi` is unusual in dips of overlap and in other iterations.
+
+    unusual                 what counts as unusual
+    dip_value, other_value  medians of the reading, in `unit`
+    chance                  how often chance alone gives such a table (Fisher's exact test, corrected)
+    stretches               separate stretches of dips with the unusual reading, of the rank with most
+    """
+
+    signal: Signal
+    title: str
+    unusual: str
+    unit: str
+    dips_with: int
+    dips: int
+    others_with: int
+    others: int
+    dip_value: float
+    other_value: float
+    chance: float
+    stretches: int
+    strength: Strength
+
+
+class OverlapDipsPayload(msgspec.Struct, frozen=True):
+    """Iterations with little overlap, and what `rocm-smi` read in them."""
+
+    headline: Text
+    iterations: int
+    dips: int
+    signals: list[OverlapSignalRow]
+
+
 class OverlapPayload(msgspec.Struct, frozen=True):
     """The iterations of all ranks.
 
     workers   the rows of the maps; steps: their columns, "4" or "4–7"
     links     by row and column of the maps: opens the iteration with the most exposed communication
     recorded_headline  whether the recorded totals match the ranges
+    series    metrics by the columns of the maps, those that were recorded; their ranks together
     reading   how many files are still to be read, empty once all are; until then all figures are of those read
     """
 
@@ -93,6 +144,8 @@ class OverlapPayload(msgspec.Struct, frozen=True):
     links: list[list[str | None]]
     recorded: list[RecordedTotalRow]
     recorded_headline: Text
+    series: list[OverlapSeries]
+    dips: OverlapDipsPayload
 
 
 class OverlapReport(msgspec.Struct, frozen=True):

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from torch_tb_profiler.analyses.overlap.dips import (
+    DIP_RATIO,
+    FULL_MEMORY_PERCENT,
+    HOT_DEGREES,
+    LOW_CLOCK_RATIO,
+    MIN_ITERATIONS,
+    OverlapDips,
+    Signal,
+    SignalEvidence,
+)
 from torch_tb_profiler.analyses.overlap.job import OverlapTotals, RecordedDifference
 from torch_tb_profiler.base.format import MINUS, format_duration, format_ratio
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, text
-from torch_tb_profiler.views.overlap.payload import OverlapRankRow
+from torch_tb_profiler.views.overlap.payload import OverlapRankRow, SeriesName
 
 TITLES = {
     "compute": "Computation",
@@ -25,6 +35,32 @@ TITLES = {
 }
 
 FOLDED_REASON = "two ranges of one stream run at once or touch, and the recorder ends both with the first"
+
+
+SERIES_TITLES: dict[SeriesName, str] = {
+    "overlap_ratio": "Overlap / computation",
+    "exposed": "Exposed communication",
+    "compute": "Computation",
+    "loss": "Loss",
+    "lr": "Learning rate",
+    "grad_norm": "Gradient norm",
+    "clock": "Clock",
+    "power": "Power",
+    "temperature": "Temperature",
+    "memory": "Memory in use",
+}
+
+UNUSUAL: dict[Signal, str] = {
+    "clock": f"below {LOW_CLOCK_RATIO:.0%} of the rank's median",
+    "temperature": f"{HOT_DEGREES} °C or more above the rank's median",
+    "memory": f"{FULL_MEMORY_PERCENT}% or more in use",
+}
+
+_COINCIDENCE: dict[Signal, str] = {
+    "clock": "throttling: the clock is low",
+    "temperature": "heat: the GPU is hotter",
+    "memory": "memory pressure: memory is nearly full",
+}
 
 
 def title(name: str) -> str:
@@ -110,3 +146,49 @@ def comparison_headline(base: OverlapTotals, candidate: OverlapTotals) -> Text:
         base=format_ratio(base.overlap_ratio),
         points=f"{points:+.1f}".replace("-", MINUS),
     )
+
+
+def dips_headline(dips: OverlapDips) -> Text:
+    """Say how many iterations have little overlap, and whether they coincide with throttling or full memory."""
+    if not dips.iterations:
+        return text(
+            "Dips of overlap need {least} iterations of a rank with any overlap.", least=str(MIN_ITERATIONS)
+        )
+    if not dips.dips:
+        return text("No iteration's overlap is below {share} of its rank's median.", share=format_ratio(DIP_RATIO))
+    best = max(
+        (each for each in dips.signals if each.strength != "none"),
+        key=lambda each: (each.strength == "strong", -each.chance),
+        default=None,
+    )
+    count = f"{dips.dips:,} of {plural(dips.iterations, 'iteration')}"
+    if best is not None:
+        return _coincidence(best)
+    if dips.signals:
+        names = join_phrases(SERIES_TITLES[each.signal].lower() for each in dips.signals)
+        return text(
+            "Overlap dips in {count}, but not together with unusual readings: {names}.", count=count, names=names
+        )
+    return text("Overlap dips in {count}. Why is unknown: {reason}.", count=count, reason=_no_signals(dips))
+
+
+def _coincidence(evidence: SignalEvidence) -> Text:
+    return text(
+        "{strength} evidence that dips of overlap coincide with {what} in {dips_with} of {dips}, "
+        "and in {others_with} of {others}.",
+        strength="Strong" if evidence.strength == "strong" else "Weak",
+        what=_COINCIDENCE[evidence.signal],
+        dips_with=f"{evidence.dips_with:,}",
+        dips=plural(evidence.dips, "dip"),
+        others_with=f"{evidence.others_with:,}",
+        others=plural(evidence.others, "other iteration"),
+    )
+
+
+def _no_signals(dips: OverlapDips) -> str:
+    """Return why nothing that `rocm-smi` read can be compared."""
+    if not dips.gpus:
+        return "no output of `rocm-smi` was recorded (`--enable-rocm-metrics`)"
+    if not dips.gpu_known:
+        return f"`rocm-smi` lists {dips.gpus} GPUs, and which one a rank used isn't recorded"
+    return "`rocm-smi` recorded neither clock, temperature nor memory of them (`--showclocks`, ...)"

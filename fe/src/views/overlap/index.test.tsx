@@ -1,5 +1,5 @@
 import { fireEvent, screen, within } from '@testing-library/react';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/overlap.json';
 import { drawView, serveGoldens } from '../../testing/view';
 import View from '.';
@@ -45,4 +45,47 @@ it('shows what was recorded beside what the ranges give, with the reason of a di
   const row = within(table).getByText('Stream compute').closest('tr')!;
   expect(row.textContent).toContain('the recorder ends both with the first');
   expect(within(table).getByText('Stream aux').closest('tr')!.textContent).not.toContain('recorder');
+});
+
+it('draws the recorded metrics over the steps, and opens the iteration of the chosen step', () => {
+  const width = vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(900);
+  drawView(View, golden.overlap);
+  const chart = screen.getByRole('slider', {
+    name: /^Overlap \/ computation, .*Loss, Learning rate over 4 steps$/,
+  });
+  width.mockRestore();
+  fireEvent.keyDown(chart, { key: 'ArrowRight' });
+  fireEvent.keyDown(chart, { key: 'ArrowRight' });
+  expect(chart.getAttribute('aria-valuetext')).toMatch(/^step 1: .*Loss 0\.5, Learning rate 0\.001$/);
+  fireEvent.keyDown(chart, { key: 'Enter' });
+  expect(location.hash).toContain('view=trace');
+  expect(location.hash).toContain('at=500000-');
+});
+
+it('says what coincides with dips of overlap, and how sure that is', () => {
+  const signal = {
+    signal: 'clock',
+    title: 'Clock',
+    unusual: 'below 95%',
+    unit: 'MHz',
+    dip_value: 1300,
+    other_value: 2100,
+  };
+  const counts = {
+    dips_with: 5,
+    dips: 5,
+    others_with: 1,
+    others: 35,
+    chance: 0.00001,
+    stretches: 5,
+    strength: 'strong',
+  };
+  const headline = [{ text: 'Strong evidence of throttling.', link: null }];
+  const dips = { headline, iterations: 40, dips: 5, signals: [{ ...signal, ...counts }] };
+  drawView(View, { ...golden.overlap, dips });
+  expect(screen.getByText('Strong evidence of throttling.')).toBeTruthy();
+  const table = screen.getByRole('table', { name: 'Readings in dips and elsewhere' });
+  expect(within(table).getByText('Clock').closest('tr')!.textContent).toBe(
+    'Clock1,300 MHz2,100 MHzbelow 95%5 of 51 of 35below 0.01%strong',
+  );
 });

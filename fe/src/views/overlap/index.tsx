@@ -9,9 +9,11 @@ import { FilesProgress } from '../../widgets/Pending';
 import { Sentence, parseLink } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { Compared } from './Compared';
+import { Dips } from './Dips';
 import { Maps } from './Maps';
 import { Ranks } from './Ranks';
 import { Recorded } from './Recorded';
+import { Steps } from './Steps';
 import css from './index.module.css';
 
 interface Props {
@@ -40,6 +42,20 @@ export default function OverlapView({ payload, run, span }: Props) {
           <Sentence text={payload.reading} />
         </FilesProgress>
       )}
+      {payload.series.length > 0 && (
+        <Panel title="Metrics over the steps" note="means of the ranks; click a step to open the timeline">
+          <Steps payload={payload} onOpen={open} />
+        </Panel>
+      )}
+      <Panel
+        title={
+          <>
+            Dips of overlap <Term id="overlap_dip" />
+          </>
+        }
+      >
+        <Dips payload={payload} />
+      </Panel>
       <Maps payload={payload} onOpen={open} />
       <Ranks payload={payload} onOpen={open} />
       <Panel
