@@ -14,9 +14,11 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import os
+import pickle
 import queue
 import tempfile
 import threading
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -61,10 +63,14 @@ class Watchdog(threading.Thread):
         os._exit(1)
 
     def write(self, series: str) -> None:
-        """Write the recorder under a temporary name first: nobody must read half a dump."""
+        """Write the recorder, and the time, which it doesn't hold and which a copy of the file may lose.
+
+        The file has a temporary name first: nobody must read half a dump.
+        """
         path = self.folder / f"{series}{self.rank}"
         part = path.with_name(f".{path.name}")
-        part.write_bytes(_dump_fr_trace())
+        dump = {**pickle.loads(_dump_fr_trace()), "dumped_at_ns": time.time_ns()}
+        part.write_bytes(pickle.dumps(dump, protocol=2))
         part.replace(path)
 
     def meet(self, event: str) -> None:

@@ -70,6 +70,8 @@ PICTURES = [
     Picture("distributed-light", {"view": "distributed", "run": JOB}, height=1300),
     Picture("distributed-dark", {"view": "distributed", "run": JOB}, "dark", 1300),
     Picture("distributed-timeline", {"view": "trace", "run": JOB, "ranks": "rank4,rank5,rank6"}),
+    Picture("hangs-light", {"view": "hangs", "run": "hang_gloo"}, height=1300, shows="Rank 2 never called"),
+    Picture("hangs-dark", {"view": "hangs", "run": "hang_gloo"}, "dark", 1300, "Rank 2 never called"),
     Picture("engines-light", {"view": "trace", "run": GAUDI}),
     Picture("engines-dark", {"view": "kernels", "run": GAUDI}, "dark", 1300),
     Picture("trainer-light", {"view": "trace", "run": TRAINER}, height=600),

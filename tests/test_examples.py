@@ -14,6 +14,7 @@ import pytest
 
 import torch_tb_profiler
 from torch_tb_profiler.session import Session, open_session
+from torch_tb_profiler.views._shared.text import plain
 
 RUN = "simulated_8_h100_late_rank"
 DELAY_MS = 12
@@ -140,6 +141,9 @@ def test_the_hung_job_among_the_samples_names_its_culprit_and_where_it_is(sample
     verdict = payload.verdict
     assert (verdict.verdict, verdict.culprit_ranks, verdict.waiting_ranks) == ("not_joined", [2], [0, 1, 3])
     assert verdict.line is not None and "dist.all_reduce(" in lines[int(verdict.line.rpartition(":")[2]) - 1]
+    # Whatever times its files have: the dumps hold their own.
+    assert plain(payload.headline).endswith("ranks 0, 1 and 3 have waited 10.0 s for it.")
+    assert any("pending in two dumps, 5.04 s apart" in fact.text for fact in payload.ruled_out)
     culprit = payload.stacks[-1]
     own = next(frame for frame in culprit.frames if not frame.library)
     assert culprit.ranks == [2] and lines[own.line - 1].strip() == "return batches.get()"

@@ -115,6 +115,25 @@ def test_the_form_with_stacks_is_read_where_both_are_there(tmp_path: Path) -> No
     assert payload.verdict.line == "/job/train.py:88" and len(payload.ranks) == 4
 
 
+def test_the_log_of_a_job_says_what_its_watchdogs_gave_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = (
+        "[rank{0}]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:616] [Rank {0}] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum=4, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600020 milliseconds before "
+        "timing out.\n"
+    )
+    folder = hung_job().write(tmp_path, after_ns=10**15)
+    (folder / "job.out").write_text(line.format(0) + line.format(3))
+    (folder / "other.log").write_text("step 7\n")
+    with torch_tb_profiler.open(str(tmp_path)) as log:
+        payload = log.run().hangs().data
+    facts = {fact.title: fact.text for fact in payload.facts}
+    assert facts["Watchdog"] == "gave up all_reduce 4 after 10 min on ranks 0 and 3"
+    assert headline(payload) == SENTENCE and not payload.problems  # the files' times are those of a copy
+    monkeypatch.setattr("torch_tb_profiler.session.dumps.MAX_LOGS", 1)
+    with torch_tb_profiler.open(str(tmp_path)) as log:
+        assert log.run().hangs().data.problems == ["Only 1 of 2 logs were searched for timeouts."]
+
+
 def test_two_dumps_of_a_job_in_one_folder_say_whether_it_runs(tmp_path: Path) -> None:
     job = hung_job()
     job.write(tmp_path, after_ns=2 * 10**9, series="first_rank_")

@@ -26,6 +26,7 @@ class DrawnJob:
 
     groups   name -> its members, besides the group "0" of all ranks
     backend  "gloo" draws entries whose state stays "scheduled"
+    dumped_ns  time that the writer of the dumps notes in them
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class DrawnJob:
         self.numbers: Counter[tuple[int, str, bool]] = Counter()
         self.time = START_NS
         self.lost: dict[int, int] = {}
+        self.dumped_ns: int | None = None
 
     def call(
         self,
@@ -135,6 +137,7 @@ class DrawnJob:
             },
             "pg_status": dict(status),
             "entries": self.entries[rank][self.lost.get(rank, 0) :],
+            **({} if self.dumped_ns is None else {"dumped_at_ns": self.dumped_ns}),
         }
 
     def data(self, rank: int) -> bytes:

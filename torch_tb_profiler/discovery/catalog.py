@@ -140,14 +140,15 @@ class MemoryFile:
 
 @dataclass(frozen=True)
 class DumpFile:
-    """A file about one rank of a job that stands still.
+    """A file about a job that stands still.
 
-    kind    a flight recorder's dump, or the stacks of the process
+    rank    None of a log, which may be of several ranks
+    kind    a flight recorder's dump, the stacks of the process, or a log
     series  its name without rank and suffix; files of the same series belong to one dump of the job
     """
 
-    rank: int
-    kind: Literal["recorder", "stack"]
+    rank: int | None
+    kind: Literal["recorder", "stack", "log"]
     series: str
     file: ListedFile
 

@@ -1,8 +1,9 @@
-"""Flight recorder dumps and stacks of ranks: which files they are, and which run they belong to.
+"""Flight recorder dumps, stacks of ranks and logs of a job: which files they are, and which run they belong to.
 
 nccl_trace_rank_<r>, comm_lib_trace_rank_<r>     default names of PyTorch
 <prefix><r>, also with .json, .pickle, .pkl      any other prefix, by its content
 *rank<r>*.stack.txt, stack_rank_<r>.txt          stacks of py-spy or faulthandler
+*.log, *.out, *.err                              logs of the job, in which NCCL's watchdog says what timed out
 
 Dumps in a folder of traces, or in a folder right below one, belong to that run; others are a run of their own.
 """
@@ -24,24 +25,27 @@ _STACK = re.compile(
     r"^(?:.*?rank[-_]?(?P<rank>\d{1,7})(?!\d).*\.stack\.txt|stack[-_]?rank[-_]?(?P<other>\d{1,7})\.txt)$",
     re.IGNORECASE | re.DOTALL,
 )
+_LOG = (".log", ".out", ".err")
 _EVENT_FILE = "events.out.tfevents."
 """Begin of the names of TensorBoard's own files, which end in a number."""
 
 
 def find_dumps(files: Iterable[ListedFile], is_dump: Callable[[ListedFile], bool]) -> list[DumpFile]:
-    """Return the dumps and stacks among listed files.
+    """Return the dumps, stacks and logs among listed files.
 
     Of files whose names differ in the rank only, one that begins like a dump is enough: another may be damaged.
-    Stacks count only beside dumps.
+    Stacks and logs count only beside dumps.
 
     is_dump  whether a file begins like a dump; called only if its name leaves that open
     """
     candidates: dict[tuple[str, str], list[DumpFile]] = defaultdict(list)
-    stacks: list[DumpFile] = []
+    beside: list[DumpFile] = []
     for file in files:
         name = file.name
         if match := _STACK.match(name):
-            stacks.append(DumpFile(int(match["rank"] or match["other"]), "stack", "", file))
+            beside.append(DumpFile(int(match["rank"] or match["other"]), "stack", "", file))
+        elif name.endswith(_LOG):
+            beside.append(DumpFile(None, "log", "", file))
         elif (match := _DUMP.match(name)) and not name.startswith(_EVENT_FILE):
             dump = DumpFile(int(match["rank"]), "recorder", match["series"], file)
             candidates[posixpath.dirname(file.path), dump.series].append(dump)
@@ -50,7 +54,7 @@ def find_dumps(files: Iterable[ListedFile], is_dump: Callable[[ListedFile], bool
         if _DEFAULT_SERIES.search(series) or any(is_dump(dump.file) for dump in dumps):
             found += dumps
     folders = {_folder(dump) for dump in found}
-    return found + [stack for stack in stacks if _folder(stack) in folders]
+    return found + [dump for dump in beside if _folder(dump) in folders]
 
 
 def with_dumps(
@@ -79,4 +83,4 @@ def _folder(dump: DumpFile) -> str:
 
 
 def _sort_dumps(dumps: Iterable[DumpFile]) -> tuple[DumpFile, ...]:
-    return tuple(sorted(dumps, key=lambda dump: (dump.kind, dump.series, dump.rank, dump.file.path)))
+    return tuple(sorted(dumps, key=lambda dump: (dump.kind, dump.series, dump.rank or 0, dump.file.path)))

@@ -131,6 +131,7 @@ class RecorderDump:
     unrecorded   a call is pending that the recorder leaves out: Gloo's sends and receives
     longest_gap_ns  longest time between two consecutive calls
     last_call_ns    epoch time of the last call, None without any
+    dumped_ns       epoch time of the dump, where its writer noted it
     """
 
     rank: int
@@ -147,6 +148,7 @@ class RecorderDump:
     unrecorded: bool
     longest_gap_ns: int
     last_call_ns: int | None
+    dumped_ns: int | None = None
 
     def signature(self, key: CallKey) -> tuple[str, tuple[int, ...] | None] | None:
         """Return what this rank called as a collective, or None if it isn't in the dump."""
@@ -174,6 +176,25 @@ class StackDump:
     threads: tuple[tuple[RecordedFrame, ...], ...]
 
 
+class WatchdogTimeout(NamedTuple):
+    """A call that NCCL's watchdog gave up, as it says in the log of the job.
+
+    rank       global rank, None where the version doesn't say
+    position   rank within the group
+    group      name of the process group, None where the version doesn't say
+    number     sequence number of the call in its group
+    operation  as the watchdog names it: "ALLREDUCE"
+    ran_ns     how long it had run by then
+    """
+
+    rank: int | None
+    position: int
+    group: str | None
+    number: int
+    operation: str
+    ran_ns: int
+
+
 @dataclass(frozen=True)
 class RankFile:
     """One rank's dump file.
@@ -181,7 +202,7 @@ class RankFile:
     name        path of the file in its run
     dump        what it holds, None if it can't be read
     problem     why it can't be read
-    written_ns  epoch time at which it was written, None if the storage doesn't say
+    written_ns  modification time of the file (epoch), None if the storage doesn't say
     """
 
     rank: int
@@ -198,10 +219,12 @@ class JobDumps:
     files    the latest dump of each rank
     earlier  an earlier dump of the same ranks, empty if there is only one
     stacks   rank -> where the process was
-    problems sentences about stacks that can't be read
+    problems sentences about stacks and logs that can't be read
+    timeouts what the watchdogs of the ranks gave up
     """
 
     files: tuple[RankFile, ...]
     earlier: tuple[RankFile, ...] = ()
     stacks: dict[int, StackDump] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    timeouts: tuple[WatchdogTimeout, ...] = ()

@@ -12,12 +12,16 @@ from torch_tb_profiler.base.errors import StorageError, TraceError
 from torch_tb_profiler.discovery import DumpFile
 from torch_tb_profiler.ingest.flight_recorder.read import read_dump
 from torch_tb_profiler.ingest.flight_recorder.stacks import read_stacks
-from torch_tb_profiler.model.flight_recorder import JobDumps, RankFile, StackDump
+from torch_tb_profiler.ingest.flight_recorder.watchdog import read_timeouts
+from torch_tb_profiler.model.flight_recorder import JobDumps, RankFile, StackDump, WatchdogTimeout
 from torch_tb_profiler.session.state import FileState, ProgressInfo
 from torch_tb_profiler.storage import FileId, open_location
 
 CHUNK_FILES = 50
 """Dumps that a worker process reads in one job."""
+
+MAX_LOGS = 64
+"""Logs of a job that are searched for timeouts; a watchdog on one rank says as much as those on all."""
 
 
 class DumpRequest(NamedTuple):
@@ -107,11 +111,9 @@ class DumpReader:
                 with self._lock:
                     self._key = None
                 raise reading.error
-        latest, *earlier = sorted(
-            (_by_rank(reading.files) for reading in readings), key=_last_call_ns, reverse=True
-        )
-        stacks, problems = _read_stacks(dumps)
-        job = JobDumps(latest, earlier[0] if earlier else (), stacks, problems)
+        latest, *earlier = sorted((_by_rank(reading.files) for reading in readings), key=_recency, reverse=True)
+        stacks, timeouts, problems = _read_beside(dumps)
+        job = JobDumps(latest, earlier[0] if earlier else (), stacks, problems, timeouts)
         with self._lock:
             if self._key == key:
                 self._job = job
@@ -136,6 +138,7 @@ class DumpReader:
 
 def _request(dump: DumpFile) -> DumpRequest:
     mtime = dump.file.mtime
+    assert dump.rank is not None  # only a log has none
     return DumpRequest(dump.rank, dump.file.path, dump.file.path, None if mtime is None else int(mtime * 1e9))
 
 
@@ -146,7 +149,7 @@ def _series(dumps: Sequence[DumpFile]) -> list[list[DumpFile]]:
     """
     series: dict[tuple[str, str], dict[int, DumpFile]] = defaultdict(dict)
     for dump in dumps:
-        if dump.kind == "recorder":
+        if dump.kind == "recorder" and dump.rank is not None:
             folder = dump.file.path.rpartition("/")[0]
             key = (folder if not _is_rank_folder(folder) else "", dump.series)
             known = series[key].get(dump.rank)
@@ -163,25 +166,37 @@ def _is_rank_folder(folder: str) -> bool:
     return RANK_FOLDER.match(folder.rpartition("/")[2]) is not None
 
 
-def _last_call_ns(files: Iterable[RankFile]) -> int:
-    """Return when the last recorded call was made: copied files have lost the times at which they were written."""
-    return max((file.dump.last_call_ns or 0 for file in files if file.dump is not None), default=0)
+def _recency(files: Iterable[RankFile]) -> tuple[int, int]:
+    """Return when the last recorded call was made, and when the dump was, which the files of copies don't say."""
+    dumps = [file.dump for file in files if file.dump is not None]
+    return max((dump.last_call_ns or 0 for dump in dumps), default=0), max(
+        (dump.dumped_ns or 0 for dump in dumps), default=0
+    )
 
 
 def _by_rank(files: list[RankFile]) -> tuple[RankFile, ...]:
     return tuple(sorted(files, key=lambda file: file.rank))
 
 
-def _read_stacks(dumps: Sequence[DumpFile]) -> tuple[dict[int, StackDump], tuple[str, ...]]:
-    """Return the stacks by rank, and sentences about those that can't be read."""
+def _read_beside(
+    dumps: Sequence[DumpFile],
+) -> tuple[dict[int, StackDump], tuple[WatchdogTimeout, ...], tuple[str, ...]]:
+    """Return stacks by rank, what watchdogs gave up, and sentences about the files that can't be read."""
     stacks: dict[int, StackDump] = {}
+    timeouts: list[WatchdogTimeout] = []
     problems = []
-    for dump in dumps:
-        if dump.kind == "stack":
-            try:
+    logs = [dump for dump in dumps if dump.kind == "log"]
+    if len(logs) > MAX_LOGS:
+        problems.append(f"Only {MAX_LOGS} of {len(logs):,} logs were searched for timeouts.")
+    for dump in (*(dump for dump in dumps if dump.kind == "stack"), *logs[:MAX_LOGS]):
+        try:
+            if dump.rank is not None:
                 with dump.file.open() as stream:
                     stacks[dump.rank] = read_stacks(stream)
-            except (TraceError, StorageError) as error:
-                hint = f"; {error.hint}" if error.hint else ""
-                problems.append(f"{dump.file.name} can't be read: {error.message}{hint}.")
-    return stacks, tuple(problems)
+            else:
+                with dump.file.open() as stream:
+                    timeouts += read_timeouts(stream)
+        except (TraceError, StorageError) as error:
+            hint = f"; {error.hint}" if error.hint else ""
+            problems.append(f"{dump.file.name} can't be read: {error.message}{hint}.")
+    return stacks, tuple(dict.fromkeys(timeouts)), tuple(problems)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from tests.support.dumps import DrawnJob, hung_job
 from torch_tb_profiler.analyses.hangs.verdict import HangVerdict, diagnose
-from torch_tb_profiler.model.flight_recorder import JobDumps
+from torch_tb_profiler.model.flight_recorder import JobDumps, WatchdogTimeout
 
 
 def verdict(job: DrawnJob | JobDumps) -> HangVerdict:
@@ -311,3 +314,49 @@ def test_the_order_of_the_files_changes_nothing(culprit: int) -> None:
     files = hung_job(culprit=culprit).dumps().files
     for turn in range(4):
         assert verdict(JobDumps(files[turn:] + files[:turn])).culprits == (culprit,)
+
+
+def gave_up(rank: int | None, number: int = 4, ran_s: int = 600, **fields: Any) -> WatchdogTimeout:
+    found = WatchdogTimeout(rank, 0 if rank is None else rank, "0", number, "ALLREDUCE", ran_s * 10**9)
+    return found._replace(**fields)
+
+
+def test_the_watchdog_says_how_long_a_call_was_pending_where_files_do_not() -> None:
+    job = hung_job().dumps(after_ns=None)
+    assert diagnose(job).timing.as_of_ns is None
+    timing = diagnose(replace(job, timeouts=(gave_up(0), gave_up(2, ran_s=601)))).timing
+    assert (timing.progress, timing.waited_ns) == ("stuck", 601 * 10**9)
+    assert [(each.rank, each.call.number) for each in timing.timeouts] == [(0, 4), (2, 4)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        gave_up(1),  # it is in no call
+        gave_up(0, number=3),
+        gave_up(0, group="1"),
+        gave_up(0, operation="BROADCAST"),
+        gave_up(0, ran_s=599),  # less than the timeout of the call
+    ],
+)
+def test_a_line_about_another_call_says_nothing(other: WatchdogTimeout) -> None:
+    timing = diagnose(replace(hung_job().dumps(after_ns=None), timeouts=(other,))).timing
+    assert timing.as_of_ns is None and not timing.timeouts
+
+
+def test_without_a_global_rank_the_watchdog_counts_within_the_group() -> None:
+    job = DrawnJob(4, {"a": [1, 3]}).call("all_reduce", group="a").call("all_reduce", [3], group="a", done=False)
+    timeout = gave_up(None, number=2, position=1, group="a")
+    (found,) = diagnose(replace(job.dumps(after_ns=None), timeouts=(timeout,))).timing.timeouts
+    assert found.rank == 3
+
+
+def test_the_time_that_a_dump_holds_counts_before_that_of_its_file() -> None:
+    job = hung_job()
+    job.dumped_ns = job.time + 20 * 10**9
+    first = hung_job()
+    first.dumped_ns = job.time + 5 * 10**9
+    copied = job.dumps(after_ns=7200 * 10**9)
+    timing = diagnose(replace(copied, earlier=first.dumps(after_ns=7200 * 10**9).files)).timing
+    assert (timing.progress, timing.as_of_ns, timing.copied_ns) == ("stuck", job.dumped_ns, None)
+    assert timing.between_ns == 15 * 10**9

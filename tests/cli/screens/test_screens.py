@@ -65,7 +65,7 @@ def test_a_hang_is_told_without_libraries_and_with_the_calls_of_the_program(
 ) -> None:
     said = drawn("hangs", payloads["hang_gloo", "hangs"], 120)
     assert said.startswith("Rank 2 never called all_reduce 16;")
-    assert "load_batch (hang.py:77) < train (hang.py:98)" in said
+    assert "load_batch (hang.py:83) < train (hang.py:104)" in said
     assert "queue.py" not in said and "{" not in said
 
 

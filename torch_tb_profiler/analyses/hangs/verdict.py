@@ -101,7 +101,7 @@ def diagnose(job: JobDumps) -> HangDiagnosis:
     dumps = {file.rank: file.dump for file in job.files if file.dump is not None}
     groups = JobGroups(dumps, [file.rank for file in job.files])
     graph = WaitGraph(dumps, groups)
-    timing = find_timing(job, dumps)
+    timing = find_timing(job, dumps, groups)
     unreadable = {file.rank for file in job.files if file.dump is None}
     return HangDiagnosis(_Judge(graph, unreadable, timing).verdict(), timing, graph, groups, dumps)
 
@@ -318,18 +318,14 @@ class _Judge:
         return HangVerdict(kind, direct, groups, first.call, waiting=waiting, direct=direct, reason=reason)
 
     def _is_expected(self, rank: int, call: RecordedCall, peers: set[int]) -> bool:
-        """Return True if a rank has received from these peers before, and not out of its rhythm.
+        """Return True if a rank is in the rhythm of its earlier messages with these peers.
 
-        A rank that leaves out a collective arrives early at its next message, whose sender still waits in that
-        collective: this looks as if the sender had left out the message.
+        A rank that leaves out a collective arrives early at its next message, whose other side still waits in that
+        collective: this looks as if the other side had left out the message. Two earlier messages make a rhythm.
         """
         group = self.graph.groups.find(rank, call.group)
         messages = [each for each in call.messages if group.ranks[each.peer] in peers]
-        lost = self.dumps[rank].lost
-        return all(
-            message.skips is False or (message.skips is None and message.number > 0 and not lost)
-            for message in messages
-        )
+        return all(message.skips is False for message in messages)
 
     def _all_joined(self, ends: list[list[int | CollectiveState]]) -> HangVerdict:
         """Return the verdict on a call that everyone is in."""

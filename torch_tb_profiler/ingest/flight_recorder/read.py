@@ -122,6 +122,7 @@ class _Dump:
         self.version = str(content.get("version") or "")
         self.members = {group.name: group for group in _read_groups(content.get("pg_config") or {})}
         self.status = content.get("pg_status") or {}
+        self.dumped_ns = None if content.get("dumped_at_ns") is None else int(content["dumped_at_ns"])
         names = {name for name, _ in short.signatures} if short is not None else set(map(_NAME, self.entries))
         self.kinds = {name: _parse_name(name) for name in names}
         self.stateless = self._stateless_backends()
@@ -155,6 +156,7 @@ class _Dump:
             unrecorded=self._unrecorded(),
             longest_gap_ns=gap,
             last_call_ns=last,
+            dumped_ns=self.dumped_ns,
         )
 
     def _stateless_backends(self) -> set[str]:

@@ -33,6 +33,8 @@ def facts(found: HangDiagnosis) -> list[HangFact]:
         listed.append(HangFact("Since", _format_time(call.created_ns)))
         if call.timeout_ns is not None:
             listed.append(HangFact("Timeout", words.format_wait(call.timeout_ns)))
+    if timing.timeouts:
+        listed.append(HangFact("Watchdog", _watchdog(timing)))
     listed.append(HangFact("As of", _as_of(timing)))
     if verdict.groups and call is not None and not call.p2p:
         listed += _agreement(found, verdict.groups[0], call)
@@ -43,6 +45,14 @@ def _as_of(timing: DumpTiming) -> str:
     if timing.copied_ns is not None:
         return f"unknown: the files are of {_format_time(timing.copied_ns)}, long after the timeout"
     return "unknown" if timing.as_of_ns is None else _format_time(timing.as_of_ns)
+
+
+def _watchdog(timing: DumpTiming) -> str:
+    """Return what the watchdogs gave up: "gave up all_reduce 418 after 10 min on ranks 0 and 1"."""
+    first = min(timing.timeouts, key=lambda each: each.call.created_ns)
+    ranks = sorted(each.rank for each in timing.timeouts if each.call.key == first.call.key)
+    name, where = words.name_call(first.call), words.name_ranks(ranks)
+    return f"gave up {name} after {words.format_wait(first.ran_ns)} on {where}"
 
 
 def _agreement(found: HangDiagnosis, group: JobGroup, call: RecordedCall) -> list[HangFact]:
