@@ -66,6 +66,18 @@ def test_a_cut_keeps_apart_what_differs(names: list[str], width: int, short: lis
     assert cut == short and max(map(cell_len, cut)) <= width
 
 
+@pytest.mark.parametrize("width", [24, 30, 44])
+def test_a_family_of_names_stays_apart_wherever_its_names_differ(width: int) -> None:
+    names = [
+        f"fused attention of GEMM {dtype} 32x32x256 {layout}, Tensile {tile}, flags that all have"
+        for dtype in ("bf16", "fp32")
+        for layout in ("tn", "nt")
+        for tile in ("MT64", "MT16")
+    ]
+    cut = shorten_names(names, width)
+    assert len(set(cut)) == len(names) and max(map(cell_len, cut)) <= width
+
+
 def test_a_bar_is_as_long_as_the_share() -> None:
     assert [bar_text(share, 4) for share in (0, 0.001, 0.25, 0.5, 0.53, 1, 7)] == [
         "",

@@ -4,44 +4,70 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 
 from rich.cells import cell_len, set_cell_size
 
 _CUT = "…"
 
+MAX_PLACES = 4
+"""Most places at which a cut name shows how it differs from others."""
+
 
 def shorten_names(names: Sequence[str], width: int) -> list[str]:
-    """Return the names in at most `width` cells; different ones stay different where a cut can show why.
+    """Return the names in at most `width` cells; different ones stay different where cuts can show why.
 
     Leading spaces stay, as they show the depth of a tree.
     """
-    short = {name: _cut(name, width) for name in dict.fromkeys(names)}
+    places: dict[str, tuple[int, ...]] = dict.fromkeys(names, ())
+    while True:
+        short = {name: _cut(name, width, places[name]) for name in places}
+        if not _show_differences(short, places):
+            return [short[name] for name in names]
+
+
+def _show_differences(short: dict[str, str], places: dict[str, tuple[int, ...]]) -> bool:
+    """Add to `places` where names that look the same differ; return whether any was added."""
     alike: dict[str, list[str]] = {}
     for name, text in short.items():
         alike.setdefault(text, []).append(name)
+    found = False
     for group in alike.values():
-        if len(group) > 1:
-            common = len(os.path.commonprefix(group))
-            short.update({name: _cut(name, width, common) for name in group})
-    return [short[name] for name in names]
+        common = len(os.path.commonprefix(group))
+        for name in group if len(group) > 1 else ():
+            if common not in places[name] and len(places[name]) < MAX_PLACES:
+                places[name] = tuple(sorted((*places[name], common)))
+                found = True
+    return found
 
 
-def _cut(name: str, width: int, differs_at: int | None = None) -> str:
-    """Return the name with "…" for its middle, or for what precedes the letter at which it differs from others."""
+def _cut(name: str, width: int, places: Sequence[int]) -> str:
+    """Return the name with "…" for its middle, or for what precedes the places at which it differs from others."""
     if cell_len(name) <= width:
         return name
     indent = min(len(name) - len(name.lstrip(" ")), width // 2)
     text, width = name.lstrip(" "), width - indent
-    tail_width = (width - 1) // 2
-    if differs_at is None:
-        tail = _last_cells(text, tail_width)
+    if places:
+        tail = _differences(name, width - 1 - width // 3, places, len(name) - len(text))
     else:
-        # What follows the difference is shown as far as there is space beside the beginning of the name.
-        tail_width = width - 1 - width // 3
-        tail = name[max(differs_at - 2, len(name) - len(text)) :]
-        if cell_len(tail) > tail_width:
-            tail = set_cell_size(tail, tail_width - 1).rstrip() + _CUT
+        tail = _last_cells(text, (width - 1) // 2)
     return " " * indent + set_cell_size(text, width - 1 - cell_len(tail)).rstrip() + _CUT + tail
+
+
+def _differences(name: str, width: int, places: Sequence[int], start: int) -> str:
+    """Return what follows each place, as far as there is space, from two letters before it."""
+    begins = [max(place - 2, start) for place in places]
+    each = (width - len(places) + 1) // len(places)
+    parts = []
+    for begin, end in pairwise([*begins, len(name)]):
+        part = name[begin:end]
+        is_last = end == len(name)
+        if cell_len(part) > each:
+            part = set_cell_size(part, each - 1 if is_last else each).rstrip() + (_CUT if is_last else "")
+            parts.append(part if is_last else part + _CUT)
+        else:
+            parts.append(part)
+    return "".join(parts)
 
 
 def _last_cells(text: str, width: int) -> str:

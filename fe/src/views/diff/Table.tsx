@@ -2,6 +2,7 @@
 import { useMemo } from 'react';
 import { formatNumber, plural } from '../../base/format';
 import { useTableState } from '../../state/table';
+import { Name } from '../../widgets/Name';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { familyColor } from '../../base/family';
@@ -104,17 +105,21 @@ function columnsOf(title: string, rows: Row[]): Column<Row>[] {
       title,
       kind: 'text',
       value: row => row.name,
+      shownName: row => row.short?.name ?? row.name,
       render: row => (
         <span className={css.name}>
-          <span className="clip" title={row.renamed ? `${row.name} → ${row.renamed}` : row.name}>
-            {row.family !== undefined && (
-              <>
-                <i className="dot" title={row.family} style={{ background: familyColor(row.family) }} />{' '}
-              </>
-            )}
-            {row.short?.name ?? row.name}
-            {row.renamed && <span className="dim"> → {row.short?.renamed ?? row.renamed}</span>}
-          </span>
+          {row.family !== undefined && (
+            <i className="dot" title={row.family} style={{ background: familyColor(row.family) }} />
+          )}
+          <Name
+            text={row.short?.name ?? row.name}
+            title={row.renamed ? `${row.name} → ${row.renamed}` : row.name}
+          />
+          {row.renamed && (
+            <span className="dim clip" title={row.renamed}>
+              → {row.short?.renamed ?? row.renamed}
+            </span>
+          )}
           {STATUS[row.status] && (
             <span className={`badge neutral ${css.status}`} title={STATUS[row.status]!.why}>
               {STATUS[row.status]!.word}

@@ -4,6 +4,7 @@ import { deviceName, formatDuration, formatRatio, plural } from '../../base/form
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Select } from '../../widgets/inputs/Select';
+import { Name } from '../../widgets/Name';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import splitCss from '../../widgets/table/Split.module.css';
@@ -109,12 +110,13 @@ function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
       title: 'Cause, then subject',
       kind: 'text',
       value: row => row.fullTitle,
+      shownName: row => row.title,
       width: 260,
       render: row => (
-        <span className="clip" title={row.fullTitle}>
+        <>
           {row.of === null && <i className="dot" style={{ background: causeColor(row.cause) }} />}
-          {row.title}
-        </span>
+          <Name text={row.title} title={row.fullTitle} />
+        </>
       ),
     },
     {

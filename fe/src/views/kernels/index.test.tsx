@@ -81,6 +81,15 @@ it('tells names that begin alike by their ends, and says them whole to who does 
   const seen = lines.map(line => line.querySelector('.clip')!.textContent);
   expect(new Set(seen).size).toBe(2);
   seen.forEach(text => expect(text.length).toBeLessThan(160));
+  // The table cuts what both have in common, and leaves the name whole to who copies it.
+  const cells = screen
+    .getByRole('grid', { name: 'kernels' })
+    .querySelectorAll(`[title$="align1"], [title$="align8"]`);
+  expect([...cells].map(cell => cell.querySelector('[aria-hidden] > :last-child')!.textContent)).toEqual([
+    '1',
+    '8',
+  ]);
+  expect(cells[0]!.querySelector('.visually-hidden')!.textContent).toBe(`${begin}align1`);
 });
 
 it('lists the others of a ring, and each of them opens its row', async () => {

@@ -272,6 +272,7 @@ function columnsOf(payload: KernelsPayload, show: (row: KernelRow) => void): Col
       title: byFamily ? 'Family' : 'Kernel',
       kind: 'text',
       value: row => row.name,
+      shownName: row => row.short_name,
       width: 260,
       render: row => <NameCell name={row.name} short={row.short_name} onShow={() => show(row)} />,
     },

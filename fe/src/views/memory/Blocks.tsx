@@ -6,6 +6,7 @@ import { exactDuration, formatBytes } from '../../base/format';
 import { usePages } from '../../state/pages';
 import { formatOffset } from '../../base/ticks';
 import { Button } from '../../widgets/inputs/Button';
+import { Name } from '../../widgets/Name';
 import type { Column } from '../../widgets/table/columns';
 import { ROWS_PER_PAGE, PagedTable } from '../../widgets/table/PagedTable';
 import type { Range } from './state';
@@ -100,9 +101,7 @@ function columnsOf(
         row.operator === null ? (
           <span className="dim">{row.state === 'older' ? 'before the trace' : 'outside operators'}</span>
         ) : (
-          <span className="clip" title={row.operator}>
-            {row.operator}
-          </span>
+          <Name text={row.operator} />
         ),
     },
     hasModules && {

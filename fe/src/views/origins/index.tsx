@@ -5,6 +5,7 @@ import { formatDuration, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Answer } from '../../widgets/Answer';
+import { Name } from '../../widgets/Name';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
@@ -77,11 +78,8 @@ function originColumns(payload: OriginsPayload): Column<OriginRow>[] {
       kind: 'text',
       width: 232,
       value: row => row.name,
-      render: row => (
-        <span className="clip" title={row.name}>
-          {row.short_name}
-        </span>
-      ),
+      shownName: row => row.short_name,
+      render: row => <Name text={row.short_name} title={row.name} />,
     },
     {
       id: 'operator',

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react';
 import type { CounterRow, RooflineCounters } from '../../api/types';
 import { formatCount, formatNumber, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
+import { Name } from '../../widgets/Name';
 import { Panel } from '../../widgets/Panel';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable, type Sort } from '../../widgets/table/DataTable';
@@ -58,11 +59,8 @@ function columnsOf({ names, note }: RooflineCounters): Column<CounterRow>[] {
       title: 'Kernel',
       kind: 'text',
       value: row => row.name,
-      render: row => (
-        <span className="clip" title={row.name}>
-          {row.short_name}
-        </span>
-      ),
+      shownName: row => row.short_name,
+      render: row => <Name text={row.short_name} title={row.name} />,
     },
     { id: 'operator', title: 'Operator', kind: 'text', value: row => row.operator, reason: unjoined },
     {

@@ -1,4 +1,5 @@
 import type { RooflinePayload, RooflineRow } from '../../api/types';
+import { Name } from '../../widgets/Name';
 import type { Column } from '../../widgets/table/columns';
 import { speedColumns } from '../_shared/speed';
 
@@ -14,11 +15,8 @@ export function columnsOf(payload: RooflinePayload): Column<RooflineRow>[] {
       kind: 'text',
       value: row => row.name,
       width: 220,
-      render: row => (
-        <span className="clip" title={row.name}>
-          {row.short_name}
-        </span>
-      ),
+      shownName: row => row.short_name,
+      render: row => <Name text={row.short_name} title={row.name} />,
     },
     payload.group_by === 'shape' && {
       id: 'input_shape',

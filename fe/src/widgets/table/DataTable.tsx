@@ -20,6 +20,7 @@ import {
   useMemo,
   useRef,
   useState,
+  type CSSProperties,
   type KeyboardEvent,
   type MouseEvent,
   type ReactNode,
@@ -29,7 +30,8 @@ import { formatCount, plural } from '../../base/format';
 import { useRestoredState, useRestoredScroll } from '../../state/restored';
 import { Icon } from '../Icon';
 import { Button } from '../inputs/Button';
-import { CellContent, gridLayout, isText, ROW_HEIGHT, saveCsv, type Column } from './columns';
+import { Names } from '../Name';
+import { CellContent, gridLayout, isText, namesOf, ROW_HEIGHT, saveCsv, type Column } from './columns';
 import { createMatcher, type Search } from './search';
 import { SearchBox } from './SearchBox';
 import { ColumnMenu, TableHead, type Sort } from './TableHead';
@@ -134,6 +136,12 @@ export function DataTable<R extends object>(props: Props<R>) {
     () => (searching && !isTree ? sorted.filter(row => matcher.test(textOf(row.original))) : sorted),
     [sorted, searching, isTree, matcher, textOf],
   );
+  const childRows = props.childRows;
+  const names = useMemo(() => {
+    const withChildren = (below: readonly R[]): R[] =>
+      below.flatMap(row => [row, ...withChildren(childRows?.(row) ?? [])]);
+    return namesOf(columns, childRows ? withChildren(rows) : rows);
+  }, [columns, rows, childRows]);
   const visible = columns.filter(column => visibility[column.id] !== false);
   const grid = gridLayout(visible);
   const virtual = useVirtualizer({
@@ -233,6 +241,7 @@ export function DataTable<R extends object>(props: Props<R>) {
       <div
         ref={scroller}
         className={css.scroller}
+        style={{ '--rows-height': `${virtual.getTotalSize() + ROW_HEIGHT}px` } as CSSProperties}
         data-part="table-scroll"
         role={props.childRows ? 'treegrid' : 'grid'}
         aria-rowcount={shown.length + 1}
@@ -260,52 +269,54 @@ export function DataTable<R extends object>(props: Props<R>) {
           data-part="table-body"
           style={{ height: virtual.getTotalSize(), minWidth: grid.minWidth }}
         >
-          {virtual.getVirtualItems().map(item => {
-            const row = shown[item.index]!;
-            return (
-              <div
-                key={row.id}
-                id={rowId(name, row.id)}
-                role="row"
-                aria-rowindex={item.index + 2}
-                aria-selected={row.id === selected}
-                aria-level={props.childRows ? row.depth + 1 : undefined}
-                aria-expanded={props.childRows && row.getCanExpand() ? row.getIsExpanded() : undefined}
-                className={`${css.row} ${row.id === selected ? css.selected : ''}`}
-                style={{
-                  gridTemplateColumns: grid.gridTemplateColumns,
-                  transform: `translateY(${item.start}px)`,
-                }}
-                data-index={item.index}
-              >
-                {visible.map((column, i) => (
-                  <span
-                    key={column.id}
-                    role="gridcell"
-                    className={`${css.cell} ${isText(column.kind) ? '' : 'num'} ${column.kind === 'code' ? 'mono' : ''}`}
-                    style={i === 0 && row.depth > 0 ? { paddingLeft: 16 * row.depth } : undefined}
-                  >
-                    {i === 0 && props.childRows && (
-                      <Button
-                        look="bare"
-                        className={`${css.expander} ${row.getIsExpanded() ? css.open : ''}`}
-                        style={row.getCanExpand() ? undefined : { visibility: 'hidden' }}
-                        aria-label={row.getIsExpanded() ? 'Fold' : 'Unfold'}
-                        tabIndex={-1}
-                        onClick={event => {
-                          event.stopPropagation();
-                          row.toggleExpanded();
-                        }}
-                      >
-                        <Icon name="right" size={12} />
-                      </Button>
-                    )}
-                    <CellContent column={column} row={row.original} />
-                  </span>
-                ))}
-              </div>
-            );
-          })}
+          <Names of={names}>
+            {virtual.getVirtualItems().map(item => {
+              const row = shown[item.index]!;
+              return (
+                <div
+                  key={row.id}
+                  id={rowId(name, row.id)}
+                  role="row"
+                  aria-rowindex={item.index + 2}
+                  aria-selected={row.id === selected}
+                  aria-level={props.childRows ? row.depth + 1 : undefined}
+                  aria-expanded={props.childRows && row.getCanExpand() ? row.getIsExpanded() : undefined}
+                  className={`${css.row} ${row.id === selected ? css.selected : ''}`}
+                  style={{
+                    gridTemplateColumns: grid.gridTemplateColumns,
+                    transform: `translateY(${item.start}px)`,
+                  }}
+                  data-index={item.index}
+                >
+                  {visible.map((column, i) => (
+                    <span
+                      key={column.id}
+                      role="gridcell"
+                      className={`${css.cell} ${isText(column.kind) ? '' : 'num'} ${column.kind === 'code' ? 'mono' : ''}`}
+                      style={i === 0 && row.depth > 0 ? { paddingLeft: 16 * row.depth } : undefined}
+                    >
+                      {i === 0 && props.childRows && (
+                        <Button
+                          look="bare"
+                          className={`${css.expander} ${row.getIsExpanded() ? css.open : ''}`}
+                          style={row.getCanExpand() ? undefined : { visibility: 'hidden' }}
+                          aria-label={row.getIsExpanded() ? 'Fold' : 'Unfold'}
+                          tabIndex={-1}
+                          onClick={event => {
+                            event.stopPropagation();
+                            row.toggleExpanded();
+                          }}
+                        >
+                          <Icon name="right" size={12} />
+                        </Button>
+                      )}
+                      <CellContent column={column} row={row.original} />
+                    </span>
+                  ))}
+                </div>
+              );
+            })}
+          </Names>
         </div>
         {shown.length === 0 && (
           <p className={css.empty} data-part="table-empty">

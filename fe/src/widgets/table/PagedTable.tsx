@@ -1,11 +1,20 @@
 // A table whose rows stay on the server, which sorts and searches them; the page fetches only the rows in view.
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react';
+import {
+  useEffect,
+  useRef,
+  useState,
+  type CSSProperties,
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactNode,
+} from 'react';
 import { Button } from '../inputs/Button';
 import { plural } from '../../base/format';
 import { useRestoredScroll } from '../../state/restored';
 import { Icon } from '../Icon';
-import { CellContent, gridLayout, isText, ROW_HEIGHT, saveCsv, type Column } from './columns';
+import { Names } from '../Name';
+import { CellContent, gridLayout, isText, namesOf, ROW_HEIGHT, saveCsv, type Column } from './columns';
 import { SearchBox } from './SearchBox';
 import { TableHead, type Sort } from './TableHead';
 import css from './Table.module.css';
@@ -68,6 +77,7 @@ export function PagedTable<R>(props: Props<R>) {
 
   const rowAt = (index: number): R | undefined =>
     page(Math.floor(index / ROWS_PER_PAGE))?.[index % ROWS_PER_PAGE];
+  const drawn = items.map(item => rowAt(item.index)).filter(row => row !== undefined);
   const move = (to: number) => {
     const index = Math.min(Math.max(to, 0), count - 1);
     setPosition(index);
@@ -130,6 +140,7 @@ export function PagedTable<R>(props: Props<R>) {
       <div
         ref={scroller}
         className={css.scroller}
+        style={{ '--rows-height': `${virtual.getTotalSize() + ROW_HEIGHT}px` } as CSSProperties}
         data-part="table-scroll"
         role="grid"
         aria-rowcount={count + 1}
@@ -157,37 +168,39 @@ export function PagedTable<R>(props: Props<R>) {
           data-part="table-body"
           style={{ height: virtual.getTotalSize(), minWidth: grid.minWidth }}
         >
-          {items.map(item => {
-            const row = rowAt(item.index);
-            return (
-              <div
-                key={item.index}
-                role="row"
-                aria-rowindex={item.index + 2}
-                aria-selected={item.index === position}
-                className={`${css.row} ${item.index === position ? css.selected : ''}`}
-                style={{
-                  gridTemplateColumns: grid.gridTemplateColumns,
-                  transform: `translateY(${item.start}px)`,
-                }}
-                data-index={item.index}
-              >
-                {columns.map(column => (
-                  <span
-                    key={column.id}
-                    role="gridcell"
-                    className={`${css.cell} ${isText(column.kind) ? '' : 'num'} ${column.kind === 'code' ? 'mono' : ''}`}
-                  >
-                    {row === undefined ? (
-                      <i className={css.missing} />
-                    ) : (
-                      <CellContent column={column} row={row} />
-                    )}
-                  </span>
-                ))}
-              </div>
-            );
-          })}
+          <Names of={namesOf(columns, drawn)}>
+            {items.map(item => {
+              const row = rowAt(item.index);
+              return (
+                <div
+                  key={item.index}
+                  role="row"
+                  aria-rowindex={item.index + 2}
+                  aria-selected={item.index === position}
+                  className={`${css.row} ${item.index === position ? css.selected : ''}`}
+                  style={{
+                    gridTemplateColumns: grid.gridTemplateColumns,
+                    transform: `translateY(${item.start}px)`,
+                  }}
+                  data-index={item.index}
+                >
+                  {columns.map(column => (
+                    <span
+                      key={column.id}
+                      role="gridcell"
+                      className={`${css.cell} ${isText(column.kind) ? '' : 'num'} ${column.kind === 'code' ? 'mono' : ''}`}
+                    >
+                      {row === undefined ? (
+                        <i className={css.missing} />
+                      ) : (
+                        <CellContent column={column} row={row} />
+                      )}
+                    </span>
+                  ))}
+                </div>
+              );
+            })}
+          </Names>
         </div>
         {total === 0 && (
           <p className={css.empty} data-part="table-empty">

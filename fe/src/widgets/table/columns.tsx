@@ -12,6 +12,7 @@ import {
 } from '../../base/format';
 import { plainText, type Phrase } from '../../base/text';
 import type { TermId } from '../../base/glossary';
+import { Name } from '../Name';
 import css from './Table.module.css';
 
 /** Height of a row, px. */
@@ -30,6 +31,8 @@ export interface Column<R> {
   title: string;
   kind: ColumnKind;
   value: (row: R) => CellValue;
+  /** The name that `render` draws, where it isn't the value. */
+  shownName?: (row: R) => string;
   term?: TermId;
   /** A bar behind the value that shows its share of `of`; with `percent`, also as a number. */
   bar?: { of: number; color: string; percent?: boolean };
@@ -38,7 +41,7 @@ export interface Column<R> {
   /** Why the value is missing where it is null. */
   reason?: MissingReason | ((row: R) => MissingReason | undefined);
   width?: number;
-  /** Whether the column takes leftover width; by default text columns do. */
+  /** Whether the column takes leftover width; by default names do, and bars half as much. */
   grow?: boolean;
   /** Hidden until it is turned on in the column menu. */
   hidden?: boolean;
@@ -69,11 +72,12 @@ export function columnWidth<R>(column: Column<R>): number {
 export function gridLayout<R>(columns: Column<R>[]): { gridTemplateColumns: string; minWidth: number } {
   const widths = columns.map(column => ({
     min: columnWidth(column),
-    grows: column.grow ?? isText(column.kind),
+    grows: column.grow ?? (isText(column.kind) || column.bar !== undefined),
+    share: isText(column.kind) ? 2 : 1,
   }));
   return {
     gridTemplateColumns: widths
-      .map(({ min, grows }) => (grows ? `minmax(${min}px, 1fr)` : `${min}px`))
+      .map(({ min, grows, share }) => (grows ? `minmax(${min}px, ${share}fr)` : `${min}px`))
       .join(' '),
     minWidth: widths.reduce((sum, { min }) => sum + min + 12, 32),
   };
@@ -86,6 +90,12 @@ const csvCell = (value: unknown): CsvCell =>
     : typeof value === 'string' || typeof value === 'number'
       ? value
       : null;
+
+/** Return the names that the text columns of these rows show. */
+export function namesOf<R>(columns: readonly Column<R>[], rows: readonly R[]): string[] {
+  const texts = columns.filter(column => isText(column.kind)).map(column => column.shownName ?? column.value);
+  return rows.flatMap(row => texts.map(text => text(row)).filter(text => typeof text === 'string'));
+}
 
 /** Save the rows of a table as `name`.csv. */
 export function saveCsv<R>(name: string, columns: readonly Column<R>[], rows: readonly R[]): void {
@@ -147,9 +157,12 @@ export function CellContent<R>({ column, row }: { column: Column<R>; row: R }) {
     return column.render(row);
   }
   const { text, unit, exact } = formatCell(column.kind, value);
+  if (isText(column.kind)) {
+    return <Name text={text} title={exact} />;
+  }
   const share = column.bar && typeof value === 'number' && column.bar.of > 0 ? value / column.bar.of : null;
   return (
-    <span className={isText(column.kind) ? 'clip' : css.value} title={exact}>
+    <span className={css.value} title={exact}>
       {share !== null && (
         <i
           className={css.bar}

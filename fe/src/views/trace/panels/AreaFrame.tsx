@@ -3,6 +3,7 @@ import type { TracePayload } from '../../../api/types';
 import { formatDuration, plural } from '../../../base/format';
 import { classColor } from '../../../timeline/draw/colors';
 import { Choice } from '../../../widgets/inputs/Choice';
+import { Name } from '../../../widgets/Name';
 import { DataTable, type Sort } from '../../../widgets/table/DataTable';
 import type { Column } from '../../../widgets/table/columns';
 import type { Search } from '../../../widgets/table/search';
@@ -115,12 +116,14 @@ export const nameColumn = <R extends Named>(
   title: 'Name',
   kind: 'text',
   value: row => row.name,
+  shownName: row => of(row).short,
   render: row => {
     const { short, category } = of(row);
     return (
-      <span className="clip" title={row.name}>
-        <i className="dot" style={{ background: classColor(category) }} /> {short}
-      </span>
+      <>
+        <i className="dot" style={{ background: classColor(category) }} />
+        <Name text={short} title={row.name} />
+      </>
     );
   },
 });
