@@ -2,7 +2,8 @@
 
 python examples/serve.py --logdir log/serving
 
-Each iteration has the annotation that vLLM writes; `<logdir>/counted.json` holds what the engine counted itself.
+Each iteration has the annotation that vLLM writes. Beside the trace lie the spans of its requests (`otlp.jsonl`),
+and what the engine counted itself (`counted.json`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Request:
     cached: int = 0
     made: list[int] = field(default_factory=list)
     cache: list[tuple[Tensor, Tensor] | None] = field(default_factory=lambda: [None] * LAYERS)
+    scheduled: float | None = None
     first_token: float | None = None
+    finished: float | None = None
 
     @property
     def decodes(self) -> bool:
@@ -111,8 +114,10 @@ class Engine:
         self.budget, self.batch = budget, batch
         self.model = Model().eval()
         self.counted: list[dict[str, Any]] = []
+        self.began_ns = 0
 
     def run(self) -> None:
+        self.began_ns = time.time_ns()
         began = time.perf_counter()
         while self.waiting or self.running:
             now = time.perf_counter() - began
@@ -131,6 +136,7 @@ class Engine:
         for request in self.running:
             count = min(left, len(request.prompt) - request.cached)
             if count > 0:
+                request.scheduled = now if request.scheduled is None else request.scheduled
                 prefills.append((request, count))
                 left -= count
         return prefills, decodes
@@ -151,18 +157,46 @@ class Engine:
             logits = self.model(torch.tensor(tokens), batch)
         with record_function("gpu_model_runner: sample"):
             chosen = logits.argmax(-1).tolist()
-        for (request, count), token in zip(batch, chosen, strict=True):
-            request.cached += count
-            if request.decodes:
-                request.made.append(token)
-                request.first_token = request.first_token or time.perf_counter() - began
-        self.running = [request for request in self.running if len(request.made) < request.wanted]
+        with record_function("gpu_model_runner: bookkeep"):
+            now = time.perf_counter() - began
+            for (request, count), token in zip(batch, chosen, strict=True):
+                request.cached += count
+                if request.decodes:
+                    request.made.append(token)
+                    request.first_token = now if request.first_token is None else request.first_token
+                    request.finished = now
+            self.running = [request for request in self.running if len(request.made) < request.wanted]
+
+
+def request_span(number: int, request: Request, began_ns: int) -> dict[str, Any]:
+    """Return the OpenTelemetry span of a request, with the attributes that vLLM gives it."""
+    assert request.scheduled is not None and request.first_token is not None and request.finished is not None
+    seconds = {
+        "gen_ai.latency.time_in_queue": request.scheduled - request.arrival,
+        "gen_ai.latency.time_to_first_token": request.first_token - request.arrival,
+        "gen_ai.latency.e2e": request.finished - request.arrival,
+    }
+    tokens = {
+        "gen_ai.usage.prompt_tokens": len(request.prompt),
+        "gen_ai.usage.completion_tokens": len(request.made),
+    }
+    return {
+        "name": "llm_request",
+        "startTimeUnixNano": str(began_ns + round(1e9 * request.arrival)),
+        "endTimeUnixNano": str(began_ns + round(1e9 * request.finished)),
+        "attributes": [
+            {"key": "gen_ai.request.id", "value": {"stringValue": f"request {number}"}},
+            *({"key": key, "value": {"doubleValue": value}} for key, value in seconds.items()),
+            *({"key": key, "value": {"intValue": str(value)}} for key, value in tokens.items()),
+        ],
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logdir", default="log/serving")
     parser.add_argument("--requests", type=int, default=24)
+    parser.add_argument("--rate", type=float, default=60, help="requests that arrive in a second, on average")
     parser.add_argument("--budget", type=int, default=256, help="tokens in a batch; cuts prompts into chunks")
     parser.add_argument("--batch", type=int, default=12, help="requests that run at once")
     options = parser.parse_args()
@@ -172,7 +206,7 @@ def main() -> None:
     chance = random.Random(0)
     requests, arrival = [], 0.0
     for _ in range(options.requests):
-        arrival += chance.expovariate(60)
+        arrival += chance.expovariate(options.rate)
         prompt = [chance.randrange(VOCABULARY) for _ in range(chance.randint(30, 400))]
         requests.append(Request(arrival, prompt, chance.randint(6, 24)))
     engine = Engine(requests, options.budget, options.batch)
@@ -182,7 +216,12 @@ def main() -> None:
     ):
         engine.run()
     tokens = sum(len(request.made) for request in requests)
-    counted = {"iterations": engine.counted, "output_tokens": tokens}
+    spans = [request_span(number, request, engine.began_ns) for number, request in enumerate(requests)]
+    with Path(options.logdir, "otlp.jsonl").open("w", encoding="utf-8") as lines:
+        for span in spans:
+            lines.write(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}) + "\n")
+    first = [request.first_token - request.arrival for request in requests if request.first_token is not None]
+    counted = {"iterations": engine.counted, "output_tokens": tokens, "time_to_first_token": sorted(first)}
     Path(options.logdir, "counted.json").write_text(json.dumps(counted), encoding="utf-8")
     print(f"{len(engine.counted)} iterations, {tokens} tokens; see {options.logdir}")
 

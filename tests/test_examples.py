@@ -134,6 +134,16 @@ def test_the_compiled_sample_leads_to_the_lines_of_its_script(samples: Path) -> 
     }
 
 
+def test_the_served_sample_is_an_engine_whose_prefills_hold_up_decodes(samples: Path) -> None:
+    spans = [json.loads(line) for line in (samples / "serving" / "otlp.jsonl").read_text("utf-8").splitlines()]
+    with torch_tb_profiler.open(str(samples)) as log:
+        payload = log["serving"].serving().data
+    assert payload.engine.name == "vLLM" and payload.what_holds_it_back == "prefill_blocks_decode"
+    assert {row.phase for row in payload.phases} == {"prefill", "decode", "mixed"}
+    assert payload.rates.arrivals is not None and 0 < payload.rates.arrivals <= len(spans)
+    assert payload.rates.time_to_first_token_ns is not None and payload.rates.queue_median_ns is not None
+
+
 def test_the_hung_job_among_the_samples_names_its_culprit_and_where_it_is(samples: Path) -> None:
     lines = (Path(__file__).resolve().parent.parent / "examples" / "hang.py").read_text("utf-8").splitlines()
     with torch_tb_profiler.open(str(samples)) as log:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import torch_tb_profiler as ttp
 from torch_tb_profiler.analyses.serving.idle import serving_times
 from torch_tb_profiler.analyses.serving.summary import serving_rates
 from torch_tb_profiler.ingest import read_trace
@@ -43,3 +45,12 @@ def test_the_trace_says_what_the_engine_counted(tmp_path: Path) -> None:
     payload = build(trace, NoParams())
     assert payload.engine.name == "vLLM" and payload.cost.iterations == len(own)
     assert payload.cost.per_prompt_token_ns.value is not None or payload.cost.per_prompt_token_ns.reason
+    # The spans of its requests lie beside the trace.
+    with ttp.open(str(tmp_path)) as log:
+        with_spans = next(iter(log.runs.values())).serving().data
+    first = counted["time_to_first_token"]
+    assert with_spans.rates.arrivals is not None and with_spans.requests is not None
+    assert sorted(each or 0 for each in with_spans.requests.first_token_ns) == pytest.approx(
+        [1e9 * each for each in first], abs=1000
+    )
+    assert with_spans.rates.time_to_first_token_ns == pytest.approx(1e9 * statistics.median(first), rel=0.01)

@@ -6430,6 +6430,9 @@ export interface components {
      *                    what that doesn't mean; empty in a preview, too, where advice may turn up
      *     beside       what the files of the other ranks say, empty where they weren't read (`overview/ranks` does)
      *     waiting      null likewise, and where they don't show it
+     *     steps        all, or of more than 2,000 the longest of each stretch, the odd ones, and those with the least and
+     *                  the most of the time and of each category
+     *     step_count   how many were recorded
      *     reasons      category, `steps`, `average` or `hardware` -> why it is null
      */
     Overview: {
@@ -6440,6 +6443,7 @@ export interface components {
       trace_start_ns: number;
       base_ns: number;
       steps: components['schemas']['Step'][];
+      step_count: number;
       average: components['schemas']['Average'] | null;
       steps_recorded: boolean;
       devices: components['schemas']['Device'][];

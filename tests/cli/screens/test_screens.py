@@ -33,6 +33,7 @@ RUNS = {
         "distributed",
     ),
     "hang_gloo": ("hangs",),
+    "serving": ("serving",),
     "simulated_graph_replay": ("origins",),
 }
 """Samples, and the views that they have data for."""
@@ -91,6 +92,7 @@ def test_titles_are_those_of_the_page(payloads: dict[tuple[str, str], dict[str, 
         *("Its number", "Lost", "Problem", "Not the cause", "Evidence", "Stack", "Innermost calls of the program"),
         *("Why unknown", "Kernels", "Capture", "Batch size", "Captures", "Launches", "Replays explained"),
         *("Compiled region", "Input shapes"),
+        *("What to set", "Saves up to", "Cost", "From", "To", "Unknown because"),
     }  # for `--param` of further views
     for (_, slug), payload in payloads.items():
         if slug in ("trace", "memory", "diff", "distributed"):

@@ -7,8 +7,14 @@ from unittest.mock import PropertyMock, patch
 import pytest
 
 from tests.support.traces import document, draw, event, read_bytes
+from tests.support.views import ask
+from torch_tb_profiler.analyses.overview.listed_steps import MAX_STEPS
 from torch_tb_profiler.analyses.shared.breakdown import Breakdown, breakdown
-from torch_tb_profiler.views.overview.recorded import build_configuration, build_steps, recorded_device_type
+from torch_tb_profiler.views.overview.recorded import (
+    build_configuration,
+    build_steps,
+    recorded_device_type,
+)
 
 COUNT = 50
 STEPS = "\n".join(f"host user_annotation ProfilerStep#{n} {100 * n} {60 + n % 30}" for n in range(COUNT))
@@ -51,3 +57,20 @@ def test_a_file_that_is_cut_off_before_any_device_work_is_not_of_a_cpu() -> None
     cut = build_configuration(read_bytes(document(lines)[:-25]))
     assert (cut.device_type, recorded_device_type(cut)) == (None, None)
     assert build_configuration(read_bytes(document(lines))).device_type == "CPU"
+
+
+def test_of_many_steps_a_selection_is_listed_that_has_the_extremes_of_all() -> None:
+    lines, at = [], 0
+    for number in range(4500):
+        length = {17: 6, 3211: 14}.get(number, 10)
+        lines.append(f"host  user_annotation  ProfilerStep#{number}  {at}  {length}")
+        lines.append(f"host  cpu_op  aten::mm  {at + 1}  {1 if number == 2000 else 4}")
+        at += length
+    payload = ask(draw("\n".join(lines)), "overview")
+    listed = [step["name"] for step in payload["steps"]]
+    assert payload["step_count"] == 4500 and len(listed) <= MAX_STEPS + 20
+    assert {"0", "17", "2000", "3211", "4499"} <= set(listed)
+    assert listed == sorted(listed, key=int)
+    assert payload["average"]["steps"] == 4500 - len(payload["average"]["outliers"])
+    few = ask(draw("\n".join(lines[:4000])), "overview")
+    assert len(few["steps"]) == few["step_count"] == 2000

@@ -60,7 +60,7 @@ class ServingAdvice(msgspec.Struct, frozen=True):
     gain_ns      most that an average iteration gets shorter; None where the gain is none of time
     gain_share   the same as a share of an average iteration
     factor       tokens per second relative to now, for a larger batch
-    chunk        largest prefill chunk in tokens that keeps an iteration below `limit_ns`
+    chunk        largest prefill chunk in tokens that keeps an iteration below `limit_ns`; 0 if none does
     limit_ns     such an iteration
     size         batch size that isn't captured, or the present batch
     """
@@ -144,7 +144,7 @@ def _chunk_prefill(
     if per_token is None:
         return ServingAdvice("chunk_prefill")
     chunk = int((limit - typical) / per_token) // CHUNK_STEP * CHUNK_STEP
-    return ServingAdvice("chunk_prefill", chunk=chunk or None, limit_ns=limit if chunk else None)
+    return ServingAdvice("chunk_prefill", chunk=chunk, limit_ns=limit)
 
 
 def _more_kv_cache(found: ServingIterations, times: ServingTimes, recomputed: int) -> ServingAdvice | None:

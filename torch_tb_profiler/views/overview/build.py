@@ -59,6 +59,7 @@ from torch_tb_profiler.views.overview.recorded import (
     health_notes,
     missing_reasons,
     recorded_device_type,
+    select_steps,
 )
 
 _TRUNCATED = "the file is truncated, and the missing part may hold the device work"
@@ -141,7 +142,8 @@ def _build_measured(trace: Trace) -> Overview:
         ),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
-        steps=step_list,
+        steps=select_steps(step_list, times, average),
+        step_count=len(step_list),
         average=average,
         steps_recorded=times.steps.recorded,
         devices=[build_device(entry) for entry in utilizations(trace)],

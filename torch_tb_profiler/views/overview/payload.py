@@ -165,6 +165,9 @@ class Overview(msgspec.Struct, frozen=True):
                    what that doesn't mean; empty in a preview, too, where advice may turn up
     beside       what the files of the other ranks say, empty where they weren't read (`overview/ranks` does)
     waiting      null likewise, and where they don't show it
+    steps        all, or of more than 2,000 the longest of each stretch, the odd ones, and those with the least and
+                 the most of the time and of each category
+    step_count   how many were recorded
     reasons      category, `steps`, `average` or `hardware` -> why it is null
     """
 
@@ -175,6 +178,7 @@ class Overview(msgspec.Struct, frozen=True):
     trace_start_ns: int
     base_ns: int
     steps: list[Step]
+    step_count: int
     average: Average | None
     steps_recorded: bool
     devices: list[Device]

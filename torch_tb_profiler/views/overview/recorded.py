@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from torch_tb_profiler.analyses.overview.listed_steps import listed_steps
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown
 from torch_tb_profiler.analyses.shared.typical_steps import average_step
 from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization
@@ -52,6 +53,13 @@ def build_steps(times: Breakdown) -> list[Step]:
         )
         for i, name in enumerate(spans.names)
     ]
+
+
+def select_steps(all_steps: list[Step], times: Breakdown, average: Average | None) -> list[Step]:
+    """Return the steps that the overview lists, in order; with the odd ones, which are named elsewhere."""
+    named = set() if average is None else {*average.outliers, average.filling}
+    listed = {*listed_steps(times), *(i for i, step in enumerate(all_steps) if step.name in named)}
+    return [all_steps[i] for i in sorted(listed)]
 
 
 def _categories(values: Mapping[str, float], times: Breakdown) -> Categories:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.serving.advice import ServingAdvice
+from torch_tb_profiler.analyses.serving.advice import CHUNK_STEP, ServingAdvice
 from torch_tb_profiler.analyses.serving.idle import WAITING
 from torch_tb_profiler.base.format import format_duration, format_number
 from torch_tb_profiler.base.grammar import agree, plural
@@ -128,6 +128,13 @@ def _payoff(advice: ServingAdvice, facts: ServingFacts) -> Text:
     if advice.kind == "chunk_prefill":
         if advice.chunk is None or advice.limit_ns is None:
             return text("Payoff not estimated: what a prompt token costs isn't known from this trace.")
+        if advice.chunk == 0:
+            return text(
+                "Even {chunk} prompt tokens take an iteration beyond {limit}, so smaller chunks only spread the "
+                "wait.",
+                chunk=str(CHUNK_STEP),
+                limit=format_duration(advice.limit_ns),
+            )
         return text(
             "Chunks of {chunk} prompt tokens would keep an iteration under {limit} of {device} time.",
             chunk=f"{advice.chunk:,}",

@@ -68,9 +68,9 @@ export function StepColumns({ overview, chosen, onChoose }: Props) {
           <text x={LEFT - 8} y={10} textAnchor="end" className="dim">
             {unit}
           </text>
-          {steps.length < overview.steps.length && (
+          {steps.length < overview.step_count && (
             <text x={LEFT} y={10} className="dim">
-              each column is the longest of {Math.ceil(overview.steps.length / steps.length)} steps
+              each column is the longest of {Math.ceil(overview.step_count / steps.length)} steps
             </text>
           )}
           <Grid ticks={marks} y={y} left={LEFT} right={edge} label={mark => label(mark / scale)} />
