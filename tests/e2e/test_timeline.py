@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.page.places import choose
-from tests.support.page import Open, Tab, address, draw_training
+from tests.support.page import Open, Tab, address, draw_training, lane_height
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -60,7 +60,7 @@ def test_draws_tracks_and_says_how_the_time_is_spent(open_page: Open, width: int
 def test_a_click_shows_all_of_a_slice_and_the_address_reopens_it(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)
-    page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
+    page.mouse.click(box["x"] + box["width"] * 0.045, lane_height(frame, 1))
     details = frame.locator("[data-part=event-details]")
     expect(details.locator("h2")).to_contain_text("DataLoader")
     expect(details).to_contain_text("330 µs")
@@ -101,7 +101,7 @@ def test_a_click_on_idle_time_says_why_and_leads_to_its_row(open_page: Open) -> 
 def test_a_click_selects_and_zooms_nothing_and_the_way_back_moves_the_drawing(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)
-    page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
+    page.mouse.click(box["x"] + box["width"] * 0.045, lane_height(frame, 1))
     expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
     expect(page).not_to_have_url(in_address(page, "at"))
     all_of_it = frame.locator("[data-part=crumb]").inner_text()
@@ -139,7 +139,7 @@ def test_most_of_a_screen_is_tracks(open_page: Open) -> None:
 def test_keys_zoom_pan_and_step_from_slice_to_slice(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)
-    page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
+    page.mouse.click(box["x"] + box["width"] * 0.045, lane_height(frame, 1))
     expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
     page.keyboard.press("ArrowRight")
     expect(frame.locator("[data-part=event-details] h2")).to_contain_text("aten::mm")
@@ -229,7 +229,7 @@ def test_the_totals_of_a_window_are_those_of_the_file(open_page: Open) -> None:
 def test_a_copied_link_opens_the_same_picture_in_another_window(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)
-    page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
+    page.mouse.click(box["x"] + box["width"] * 0.045, lane_height(frame, 1))
     expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
     label = frame.locator("[data-part=track-label][data-kind=slices]").first
     label.hover()

@@ -25,6 +25,14 @@ def address(page: Page) -> str:
     return url
 
 
+def lane_height(frame: Tab, depth: int) -> float:
+    """Return the height on the page at which the lane of a depth of the first thread is drawn."""
+    label = frame.locator("[data-part=track-label][data-kind=slices]").first
+    box, lane = label.bounding_box(), float(label.get_attribute("data-lane") or 0)
+    assert box is not None and lane > 0
+    return box["y"] + 3 + (depth + 0.5) * lane
+
+
 SCRIPT = "<img src=x onerror=alert(1)>"
 
 HOOKS = """
@@ -181,5 +189,6 @@ def draw_frame() -> bytes:
     host cpu_op          aten::mm               720   40
     host cuda_runtime    cudaLaunchKernel       730   10 correlation=1
     gpu0 kernel          gemm                   760  200 correlation=1 stream=7
+    host python_function train.py(3):~decode     40   20 Python id=2 Python parent id=1
     """
     return document([event(line) for line in picture.strip().splitlines()])

@@ -77,15 +77,15 @@ def test_the_wait_in_the_queue_is_said_as_one(open_page: Open) -> None:
 
 
 def test_a_link_to_a_python_frame_unfolds_the_frames(open_page: Open) -> None:
-    """It is drawn only then; once they are folded by hand, they stay folded."""
-    page, frame = open_page(view="trace", run="x_framed", event="1")
-    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("preprocess")
+    """A nested one is drawn only then; once they are folded by hand, they stay folded."""
+    page, frame = open_page(view="trace", run="x_framed", event="5")
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("decode")
     python = frame.get_by_role("button", name="Python", exact=True)
     expect(python).to_have_attribute("aria-pressed", "true")
     frame.locator("[data-part=stage]").focus()
     page.keyboard.press("p")
     expect(python).to_have_attribute("aria-pressed", "false")
-    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("preprocess")
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("decode")
     expect(python).to_have_attribute("aria-pressed", "false")
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.page import Open, Tab
+from tests.support.page import Open, Tab, lane_height
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -83,7 +83,7 @@ def test_what_was_under_the_pointer_is_not_said_of_another_window(open_page: Ope
     wait_until_drawn(frame)
     box = frame.locator("[data-part=stage]").bounding_box()
     assert box is not None
-    page.mouse.move(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
+    page.mouse.move(box["x"] + box["width"] * 0.045, lane_height(frame, 1))
     expect(frame.locator("[data-part=event-tip]")).to_contain_text("DataLoader")
     page.keyboard.press("w")
     expect(frame.locator("[data-part=event-tip]")).to_have_count(0)

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.page.test_trace_tools import drag, drawn_stage
-from tests.support.page import Open, Tab, address
+from tests.support.page import Open, Tab, address, lane_height
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -195,7 +195,7 @@ def test_a_selected_slice_is_described_beside_the_tracks_all_of_which_stay(open_
     box = drawn_stage(frame)
     labels = frame.locator("[data-part=track-label]")
     before = labels.all_inner_texts()
-    page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
+    page.mouse.click(box["x"] + box["width"] * 0.045, lane_height(frame, 1))
     expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
     dock = frame.locator("[data-part=dock]")
     expect(dock).to_have_attribute("data-side", "right")
@@ -221,7 +221,7 @@ def test_a_double_click_zooms_to_what_was_clicked_though_details_open(open_page:
     page, frame = open_page(width=1440, height=900, **RUN)
     box = drawn_stage(frame)
     # Near the right edge, where the details open.
-    page.mouse.dblclick(box["x"] + box["width"] * 0.9, box["y"] + 46 + 26 + 8, delay=20)
+    page.mouse.dblclick(box["x"] + box["width"] * 0.9, lane_height(frame, 0), delay=20)
     expect(frame.locator("[data-part=event-details]")).to_be_visible()
     begin, end = until(lambda: window(page)) or (0, 0)
     details = frame.locator("[data-part=event-details]").inner_text()

@@ -31,7 +31,8 @@ LABELS = """() => {
   return [...document.querySelectorAll('[data-part=track-label][data-track]')].map(label => {
     const box = label.getBoundingClientRect();
     const text = label.innerText.split('\\n').map(line => line.trim());
-    return { track: Number(label.dataset.track), seen: box.top >= room.top && box.bottom <= bottom, text };
+    const lanes = Math.floor(box.height / Number(label.dataset.lane));
+    return { track: Number(label.dataset.track), seen: box.top >= room.top && box.bottom <= bottom, text, lanes };
   });
 }"""
 
@@ -84,9 +85,10 @@ def opens(page: Page, address: str, log: Path, run: str) -> None:
         for group in {track["group"] for track in seen}:
             kinds = [track["kind"] == "counter" for track in seen if track["group"] == group]
             assert kinds == sorted(kinds), width
-        deep = {label["track"]: label["text"] for label in labels if tracks[label["track"]]["depth"] > LANES}
-        for track, text in deep.items():
-            assert f"+{tracks[track]['depth'] - LANES}" in text, text
+        for label in labels:
+            lanes = tracks[label["track"]]["depth"]
+            if lanes > LANES and label["lanes"] < lanes:
+                assert (label["lanes"], f"+{lanes - LANES}" in label["text"]) == (LANES, True), label
     asked = parse_qs(urlsplit(until(lambda: strip)[-1]).query)["tracks"][0].split(",")
     assert {int(track) for track in asked} <= {label["track"] for label in labels}, "it is drawn in the strip"
 

@@ -23,7 +23,7 @@ from msgspec.structs import asdict
 
 from torch_tb_profiler.analyses.tracks.lanes import Lanes
 from torch_tb_profiler.base.memo import derived, seed_derived
-from torch_tb_profiler.model.trace import Int32, Int64, Trace
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace
 
 T = TypeVar("T", bound=np.generic)
 K = TypeVar("K", bound=Hashable)
@@ -118,6 +118,33 @@ def clip_boxes(boxes: Boxes, lanes: Int64, begin: int, end: int) -> Boxes:
         select(boxes.count),
         select(boxes.row),
         np.cumsum(sizes),
+    )
+
+
+def select_boxes(boxes: Boxes, mask: Bool) -> Boxes:
+    """Return the boxes of a mask."""
+    kept = np.concatenate([[0], np.cumsum(mask)])
+    return Boxes(
+        boxes.start[mask],
+        boxes.end[mask],
+        boxes.busy[mask],
+        boxes.longest[mask],
+        boxes.count[mask],
+        boxes.row[mask],
+        kept[boxes.bounds],
+    )
+
+
+def join_lanes(first: Boxes, second: Boxes) -> Boxes:
+    """Return the lanes of both, those of `second` last."""
+    return Boxes(
+        np.append(first.start, second.start),
+        np.append(first.end, second.end),
+        np.append(first.busy, second.busy),
+        np.append(first.longest, second.longest),
+        np.append(first.count, second.count),
+        np.append(first.row, second.row),
+        np.append(first.bounds, second.bounds[1:] + len(first.row)),
     )
 
 

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import asdict
 
 from torch_tb_profiler.analyses.shared.payload_values import optional_int
 from torch_tb_profiler.analyses.timeline.boxes import ArrayColumns, pyramid_columns, restore_pyramid
 from torch_tb_profiler.analyses.timeline.colors import event_classes
 from torch_tb_profiler.analyses.timeline.counters import CounterSeries, all_series, first_counter
-from torch_tb_profiler.analyses.tracks.lanes import lanes
+from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
+from torch_tb_profiler.analyses.tracks.python_gaps import frames_between_operators
 from torch_tb_profiler.base.memo import seed_derived
 from torch_tb_profiler.model.kernels.short_names import kernel_labels
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
@@ -26,11 +28,14 @@ def tile_columns(trace: Trace) -> ArrayColumns:
 
     class       int8[n]   index into CLASSES
     label.code  int32[k]  of the names with a short one, which are the texts `label`
+    frames.<field>  of the Lanes of Python frames between operators; `root` as uint8
     """
-    labels = kernel_labels(trace)
+    labels, frames = kernel_labels(trace), frames_between_operators(trace)
     return {
         # Python frames are folded when a timeline opens; their lanes are computed when they are unfolded.
         **pyramid_columns(trace, lanes, False),
+        **{f"frames.{name}": column for name, column in asdict(frames).items()},
+        "frames.root": frames.root.view(np.uint8),
         "class": event_classes(trace),
         "label.code": np.array([*labels], np.int32),
         **pack_texts("label", [*labels.values()]),
@@ -43,6 +48,11 @@ def restore_tiles(trace: Trace, columns: ArrayColumns) -> None:
         name: column for name, column in columns.items() if name.startswith(("lane.", "level.", "key"))
     }
     restore_pyramid(trace, pyramid_part, lanes, bool)
+    frames: dict[str, Any] = {
+        name.removeprefix("frames."): column for name, column in columns.items() if name.startswith("frames.")
+    }
+    parts = Lanes(**frames | {"root": frames["root"].view(np.bool_)})
+    seed_derived(trace, frames_between_operators, value=parts)
     seed_derived(trace, event_classes, value=columns["class"])
     labels = zip(columns["label.code"].tolist(), unpack_texts("label", columns), strict=True)
     short: Mapping[int, str] = dict(labels)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.analyses.timeline.boxes import Arrange, Boxes, Grid, K, boxes_in, merge_boxes, pyramid
+from torch_tb_profiler.analyses.timeline.boxes import (
+    Arrange,
+    Boxes,
+    Grid,
+    K,
+    boxes_in,
+    clip_boxes,
+    join_lanes,
+    merge_boxes,
+    pyramid,
+    select_boxes,
+    unmerged_boxes,
+)
 from torch_tb_profiler.analyses.timeline.colors import SliceColor, color_codes
-from torch_tb_profiler.analyses.tracks.lanes import lanes
+from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
+from torch_tb_profiler.analyses.tracks.python_gaps import frames_between_operators
 from torch_tb_profiler.model.kernels.short_names import kernel_labels
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
@@ -55,40 +68,47 @@ class Tile(msgspec.Struct, frozen=True):
 def slice_tile(trace: Trace, grid: Grid, tracks: Sequence[int], *, python: bool, color: SliceColor) -> Tile:
     """Build a tile of the slices of some tracks (of all if none are given).
 
-    The grid gets coarser where there would be more than MAX_BOXES.
+    The grid gets coarser where there would be more than MAX_BOXES. With folded Python frames, those that fill the
+    time between operators have lanes of their own, which follow the others.
     """
     layout = lanes(trace, python)
     chosen = layout.of_tracks(tracks) if tracks else np.arange(len(layout.depth))
+    grid, boxes = _boxes_of_window(trace, grid, lanes, python, chosen)
+    track, depth = layout.track[chosen], layout.depth[chosen]
+    if not python:
+        frames = frames_between_operators(trace)
+        chosen = frames.of_tracks(tracks) if tracks else np.arange(len(frames.depth))
+        boxes = join_lanes(boxes, _visible_parts(frames, chosen, grid))
+        track, depth = np.append(track, frames.track[chosen]), np.append(depth, frames.depth[chosen])
+    return _build_tile(trace, grid, boxes, track, depth, color_codes(trace, boxes.row, color))
 
-    def colors(boxes: Boxes) -> npt.NDArray[np.generic]:
-        return color_codes(trace, boxes.row, color)
 
-    return _build_tile(trace, grid, lanes, python, chosen, colors)
+def _visible_parts(frames: Lanes, chosen: Int64, grid: Grid) -> Boxes:
+    """Return the parts of Python frames that last a bucket or longer; shorter ones would hide operators."""
+    boxes = clip_boxes(unmerged_boxes(frames), chosen, grid.begin, grid.end)
+    return select_boxes(boxes, boxes.end - boxes.start >= grid.resolution)
 
 
 def arranged_tile(trace: Trace, grid: Grid, arrange: Arrange[K], key: K) -> Tile:
     """Build a tile of all lanes that an analysis arranges, colored by depth; coarser if it would be too large."""
-    depth = arrange(trace, key).depth
-
-    def colors(boxes: Boxes) -> npt.NDArray[np.generic]:
-        return np.repeat(depth, np.diff(boxes.bounds))
-
-    return _build_tile(trace, grid, arrange, key, np.arange(len(depth)), colors)
+    layout = arrange(trace, key)
+    grid, boxes = _boxes_of_window(trace, grid, arrange, key, np.arange(len(layout.depth)))
+    color = np.repeat(layout.depth, np.diff(boxes.bounds))
+    return _build_tile(trace, grid, boxes, layout.track, layout.depth, color)
 
 
-def _build_tile(
-    trace: Trace,
-    grid: Grid,
-    arrange: Arrange[K],
-    key: K,
-    chosen: Int64,
-    colors: Callable[[Boxes], npt.NDArray[np.generic]],
-) -> Tile:
-    layout, levels = arrange(trace, key), pyramid(trace, arrange, key)
-    boxes = boxes_in(levels, chosen, grid.begin, grid.end, grid.resolution)
+def _boxes_of_window(trace: Trace, grid: Grid, arrange: Arrange[K], key: K, chosen: Int64) -> tuple[Grid, Boxes]:
+    """Return the boxes of the chosen lanes, at most MAX_BOXES, and the grid that they fit."""
+    boxes = boxes_in(pyramid(trace, arrange, key), chosen, grid.begin, grid.end, grid.resolution)
     while len(boxes.row) > MAX_BOXES:
         grid = grid.coarser()
         boxes = merge_boxes(boxes, grid.resolution)
+    return grid, boxes
+
+
+def _build_tile(
+    trace: Trace, grid: Grid, boxes: Boxes, track: Int32, depth: Int32, color: npt.NDArray[np.generic]
+) -> Tile:
     filled = np.flatnonzero(np.diff(boxes.bounds))
     name = _name_codes(trace, boxes.row)
     wide = boxes.end - boxes.start >= MIN_LABEL_BUCKETS * grid.resolution
@@ -96,8 +116,8 @@ def _build_tile(
     short = kernel_labels(trace)
     return Tile(
         grid=grid,
-        lane_track=layout.track[chosen[filled]].tolist(),
-        lane_depth=layout.depth[chosen[filled]].tolist(),
+        lane_track=track[filled].tolist(),
+        lane_depth=depth[filled].tolist(),
         lane_first=[*boxes.bounds[filled].tolist(), len(boxes.row)],
         start=grid.pack_times(boxes.start),
         duration=grid.pack_durations(boxes.end - boxes.start),
@@ -105,7 +125,7 @@ def _build_tile(
         count=boxes.count.astype("<u4").tobytes(),
         event=boxes.row.astype("<i4").tobytes(),
         name=name.astype("<i4").tobytes(),
-        color=colors(boxes).astype("<u2").tobytes(),
+        color=color.astype("<u2").tobytes(),
         names=names,
         short_names={code: short[code] for code in names if code in short},
     )

@@ -11,6 +11,7 @@ from torch_tb_profiler.analyses.timeline.window import recorded_device_usage
 from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, count_other, count_phases, has_time
 from torch_tb_profiler.analyses.tracks.extent import extent, opening_extent
 from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
+from torch_tb_profiler.analyses.tracks.python_gaps import frames_between_operators
 from torch_tb_profiler.analyses.tracks.tracks import Track, device_labels, tracks
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
@@ -74,7 +75,7 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
         first_begin_ns=opening.begin,
         first_end_ns=opening.end,
         groups=groups,
-        tracks=_tracks(trace, layout, series, len(groups) - 1),
+        tracks=_tracks(trace, layout, params.python, series, len(groups) - 1),
         counts=counts,
         steps=_steps(table),
         steps_recorded=table.recorded,
@@ -100,9 +101,11 @@ def _steps(table: Steps) -> list[TraceStep]:
     ]
 
 
-def _tracks(trace: Trace, layout: Lanes, series: tuple[CounterSeries, ...], last_group: int) -> list[TraceTrack]:
+def _tracks(
+    trace: Trace, layout: Lanes, python: bool, series: tuple[CounterSeries, ...], last_group: int
+) -> list[TraceTrack]:
     slice_tracks = tracks(trace).tracks
-    depths = layout.depths(len(slice_tracks))
+    depths = _depths(trace, layout, len(slice_tracks), python)
     rows = [_blame_track(trace, id, device) for device, id in blame_tracks(trace)]
     rows += [_slice_track(trace, id, track, depths[id]) for id, track in enumerate(slice_tracks)]
     rows += [
@@ -112,6 +115,16 @@ def _tracks(trace: Trace, layout: Lanes, series: tuple[CounterSeries, ...], last
     # Device time is above the device's streams, counters are below the slices of their group.
     rows.sort(key=lambda track: -1 if track.group is None else track.group)
     return [replace(_RULER, id=counter_id(trace, len(series))), *rows]
+
+
+def _depths(trace: Trace, layout: Lanes, count: int, python: bool) -> list[int]:
+    """Return the number of lanes of each track, with those of the Python frames between operators."""
+    depths = layout.depths(count)
+    if not python:
+        frames = frames_between_operators(trace)
+        for track, depth in zip(frames.track.tolist(), frames.depth.tolist(), strict=True):
+            depths[track] = max(depths[track], depth + 1)
+    return depths
 
 
 def _slice_track(trace: Trace, id: int, track: Track, depth: int) -> TraceTrack:

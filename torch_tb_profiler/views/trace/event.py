@@ -18,7 +18,7 @@ from torch_tb_profiler.analyses.timeline.event import (
     step_of,
 )
 from torch_tb_profiler.analyses.tracks.flows import LAUNCH, FlowEdge, flow_edges, launch_of, operator_of
-from torch_tb_profiler.analyses.tracks.lanes import depth_of
+from torch_tb_profiler.analyses.tracks.python_gaps import drawn_depth
 from torch_tb_profiler.analyses.tracks.sources import SourceFrame, call_stack, name_of
 from torch_tb_profiler.analyses.tracks.tracks import track_of
 from torch_tb_profiler.base.errors import NotFoundError
@@ -122,7 +122,7 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
         color=class_of(trace, row),
         thread=thread.label,
         track=track if track != NO_CODE else None,
-        depth=depth_of(trace, row, python),
+        depth=drawn_depth(trace, row, python),
         start_ns=start_of(trace, row),
         duration_ns=duration,
         self_ns=self_time,
@@ -160,7 +160,7 @@ def event_ref(trace: Trace, row: int, python: bool) -> TraceRef:
         start_ns=start_of(trace, row),
         duration_ns=duration_of(trace, row),
         track=track_of(trace, row),
-        depth=depth_of(trace, row, python),
+        depth=drawn_depth(trace, row, python),
         color=class_of(trace, row),
     )
 

@@ -115,7 +115,7 @@ class TraceTrack(msgspec.Struct, frozen=True):
     thread   `pid/tid` as the `thread` parameter of other views takes it
     depth    lanes, 0 for counters
     slices   "X" events and matched "B"/"E" pairs, including the `python_slices`, which are folded unless
-             requested
+             requested, except where no operator runs
     untimed  slices or instants that have no time and cannot be drawn
     unit     of counters: ratio, bytes, bytes/s, /s or ""; `low` and `high` are the smallest and largest value
     """

@@ -45,7 +45,8 @@ class TraceTile(msgspec.Struct, frozen=True):
     resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box; coarser
                    than requested if there would be more than 75,000 boxes
     unit_ns        unit of `start` (from begin_ns), `duration` and `busy`; 1 wherever a bucket is up to 256 ns
-    lane_track, lane_depth  of each lane that has boxes; lane i holds the boxes lane_first[i]..lane_first[i + 1]
+    lane_track, lane_depth  of each lane that has boxes; lane i holds the boxes lane_first[i]..lane_first[i + 1];
+                   with folded Python frames, lanes of those that fill the time between operators follow
     start          int32   a box may reach beyond the window on both sides
     duration       int32   from the first start to the last end
     busy           int32   covered by slices; duration of a single slice

@@ -74,7 +74,8 @@ export function paintBlame(context: Drawing, scene: Scene, row: TrackRow, y: num
     const next = endOfRun(shares, categories, column);
     let top = floor;
     for (const category of palette.stacked) {
-      const boxHeight = Math.min(columnShare[category]!, 1) * height;
+      // Times of a tile are rounded, so that the shares of a column may add up to more than all of it.
+      const boxHeight = Math.min(columnShare[category]! * height, top - floor + height);
       if (boxHeight > 0) {
         context.fillStyle = palette.categories[category]!.fill;
         context.fillRect(column, top - boxHeight, next - column, boxHeight);

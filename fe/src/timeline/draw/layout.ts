@@ -24,6 +24,8 @@ export interface TrackRow {
   /** Number of lanes drawn, and of those in the strip below. */
   lanes: number;
   more: number;
+  /** Whether the user may show all lanes, or only the first ones again. */
+  unfolds: boolean;
   folded: boolean;
   pinned: boolean;
   group: number | null;
@@ -91,6 +93,7 @@ export function buildLayout(payload: TracePayload, how: Arrangement): Layout {
       lane,
       lanes,
       more,
+      unfolds: !folded && !payload.python && track.depth > MAX_LANES,
       folded,
       pinned,
       group: track.group,
@@ -118,6 +121,7 @@ export function buildLayout(payload: TracePayload, how: Arrangement): Layout {
       lane: 0,
       lanes: 0,
       more: 0,
+      unfolds: false,
       folded,
       pinned: false,
       group,

@@ -2,7 +2,7 @@
 import { ticks } from '../../base/ticks';
 import { hitTestBlame, paintBlame } from './blame';
 import { truncateText } from './labels';
-import { LANE_PX, laneBox, type TrackRow } from './layout';
+import { laneBox, type TrackRow } from './layout';
 import type { Hit, Scene } from './scene';
 import type { Cover } from '../tiles/store';
 import { lowerBound, type Lane, type Tile } from '../tiles/tile';
@@ -214,7 +214,7 @@ export function hitTest(scene: Scene, row: TrackRow, x: number, y: number): Hit 
   if (row.kind !== 'slices') {
     return null;
   }
-  const depth = row.folded ? 0 : Math.floor((y - (row.y - scene.scroll) - 3) / LANE_PX);
+  const depth = row.folded ? 0 : Math.floor((y - (row.y - scene.scroll) - 3) / row.lane);
   const ns = (scene.window.end - scene.window.begin) / scene.width;
   const time = scene.window.begin + x * ns;
   let best: Hit | null = null;

@@ -1,9 +1,11 @@
 // The page of a timeline, for one trace or several ranks: headline, tools, and the drawing with its keys.
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useCallback, useMemo, useState } from 'react';
 import type { TracePayload } from '../../api/types';
 import type { Highlights, TileSource } from '../../timeline/contract';
 import type { ColorBy } from '../../timeline/draw/colors';
+import { growLayout } from '../../timeline/draw/grow';
 import type { Layout } from '../../timeline/draw/layout';
+import { HEADER_PX } from '../../timeline/draw/overlay';
 import type { Span } from '../../timeline/tiles/store';
 import { Answer } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
@@ -45,7 +47,9 @@ interface Props {
 }
 
 export function Timeline(props: Props) {
-  const { timeline, payload, layout, highlights, crumb } = props;
+  const { timeline, payload, highlights, crumb } = props;
+  const { ref: frame, height } = useLargestHeight();
+  const layout = useMemo(() => growLayout(props.layout, height - HEADER_PX), [props.layout, height]);
   const { state, change, shown, time, controller, loading, chooseEvent, zoomTo } = timeline;
   const [trouble, setTrouble] = useState<string | null>(null);
   useScrollIntoView(timeline, layout, highlights.selected);
@@ -88,6 +92,7 @@ export function Timeline(props: Props) {
       )}
       <Dock panel={props.panel} holds={state.area ? 'table' : 'details'}>
         <div
+          ref={frame}
           className={`${css.frame} ${loading ? css.loading : ''}`}
           data-part="timeline"
           data-state={loading === false ? 'drawn' : loading ? 'loading' : undefined}
@@ -123,6 +128,20 @@ export function Timeline(props: Props) {
       <Status error={props.error} legend={props.legend} />
     </div>
   );
+}
+
+/** Return a ref and its element's largest height so far, px: tracks don't shrink when details open below them. */
+function useLargestHeight() {
+  const [height, setHeight] = useState(0);
+  const ref = useCallback((node: HTMLDivElement) => {
+    // Measured before the browser paints, so that tracks are as high at first as they stay.
+    const measure = () => setHeight(known => Math.max(known, node.clientHeight));
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(node);
+    return () => observer.disconnect();
+  }, []);
+  return { ref, height };
 }
 
 /** The line below the timeline: an error, or what can be done; and the legend. */

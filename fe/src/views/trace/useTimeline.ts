@@ -21,6 +21,10 @@ export function useTimeline(payload: TracePayload) {
   const theme = useComputedColorScheme('light');
   const [controller, setController] = useState<Controller | null>(null);
   const [loading, setLoading] = useState<boolean | null>(null);
+  const [drawn, setDrawn] = useState(false);
+  if (loading === false && !drawn) {
+    setDrawn(true);
+  }
   const change = useCallback(
     (next: Partial<TraceState>, quiet = false) =>
       select(now => ({ params: writeTraceState(now.params, next) }), quiet),
@@ -42,6 +46,8 @@ export function useTimeline(payload: TracePayload) {
     /** Whether slices are being loaded; null before the first request. */
     loading,
     setLoading,
+    /** Whether slices were drawn once; it stays so while those of another window are loaded. */
+    drawn,
     /** Origin of the ruler, ns. */
     origin,
     time: (ns: number) =>

@@ -98,7 +98,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   );
   const at = state.event === null ? shown.begin : (place?.start ?? null);
   const found = useSearch(payload, traces, state, at, shown);
-  const { paths, error } = usePaths(traces, shown, state.path && timeline.loading === false);
+  const { paths, error } = usePaths(traces, shown, state.path && timeline.drawn);
   const map = useRankMap(run, members, payload, timeline.loading === false, hidden);
   const highlights = useMemo<Highlights>(
     () => ({

@@ -51,6 +51,7 @@ function Label({ row, payload, onFold, onDeep, onPin }: LabelProps) {
       data-kind={row.kind}
       style={{ top: row.y + HEADER_PX, height: row.height }}
       data-track={track?.id}
+      data-lane={row.lane}
     >
       <Button
         look="bare"
@@ -65,7 +66,7 @@ function Label({ row, payload, onFold, onDeep, onPin }: LabelProps) {
         <span className="clip">{rowLabel(row, payload)}</span>
         {track && !row.folded && row.height > 34 && <small className="clip">{detail(track)}</small>}
       </span>
-      {track && !row.folded && !payload.python && track.depth > MAX_LANES && (
+      {track && row.unfolds && (
         <Button
           look="bare"
           className={css.more}
