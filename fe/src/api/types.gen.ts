@@ -7250,7 +7250,7 @@ export interface components {
      *     thread   `pid/tid` as the `thread` parameter of other views takes it
      *     depth    lanes, 0 for counters
      *     slices   "X" events and matched "B"/"E" pairs, including the `python_slices`, which are folded unless
-     *              requested
+     *              requested, except where no operator runs
      *     untimed  slices or instants that have no time and cannot be drawn
      *     unit     of counters: ratio, bytes, bytes/s, /s or ""; `low` and `high` are the smallest and largest value
      */
@@ -7392,7 +7392,8 @@ export interface components {
      *     resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box; coarser
      *                    than requested if there would be more than 75,000 boxes
      *     unit_ns        unit of `start` (from begin_ns), `duration` and `busy`; 1 wherever a bucket is up to 256 ns
-     *     lane_track, lane_depth  of each lane that has boxes; lane i holds the boxes lane_first[i]..lane_first[i + 1]
+     *     lane_track, lane_depth  of each lane that has boxes; lane i holds the boxes lane_first[i]..lane_first[i + 1];
+     *                    with folded Python frames, lanes of those that fill the time between operators follow
      *     start          int32   a box may reach beyond the window on both sides
      *     duration       int32   from the first start to the last end
      *     busy           int32   covered by slices; duration of a single slice

@@ -1,19 +1,16 @@
-import { useState } from 'react';
 import type { JobPathPayload, Selectors, JobPathSegment } from '../../api/types';
 import { useView, useWorkers } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
-import { Button } from '../../widgets/inputs/Button';
 import { Panel } from '../../widgets/Panel';
 import { Sentence, parseLink } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import css from './Ranks.module.css';
 
-/** Critical path of the job, computed on request because it needs every rank's schedule. */
+/** Critical path of the job, if it has several ranks. */
 export function Ranks({ selectors }: { selectors: Required<Selectors> }) {
   const workers = useWorkers(selectors.run).data?.workers.length ?? 0;
-  const [requested, setRequested] = useState(false);
   if (workers < 2) {
     return null;
   }
@@ -22,33 +19,35 @@ export function Ranks({ selectors }: { selectors: Required<Selectors> }) {
       title="Critical path of the job"
       note="at each collective it continues on the rank that arrives last"
     >
-      {requested ? (
-        <JobPath selectors={selectors} />
-      ) : (
-        <Button onClick={() => setRequested(true)}>Compute it from all {workers} ranks</Button>
-      )}
+      <JobPath selectors={selectors} workers={workers} />
     </Panel>
   );
 }
 
-export function JobPath({ selectors }: { selectors: Required<Selectors> }) {
+export function JobPath({ selectors, workers }: { selectors: Required<Selectors>; workers: number }) {
   const { data, error } = useView<JobPathPayload>('critical_path/ranks', selectors, {});
   const { select } = useSelection();
   const table = useTableState({ id: 'begin_ns', descending: false });
   if (data?.state !== 'ready') {
-    return <p className="dim">{error?.message ?? 'Reading the ranks…'}</p>;
+    return (
+      <div className={css.job} aria-busy={error === null}>
+        <p className="dim">{error?.message ?? `Computing it from all ${workers} ranks…`}</p>
+      </div>
+    );
   }
   const { headline, explanation, stays: segments, total, reasons } = data.payload;
   return (
-    <>
-      <p>
-        <Sentence text={headline} /> <Sentence text={explanation} />
-      </p>
-      {Object.entries(reasons).map(([field, reason]) => (
-        <p key={field}>
-          <Sentence text={reason} />
+    <div className={css.job}>
+      <div className={css.words}>
+        <p>
+          <Sentence text={headline} /> <Sentence text={explanation} />
         </p>
-      ))}
+        {Object.entries(reasons).map(([field, reason]) => (
+          <p key={field}>
+            <Sentence text={reason} />
+          </p>
+        ))}
+      </div>
       <div className={css.segments}>
         <DataTable
           name="segments of the path"
@@ -67,7 +66,7 @@ export function JobPath({ selectors }: { selectors: Required<Selectors> }) {
           }
         />
       </div>
-    </>
+    </div>
   );
 }
 

@@ -88,7 +88,7 @@ it('shows the path by operator, and estimates the step without one', async () =>
 });
 
 it('says which rank has most of the path of a job, and opens a segment on its rank', async () => {
-  draw(<JobPath selectors={{ run: 'run', worker: 'w', span: '1' }} />);
+  draw(<JobPath selectors={{ run: 'run', worker: 'w', span: '1' }} workers={2} />);
   const table = within(await screen.findByRole('grid', { name: 'segments of the path' }));
   expect(screen.getByText(/of the job's critical path is on/)).toBeTruthy();
   fireEvent.click(table.getAllByRole('row', { name: /rank \d/ })[0]!);

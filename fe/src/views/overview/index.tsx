@@ -45,12 +45,15 @@ const stillCompared = (answer: ViewAnswer<Overview> | undefined): boolean =>
 export default function OverviewView({ payload: first, crumb, run, worker, span }: Props) {
   const { selection, select } = useSelection();
   const full = useView<Overview>('overview', { run, worker, span }, {}, first.preview);
-  const ranks = useView<Overview>('overview/ranks', { run, worker, span }, {}, communicates(first));
+  const others = useWorkers(communicates(first) ? run : undefined).data?.workers;
+  const workers = others?.length ?? 1;
+  // A job of which one rank is here has nothing to compare with, and no room is left for what that would say.
+  const compares = communicates(first) && (others === undefined || workers > 1);
+  const ranks = useView<Overview>('overview/ranks', { run, worker, span }, {}, compares);
   const ready = [ranks.data, full.data].find(data => data?.state === 'ready');
   const payload = ready?.payload ?? first;
   const coming = payload.preview && !full.error;
-  const comparing = communicates(first) && !ranks.error && stillCompared(ranks.data);
-  const workers = useWorkers(communicates(first) ? run : undefined).data?.workers.length ?? 1;
+  const comparing = compares && !ranks.error && stillCompared(ranks.data);
   const failed = full.error ? [{ text: full.error.message }] : undefined;
   const chosen = payload.steps.some(step => step.name === selection.params.step)
     ? selection.params.step
