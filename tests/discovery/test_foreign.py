@@ -20,6 +20,7 @@ EVENT = {"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
 XPROF = {"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": [EVENT]}
 AMD, NVIDIA = "GPU metrics without times (AMD)", "GPU metrics without times (NVIDIA)"
 TABLE = "table of rocprof"
+THREAD_TRACE = "thread trace of rocprofv3 (--att)"
 FILES: dict[str, tuple[bytes, str]] = {
     "jax/plugins/profile/2024/host.xplane.pb": (b"\x0a\x01", "XProf profile of JAX or TensorFlow"),
     "jax/plugins/profile/2024/host.trace.json.gz": (
@@ -51,6 +52,15 @@ FILES: dict[str, tuple[bytes, str]] = {
     ),
     "rocm/7_agent_info.csv": (b'"Node_Id","Logical_Node_Id","Agent_Type","Cpu_Cores_Count"\n', TABLE),
     "rocm/7_kernel_stats.csv": (b'"Name","Calls","TotalDurationNs","AverageNs","Percentage"\n', TABLE),
+    "att/ui_output_agent_4_dispatch_2/filenames.json": (
+        b'{"gfxip": 9, "gfxv": "vega", "thread_trace": true, "wave_filenames": {"0": {}}}',
+        THREAD_TRACE,
+    ),
+    "att/stats_ui_output_agent_4_dispatch_2.csv": (
+        b'"CodeObj","Vaddr","Instruction","Hitcount","Latency","Stall","Idle","Source"\n',
+        THREAD_TRACE,
+    ),
+    "att/4_1_shader_engine_0_2.att": (b"?", "raw thread trace of rocprofv3 (--att)"),
     "rocm/7_results.otf2": (b"?", "OTF2 trace"),
 }
 NOT_FOREIGN = {
@@ -61,6 +71,8 @@ NOT_FOREIGN = {
     "calls.csv": b'"Name","Calls","Price"\n',
     "cards.json": b'{"card": {"GPU": 1}}',
     "config.json": b"{}",
+    "filenames.json": b'{"wave_filenames": []}',
+    "att/ui_output_agent_4_dispatch_2/code.json": b'{"code": [["s_nop", 0, 1]]}',
     "latent_prof_config.json": b"{}",
     "empty.pftrace": b"",
     "text.pftrace": b"\n{ this is text",

@@ -29,6 +29,7 @@ _ROCPROF = re.compile(
     rb'"(?:Kind|Domain)",[^\n]*"Start_Timestamp","End_Timestamp"|"Node_Id","Logical_Node_Id",|'
     rb'"Name","Calls","TotalDurationNs",'
 )
+_INSTRUCTIONS = re.compile(rb'"?CodeObj"?,\s*"?Vaddr"?,\s*"?Instruction"?,\s*"?Hitcount"?', re.IGNORECASE)
 _AMD = re.compile(
     rb"device,[^\n]*(?:GPU use|Temperature)|gpu,[^\n]*(?:gfx_|socket_power|power_usage)|"
     rb'\s*\{\s*"card\d+"\s*:\s*\{|'
@@ -80,6 +81,11 @@ def _is_rocprof_table(head: bytes) -> bool:
     return bool(_ROCPROF.match(head)) and not looks_like_tables(head)
 
 
+def _is_thread_trace(head: bytes) -> bool:
+    """Recognize what `rocprofv3 --att` decodes: the index of a folder, or the table of its instructions."""
+    return (b'"wave_filenames"' in head and b'"gfxv"' in head) or bool(_INSTRUCTIONS.match(head))
+
+
 def _is_amd_metrics(head: bytes) -> bool:
     """Recognize rocm-smi (`--csv`, `--json`), amd-smi without `--watch`, and its JSON."""
     return bool(_AMD.match(head))
@@ -120,6 +126,19 @@ FORMATS = (
         None,
         "put them in the folder of the trace whose kernels they count; if it has several ranks, put the rank in "
         "their names",
+    ),
+    ForeignFormat(
+        "thread trace of rocprofv3 (--att)",
+        ("/filenames.json", ".csv"),
+        _is_thread_trace,
+        "it times the instructions of single kernels: open its folder `ui_output_...` with ROCprof Compute Viewer; "
+        "`--kernel-trace` in the same run records the timeline",
+    ),
+    ForeignFormat(
+        "raw thread trace of rocprofv3 (--att)",
+        (".att",),
+        None,
+        "open its folder with ROCprof Compute Viewer, in a build with the trace decoder",
     ),
     ForeignFormat(
         "table of rocprof",
