@@ -10,6 +10,7 @@ run/capture_traces/bs_16_rank0.json                           captures of its gr
 run/graph_capture_rank_0.json, run/graph_capture_rank_0/...   captures of its graphs
 run_capture/rank0.1.pt.trace.json                             a run with the captures of this run's graphs
 run/prof_config.json                                          configuration of Gaudi's profiler
+rank_00_metrics.jsonl, run/rank0/...                          AORTA's metrics of the process, in a folder above
 other/rank0.1.pt.trace.json.py_stacks.json.gz                 perhaps of the same recording by another exporter
 """
 
@@ -45,7 +46,13 @@ _COMPILE_LOG = re.compile(
 )
 STACKS_SUFFIX = ".py_stacks.json.gz"
 _ANNOTATIONS = re.compile(r"^(?P<run>(?:.*?/)?)[^/]*annotations[^/]*\.(?:pkl|pickle)$", re.IGNORECASE)
+_METRICS = re.compile(r"^rank_\d{1,9}_metrics\.jsonl(?:\.gz)?$")
 _CONFIGURATION = re.compile(r"^(?P<run>(?:.*?/)?)prof_config\.json$")
+
+
+def is_metrics_file(path: str) -> bool:
+    """Return whether a file is named like the iteration metrics of a rank, which are a trace of their own, too."""
+    return _METRICS.match(posixpath.basename(path)) is not None
 
 
 def origin_kind(path: str) -> OriginKind | None:
@@ -92,16 +99,38 @@ def with_origin_files(files: Sequence[ListedFile], is_trace: Callable[[ListedFil
         if folder.endswith(CAPTURE_SUFFIX) and folder.removesuffix(CAPTURE_SUFFIX) in captured:
             if origin_kind(file.path) in (None, "capture") and _may_be_trace(file, is_trace):
                 beside[folder.removesuffix(CAPTURE_SUFFIX)].append(file)
-    if not beside:
+    metrics: dict[str, list[ListedFile]] = defaultdict(list)
+    for file in files:
+        if is_metrics_file(file.path):
+            metrics[posixpath.dirname(file.path)].append(file)
+    if not beside and not metrics:
         return list(files)
     stacks: dict[str, list[ListedFile]] = defaultdict(list)
     for file in files:
         if file.path.endswith(STACKS_SUFFIX):
             stacks[posixpath.basename(stacks_owner(file.path))].append(file)
     return [
-        _with_files(file, [*beside.get(run_folder(file.path), []), *_other_stacks(file, stacks)], is_trace)
+        _with_files(
+            file,
+            [
+                *beside.get(run_folder(file.path), []),
+                *_other_stacks(file, stacks),
+                *_metrics_above(file, metrics),
+            ],
+            is_trace,
+        )
         for file in files
     ]
+
+
+def _metrics_above(file: ListedFile, metrics: dict[str, list[ListedFile]]) -> list[ListedFile]:
+    """Return the iteration metrics in the next folder above a file that has any."""
+    folder = file.path
+    while folder and metrics and not is_metrics_file(file.path):
+        folder = posixpath.dirname(folder)
+        if folder in metrics:
+            return metrics[folder]
+    return []
 
 
 def stacks_owner(path: str) -> str:

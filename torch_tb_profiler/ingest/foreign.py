@@ -131,7 +131,7 @@ FORMATS = (
         "thread trace of rocprofv3 (--att)",
         ("/filenames.json", ".csv"),
         _is_thread_trace,
-        "it times the instructions of single kernels: open its folder `ui_output_...` with ROCprof Compute Viewer; "
+        "it times instructions of single kernels: open its folder `ui_output_...` with ROCprof Compute Viewer; "
         "`--kernel-trace` in the same run records the timeline",
     ),
     ForeignFormat(

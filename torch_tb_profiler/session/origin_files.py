@@ -14,10 +14,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from torch_tb_profiler.base.errors import StorageError, TooLargeError, TraceError
+from torch_tb_profiler.base.format import format_duration
+from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.base.memo import Memo
-from torch_tb_profiler.discovery.origin_files import OriginKind, origin_kind, stacks_owner
+from torch_tb_profiler.discovery.names import rank_in_name
+from torch_tb_profiler.discovery.origin_files import OriginKind, is_metrics_file, origin_kind, stacks_owner
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.health import HealthLog
+from torch_tb_profiler.model.iteration_metrics import join_iterations
 from torch_tb_profiler.model.origin_records import (
     CaptureSet,
     CompiledGraph,
@@ -30,6 +34,8 @@ from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.origins.graph_nodes import NODE_KEY
 from torch_tb_profiler.model.origins.replays import graph_replays
 from torch_tb_profiler.model.origins.same_graphs import same_node_names, same_node_times
+from torch_tb_profiler.model.ranks import trace_rank
+from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.gaudi_config import CONFIG_KEY, is_gaudi
 from torch_tb_profiler.storage import Location
@@ -72,8 +78,12 @@ def add_origin_files(
             health.add("origins_unreadable", "warning", message)
             return unknown
 
+    metrics = [(path, size) for path, size in files if is_metrics_file(path)]
+    trace = _add_metrics(trace, location, metrics, health, limit)
     for path, size in files:
         kind = origin_kind(path) or "capture"
+        if is_metrics_file(path):
+            continue
         if kind not in wanted:
             continue
         if kind == "capture":
@@ -106,6 +116,43 @@ def add_origin_files(
     return replace(
         trace, metadata=metadata, origin_records=records, health=(*trace.health, *health.notes()), _memo=Memo()
     )
+
+
+def _add_metrics(
+    trace: Trace, location: Location, files: Sequence[tuple[str, int]], health: HealthLog, limit: int
+) -> Trace:
+    """Return the trace with the iterations in the metrics of its process; a note says what was joined."""
+    if not files or not steps(trace).recorded:
+        return trace
+    if len(files) > 1:
+        rank = trace_rank(trace)
+        files = [each for each in files if rank_in_name(posixpath.basename(each[0])) == rank]
+    if len(files) != 1:
+        health.add(
+            "metrics_unknown", "info", "the iteration metrics beside the trace are of other or unknown ranks"
+        )
+        return trace
+    path, size = files[0]
+    name = posixpath.basename(path)
+    try:
+        with location.open(path) as stream:
+            metrics = read_trace(stream, size=size, report=lambda progress: None, limit=limit, name=path)
+    except (TraceError, TooLargeError) as error:
+        health.add("metrics_unreadable", "warning", f"{name}: its iterations can't be used: {error.message}")
+        return trace
+    joined = join_iterations(trace, metrics)
+    if joined.reason is not None:
+        health.add(
+            "metrics_outside", "info", f"{name}: its iterations are not joined with the steps: {joined.reason}"
+        )
+    else:
+        health.add(
+            "metrics_joined",
+            "info",
+            f"{name}: {plural(joined.count, 'iteration')} joined by step number; each lies in its step, at most "
+            f"{format_duration(joined.slack_ns)} from where it is drawn",
+        )
+    return joined.trace
 
 
 def _is_same_recording(trace: Trace, location: Location, owner: str, limit: int) -> bool:

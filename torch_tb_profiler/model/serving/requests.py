@@ -9,14 +9,14 @@ They are events of the trace like all others, so they are cached with it and the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.memo import Memo, derived
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.added_slices import AddedSlice, add_slices
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Int32, Int64, Thread, Trace
+from torch_tb_profiler.model.trace import ArgColumn, Int32, Int64, Thread, Trace
 
 REQUEST_CATEGORY = "request"
 PHASE_CATEGORY = "request_phase"
@@ -92,7 +92,7 @@ def with_requests(trace: Trace, records: Sequence[RequestRecord]) -> Trace:
 
 def _append(trace: Trace, records: Sequence[RequestRecord], reach: int) -> Trace:
     """Append a slice per request and its phases, in as many lanes as requests overlap."""
-    slices: list[tuple[str, str, int, int, int]] = []  # category, name, lane, start, end
+    slices: list[AddedSlice] = []
     first_row, rows = len(trace), []
     free: list[int] = []  # end of the last request of each lane
     for each in records:
@@ -103,34 +103,14 @@ def _append(trace: Trace, records: Sequence[RequestRecord], reach: int) -> Trace
         for category, name, start, end in parts:
             low, high = max(start, 0), min(end, reach)
             if low < high or category == REQUEST_CATEGORY:
-                slices.append((category, name, lane, low, high))
-    codes = {text: code for code, text in enumerate(trace.strings)}
-    threads = len(trace.threads)
-    events = trace.events
-    count = len(slices)
-    added = Events(
-        phase=np.full(count, ord("X"), np.uint8),
-        category=np.array([codes.setdefault(each[0], len(codes)) for each in slices], np.int32),
-        name=np.array([codes.setdefault(each[1], len(codes)) for each in slices], np.int32),
-        thread=np.array([threads + each[2] for each in slices], np.int32),
-        start=np.array([each[3] for each in slices], np.int64),
-        duration=np.array([each[4] - each[3] for each in slices], np.int64),
-        id=np.full(count, ABSENT, np.int64),
-    )
-    joined = Events(**{name: np.append(getattr(events, name), getattr(added, name)) for name in _EVENT_COLUMNS})
-    args = dict(trace.args)
+                slices.append(AddedSlice(category, name, Thread(REQUESTS_PROCESS, lane), low, high))
+    args = {}
     for name in _INTEGERS:
         values = [getattr(each, name) for each in records]
         known = [value is not None for value in values]
         column = np.array([value for value in values if value is not None], np.int64)
         args[f"{REQUEST_CATEGORY} {name}"] = ArgColumn("int", np.array(rows, np.int32)[known], column)
-    lanes = [Thread(REQUESTS_PROCESS, number) for number in range(len(free))]
-    return replace(
-        trace, events=joined, strings=list(codes), threads=[*trace.threads, *lanes], args=args, _memo=Memo()
-    )
-
-
-_EVENT_COLUMNS = ("phase", "category", "name", "thread", "start", "duration", "id")
+    return add_slices(trace, slices, args)
 
 
 def _phases(request: RequestRecord) -> list[tuple[str, str, int, int]]:

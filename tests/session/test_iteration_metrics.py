@@ -1,0 +1,142 @@
+"""Iterations of AORTA's metrics in traces of the same process: joined where they fit, else a note."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.producers.aorta import Busy, line, write
+from tests.support.traces import document, event
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.session import Session, open_session
+
+STEPS = [
+    "host user_annotation ProfilerStep#3 0 1000",
+    "host cpu_op aten::mm 10 50",
+    "host cuda_runtime hipEventRecord 200 5",
+    "host cuda_runtime hipEventRecord 700 5",
+    "gpu0 kernel gemm 250 300 stream=1",
+    "host user_annotation ProfilerStep#4 1000 1000",
+    "gpu0 kernel gemm 1100 300 stream=1",
+    "host cpu_op aten::mm 1010 50",
+]
+RANGES = [Busy("compute", 50, 350), Busy("allreduce", 300, 400)]
+
+
+def iterations(*steps: int, total: int = 500, **more: Any) -> list[dict[str, Any]]:
+    return [line(step, RANGES, total, **more) for step in steps]
+
+
+def write_trace(folder: Path, events: Sequence[str] = STEPS) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "host_1.1700000000000.pt.trace.json").write_bytes(document([event(each) for each in events]))
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    write_trace(tmp_path / "artifacts" / "torch_profiler" / "rank0")
+    return tmp_path / "artifacts"
+
+
+class Opened:
+    """The trace of rank 0 of a job."""
+
+    def __init__(self, folder: Path, run: str = "artifacts/torch_profiler") -> None:
+        self._folder, self._run = folder, run
+
+    def ask(self, view: str, **params: str) -> dict[str, Any]:
+        with open_session(str(self._folder.parent), Settings(executor="serial", cache_dir="")) as session:
+            return self._payload(session, view, params)
+
+    def _payload(self, session: Session, view: str, params: dict[str, str]) -> dict[str, Any]:
+        found = session.view(view, self._run, None, params=params, wait=True)
+        assert found.payload is not None, found.state
+        payload: dict[str, Any] = json.loads(found.payload)
+        return payload
+
+    def notes(self) -> dict[str, str]:
+        kinds = {note["kind"]: note["message"] for note in self.ask("overview")["health"]}
+        return {kind: message for kind, message in kinds.items() if kind.startswith("metrics")}
+
+    def slices(self) -> list[tuple[str, int, int]]:
+        """Return (name, start, duration) in µs of all slices of the iterations."""
+        found = self.ask("trace/search", query="^(iteration|epoch)", regex="true")
+        return sorted((hit["name"], hit["start_ns"] // 1000, hit["duration_ns"] // 1000) for hit in found["rows"])
+
+
+def test_an_iteration_begins_with_the_first_event_record_of_its_step(job: Path) -> None:
+    write(job, 0, iterations(2, 3, 4, 5))
+    opened = Opened(job)
+    assert opened.notes() == {
+        "metrics_joined": "rank_00_metrics.jsonl: 2 iterations joined by step number; each lies in its step, "
+        "at most 500 µs from where it is drawn"
+    }
+    assert opened.slices() == [
+        ("epoch0_step3_allreduce", 500, 100),
+        ("epoch0_step3_compute", 250, 300),
+        ("epoch0_step4_allreduce", 1300, 100),  # no event is recorded in step 4, so it begins with the step
+        ("epoch0_step4_compute", 1050, 300),
+        ("iteration 3", 200, 500),
+        ("iteration 4", 1000, 500),
+    ]
+
+
+def test_the_slice_of_an_iteration_shows_its_metrics(job: Path) -> None:
+    write(job, 0, iterations(3, grad_norm=2.5))
+    opened = Opened(job)
+    (hit,) = opened.ask("trace/search", query="iteration 3")["rows"]
+    assert opened.ask("trace/event", event=str(hit["event"]))["args"] == {
+        "iteration loss": 0.25,
+        "iteration lr": 0.001,
+        "iteration grad norm": 2.5,
+        "iteration global step": 3,
+        "iteration epoch": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (iterations(7, 8), "no iteration has the number of a step"),
+        (iterations(3, 4, total=1200), "an iteration takes longer than the step with its number"),
+        (iterations(3, 4) + iterations(3, 4), "2 recordings of the file fit the steps"),
+    ],
+)
+def test_iterations_that_may_be_others_are_not_joined(job: Path, lines: list[dict[str, Any]], reason: str) -> None:
+    write(job, 0, lines)
+    opened = Opened(job)
+    assert opened.notes() == {
+        "metrics_outside": f"rank_00_metrics.jsonl: its iterations are not joined with the steps: {reason}"
+    }
+    assert opened.slices() == []
+
+
+def test_of_several_recordings_the_one_that_fits_is_joined(job: Path) -> None:
+    write(job, 0, iterations(3, 4, total=1200) + iterations(3, 4, total=600))
+    assert [each for each in Opened(job).slices() if each[0] == "iteration 4"] == [("iteration 4", 1000, 600)]
+
+
+def test_metrics_of_other_ranks_are_left_out(job: Path) -> None:
+    write(job, 1, iterations(3, 4, rank=1))
+    opened = Opened(job)
+    assert opened.notes() == {} and opened.slices() == []
+    write_trace(job / "tool")
+    write(job, 0, iterations(3, 4))
+    assert list(Opened(job, "artifacts/tool").notes()) == ["metrics_unknown"]
+
+
+def test_broken_metrics_cost_a_note_and_nothing_else(job: Path) -> None:
+    (job / "rank_00_metrics.jsonl").write_text('{"global_step": 0, "profile": {}}\n')
+    opened = Opened(job)
+    assert "its iterations can't be used: the file has no iterations" in opened.notes()["metrics_unreadable"]
+    assert opened.ask("kernels")["rows"][0]["total_ns"] == 600_000
+
+
+def test_a_trace_without_steps_is_left_as_it_is(job: Path) -> None:
+    write(job, 0, iterations(3, 4))
+    write_trace(job / "torch_profiler" / "rank0", [each for each in STEPS if "ProfilerStep" not in each])
+    assert Opened(job).notes() == {}

@@ -1,0 +1,49 @@
+"""Slices that a file beside a trace recorded: rows of the trace like all others, cached and drawn with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from torch_tb_profiler.base.memo import Memo
+from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Thread, Trace
+
+
+class AddedSlice(NamedTuple):
+    """A slice to add; start and end in ns since the trace's start."""
+
+    category: str
+    name: str
+    thread: Thread
+    start: int
+    end: int
+
+
+def add_slices(trace: Trace, slices: Sequence[AddedSlice], args: Mapping[str, ArgColumn]) -> Trace:
+    """Return the trace with the slices after its last row, and with these arguments, whose names must be new."""
+    codes = {text: code for code, text in enumerate(trace.strings)}
+    threads = {thread: code for code, thread in enumerate(trace.threads)}
+    added = Events(
+        phase=np.full(len(slices), ord("X"), np.uint8),
+        category=np.array([codes.setdefault(each.category, len(codes)) for each in slices], np.int32),
+        name=np.array([codes.setdefault(each.name, len(codes)) for each in slices], np.int32),
+        thread=np.array([threads.setdefault(each.thread, len(threads)) for each in slices], np.int32),
+        start=np.array([each.start for each in slices], np.int64),
+        duration=np.array([each.end - each.start for each in slices], np.int64),
+        id=np.full(len(slices), ABSENT, np.int64),
+    )
+    joined = Events(**{name: np.append(getattr(trace.events, name), getattr(added, name)) for name in _COLUMNS})
+    return replace(
+        trace,
+        events=joined,
+        strings=list(codes),
+        threads=list(threads),
+        args={**trace.args, **args},
+        _memo=Memo(),
+    )
+
+
+_COLUMNS = ("phase", "category", "name", "thread", "start", "duration", "id")
