@@ -114,6 +114,10 @@ def test_the_sample_of_graph_replays_is_what_its_script_writes_and_leads_to_the_
         assert read(kept) == read(written) and "simulated" in read(kept)
     with torch_tb_profiler.open(str(samples)) as log:
         payload = log[run].origins().data
+        summary = log[run].summary()
+    top = summary.replayed[0]
+    assert (top.name, top.calls) == ("aten::linear", None) and 0.5 < (top.share or 0) < 0.7
+    assert summary.health.warnings == 0
     (capture,) = payload.captures
     assert (capture.size, capture.launches, capture.replays, payload.replays) == (16, 80, 14, 16)
     assert payload.known_ns["line"] == payload.kernel_ns - payload.reasons[0].ns

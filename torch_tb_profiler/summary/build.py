@@ -38,7 +38,7 @@ MAX_NOTES = 6
 TOP_ROWS = 5
 """Rows of a table of top operators, kernels or modules."""
 
-Table = Literal["operators", "kernels", "modules"]
+Table = Literal["operators", "replayed", "kernels", "modules"]
 
 
 class _Answers:
@@ -85,6 +85,7 @@ def summarize(source: SummarySource) -> Summary:
     decisive = advised[bound_worker]
     engine: ServingPayload | None = answers.collect("serving", [bound_worker]).get(bound_worker)
     memory = answers.collect("memory", read)
+    operators = answers.collect("operators", read)
     summary = Summary(
         version=VERSION,
         run=source.run,
@@ -96,7 +97,7 @@ def summarize(source: SummarySource) -> Summary:
         bound=plain(decisive.spent),
         bound_worker=bound_worker,
         step=step,
-        operators=top_rows("operators", answers.collect("operators", read)),
+        operators=top_rows("operators", operators),
         kernels=top_rows("kernels", answers.collect("kernels", read)),
         modules=top_rows("modules", answers.collect("modules", read)),
         devices=device_use(overviews),
@@ -105,6 +106,7 @@ def summarize(source: SummarySource) -> Summary:
         advice=_advice(advised, job),
         health=_health(advised, unreadable),
         reasons={},
+        replayed=top_rows("replayed", operators),
     )
     return _with_reasons(summary, answers.reasons, decisive)
 
@@ -240,6 +242,11 @@ def _table_rows(table: Table, payload: Any) -> Iterator[tuple[str, str, int | No
     if table == "operators":
         for row in payload.rows:
             yield row.name, row.name, row.calls, row.device_self_ns or 0, row.host_self_ns
+    elif table == "replayed":
+        is_known = any(row.operator is not None for row in payload.replayed)
+        for row in payload.replayed if is_known else ():
+            name = row.operator or "unknown"
+            yield name, name, None, row.ns, 0
     elif table == "kernels":
         for row in payload.rows:
             yield row.name, row.short_name, row.calls, row.total_ns, 0

@@ -76,6 +76,7 @@ def _shorten(summary: Summary, max_rows: int, max_sentence: int, max_name: int) 
             step, slowest=name(step.slowest), left_out=[name(worker) for worker in step.left_out[:max_rows]]
         ),
         operators=top_rows(summary.operators),
+        replayed=top_rows(summary.replayed),
         kernels=top_rows(summary.kernels),
         modules=top_rows(summary.modules),
         devices=summary.devices
@@ -132,7 +133,12 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
         yield f"- {_communication(summary.communication, has_steps)}"
     if summary.memory is not None:
         yield from _memory(summary.memory)
-    tables = {"Operators": summary.operators, "Kernels": summary.kernels, "Modules": summary.modules}
+    tables = {
+        "Operators": summary.operators,
+        "Replayed operators": summary.replayed,
+        "Kernels": summary.kernels,
+        "Modules": summary.modules,
+    }
     for title, rows in tables.items():
         if rows:
             yield from _table(title, rows, " of all workers" if summary.workers > 1 else "")

@@ -45,7 +45,7 @@ class Top(msgspec.Struct, frozen=True):
     """An operator, kernel or class of modules, summed over the workers that were read and the whole recording.
 
     name       shortened in the middle if it is long
-    calls      null for modules that only replays of a graph ran
+    calls      null for operators and modules that only replays of a graph ran
     time_ns    self time on the device; on the host if the run has no device work
     share      share of the total of `time_ns` over all rows
     """
@@ -123,6 +123,7 @@ class Summary(msgspec.Struct, frozen=True):
     bound          what limits the step of `bound_worker`: the straggler, or else the slowest worker
     advice         largest gain first
     reasons        section -> why it is null or empty
+    replayed       operators at the capture of the graphs, by the time of the kernels that were replayed of them
     """
 
     version: int
@@ -144,13 +145,14 @@ class Summary(msgspec.Struct, frozen=True):
     advice: list[SummaryAdvice]
     health: Health
     reasons: Mapping[str, str]
+    replayed: list[Top] = []
 
     def _repr_html_(self) -> str:
         """Return the summary with bars behind the times, for a notebook."""
-        step, work = self.step, msgspec.to_builtins([self.operators, self.kernels, self.modules])
+        step, work = self.step, msgspec.to_builtins([self.operators, self.replayed, self.kernels, self.modules])
         parts = [{"part": part, "mean_ns": time} for part, time in step.breakdown.items()] if step else []
         advice = [{"gain": each.gain, "advice": each.title, "worker": each.worker} for each in self.advice]
-        tables = dict(zip(("operators", "kernels", "modules"), work, strict=True))
+        tables = dict(zip(("operators", "replayed", "kernels", "modules"), work, strict=True))
         return html.render_block(
             f"Run {self.run}",
             [*self.headline, self.bound, *self.health.notes],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,8 @@ from torch_tb_profiler.views.overview.advice import RULE_WORDS, build_recommenda
 from torch_tb_profiler.views.overview.build import build
 
 
-def build_advice(id: str, case: str = "", **known: object) -> Advice:
-    details = {
+def build_advice(id: str, case: str = "", **known: Any) -> Advice:
+    details: dict[str, Any] = {
         "subject": "GPU 0",
         "place": "train.py(9): step",
         "value": 3.0,
@@ -28,7 +29,7 @@ def build_advice(id: str, case: str = "", **known: object) -> Advice:
         "window": (10, 90),
         **known,
     }
-    return Advice(Finding(id, case=case, **details), Gain(5_000_000.0, 4_000_000.0, "what_if"), 0.5)  # type: ignore[arg-type]
+    return Advice(Finding(id, case=case, **details), Gain(5_000_000.0, 4_000_000.0, "what_if"), 0.5)
 
 
 @pytest.mark.parametrize(("id", "case"), RULE_WORDS)

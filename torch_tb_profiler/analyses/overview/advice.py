@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from torch_tb_profiler.analyses.overview.communication_rules import find_contention, find_small_collectives
 from torch_tb_profiler.analyses.overview.cpu_rules import find_optimizer_on_cpu
 from torch_tb_profiler.analyses.overview.device_rules import (
@@ -32,9 +34,11 @@ from torch_tb_profiler.analyses.overview.kernel_rules.chains import find_element
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import find_optimizer_loop
 from torch_tb_profiler.analyses.overview.kernel_rules.precision import find_missing_mixed_precision
 from torch_tb_profiler.analyses.overview.kernel_rules.products import find_slow_products
+from torch_tb_profiler.analyses.shared.origin_times import indirect_origin
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, rows_of_kind
+from torch_tb_profiler.model.origins.origins import has_indirect_kernels
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 
@@ -74,6 +78,13 @@ def measured_advice(trace: Trace) -> tuple[Advice, ...]:
     return _worthwhile_advice(trace, _RULES, measure_gains)
 
 
+def _with_origin(trace: Trace, finding: Finding) -> Finding:
+    """Return a finding with the origin of its example: a replayed or compiled kernel's launch says nothing."""
+    if finding.event is None or not finding.on_device or not has_indirect_kernels(trace):
+        return finding
+    return replace(finding, origin=indirect_origin(trace, finding.event))
+
+
 def _worthwhile_advice(
     trace: Trace,
     rules: Sequence[Callable[[Trace], Iterator[Finding]]],
@@ -83,7 +94,7 @@ def _worthwhile_advice(
         return ()
     spans, typical = steps(trace), step_kinds(trace).typical
     step = float((spans.ends - spans.starts)[typical].mean())
-    findings = [finding for rule in rules for finding in rule(trace)] if step > 0 else []
+    findings = [_with_origin(trace, finding) for rule in rules for finding in rule(trace)] if step > 0 else []
     worthwhile = [
         Advice(finding, gain, gain.ns / step)
         for finding, gain in zip(findings, estimate(trace, findings), strict=True)

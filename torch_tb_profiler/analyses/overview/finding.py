@@ -44,6 +44,7 @@ class Finding(msgspec.Struct, frozen=True):
     case       which case of the rule applies
     subject    name of the cause, "" if it has none; place: the user's frame around it
     value      the number in question, if the rule has one
+    origin     where the kernel of the example comes from, "" unless it was replayed or compiled
     event      row of an example; window: (begin, end) ns that show it
     """
 
@@ -55,6 +56,7 @@ class Finding(msgspec.Struct, frozen=True):
     case: str = ""
     subject: str = ""
     place: str = ""
+    origin: str = ""
     value: float | None = None
     event: int | None = None
     window: tuple[int, int] | None = None

@@ -7,7 +7,14 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.origins.origins import COMPILE_RECORD, HOW, origin_positions, origins
+from torch_tb_profiler.model.origins.origins import (
+    CAPTURE,
+    COMPILE_RECORD,
+    GRAPH_NODE,
+    HOW,
+    origin_positions,
+    origins,
+)
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
 
 SEVERAL = "its kernels come from several places"
@@ -97,6 +104,22 @@ def shared_origins(trace: Trace, rows: Int32, groups: Groups) -> SharedOrigins:
             for codes in zip(operator, module, line, reason, strict=True)
         ],
     )
+
+
+def indirect_origin(trace: Trace, row: int) -> str:
+    """Return where a replayed or compiled kernel comes from: "mm in Layer_3/Linear_0, model.py:41".
+
+    That is its operator, the innermost two modules, and the innermost line; "" of any other event.
+    """
+    found, position = origins(trace), int(origin_positions(trace)[row])
+    is_replayed = position >= 0 and int(found.how[position]) in (CAPTURE, GRAPH_NODE)
+    if position < 0 or not (is_replayed or found.value("nodes", position)):
+        return ""
+    operator, modules = found.value("operator", position), found.value("modules", position) or ()
+    lines = found.value("lines", position) or ()
+    name = operator.removeprefix("aten::") if operator else "a kernel" if modules else ""
+    place = f"{name} in {'/'.join(modules[-2:])}" if modules else name
+    return ", ".join(part for part in (place, *lines[:1]) if part)
 
 
 def has_known_origin(trace: Trace, rows: Int32) -> Bool:

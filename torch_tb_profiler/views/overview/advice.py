@@ -392,7 +392,7 @@ def build_recommendation(
         id=finding.id,
         case=finding.case,
         title=text(words.title, subject=finding.subject),
-        text=sentences(text(words.text, **parts), more),
+        text=sentences(text(words.text, **parts), more, _origin_sentence(finding, evidence)),
         gain=gain_text(advice.gain, advice.gain_share),
         gain_ns=None if advice.gain is None else advice.gain.ns,
         gain_share=advice.gain_share,
@@ -402,6 +402,13 @@ def build_recommendation(
         exception=_exception(words, advice.gain),
         evidence=evidence,
     )
+
+
+def _origin_sentence(finding: Finding, evidence: str | None) -> Text:
+    """Say where the example comes from if the launch of its kernel doesn't."""
+    if not finding.origin:
+        return ()
+    return text("The example comes from {origin}.", origin=Phrase(finding.origin, evidence))
 
 
 def gain_text(gain: Gain | None, gain_share: float | None) -> str:
