@@ -143,9 +143,53 @@ def test_the_host_waits_until_the_operation_ends_or_just_before(resumes: int, st
     assert computation_stalls(trace, collectives(trace), NO_COMPUTATION).tolist() == [stall]
 
 
+# ---- readiness ------------------------------------------------------------------------------------------
+
+QUEUED = """
+host  cuda_runtime  cudaLaunchKernel        0   2  correlation=1
+host  cuda_runtime  cudaLaunchKernel       10   2  correlation=2
+host  cuda_runtime  cudaLaunchKernel       20   2  correlation=3
+host  cuda_runtime  cudaLaunchKernel       30   2  correlation=4
+host  cuda_runtime  cudaLaunchKernel       40   2  correlation=5
+gpu0  kernel        gemm                    5  95  correlation=1 stream=7
+gpu0  kernel        ncclDevKernel_1       101 300  correlation=2 stream=20
+gpu0  kernel        gemm                  101 100  correlation=3 stream=7
+gpu0  kernel        ncclDevKernel_2       402 100  correlation=4 stream=20
+gpu0  kernel        gemm                  201  50  correlation=5 stream=7
+"""
+
+
+def held_ns(drawing: str) -> list[int]:
+    held: list[int] = summarize_rank(draw(drawing)).table()["held"].tolist()
+    return held
+
+
+def test_an_operation_is_held_from_the_end_of_the_last_kernel_launched_before_it() -> None:
+    """The second one could start at 201, when its kernels are done, but its stream is busy until 401."""
+    assert held_ns(QUEUED) == [1_000, 201_000]
+
+
+def test_what_was_launched_before_the_recording_counts_as_launched_before() -> None:
+    """The third kernel, of unknown launch, may have been launched before the operations that it outlasts."""
+    unknown = QUEUED.replace("40   2  correlation=5", "40   2  correlation=9")
+    assert held_ns(unknown) == [0, 402_000 - 251_000]
+
+
+def test_within_one_launched_graph_it_is_unknown_when_an_operation_could_start() -> None:
+    graph = QUEUED.replace("correlation=3", "correlation=4")
+    assert held_ns(graph) == [1_000, 0]
+    assert held_ns("gpu0 kernel ncclDevKernel_1 10 20 stream=20") == [0]
+
+
+def test_an_operation_has_the_time_that_its_rank_computes_before_it() -> None:
+    """From the first event to the first operation at 101, and from there to the second one at 402."""
+    computed = summarize_rank(draw(QUEUED)).table()["computed"].tolist()
+    assert computed == [95_000, 150_000]
+
+
 # ---- packing --------------------------------------------------------------------------------------------
 
-_LENGTHS = ("latency", "exposed", "stall", "window")
+_LENGTHS = ("latency", "exposed", "stall", "window", "computed", "held")
 _TIMES = st.integers(-(2**40), 2**62)
 
 
@@ -186,13 +230,13 @@ def test_unpacking_restores_every_bit(drawn: list[Operations]) -> None:
         assert column.tobytes() == expected[name].tobytes(), name
 
 
-@pytest.mark.parametrize(("longest", "width"), [(2**32 - 1, 52), (2**32, 72)])
+@pytest.mark.parametrize(("longest", "width"), [(2**32 - 1, 60), (2**32, 88)])
 @pytest.mark.parametrize("name", ["end", *_LENGTHS])
-def test_an_operation_takes_52_bytes_unless_a_time_needs_more(name: str, longest: int, width: int) -> None:
+def test_an_operation_takes_60_bytes_unless_a_time_needs_more(name: str, longest: int, width: int) -> None:
     table: Operations = np.zeros(3, OPERATION)
     table[name][1] = longest
     packed = pack_operations(table)
-    assert len(packed.rows) == 3 * width and PACKED_ROW.itemsize == 52 and WIDE_PACKED_ROW.itemsize == 72
+    assert len(packed.rows) == 3 * width and PACKED_ROW.itemsize == 60 and WIDE_PACKED_ROW.itemsize == 88
     assert unpack_operations(packed).tobytes() == table.tobytes()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.support.random_jobs.plan import SHARED_OPERATOR
+from tests.support.random_jobs.plan import DELAY_NAMES, SHARED_OPERATOR
 from tests.support.random_jobs.rules import (
     BASE,
     NOTABLE_SHARE,
@@ -17,6 +17,7 @@ from tests.support.random_jobs.rules import (
     ratio,
     us,
 )
+from tests.support.simulation.simulator import Host
 
 
 def _judge_straggler(match: re.Match[str], context: Context) -> str | None:
@@ -200,9 +201,13 @@ def _judge_cause_name(match: re.Match[str], context: Context) -> str | None:
         return f"its device is {cause.factor:.2f} times as slow"
     if not re.search(WORK_NAMES[cause.kind], match["name"]):
         return f"it is {WORK_NAMES[cause.kind]}"
-    loads = cause.kind == "loading" and context.plan.shared is not None and context.plan.shared[0] == "loading"
-    shared = context.plan.shared[1] if loads and context.plan.shared is not None else 0.0
-    return context.close(us(match["time"]), cause.us + shared, "the time")
+    # What every rank spends on the same counts as well, as the sentence says how long this rank is in it.
+    everyone = [
+        each.us
+        for each in context.plan.simulation.programs[cause.rank]
+        if isinstance(each, Host) and each.name in DELAY_NAMES[cause.kind]
+    ]
+    return context.close(us(match["time"]), cause.us + sum(everyone), "the time")
 
 
 def _judge_slower_device(match: re.Match[str], context: Context) -> str | None:

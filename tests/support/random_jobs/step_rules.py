@@ -155,7 +155,7 @@ def _judge_removal(match: re.Match[str], context: Context) -> str | None:
         context.at_least(
             us(match["time"]), truth.host_time(context.rank, name, context.odd), f"the time of {name}"
         ),
-        context.close(
+        (context.at_most if match["best"] else context.close)(
             saved, truth.saved_alone(context.rank, name, context.odd), f"what the rank saves without {name}"
         ),
     )
@@ -386,12 +386,12 @@ STEP_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (
         rf"(?P<name>.+) accounts for (?P<time>{NUMBER}) of the critical path; removing it would cut the step to "
-        rf"(?P<then>{NUMBER})(?: if communication takes as long)?\.",
+        rf"(?P<then>{NUMBER})(?P<best> at best)?(?: if communication takes as long)?\.",
         _judge_removal,
     ),
     (
         rf"Removing the waits in .+ would cut the step to (?P<then>{NUMBER})"
-        r"(?: if communication takes as long)?\.",
+        r"(?P<best> at best)?(?: if communication takes as long)?\.",
         _judge_sync_waits,
     ),
     (rf"Load data in worker processes: saves up to (?P<gain>{NUMBER}),.*", _judge_loader_advice),

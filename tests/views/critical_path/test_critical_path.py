@@ -82,6 +82,21 @@ def test_faster_kernels_help_if_they_save_half_a_percent_of_the_step(half: int, 
     assert plain(explanation(path, [row], 1.0, True)) == sentence
 
 
+@pytest.mark.parametrize(("call", "bounded"), [("cudaStreamWaitEvent", False), ("cudaEventRecord", True)])
+def test_without_a_recorded_wait_for_communication_what_ifs_are_bounds(call: str, bounded: bool) -> None:
+    trace = draw(f"""
+    host  cuda_runtime  cudaLaunchKernel        0   2  correlation=1
+    host  cuda_runtime  cudaLaunchKernel       10   2  correlation=2
+    host  cuda_runtime  {call}                 20   2
+    host  cuda_runtime  cudaLaunchKernel       30   2  correlation=3
+    gpu0  kernel        ncclDevKernel_1         5  95  correlation=1 stream=20
+    gpu0  kernel        gemm                   15  80  correlation=2 stream=7
+    gpu0  kernel        gemm                  101  50  correlation=3 stream=7
+    """)
+    assert answer(trace).path.saves_at_most == bounded
+    assert not answer(draw(HOST_BOUND)).path.saves_at_most
+
+
 def test_the_headline_and_categories_without_a_table_open_the_timeline_with_the_path_highlighted() -> None:
     payload = answer(draw(HOST_BOUND))
     assert [phrase.link for phrase in payload.headline if phrase.link] == ["trace?path=true"]

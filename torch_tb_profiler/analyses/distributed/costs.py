@@ -70,6 +70,8 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     sets        sets of ranks: those of each host, and those that work longest beyond the typical time
     imbalance   ns per step that all differences between the ranks cost
     even_split  ns per step that the same work would save if it were spread evenly over the ranks
+    transfers   ns per step that the job would save if the compared collectives moved their data in no time, None
+                where it isn't recorded when all of them could have started
     slow_links  ranks whose collectives transfer more slowly than the same ones of other ranks
     absent      what ranks without a trace cost at least
     absent_limit  ns per step that they cost at most: all time that all present ranks are in collectives with them
@@ -81,6 +83,7 @@ class StragglerCosts(msgspec.Struct, frozen=True):
     sets: tuple[Suspect, ...]
     imbalance: float
     even_split: float
+    transfers: float | None
     slow_links: tuple[Suspect, ...]
     absent: Suspect
     absent_limit: float
@@ -102,7 +105,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     excess, absent = _transfer_excess(job, matching, split), _waiting_for_absent_ranks(job, matching, split)
     slow = _slow_link_ranks(job, matching, split, excess)
     groups = [(rank,) for rank in replayed] + [members for members, _ in sets] + [tuple(range(ranks))]
-    typical = np.zeros((ranks, len(groups) + len(slow) + 2), np.bool_)
+    typical = np.zeros((ranks, len(groups) + len(slow) + 3), np.bool_)
     for column, members in enumerate(groups):
         typical[list(members), column] = True
     saving = np.zeros((len(matching), typical.shape[1]), np.int64)
@@ -110,8 +113,9 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         touched = np.zeros(len(matching), np.bool_)
         touched[matching.instance[job.table.member == rank]] = True
         saving[:, column] = np.where(touched, excess, 0)
-    saving[:, -2], saving[:, -1] = absent, _absent_limit(matching, split)
     examples = _example_rows(matching, split)
+    saving[:, -3] = np.where(examples >= 0, split.transfer[examples], 0)
+    saving[:, -2], saving[:, -1] = absent, _absent_limit(matching, split)
     saving[~typical_job_steps(job)[job.table.step[examples]] & (examples >= 0)] = 0
     result = replay_job(job, matching, split, work, ReplayScenarios(typical, saving))
     left_out = {name for name, counted in zip(job.steps, typical_job_steps(job), strict=False) if not counted}
@@ -130,6 +134,7 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
         ),
         imbalance=max([_cost_to_others(column, ()) for column in earlier[:, : len(groups)].T], default=0.0),
         even_split=_even_split_saving(job, matching, split, work) / steps,
+        transfers=_cost_to_others(earlier[:, -3], ()) if (job.table.held[split.compared] > 0).all() else None,
         slow_links=_merge_links(
             [
                 Suspect((rank,), _cost_to_others(earlier[:, column], ()), "transfer")

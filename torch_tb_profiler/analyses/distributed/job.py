@@ -63,6 +63,8 @@ class JobTable(msgspec.Struct, frozen=True):
     message: Int64
     bus: Float64
     window: Int64
+    computed: Int64
+    held: Int64
 
     def __len__(self) -> int:
         return len(self.member)

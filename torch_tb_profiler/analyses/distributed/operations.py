@@ -1,4 +1,4 @@
-"""The communication operations of one rank: as a table, and packed into 52 bytes each for the cache.
+"""The communication operations of one rank: as a table, and packed into 60 bytes each for the cache.
 
 `operation_table` adds to the recorded operations what the comparison of ranks needs: the step, the exposed time,
 the bytes that cross the link, and how long the computation stalled for the operation:
@@ -25,9 +25,10 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.intervals import Intervals, OwnedIntervals, covered_time, merge, subtract
+from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.communication.collectives import Collectives
-from torch_tb_profiler.model.communication.events import ALL_TO_ALL, is_communication_call
-from torch_tb_profiler.model.kinds import Kind, event_intervals, rows_of_kind
+from torch_tb_profiler.model.communication.events import ALL_TO_ALL, is_communication_call, is_communication_kernel
+from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, rows_of_kind
 from torch_tb_profiler.model.steps import Steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int32, Int64, Trace
 
@@ -37,7 +38,7 @@ OPERATION = np.dtype(
         ("timing", "i1"), ("sequence", "<i8"), ("source", "<i8"), ("target", "<i8"),
         ("issue", "<i8"), ("start", "<i8"), ("end", "<i8"), ("latency", "<i8"), ("exposed", "<i8"),
         ("stall", "<i8"), ("bytes_in", "<i8"), ("bytes_out", "<i8"), ("message", "<i8"), ("bus", "<f8"),
-        ("window", "<i8"),
+        ("window", "<i8"), ("computed", "<i8"), ("held", "<i8"),
     ]
 )  # fmt: skip
 """One communication operation: the fields of `model.communication.collectives.Collectives`, and in addition
@@ -49,6 +50,9 @@ message    bytes that bandwidth refers to, and bus: bytes that cross the slowest
            unknown)
 window     ns from the start of the rank's previous operation (for the first: from the start of the first step) to
            its own start; ABSENT without timing
+computed   ns of the window in which the rank computes
+held       ns before its start from which on it could have started at the latest: the host had issued it, and all
+           kernels launched before it had ended; 0 without recorded launches
 """
 
 Operations = npt.NDArray[np.void]
@@ -79,7 +83,32 @@ def operation_table(trace: Trace, operations: Collectives, spans: Steps, computa
     rows, starts, ends_ = operation_windows(operations, spans)
     table["window"] = ABSENT
     table["window"][rows] = ends_ - starts
+    table["computed"][rows] = covered_time(computation, starts, ends_)
+    table["held"] = held_times(trace, operations)
     return table
+
+
+def held_times(trace: Trace, operations: Collectives) -> Int64:
+    """Return int64[k], the ns that each operation waited for nothing but its stream at least; 0 if unknown.
+
+    A back end makes its stream wait for the kernels that its caller launched before. They may be on any of the
+    streams that compute, so when the last of all of them ends is the latest time at which its data is ready.
+    """
+    rows, launch = device_launches(trace)
+    computes = np.isin(rows, rows_of_kind(trace, Kind.KERNEL)) & ~is_communication_kernel(trace)[rows]
+    if not computes.any():
+        return np.zeros(len(operations), np.int64)
+    # What has no launch was launched before the recording began, or at an unknown time.
+    launched = np.where(launch >= 0, trace.events.start[launch], trace.events.start.min())[computes]
+    ended = event_ends(trace)[rows[computes]]
+    order = np.argsort(launched, kind="stable")
+    last_end = np.append(0, np.maximum.accumulate(ended[order]))
+    before = np.searchsorted(launched[order], operations.issue, "left")
+    # One launch of a graph starts operations and kernels, in an order that isn't recorded.
+    alone = np.searchsorted(launched[order], operations.issue, "right") == before
+    known = (operations.start != ABSENT) & (operations.issue != ABSENT) & alone
+    ready = np.maximum(last_end[before], operations.issue)
+    return np.where(known, np.maximum(operations.start - ready, 0), 0)
 
 
 def overlapped_times(parts: OwnedIntervals, computation: Intervals, count: int) -> Int64:
@@ -183,7 +212,7 @@ _KIND_FIELDS = (
     "bytes_in", "bytes_out", "message", "bus",
 )  # fmt: skip
 _COPIED_FIELDS = ("step", "sequence", "issue", "start")
-_DURATION_FIELDS = ("end", "latency", "exposed", "stall", "window")
+_DURATION_FIELDS = ("end", "latency", "exposed", "stall", "window", "computed", "held")
 """Fields stored as durations, `end` as ns since the start; those of untimed operations are stored as 0."""
 
 

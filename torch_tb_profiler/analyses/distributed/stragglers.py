@@ -6,7 +6,7 @@ lateness is its delay. Not every delay costs, as others may compute in the meant
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.distributed.job import DistributedJob, RankDetai
 from torch_tb_profiler.analyses.distributed.waiting import Arrivals, WaitingSplit
 from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
-from torch_tb_profiler.analyses.shared.grouping import positions_by_value
+from torch_tb_profiler.analyses.shared.grouping import group, positions_by_value
 from torch_tb_profiler.base.intervals import covered_time, merge, merge_by_owner
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 
@@ -188,10 +188,10 @@ def _rank_activity(
     if len(chosen) == 0:
         return None
     straggler, median = _ActivitySums(comparison.job, details), _ActivitySums(comparison.job, details)
-    for i in chosen.tolist():
-        counterpart = windows.counterpart(i)
-        straggler.add(int(work.rows[i]), int(work.work[i]))
-        median.add(int(work.rows[counterpart]), int(work.work[counterpart]))
+    for mine, others in windows.pairs(chosen):
+        for sums, positions in ((straggler, mine), (median, others)):
+            for i in positions.tolist():
+                sums.add(int(work.rows[i]), int(work.work[i]))
     categories = zip(CATEGORIES, straggler.categories.tolist(), median.categories.tolist(), strict=True)
     return StragglerActivity(
         member=member,
@@ -226,24 +226,43 @@ class _ComparedWindows:
 
     def __init__(self, job: DistributedJob, work: WorkWindows) -> None:
         self._work = work
-        self._member, self._kind, self._step = (
-            column[work.rows] for column in (job.table.member, job.table.collective, job.table.step)
-        )
+        self._member, self._step = (column[work.rows] for column in (job.table.member, job.table.step))
         self._by_number = positions_by_value(work.window, int(work.window.max(initial=NO_CODE)) + 1)
 
-    def counterpart(self, i: int) -> int:
-        """Return the window to compare window `i` with.
+    def pairs(self, chosen: Int64) -> Iterator[tuple[Int64, Int64]]:
+        """Yield (windows of a rank, windows of a typical other rank) that cover `chosen`, those of one rank.
 
-        Prefer the same window on the most typical other rank. If no other rank has it, take the most typical
-        window before a collective of the same kind: of other ranks in the same step, or else of any rank and step.
+        A window that no other rank has can't be compared by itself, so the entire step is.
         """
+        counterparts = [self._counterpart(i) for i in chosen.tolist()]
+        whole = {
+            int(self._step[i]) for i, other in zip(chosen.tolist(), counterparts, strict=True) if other is None
+        }
+        for i, other in zip(chosen.tolist(), counterparts, strict=True):
+            if other is not None and int(self._step[i]) not in whole:
+                yield np.array([i]), np.array([other])
+        for step in sorted(whole):
+            yield self._whole_step(int(self._member[chosen[0]]), step)
+
+    def _counterpart(self, i: int) -> int | None:
+        """Return the same window on the most typical other rank, None if no other rank has it."""
         same = self._by_number[self._work.window[i]]
         same = same[self._member[same] != self._member[i]]
         if len(same) == 0:
-            same_kind = self._kind == self._kind[i]
-            same = np.flatnonzero(same_kind & (self._member != self._member[i]) & (self._step == self._step[i]))
-            same = same if len(same) else np.flatnonzero(same_kind)
+            return None
         return int(same[np.abs(self._work.work[same] - self._work.typical[i]).argmin()])
+
+    def _whole_step(self, member: int, step: int) -> tuple[Int64, Int64]:
+        """Return the windows of a rank in a step, and those of the other rank with the median work in it."""
+        inside = np.flatnonzero(self._step == step)
+        ranks = group(self._member[inside])
+        totals, numbers = ranks.sums(self._work.work[inside]), self._member[inside][ranks.first]
+        others = np.flatnonzero(numbers != member)
+        mine = inside[self._member[inside] == member]
+        if len(others) == 0:
+            return mine, np.empty(0, np.int64)
+        middle = others[np.argsort(totals[others], kind="stable")[(len(others) - 1) // 2]]
+        return mine, inside[self._member[inside] == numbers[middle]]
 
 
 class _ActivitySums:

@@ -5,13 +5,15 @@
                          |<---- window ------------------------>|      work = window - stalls
 
 Waiting for others is not work, so a rank that is only held up works no longer than is typical. The typical work of
-a window is the median of the other ranks in the same window: the n-th of steps with the same kinds of collectives
-in the same order. If a rank is the only one of its kind (the first stage of a pipeline), its entire step is
-compared with the median step, and the difference is assigned first to windows that exceed the rank's other windows
-of that kind. Only each rank's own clock is needed.
+a window is the median of the other ranks in the same window: the n-th of steps that have begun with the same kinds
+of collectives in the same order. If a rank is the only one with such a window (the first stage of a pipeline), its
+entire step is compared with the median step. What other windows don't explain of the difference is assigned first
+to windows in which it computes less of the time than is typical, then to those in which it computes longer than in
+its other windows of that kind. Only each rank's own clock is needed.
 
 A collective behind another one on its stream starts when that one ends, although its data may have been ready
-before. When it was ready is then taken from the ranks that were not held up there.
+before: when the kernels launched before it had ended. Where launches aren't recorded, when it was ready is taken
+from the ranks that were not held up there.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from torch_tb_profiler.analyses.distributed.order_matching import ordinals
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, stable_order
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import Intervals, covered_time_before, merge
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64
 
 _MAX_QUEUE_GAP_NS = 20_000
 """A kernel that starts within this time of the end of the previous kernel on its stream was waiting for it."""
@@ -80,12 +82,13 @@ def work_windows(job: DistributedJob) -> WorkWindows:
     stalled_before = covered_time_before(stalled, start)
     stalled_first = covered_time_before(stalled, begin[first])
     stalls_within = _stalls_within(stalled_before, first, stalled_first)
-    ready = _ready_times(start, begin, stalls_within, stalled, queued, windows)
+    at_the_latest = start - np.where(queued, table.held[rows], 0)
+    ready = _ready_times(start, begin, stalls_within, stalled, queued, windows, at_the_latest)
     sooner = np.flatnonzero(ready != start)
     stalled_before[sooner] = covered_time_before(stalled, ready[sooner])
     begin = np.where(first, begin, np.roll(ready, 1))
     work = np.maximum(ready - begin - _stalls_within(stalled_before, first, stalled_first), 0)
-    typical = _typical_work(work, windows, member, table.step[rows], table.collective[rows])
+    typical = _typical_work(work, windows, job, rows)
     return WorkWindows(rows, work, typical, stall, start - ready, previous, windows.which)
 
 
@@ -124,16 +127,23 @@ def _stalls_within(stalled_before: Int64, first: Bool, stalled_first: Int64) -> 
 
 
 def _ready_times(
-    start: Int64, begin: Int64, stalls: Int64, stalled: Intervals, queued: Bool, windows: Groups
+    start: Int64,
+    begin: Int64,
+    stalls: Int64,
+    stalled: Intervals,
+    queued: Bool,
+    windows: Groups,
+    at_the_latest: Int64,
 ) -> Int64:
     """Return when each operation's data was ready: at its start, or earlier if it was queued.
 
     begin, stalls  begin of its window, and ns of stalls within
+    at_the_latest  when it was ready at the latest
     """
     work = start - begin - stalls
     exact = ~queued & ~np.roll(queued, 1)
     typical = lower_medians(work[exact], windows.which[exact], len(windows))[windows.which]
-    ready: Int64 = start.copy()
+    ready: Int64 = at_the_latest.copy()
     rows = np.flatnonzero(queued & (typical != ABSENT)).tolist()
     stall_starts, stall_ends = (times.tolist() if rows else [] for times in stalled)
     for i in rows:
@@ -143,7 +153,7 @@ def _ready_times(
             left -= max(stall_starts[stall] - time, 0)
             time = stall_ends[stall]
             stall += 1
-        ready[i] = min(time + left, int(start[i]))
+        ready[i] = min(time + left, int(at_the_latest[i]))
     return ready
 
 
@@ -160,26 +170,35 @@ def _comparable_windows(job: DistributedJob, rows: Int64) -> Groups:
     kind = group(table.collective[rows], sizes[table.group[rows]], direction).which
     block = group(table.member[rows], table.step[rows])
     nth = ordinals(np.zeros(len(rows), np.bool_), table.member[rows], table.step[rows])
-    return group(table.step[rows], _kind_sequences(kind, block, nth)[block.which], nth)
+    return group(table.step[rows], _common_beginnings(kind, block, nth))
 
 
-def _kind_sequences(kind: Int64, block: Groups, nth: Int64) -> Int64:
-    """Return int64[blocks], equal for blocks that have the same kinds in the same order."""
+def _common_beginnings(kind: Int64, block: Groups, nth: Int64) -> Int64:
+    """Return int64[m], equal for windows up to which their blocks have the same kinds in the same order."""
     counts = block.counts
     begins = np.cumsum(counts) - counts
     ordered = np.empty(len(kind), np.int64)
     ordered[begins[block.which] + nth] = kind
-    sequence, count = np.empty(len(counts), np.int64), 0
+    prefix = np.empty(len(kind), np.int64)
+    codes: dict[tuple[int, int], int] = {}
     for length in np.unique(counts).tolist():
         blocks = np.flatnonzero(counts == length)
         kinds = np.ascontiguousarray(ordered[begins[blocks][:, None] + np.arange(length)])
-        distinct, which = np.unique(kinds.view(np.dtype((np.void, kinds.itemsize * length))), return_inverse=True)
-        sequence[blocks] = count + which.reshape(-1)
-        count += len(distinct)
-    return sequence
+        rows = kinds.view(np.dtype((np.void, kinds.itemsize * length)))
+        _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+        distinct = []
+        for sequence in kinds[first].tolist():
+            beginning, numbers = NO_CODE, []
+            for each in sequence:
+                beginning = codes.setdefault((beginning, each), len(codes))
+                numbers.append(beginning)
+            distinct.append(numbers)
+        prefix[begins[blocks][:, None] + np.arange(length)] = np.array(distinct)[which.reshape(-1)]
+    common: Int64 = prefix[begins[block.which] + nth]
+    return common
 
 
-def _typical_work(work: Int64, windows: Groups, member: Int64, step: Int32, kind: Int32) -> Int64:
+def _typical_work(work: Int64, windows: Groups, job: DistributedJob, rows: Int64) -> Int64:
     """Return int64[m] ns; see WorkWindows.typical."""
     order = sort_by_group(windows.which, work, len(windows))
     which, counts = windows.which[order], windows.counts
@@ -191,26 +210,51 @@ def _typical_work(work: Int64, windows: Groups, member: Int64, step: Int32, kind
     single = np.zeros(len(work), np.bool_)
     single[order] = size == 1
     if single.any():
-        _set_typical_by_step(work, typical, single, member, step, kind)
+        _set_typical_by_step(work, typical, single, job, rows)
     return typical
 
 
-def _set_typical_by_step(
-    work: Int64, typical: Int64, single: Bool, member: Int64, step: Int32, kind: Int32
-) -> None:
-    """Set the typical work in steps with a `single` window, one that no other rank has."""
+def _set_typical_by_step(work: Int64, typical: Int64, single: Bool, job: DistributedJob, rows: Int64) -> None:
+    """Set the typical work in `single` windows, which no other rank has, such that steps take a typical time."""
+    table = job.table
+    member, step, kind = table.member[rows], table.step[rows], table.collective[rows]
     steps = group(member, step)
     totals, step_of = steps.sums(work), step[steps.first]
+    computing = np.minimum(table.computed[rows], work)
+    longer_idle = _beyond_other_windows(work - computing, member, step)
     for number in np.unique(steps.which[single]).tolist():
-        rows = steps.members(number)
+        inside = steps.members(number)
         others = totals[(step_of == step_of[number]) & (np.arange(len(totals)) != number)]
-        excess = int(totals[number] - median(others)) if len(others) else 0
+        explained = max(int((work[inside] - typical[inside]).sum()), 0)
+        excess = int(totals[number] - median(others)) - explained if len(others) else 0
+        alone = inside[single[inside]]
         if excess <= 0:
             continue
-        step_work, outlying = work[rows].astype(np.float64), np.zeros(len(rows))
-        for code in np.unique(kind[rows]).tolist():
-            same = kind[rows] == code
-            outlying[same] = np.maximum(step_work[same] - median(step_work[same]), 0)
-        outlying *= min(1.0, excess / max(outlying.sum(), 1.0))
-        rest = step_work - outlying
-        typical[rows] = (rest * (1 - (excess - outlying.sum()) / max(rest.sum(), 1.0))).astype(np.int64)
+        left, outlying = work[alone].astype(np.float64), np.zeros(len(alone))
+        for code in np.unique(kind[alone]).tolist():
+            same = kind[alone] == code
+            times = computing[alone][same].astype(np.float64)
+            outlying[same] = np.maximum(times - median(times), 0)
+        for part in (longer_idle[alone], outlying, left):
+            taken = np.minimum(part, left)
+            taken = taken * min(1.0, excess / max(taken.sum(), 1.0))
+            left, excess = left - taken, excess - taken.sum()
+        typical[alone] = left.astype(np.int64)
+
+
+def _beyond_other_windows(times: Int64, member: Int32, step: Int32) -> Float64:
+    """Return float64[m], the ns by which each window's time exceeds the median of all others in the same step.
+
+    What precedes the first collective of a step, such as loading data, is compared among the first windows.
+    """
+    first = (np.diff(member, prepend=NO_CODE) != 0) | (np.diff(step, prepend=NO_CODE) != 0)
+    alike = group(step, first.astype(np.int64))
+    order = sort_by_group(alike.which, times, len(alike))
+    size = alike.counts[alike.which[order]]
+    begin = (np.cumsum(alike.counts) - alike.counts)[alike.which[order]]
+    position = np.arange(len(order)) - begin
+    several = np.flatnonzero(size > 1)
+    beyond = np.zeros(len(times))
+    usual = medians_of_others(times[order], begin[several], size[several], position[several])
+    beyond[order[several]] = np.maximum(times[order[several]] - usual, 0)
+    return beyond

@@ -67,6 +67,15 @@ def stream_waits(trace: Trace) -> StreamWaits:
     return StreamWaits(item[is_new], source[is_new], inferred[is_new])
 
 
+def has_unknown_consumers(trace: Trace) -> bool:
+    """Return whether nothing recorded says what waits for communication.
+
+    What it delayed is inferred then. What would have waited for it, had it come sooner, isn't known.
+    """
+    items = device_items(trace)
+    return bool(is_communication_kernel(trace)[items.row].any()) and not bool(makes_stream_wait(trace).any())
+
+
 def _waits_by_call(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     """Return (items, sources) of the waits that calls ask for."""
     calls = np.flatnonzero(makes_stream_wait(trace))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.steps import all_communication, job_transfer
+from torch_tb_profiler.analyses.distributed.steps import all_communication, exposed_communication, job_transfer
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.exposed import (
     MAX_RANKS_READ,
@@ -25,6 +26,7 @@ from torch_tb_profiler.views._shared.job.members import (
     compare_members,
     count_unread,
     judge_members,
+    member_costs,
     members_coverage,
 )
 from torch_tb_profiler.views._shared.job.wording import coverage_sentence, verdict_headline
@@ -60,13 +62,17 @@ def build_beside_ranks(
     position = comparison.positions.get(worker)
     if not verdict.splits_waiting or position is None:
         return replace(alone, beside=sentences(verdict_headline(members, verdict), coverage_sentence(members)))
-    parts = path_communication_parts(on_path.time_ns, all_communication(comparison, position))
+    parts = path_communication_parts(
+        on_path.time_ns, all_communication(comparison, position), exposed_communication(comparison, position)
+    )
     path = replace(alone.path, categories=_split_categories(alone.path.categories, parts))
     # What ranks transfer whose files are missing is unknown, and this rank may wait for that, too: no sentence
     # says what a faster network saves. What-ifs shorten the transfers that are known.
     compared = members_coverage(members).complete and is_compared(parts)
-    most = min(max(parts.transfer_ns, job_transfer(comparison)) + parts.uncompared_ns, on_path.time_ns)
-    targets = [_limit_target(alone, row, most) for row in alone.targets]
+    moved = min(max(parts.transfer_ns, job_transfer(comparison)) + parts.uncompared_ns, on_path.time_ns)
+    saved = member_costs(members).transfers if compared else None
+    limit = _TransferLimit(moved, moved if saved is None else saved + parts.uncompared_ns)
+    targets = [_limit_target(alone, row, limit) for row in alone.targets]
     times = words.times_by_part(path)
     return replace(
         alone,
@@ -78,7 +84,7 @@ def build_beside_ranks(
         limits=sentences(alone.limits, words.COMPARED_LIMIT),
         path=path,
         targets=targets,
-        what_if=[_limit_result(alone, result, most) for result in alone.what_if],
+        what_if=[_limit_result(alone, result, limit) for result in alone.what_if],
         communication=parts,
         beside=sentences(
             communication_sentence(parts, what="communication on the path"),
@@ -104,26 +110,33 @@ def _parts_of_category(category: PathCategory, parts: CommunicationParts) -> Ite
     yield PathCategory("rank_wait", title, category.group, parts.waiting_ns, link("distributed"))
 
 
-def _limit_target(alone: CriticalPathPayload, row: TargetRow, most: float) -> TargetRow:
-    """Return a target whose curve saves no more than its share of `most`, the ns that are transfer."""
+class _TransferLimit(msgspec.Struct, frozen=True):
+    """What faster transfers save at most, ns: `moved` is their time, `saved` what the job saves without them."""
+
+    moved: float
+    saved: float
+
+
+def _limit_target(alone: CriticalPathPayload, row: TargetRow, limit: _TransferLimit) -> TargetRow:
+    """Return a target whose curve saves no more than the transfer allows."""
     if row.kind not in _COMMUNICATION_KINDS:
         return row
     now = int(alone.path.duration_ns)
     curve = row.step_ns or [0] * len(alone.percents)
-    limited = [_limit_step(step, now, percent, most) for step, percent in zip(curve, alone.percents, strict=True)]
+    limited = [_limit_step(step, now, percent, limit) for step, percent in zip(curve, alone.percents, strict=True)]
     return replace(row, step_ns=limited)
 
 
-def _limit_result(alone: CriticalPathPayload, result: WhatIfResult, most: float) -> WhatIfResult:
+def _limit_result(alone: CriticalPathPayload, result: WhatIfResult, limit: _TransferLimit) -> WhatIfResult:
     if result.target.partition(":")[0] not in _COMMUNICATION_KINDS:
         return result
     now = int(alone.path.duration_ns)
-    return replace(result, step_ns=_limit_step(result.step_ns, now, result.percent, most))
+    return replace(result, step_ns=_limit_step(result.step_ns, now, result.percent, limit))
 
 
-def _limit_step(step: int, now: int, percent: int, most: float) -> int:
-    """Return the step time, which can't be shorter than without its share of the transfer.
+def _limit_step(step: int, now: int, percent: int, limit: _TransferLimit) -> int:
+    """Return the step time: no shorter than without that share of the transfer, nor than without all of it.
 
     The step is convex in the percent, so no percent saves more than the first: its share of the transfer.
     """
-    return max(step, int(now - most * max(percent, 0) / 100))
+    return max(step, int(now - min(limit.moved * max(percent, 0) / 100, limit.saved)))

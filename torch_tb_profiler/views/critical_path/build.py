@@ -31,6 +31,7 @@ from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
+from torch_tb_profiler.model.schedule.stream_waits import has_unknown_consumers
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
@@ -171,7 +172,8 @@ def _path_summary(trace: Trace) -> PathSummary:
         for category, total in zip(PATH_CATEGORIES, sums, strict=True)
         if total
     ]
-    return PathSummary(sum(sums) / count, count, categories, list(odd_step_names(trace)))
+    bounded = has_unknown_consumers(trace)
+    return PathSummary(sum(sums) / count, count, categories, list(odd_step_names(trace)), bounded)
 
 
 def _count_typical(trace: Trace) -> int:

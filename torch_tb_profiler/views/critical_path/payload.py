@@ -60,12 +60,17 @@ class StepPath(msgspec.Struct, frozen=True):
 
 
 class PathSummary(msgspec.Struct, frozen=True):
-    """The path of the mean typical step; its categories sum to `duration_ns`. `odd`: names of the other steps."""
+    """The path of the mean typical step; its categories sum to `duration_ns`.
+
+    odd  names of the other steps
+    saves_at_most  no recorded call says what waits for communication, so what-ifs save at most what they say
+    """
 
     duration_ns: float
     steps: int
     categories: list[PathCategory]
     odd: list[str]
+    saves_at_most: bool = False
 
 
 class TargetRow(msgspec.Struct, frozen=True):

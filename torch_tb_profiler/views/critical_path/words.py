@@ -221,6 +221,9 @@ def headline(
     return sentences(finding, effect)
 
 
+_AT_BEST = " at best"
+"""Added to a step time where work may wait for communication that it didn't wait for in the recording."""
+
 _ALONE_EFFECT = text("Faster work on this rank alone would only make it wait longer.")
 
 
@@ -315,7 +318,8 @@ def explanation(
 def _condition(path: PathSummary) -> str:
     """Return what a replay of one rank assumes: its collectives end as long after they start as they did."""
     communicates = any(each.name in ("communication", "rank_wait") for each in path.categories)
-    return " if communication takes as long" if communicates else ""
+    condition = " if communication takes as long" if communicates else ""
+    return f"{_AT_BEST}{condition}" if path.saves_at_most else condition
 
 
 def _step(recorded: bool) -> str:

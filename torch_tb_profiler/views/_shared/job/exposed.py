@@ -42,14 +42,23 @@ def communication_parts(total: float, exposed: ExposedCommunication | None) -> C
     return _with_rest(total, transfer, waiting, exposed)
 
 
-def path_communication_parts(total: float, communication: ExposedCommunication | None) -> CommunicationParts:
-    """Split `total`, the mean ns per step of communication on a critical path, of which transfer comes first.
+def path_communication_parts(
+    total: float, communication: ExposedCommunication | None, exposed: ExposedCommunication | None
+) -> CommunicationParts:
+    """Split `total`, the mean ns per step of communication on a critical path.
 
-    communication  all of the rank's; what the path leaves out of it is waiting, so that no transfer that could be
-                   saved is left out
+    The path goes through a collective while nothing is computed, and where it is long, before that: so it leaves
+    out exposed communication only if it is shorter than all of it, and of that the transfer last.
+
+    communication  all of the rank's, overlapped with computation or not; exposed: only what isn't
     """
-    transfer = min(communication.transfer, total) if communication else 0.0
-    waiting = min(communication.waiting, total - transfer) if communication else 0.0
+    if communication is None:
+        return _with_rest(total, 0.0, 0.0, None)
+    least = 0.0
+    if exposed is not None:
+        least = exposed.waiting - max(exposed.waiting + exposed.transfer - total, 0.0)
+    transfer = min(communication.transfer, total - max(least, 0.0))
+    waiting = min(communication.waiting, total - transfer)
     return _with_rest(total, transfer, waiting, communication)
 
 
