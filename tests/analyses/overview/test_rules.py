@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.analyses.overview.rule_traces import RULES, Document
+from tests.analyses.overview.drawn import given
+from tests.analyses.overview.rule_traces import RULES, Document, cpu_optimizer, reducing
 from tests.support.traces import read_bytes
+from torch_tb_profiler.analyses.overview import kernel_rules
 from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, no_advice_reason
 from torch_tb_profiler.model.health import is_truncated
@@ -51,3 +54,28 @@ def test_a_near_miss_differs_in_one_value(rule: tuple[str, str]) -> None:
     applies, nearly = (dict(leaves(each)) for each in RULES[rule][:2])
     assert applies.keys() == nearly.keys()
     assert len([path for path in applies if applies[path] != nearly[path]]) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "trace", "gained"),
+    [
+        # Of 3 ms of optimizer, eight calls of 90 us are the pass over the parameters that any optimizer makes.
+        ("optimizer_on_cpu", cpu_optimizer(8), 3_000 - 8 * 90),
+        ("optimizer_on_cpu", cpu_optimizer(8, others=900), 3_000 - 900),
+        # Of eight collectives the first stays, and of the others what their 2000 bytes take at 4 bytes per ns.
+        ("small_collectives", reducing(8, 1000), 7 * (100 - 0.5)),
+        ("small_collectives", reducing(16, 1000, us=50), 15 * (50 - 0.5)),
+    ],
+)
+def test_what_remains_of_the_work_is_no_gain(rule: str, trace: Document, gained: float) -> None:
+    found = given(read_bytes(json.dumps(trace).encode()), rule)
+    assert found is not None and found.gain is not None
+    assert found.gain.measured_ns / 1_000 == pytest.approx(gained, abs=1)
+    assert found.gain.ns / 1_000 <= gained + 1
+
+
+def test_rules_about_kernels_are_bounded_in_one_place() -> None:
+    """Whatever a rule changes, `attainable_ns` says what the device needs for the rest."""
+    for path in Path(kernel_rules.__file__).parent.glob("*.py"):
+        source = path.read_text(encoding="utf-8")
+        assert ("roofline_times" in source or "device_peaks" in source) == (path.name == "excess.py"), path.name

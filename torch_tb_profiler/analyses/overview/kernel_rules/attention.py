@@ -16,6 +16,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
+    attainable_ns,
     other_device_work,
     parse_input_shapes,
     times_after_share,
@@ -25,7 +26,6 @@ from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, name_mask
 from torch_tb_profiler.model.work.operator_work import operator_work
 from torch_tb_profiler.model.work.ownership import WorkOwners
-from torch_tb_profiler.model.work.roofline import roofline_times
 
 FORWARD, BACKWARD = "aten::_softmax", "aten::_softmax_backward_data"
 PRODUCTS = ("aten::bmm", "aten::baddbmm")
@@ -122,7 +122,7 @@ def _may_be_between(name: str) -> bool:
 
 def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> float | None:
     """Return the least time of a fused kernel; None if the products aren't on the scores, or a peak is unknown."""
-    done, reach = operator_work(trace), roofline_times(trace, "")
+    done = operator_work(trace)
     shapes = parse_input_shapes(trace, int(done.owners.calls[order[at]]))
     scores = shapes[0] if shapes else ()
     if len(scores) < 2:
@@ -149,11 +149,10 @@ def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> flo
         if not _same(shape, scores)
     )
     width = _width(trace, calls)
-    peaks = reach.peaks.get(int(reach.device[calls[0]]))
-    if peaks is None or peaks.memory is None or width is None:
+    if width is None:
         return None
-    compute = float(reach.compute[calls].sum())
-    return None if math.isnan(compute) else max(compute, 1e9 * outside * width / peaks.memory)
+    (fused,) = attainable_ns(trace, calls, moved_bytes=outside * width).tolist()
+    return None if math.isnan(fused) else fused
 
 
 def _product(trace: Trace, owners: WorkOwners, call: int) -> _Product | None:
