@@ -173,3 +173,12 @@ def test_the_schema_is_documented(samples: Path) -> None:
     assert committed == schema.render(), f"run `{command}`"
     described = (docs / "summary.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in described for name in Summary.__struct_fields__)
+
+
+def test_a_part_below_a_nanosecond_is_not_listed(log: ttp.Log) -> None:
+    """It is what is left of rounding where twelve steps are averaged."""
+    found = log[JOB].summary()
+    assert found.step is not None
+    parts = {**found.step.breakdown, "memset": 1 / 12, "memcpy": 1.0}
+    said = as_markdown(msgspec.structs.replace(found, step=msgspec.structs.replace(found.step, breakdown=parts)))
+    assert "memset" not in said and "memcpy 1.00 ns" in said

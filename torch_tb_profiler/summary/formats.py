@@ -165,11 +165,11 @@ def _step(step: StepTime) -> Iterator[str]:
         slowest = f" on the workers that wait for {_escape(join_words(step.left_out))}{slowest}"
     yield from ("", f"## {capitalize(step.share_base)} takes {format_duration(step.mean_ns)}{slowest}", "")
     known = {name: time for name, time in step.breakdown.items() if time is not None}
-    parts = sorted(((name, time) for name, time in known.items() if time), key=lambda part: -part[1])
+    # A mean below a nanosecond, which no file resolves, is what is left of rounding.
+    parts = sorted(((name, time) for name, time in known.items() if time >= 1), key=lambda part: -part[1])
     shown = [
         f"{CATEGORY_NAMES.get(name, name)} {format_duration(time)} ({format_ratio(time / step.mean_ns)})"
         for name, time in parts
-        if time
     ]
     yield f"- {', '.join(shown)}"
     unknown = [CATEGORY_NAMES.get(name, name) for name, time in step.breakdown.items() if time is None]

@@ -347,7 +347,7 @@ def test_an_idle_device_without_advice_is_not_called_busy() -> None:
     assert plain(no_advice_sentence(busy, None, "CUDA")) == nothing
     assert (
         plain(no_advice_sentence(idle, None, "CUDA"))
-        == "The cause of the idle time isn't clear from this trace. Look at the gaps on the timeline."
+        == "No known fix would save 2% or more. Look at the gaps on the timeline."
     )
     assert plain(no_advice_sentence(idle, "the file is truncated", "CUDA")) == "No advice: the file is truncated."
     assert plain(no_advice_sentence(None, None, None)) == "No advice: there is no complete step."

@@ -169,7 +169,10 @@ def build_job(sources: Sequence[RankSource]) -> DistributedJob:
     counts = [len(source.summary.operations) for source in sources]
     member = np.repeat(np.arange(len(sources), dtype=np.int32), counts)
     begins = np.cumsum([0, *counts], dtype=np.int32)[:-1]
-    columns = {**{name: values[operations.kind] for name, values in kinds.items()}, **operations.columns}
+    columns: dict[str, npt.NDArray[Any]] = {
+        **{name: values[operations.kind] for name, values in kinds.items()},
+        **operations.columns,
+    }
     columns["step"] = steps.translate(member, operations.columns["step"])
     return DistributedJob(
         sources=tuple(sources),

@@ -32,7 +32,7 @@ from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, row
 from torch_tb_profiler.model.steps import Steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int32, Int64, Trace
 
-OPERATION = np.dtype(
+OPERATION: np.dtype[np.void] = np.dtype(
     [
         ("group", "<i4"), ("step", "<i4"), ("collective", "<i4"), ("backend", "<i4"), ("dtype", "<i4"),
         ("timing", "i1"), ("sequence", "<i8"), ("source", "<i8"), ("target", "<i8"),
@@ -83,7 +83,9 @@ def operation_table(trace: Trace, operations: Collectives, spans: Steps, computa
     rows, starts, ends_ = operation_windows(operations, spans)
     table["window"] = ABSENT
     table["window"][rows] = ends_ - starts
-    table["computed"][rows] = covered_time(computation, starts, ends_)
+    computed = np.zeros(len(operations), np.int64)
+    computed[rows] = covered_time(computation, starts, ends_)
+    table["computed"] = computed
     table["held"] = held_times(trace, operations)
     return table
 
@@ -212,7 +214,7 @@ _KIND_FIELDS = (
     "bytes_in", "bytes_out", "message", "bus",
 )  # fmt: skip
 _COPIED_FIELDS = ("step", "sequence", "issue", "start")
-_DURATION_FIELDS = ("end", "latency", "exposed", "stall", "window", "computed", "held")
+_DURATION_FIELDS: tuple[str, ...] = ("end", "latency", "exposed", "stall", "window", "computed", "held")
 """Fields stored as durations, `end` as ns since the start; those of untimed operations are stored as 0."""
 
 

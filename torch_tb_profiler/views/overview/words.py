@@ -312,7 +312,8 @@ def no_advice_sentence(average: Average | None, reason: str | None, kind: str | 
     busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY_CATEGORIES) / average.duration_ns
     if kind is not None and 0 < busy < 1 - MIN_IDLE_SHARE:
         return text(
-            "The cause of the idle time isn't clear from this trace. Look at the gaps on the {timeline}.",
+            "No known fix would save {share} or more. Look at the gaps on the {timeline}.",
+            share=format_ratio(MIN_GAIN_SHARE),
             timeline=_TIMELINE,
         )
     return text("Nothing stands out: no known fix would save {share} or more.", share=format_ratio(MIN_GAIN_SHARE))

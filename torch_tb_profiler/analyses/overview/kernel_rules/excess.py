@@ -1,7 +1,7 @@
 """How much longer kernels take than their device needs for the work that advice leaves: no rule gains more.
 
-`attainable_ns` is the only bound. The advice changes the unit that computes (Tensor Cores), or what is moved (a fused
-kernel keeps its intermediate results); the arithmetic stays.
+`attainable_ns` is the only bound. The advice changes the unit that computes (Tensor Cores), or what is moved (a
+fused kernel keeps its intermediate results); the arithmetic stays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def attainable_ns(
 ) -> Float64:
     """Return the least ns that changed work takes, NaN where it is unknown.
 
-    float64[k], of each of these calls of `operator_work`; with `moved_bytes` float64[1], of one kernel for all of them.
+    float64[k], of each of these calls of `operator_work`; with `moved_bytes` float64[1], of one kernel for all.
 
     matrix_type  their FLOPs run in the matrix units with this number type, where one is given
     moved_bytes  what that kernel reads and writes
