@@ -8024,13 +8024,18 @@ export interface components {
     };
     /**
      * PathSummary
-     * @description The path of the mean typical step; its categories sum to `duration_ns`. `odd`: names of the other steps.
+     * @description The path of the mean typical step; its categories sum to `duration_ns`.
+     *
+     *     odd  names of the other steps
+     *     saves_at_most  no recorded call says what waits for communication, so what-ifs save at most what they say
      */
     PathSummary: {
       duration_ns: number;
       steps: number;
       categories: components['schemas']['PathCategory'][];
       odd: string[];
+      /** @default false */
+      saves_at_most: boolean;
     };
     /**
      * PathCategory

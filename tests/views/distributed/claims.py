@@ -1,0 +1,256 @@
+"""Each sentence on which rank is late, why, or what that costs: a job where it holds, and one where it doesn't.
+
+The jobs are simulated, so what is true of them is known. `false_if` says in words what the second job does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tests.support.simulation.simulator import Delay, Simulation, ddp, tensor_and_data_parallel
+
+
+class Job(NamedTuple):
+    """A simulated job, and the ranks whose files are found, None for all."""
+
+    simulation: Simulation
+    found: Sequence[int] | None = None
+
+
+class Claim(NamedTuple):
+    """A sentence of `views/_shared/job/wording.py` by its template."""
+
+    template: str
+    says: str
+    holds: Job
+    false_if: str
+    other: Job
+
+
+def job(*delays: Delay, ranks: int = 4, steps: int = 4, found: Sequence[int] | None = None) -> Job:
+    return Job(Simulation(ddp(ranks), steps=steps, delays=delays, jitter=0.01), found)
+
+
+def in_order(*delays: Delay, ranks: int = 8, found: Sequence[int] | None = None, steps: int = 4) -> Job:
+    """Return a job whose collectives are waited for at once."""
+    return Job(Simulation(ddp(ranks, overlap=False), steps=steps, delays=delays, jitter=0.01), found)
+
+
+def few(delay: Delay, steps: int = 1) -> Job:
+    """Return a job of so few steps that nothing tells how much they vary."""
+    return Job(Simulation(ddp(4, 2, overlap=False), steps=steps, delays=[delay]))
+
+
+def in_turn(kind: str, ranks: Sequence[int] = (0, 2, 1, 3)) -> Job:
+    delays = [Delay(kind, ranks[step % len(ranks)], us=5000, steps=(step,)) for step in range(8)]
+    return job(*delays, steps=8)
+
+
+HOST = Delay("host", 1, us=5000)
+EVERYONE = [Delay("host", rank, us=5000) for rank in range(4)]
+
+CLAIMS = [
+    Claim(
+        "{names} is a straggler: {found}it arrives last at {collectives} and costs {others} {limit}{cost} "
+        "{per_step}.",
+        r"Rank 1 is a straggler: it arrives last at .* and costs every other rank [45]\.\d+ ms per step\.",
+        job(HOST),
+        "all ranks work as long",
+        job(*EVERYONE),
+    ),
+    Claim(
+        "{names} are stragglers: together they cost {others} {limit}{cost} {per_step}.",
+        "Ranks 2 and 9 are stragglers: together they cost every other rank ",
+        job(Delay("host", 2, us=5000), Delay("host", 9, us=5000), ranks=16),
+        "one of them alone is late",
+        job(Delay("host", 2, us=5000), ranks=16),
+    ),
+    Claim(
+        "The ranks are balanced; no straggler.",
+        r"The ranks are balanced; no straggler\.",
+        job(),
+        "one is late in each step",
+        job(HOST),
+    ),
+    Claim(
+        "No rank is late in most steps.",
+        r"No rank is late in most steps\.",
+        job(Delay("host", 1, us=8000, steps=(2,))),
+        "it is late in all of them",
+        job(Delay("host", 1, us=8000)),
+    ),
+    Claim(
+        "{rank} is late {often}: in {noun} {steps}, by {most}{excess}.",
+        r"Rank 1 is late once: in step 3, by [78]\.\d+ ms\.",
+        job(Delay("host", 1, us=8000, steps=(2,))),
+        "another rank is as late in the next step",
+        job(Delay("host", 1, us=8000, steps=(1,)), Delay("host", 3, us=8000, steps=(2,))),
+    ),
+    Claim(
+        "No rank is a straggler, but work is uneven: {rank} has {amount} than the others.",
+        "No rank is a straggler, but work is uneven: rank 3 has less than the others",
+        job(Delay("rows", 3, factor=0.6)),
+        "all ranks have as little",
+        job(*(Delay("rows", rank, factor=0.6) for rank in range(4))),
+    ),
+    Claim(
+        "Work is uneven: {rank} computes {ratio} × as long as {other}, as {name} runs on {size} instead of "
+        "{typical}. Split evenly, the same work would save {saving} {per_step}.",
+        r"Work is uneven: rank 3 computes 0\.\d+ × as long as the median rank, .* would save ",
+        job(Delay("rows", 3, factor=0.6)),
+        "its kernels take as short on equal sizes",
+        job(Delay("device", 3, factor=0.6)),
+    ),
+    Claim(
+        "{names} may be {noun} ({cost} {per_step}), but {steps} enough to tell.",
+        r"Rank 1 may be a straggler \(.*\), but 1 step isn't enough to tell\.",
+        few(HOST),
+        "four steps show the same",
+        few(HOST, steps=4),
+    ),
+    Claim(
+        "{cost}, but {steps} enough to rule out chance.",
+        r"Rank 1 costs the others most: .*, but 1 step isn't enough to rule out chance\.",
+        few(Delay("host", 1, us=700)),
+        "four steps show the same",
+        few(Delay("host", 1, us=700), steps=4),
+    ),
+    Claim(
+        "{missing} may be {late}, but {traces} missing: the {count} ranks found spend up to {cost} {per_step} "
+        "waiting for {it}.",
+        "Rank 3 may be the straggler, but its trace is missing: the 3 ranks found spend up to ",
+        Job(Simulation(ddp(4, 1, overlap=False), delays=[Delay("host", 3, us=5000)]), (0, 1, 2)),
+        "its trace is found",
+        job(Delay("host", 3, us=5000)),
+    ),
+    Claim(
+        "The straggler's trace is missing: all {ranks} found here wait for it, at least {cost} {per_step}.",
+        "The straggler's trace is missing: all ranks found here wait for it, at least ",
+        in_order(Delay("host", 5, us=5000), found=(0, 1, 2, 3, 4, 6, 7)),
+        "a rank that is found is late, and the missing one isn't",
+        in_order(Delay("host", 1, us=5000), found=(0, 1, 2, 3, 4, 6, 7)),
+    ),
+    Claim(
+        "Only {count} of {all} were found, too few to name a straggler.",
+        "Only 3 of 8 ranks were found, too few to name a straggler",
+        job(HOST, ranks=8, found=(0, 1, 2)),
+        "half of them are found",
+        job(HOST, ranks=8, found=(0, 1, 2, 3)),
+    ),
+    Claim(
+        "Of the ranks that were found, {name} costs the others most: {cost} {per_step}.",
+        "Of the ranks that were found, rank 1 costs the others most: ",
+        job(HOST, ranks=8, found=(0, 1, 2)),
+        "all ranks work as long",
+        job(*(Delay("host", rank, us=5000) for rank in range(8)), ranks=8, found=(0, 1, 2)),
+    ),
+    Claim(
+        "Differences between the ranks cost {cost} {per_step}; no small group of ranks causes most of it.",
+        r"Differences between the ranks cost [45]\.\d+ ms per step; no small group of ranks causes most of it\.",
+        job(*(Delay("host", rank, us=5000) for rank in (2, 5, 6)), ranks=8),
+        "one of them causes it all",
+        job(Delay("host", 5, us=5000), ranks=8),
+    ),
+    Claim(
+        "{rank} has a slower link: its collectives take longer to transfer than the same ones on other ranks.",
+        "Rank 3 has a slower link: ",
+        Job(Simulation(tensor_and_data_parallel(8, 2), delays=[Delay("link", 3, factor=10)], jitter=0.02)),
+        "all of its collectives are those of all ranks",
+        job(Delay("link", 3, factor=10)),
+    ),
+    Claim(
+        "{rank} has a slower device: the same kernels take {ratio} × as long as on {other}.",
+        r"Rank 1 has a slower device: the same kernels take 1\.3\d × as long as on the median rank\.",
+        job(Delay("device", 1, factor=1.3)),
+        "it has 1.3 times the rows",
+        job(Delay("rows", 1, factor=1.3)),
+    ),
+    Claim(
+        "{rank} has more work: {name} runs on {size} there, on {typical} on {other}.",
+        "Rank 1 has more work: ",
+        job(Delay("rows", 1, factor=1.3)),
+        "its kernels take 1.3 times as long on equal sizes",
+        job(Delay("device", 1, factor=1.3)),
+    ),
+    Claim(
+        "Before it arrives, {rank}'s {where} spends {time} {per_step} in {name}; {other}'s spends {median}.",
+        r"Before it arrives, rank 1's host spends [45]\.\d+ ms per step in prepare_batch; the median rank's ",
+        job(HOST),
+        "its kernels are slower",
+        job(Delay("device", 1, factor=1.3)),
+    ),
+    Claim(
+        "Before it arrives, {rank} spends {time} {per_step} {doing}; {other} spends {median}.",
+        "Before it arrives, rank 1 spends [45].* in unrecorded code; ",
+        job(Delay("stall", 1, us=5000)),
+        "an operator is recorded in that time",
+        job(HOST),
+    ),
+    Claim(
+        "By operator, most of the difference is {name}.",
+        "By operator, most of the difference is aten::sort",
+        job(Delay("frame", 1, us=5000)),
+        "no frame is around the operator",
+        job(HOST),
+    ),
+    Claim(
+        "Ranks are late in turn: in {late} of {steps}, one of {ranks} is late by {time}.",
+        "Ranks are late in turn: in 8 of 8 steps, one of 4 is late by ",
+        in_turn("stall"),
+        "it is the same rank each time",
+        in_turn("stall", (2,)),
+    ),
+    Claim(
+        "That costs {cost} {per_step}.",
+        r"That costs [45]\.\d+ ms per step\.",
+        in_turn("stall"),
+        "nobody is late",
+        job(steps=8),
+    ),
+    Claim(
+        "All of them spend it in {name}: do that on all ranks in the same step, or in none.",
+        "All of them spend it in prepare_batch: ",
+        in_turn("host"),
+        "nothing is recorded in that time",
+        in_turn("stall"),
+    ),
+    Claim(
+        "Call gc.freeze() after warm-up, or gc.disable() and gc.collect() on all ranks every few hundred steps.",
+        r"the likely cause\. Call gc\.freeze\(\) after warm-up",
+        in_turn("stall"),
+        "an operator is recorded in that time",
+        in_turn("host"),
+    ),
+]
+
+NO_CLAIMS = {
+    "Reading the ranks.": "progress",
+    "Of the {count} ranks read so far, {sentence}": "progress, around another sentence",
+    "{names} of {host}": "a part of another sentence",
+    "{prefix}{names}": "a part of another sentence",
+    "{names} is a straggler: it costs {others} {limit}{cost} {per_step}.": "the other sentence, for a slower link",
+    "{names} {costs} {others} {cost} {per_step}": "a part of another sentence",
+    "{cost}, less than {worth} of {base}.": "as the ranks are balanced",
+    "The {count} ranks found are balanced; no straggler among them.": "as the ranks are balanced",
+    "{compared} of {all} {were} compared": "what was read: tests/views/distributed/test_missing.py",
+    "{count}.": "what was read: tests/views/distributed/test_missing.py",
+    "{count}; {traces} {missing} {are} missing.": "what was read: tests/views/distributed/test_missing.py",
+    "No {rank} of this job can be compared.": "why nothing is said",
+    "Only {rank} was found. Add the other ranks' traces to see who waits for whom.": "why nothing is said",
+    "The traces don't record which ranks communicate, so waiting can't be attributed.": "why nothing is said",
+    "No collective could be matched between the ranks, so waiting can't be attributed.": "why nothing is said",
+    "No delay is attributed to the ranks that were found.": "why nothing is said",
+    "No delay is attributed to any rank.": "as the ranks are balanced",
+    **dict.fromkeys(
+        (
+            "its collectives take longer to transfer than the same ones on other ranks",
+            "the same kernels take {ratio} × the median",
+            "waits for {rank}",
+            "{more} more in {name}",
+            "{more} more {doing}",
+        ),
+        "a cell of the table that says what the sentence on the cause does: test_simulated_delays.py",
+    ),
+}
+"""Templates that say nothing of who, why, or how much, with the reason."""
