@@ -164,13 +164,18 @@ def _cut_at_steps(trace: Trace, gaps: DeviceGaps, parts: StateIntervals) -> Idle
     borders = steps(trace).starts
     first = np.maximum(np.searchsorted(borders, parts.begin, "right") - 1, 0)
     last = np.maximum(np.searchsorted(borders, parts.end, "left") - 1, first)
-    counts = last - first + 1
-    part = np.repeat(np.arange(len(counts)), counts)
-    step = np.arange(len(part)) - np.repeat(np.cumsum(counts) - counts, counts) + first[part]
-    begin = np.where(step > first[part], borders[step], parts.begin[part])
-    end = np.where(step < last[part], borders[np.minimum(step + 1, len(borders) - 1)], parts.end[part])
-    order = np.argsort(begin, kind="stable")
-    order = order[(end > begin)[order]]
+    # Most parts are in one step: only what the others have in further steps is added.
+    crossing = np.flatnonzero(last > first)
+    further = (last - first)[crossing]
+    added = np.repeat(crossing, further)
+    step = np.arange(len(added)) - np.repeat(np.cumsum(further) - further, further) + first[added] + 1
+    end = parts.end.copy()
+    end[crossing] = borders[first[crossing] + 1]
+    added_end = np.where(step < last[added], borders[np.minimum(step + 1, len(borders) - 1)], parts.end[added])
+    begin, end = np.append(parts.begin, borders[step]), np.append(end, added_end)
+    part, step = np.append(np.arange(len(first)), added), np.append(first, step)
+    nonempty = np.flatnonzero(end > begin)
+    order = nonempty[np.argsort(begin[nonempty], kind="stable")]
     part = part[order]
     return IdleSegments(
         gaps,

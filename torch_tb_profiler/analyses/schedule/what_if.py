@@ -43,8 +43,8 @@ NAMED_TARGET_KINDS = ("operator", "module", "line", "call", "kernel", "collectiv
 REDUCTION_PERCENTS = (0, 25, 50, 75, 100)
 """Percent of a target's time that is removed at the points of a curve."""
 
-_MAX_BATCH_CELLS = 1_000_000
-"""Times computed in one batch of replays, which limits its memory."""
+_MAX_BATCH_CELLS = 3_000_000
+"""Times computed in one batch of replays, which limits its memory; each batch goes through the whole graph."""
 
 _MAX_TABLE_CELLS, _MIN_CURVES, _MAX_CURVES = 4_000_000, 6, 60
 """Times computed for all curves of a table, and the number of curves it has in any case and at most."""
