@@ -25,9 +25,11 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     with open_session(options.path, settings) as session:
         catalog = session.catalog
         _read_merged_files(session)
+        named = any(run.tracker_name for run in catalog.runs)
         rows = [
             {
                 "run": run.name,
+                **({"tracker_name": run.tracker_name} if named else {}),
                 "worker": worker.name,
                 "rank": worker.rank,
                 "span": span.name,

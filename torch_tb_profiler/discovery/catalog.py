@@ -157,7 +157,8 @@ class DumpFile:
 class ListedRun:
     """A folder of traces, with its memory files and flight recorder dumps; one with dumps may have no trace.
 
-    is_capture  whether its traces are captures of the graphs of another run, which are listed after all others
+    is_capture    whether its traces are captures of the graphs of another run, which are listed after all others
+    tracker_name  the name that an experiment tracker recorded for it
     """
 
     name: str
@@ -165,6 +166,7 @@ class ListedRun:
     memory_files: tuple[MemoryFile, ...] = ()
     is_capture: bool = False
     dumps: tuple[DumpFile, ...] = ()
+    tracker_name: str | None = None
 
     def files(self) -> list[ListedFile]:
         return [span.file for worker in self.workers for span in worker.spans]

@@ -13,6 +13,9 @@ from torch_tb_profiler.ingest.formats import trace_suffix
 _AORTA = re.compile(r"(?:^|/)torch_profiler/rank\d+/[^/]+$")
 _HANDLER = re.compile(r"\.pt\.trace\.json(?:\.gz)?$")
 
+_WANDB_RUN = re.compile(r"^(?P<folder>(?:.*/)?)(?:offline-)?run-\d{8}_\d{6}-[^/]+/(?P<file>.+)$")
+_WANDB_LATEST = re.compile(r"^(?P<folder>(?:.*/)?)latest-run/(?P<file>.+)$")
+
 _END = r"\.json(?:\.gz)?$"
 _MERGES = tuple(
     (re.compile(f"^{merged}{_END}"), re.compile(f"^{single}{_END}"))
@@ -59,7 +62,7 @@ def find_other_formats(traces: Iterable[str]) -> dict[str, list[str]]:
 def find_copies(files: Iterable[ListedFile]) -> set[str]:
     """Return the paths of files that repeat other files."""
     paths = [file.path for file in files]
-    return {*_manual_exports(paths), *_merged_files(paths)}
+    return {*_manual_exports(paths), *_merged_files(paths), *_latest_runs(paths)}
 
 
 def _manual_exports(paths: Iterable[str]) -> Iterator[str]:
@@ -67,6 +70,16 @@ def _manual_exports(paths: Iterable[str]) -> Iterator[str]:
     exports = [path for path in paths if _AORTA.search(path) and trace_suffix(path)]
     handled = {posixpath.dirname(path) for path in exports if _HANDLER.search(path)}
     yield from (path for path in exports if posixpath.dirname(path) in handled and not _HANDLER.search(path))
+
+
+def _latest_runs(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the files behind W&B's link `latest-run` that are listed in the folder of their run, too."""
+    listed = {f"{match['folder']}{match['file']}" for path in paths if (match := _WANDB_RUN.match(path))}
+    yield from (
+        path
+        for path in paths
+        if (match := _WANDB_LATEST.match(path)) and f"{match['folder']}{match['file']}" in listed
+    )
 
 
 def _merged_files(paths: Iterable[str]) -> Iterator[str]:

@@ -28,7 +28,10 @@ class FileCounts(msgspec.Struct, frozen=True):
 
 
 class RunInfo(msgspec.Struct, frozen=True):
-    """A run in the list; `bytes` is its stored size, `dumps` its flight recorder dumps and stacks of ranks."""
+    """A run in the list; `bytes` is its stored size, `dumps` its flight recorder dumps and stacks of ranks.
+
+    `tracker_name` is the name that an experiment tracker recorded for it, null if none did.
+    """
 
     name: str
     workers: int
@@ -36,6 +39,7 @@ class RunInfo(msgspec.Struct, frozen=True):
     bytes: int
     files: FileCounts
     dumps: int
+    tracker_name: str | None
 
 
 class OtherFilesInfo(msgspec.Struct, frozen=True):

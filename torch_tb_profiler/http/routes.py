@@ -27,7 +27,8 @@ def get_runs(session: Session, query: Query) -> bodies.RunsBody:
         counts = bodies.FileCounts(*(states.count(name) for name in ("waiting", "loading", "ready", "failed")))
         spans = max((len(worker.spans) for worker in run.workers), default=0)
         size = sum(file.size for file in (*run.files(), *(dump.file for dump in run.dumps)))
-        listed.append(bodies.RunInfo(run.name, len(run.workers), spans, size, counts, len(run.dumps)))
+        workers, dumps = len(run.workers), len(run.dumps)
+        listed.append(bodies.RunInfo(run.name, workers, spans, size, counts, dumps, run.tracker_name))
     problems = list(session.catalog.problems)
     return bodies.RunsBody(
         not session.scanned, session.error, session.root, problems, listed, _other_tools(session.catalog)

@@ -25,6 +25,7 @@ from torch_tb_profiler.discovery import (
     with_request_files,
     with_tables,
 )
+from torch_tb_profiler.discovery.trackers import TrackerNames
 from torch_tb_profiler.session.state import ErrorInfo
 from torch_tb_profiler.storage import FileEntry, FileId, Location, open_location
 
@@ -58,6 +59,7 @@ class LogFolders:
         self._poll_seconds = poll_seconds
         self._on_listed = on_listed
         self._sniffer = Sniffer()
+        self._trackers = TrackerNames()
         self._lock = threading.Lock()
         self._scanned = threading.Event()
         self._closing = threading.Event()
@@ -127,7 +129,7 @@ class LogFolders:
                 root_name=location.name,
                 prefix=f"{name}/" if name else "",
             )
-            listings.append((location.label, folder_runs))
+            listings.append((location.label, self._trackers.name_runs(folder_runs, files)))
             others += other_files(files, folder_runs, self._sniffer.foreign)
         runs, renamed = distinct_names(listings)
         if error is None or runs:
@@ -139,6 +141,7 @@ class LogFolders:
         if error is None:
             listed = {*ids.values(), *(file.id for run in runs for file in run.files())}
             self._sniffer.keep_only(listed)
+            self._trackers.keep_only(listed)
             self._on_listed(listed)
         self.error = error
         self._scanned.set()

@@ -6215,6 +6215,8 @@ export interface components {
     /**
      * RunInfo
      * @description A run in the list; `bytes` is its stored size, `dumps` its flight recorder dumps and stacks of ranks.
+     *
+     *     `tracker_name` is the name that an experiment tracker recorded for it, null if none did.
      */
     RunInfo: {
       name: string;
@@ -6223,6 +6225,7 @@ export interface components {
       bytes: number;
       files: components['schemas']['FileCounts'];
       dumps: number;
+      tracker_name: string | null;
     };
     /**
      * FileCounts

@@ -11,6 +11,7 @@ import { CopyButton } from '../widgets/inputs/CopyButton';
 import { Icon, type IconName } from '../widgets/Icon';
 import type { Option } from '../widgets/inputs/OptionList';
 import { Picker } from '../widgets/inputs/Picker';
+import { runLabel } from './runLabel';
 import css from './TopBar.module.css';
 
 interface Props {
@@ -160,7 +161,7 @@ function runOption(run: RunInfo): Option {
           : ['dim', 'clock', 'not read yet'];
   return {
     value: run.name,
-    label: run.name,
+    label: runLabel(run),
     mark: (
       <span className={`status ${status}`} title={text}>
         <Icon name={icon} size={14} />
