@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from werkzeug.wrappers import Request, Response
 
 from torch_tb_profiler.base.errors import NotFoundError, ProfilerError, UsageError
-from torch_tb_profiler.http.query import read_query
+from torch_tb_profiler.http.query import read_content, read_query
 from torch_tb_profiler.http.responses import refuse_method, respond, respond_error
 from torch_tb_profiler.http.routes import ROUTES, VIEW, Route
 from torch_tb_profiler.http.static import StaticFiles
@@ -54,6 +54,8 @@ class App:
             if request.method not in methods:
                 return refuse_method(UsageError(f"this route only accepts {route.method}"), methods, request)
             query = read_query(request, route.params)
+            if route.max_content > 0:
+                query = query._replace(content=read_content(request, route.max_content))
             slug = (request.path.partition(VIEW)[2],) if route.path.startswith(VIEW) else ()
             return respond(route.handler(self._session, query, *slug), request)
 

@@ -126,6 +126,12 @@ class StateBody(msgspec.Struct, frozen=True):
     state: FileState
 
 
+class SavedBody(msgspec.Struct, frozen=True):
+    """Where the server has written a file."""
+
+    file: str
+
+
 class FileHealthInfo(msgspec.Struct, frozen=True):
     """A file of a run, its state, and the notes on it."""
 

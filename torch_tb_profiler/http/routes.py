@@ -13,7 +13,7 @@ from torch_tb_profiler.discovery import Catalog, Span
 from torch_tb_profiler.http import bodies
 from torch_tb_profiler.http.query import SELECTORS, Query
 from torch_tb_profiler.http.responses import Attachment
-from torch_tb_profiler.session import Answer, FileState, Session, Target
+from torch_tb_profiler.session import MAX_SAVED_BYTES, Answer, FileState, Session, Target
 from torch_tb_profiler.views import all_tabs
 
 MAX_LISTED_FILES = 20
@@ -152,6 +152,10 @@ def _not_ready(
     return bodies.PendingBody(pending, view, run, worker, span, state.progress)
 
 
+def save_file(session: Session, query: Query) -> bodies.SavedBody:
+    return bodies.SavedBody(session.save(query.params.get("kind", ""), query.content))
+
+
 def download_file(session: Session, query: Query) -> Attachment:
     file = session.original(*query.names)
     return Attachment.of_file(file.name, file.size, file.stream)
@@ -177,6 +181,7 @@ class Route:
     params   its query parameters, in the order of the documentation; None: those of the view in the path
     body     the type of a 200 response; `bytes` for a file
     handler  function of (session, query) that returns a body; for views of (session, query, slug)
+    max_content  most bytes of the body of a request, 0 if it takes none
     """
 
     path: str
@@ -185,6 +190,7 @@ class Route:
     body: type[Any]
     handler: Callable[..., Any]
     summary: str
+    max_content: int = 0
 
 
 _SLICE_PARAMS = (*SELECTORS, *ExcerptRange.__struct_fields__)
@@ -202,6 +208,15 @@ ROUTES = (
     ),
     Route("/views", "GET", SELECTORS, bodies.ViewsBody, get_views, "List the views and which of them a file has"),
     Route("/download", "GET", SELECTORS, bytes, download_file, "Download the file of a span as it is stored"),
+    Route(
+        "/save",
+        "POST",
+        ("kind",),
+        bodies.SavedBody,
+        save_file,
+        "Write a table or picture of the page (kind csv, svg or png) into the log folder, as a new file",
+        MAX_SAVED_BYTES,
+    ),
     Route("/slice", "GET", _SLICE_PARAMS, bytes, download_slice, "Download a part of a trace as a trace file"),
     Route(
         f"{VIEW}{{slug}}", "GET", None, dict, get_view, "Get the payload of a view, or the progress of its file"

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.session.answers import Answer
-from torch_tb_profiler.session.exports import Download, Excerpt
+from torch_tb_profiler.session.exports import MAX_SAVED_BYTES, Download, Excerpt
 from torch_tb_profiler.session.log import Root
 from torch_tb_profiler.session.session import Session, open_session
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
 from torch_tb_profiler.session.targets import Target
 
 __all__ = [
+    "MAX_SAVED_BYTES",
     "Answer",
     "Download",
     "ErrorInfo",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, BinaryIO
 
 from torch_tb_profiler.base.errors import TooLargeError, UsageError
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
     from torch_tb_profiler.ingest import Progress, Report
 
 logger = logging.getLogger(__name__)
+
+SAVED_FOLDER = "saved_by_profiler"
+"""Folder below the log folder for what the page saves there; no file in it is a trace."""
+
+SAVED_KINDS = ("csv", "svg", "png")
+
+MAX_SAVED_BYTES = 64 << 20
 
 BYTES_PER_EVENT = 256
 """JSON of a typical event, to convert a limit in bytes to a number of events."""
@@ -49,6 +57,17 @@ class Exports:
         self._files = files
         self._targets = targets
         self._max_bytes = max_bytes
+
+    def save(self, kind: str, content: bytes) -> str:
+        """Write a file of a kind (SAVED_KINDS) into the log folder, named after the time, and return where it is.
+
+        Raises UsageError for another kind or more than MAX_SAVED_BYTES, StorageError if it can't be written.
+        """
+        if kind not in SAVED_KINDS:
+            raise UsageError(f"nothing is saved as {kind!r}", hint=f"kinds: {', '.join(SAVED_KINDS)}")
+        if len(content) > MAX_SAVED_BYTES:
+            raise UsageError(f"more than {MAX_SAVED_BYTES >> 20} MiB can't be saved in the log folder")
+        return self._log.save(SAVED_FOLDER, f"{datetime.now():%Y-%m-%d_%H-%M-%S}", f".{kind}", content)
 
     def original(self, names: RequestedNames) -> Download:
         """Open the stored file, as `Session.original` does."""

@@ -87,6 +87,11 @@ class LogFolders:
                 self._poller = threading.Thread(target=self._poll, name="profiler-poll", daemon=True)
                 self._poller.start()
 
+    def save(self, folder: str, stem: str, suffix: str, content: bytes) -> str:
+        """Write a new file in a folder of the first log folder, and return where; see `Location.create`."""
+        location = self._roots[0][1]
+        return location.uri(location.create(folder, stem, suffix, content))
+
     def close(self) -> None:
         """Stop listing."""
         self._closing.set()

@@ -221,6 +221,10 @@ class Session:
         """
         return self._exports.original(RequestedNames(run, worker, span))
 
+    def save(self, kind: str, content: bytes) -> str:
+        """Write a table or a picture of the page into the log folder, and return where (`Exports.save`)."""
+        return self._exports.save(kind, content)
+
     def excerpt(
         self,
         run: str | None = None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import re
 from typing import BinaryIO
@@ -78,6 +80,23 @@ class LocalLocation:
             return open(os.path.join(self._folder, *path.split("/")), "rb", buffering=0)
         except OSError as error:
             raise StorageError(f"the file cannot be opened: {error.strerror}", where=self.uri(path)) from error
+
+    def create(self, folder: str, stem: str, suffix: str, content: bytes) -> str:
+        where = self.uri(folder)
+        try:
+            os.makedirs(where, exist_ok=True)
+            for number in itertools.count(1):
+                name = f"{stem}{suffix}" if number == 1 else f"{stem}-{number}{suffix}"
+                with contextlib.suppress(FileExistsError), open(os.path.join(where, name), "xb") as file:
+                    file.write(content)
+                    break
+        except OSError as error:
+            raise StorageError(
+                f"nothing can be saved in the log folder: {error.strerror}",
+                where=where,
+                hint="allow this server to write there, or copy instead",
+            ) from error
+        return f"{folder}/{name}"
 
     def uri(self, path: str) -> str:
         return os.path.join(self._folder, *path.split("/"))

@@ -65,6 +65,13 @@ class Location(Protocol):
         """Open a listed file for reading; raise StorageError on failure."""
         ...
 
+    def create(self, folder: str, stem: str, suffix: str, content: bytes) -> str:
+        """Write a new file in a folder of the location, and return its path; no file is ever replaced.
+
+        The names are the program's own, never a request's. Raises StorageError if it can't be written.
+        """
+        ...
+
     def uri(self, path: str) -> str:
         """Return the full name of a listed file, for messages and as part of its identity."""
         ...

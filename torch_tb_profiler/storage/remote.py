@@ -69,6 +69,13 @@ class RemoteLocation:
         size = self.entry(path).size
         return cast(BinaryIO, RangeReader(fetch, size, self.uri(path)))
 
+    def create(self, folder: str, stem: str, suffix: str, content: bytes) -> str:
+        raise StorageError(
+            "nothing can be saved in the log folder: it isn't on the server's machine",
+            where=self.label,
+            hint="copy instead",
+        )
+
     def uri(self, path: str) -> str:
         return f"{self.label}/{path}"
 

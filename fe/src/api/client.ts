@@ -38,6 +38,8 @@ export interface Client {
   /** Return the URL of a download. */
   address(path: string, query: object): string;
   retry(selectors: Selectors): Promise<void>;
+  /** Let the server write a file of a kind (csv, svg, png) into the log folder; return where it is. */
+  save(kind: string, content: Blob): Promise<{ file: string }>;
 }
 
 /** Return a client of the plugin's routes; they are relative to this module, so that any path prefix works. */
@@ -52,21 +54,29 @@ export function httpClient(base: URL): Client {
     return url;
   }
 
-  async function request<T>(path: string, query: object, method = 'GET', signal?: AbortSignal): Promise<T> {
+  async function request<T>(
+    path: string,
+    query: object,
+    method = 'GET',
+    signal?: AbortSignal,
+    body?: Blob,
+  ): Promise<T> {
     let response: Response;
     try {
-      response = await fetch(address(path, query), { method, signal });
+      // No other site's page can send this header.
+      const headers: Record<string, string> = body ? { 'X-Profiler-Page': '1' } : {};
+      response = await fetch(address(path, query), { method, signal, body, headers });
     } catch {
       throw unreachable(0, 'TensorBoard is not responding');
     }
-    const body: unknown = await response.json().catch(() => null);
-    if (body === null) {
+    const answer: unknown = await response.json().catch(() => null);
+    if (answer === null) {
       throw unreachable(response.status, `TensorBoard returned status ${response.status} without a reason`);
     }
     if (!response.ok) {
-      throw new ApiError(response.status, (body as { error: ErrorInfo }).error);
+      throw new ApiError(response.status, (answer as { error: ErrorInfo }).error);
     }
-    return body as T;
+    return answer as T;
   }
 
   return {
@@ -79,6 +89,7 @@ export function httpClient(base: URL): Client {
       request(`view/${slug}`, { ...selectors, ...params }, 'GET', signal),
     address: (path, query) => address(path, query).href,
     retry: selectors => request('retry', selectors, 'POST'),
+    save: (kind, content) => request('save', { kind }, 'POST', undefined, content),
   };
 }
 

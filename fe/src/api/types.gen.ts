@@ -375,6 +375,51 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/save': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Write a table or picture of the page (kind csv, svg or png) into the log folder, as a new file */
+    post: {
+      parameters: {
+        query?: {
+          kind?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['SavedBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/slice': {
     parameters: {
       query?: never;
@@ -6398,6 +6443,13 @@ export interface components {
       section: '' | 'Compare' | 'Resources' | 'Where the time goes';
       available: boolean | null;
       reason: string | null;
+    };
+    /**
+     * SavedBody
+     * @description Where the server has written a file.
+     */
+    SavedBody: {
+      file: string;
     };
     /**
      * ErrorBody

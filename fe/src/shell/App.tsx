@@ -21,6 +21,7 @@ import { awaitedTarget, type AwaitedTarget } from './awaited';
 import { Loading } from './Loading';
 import { Nav } from './Nav';
 import { NoRuns, Unreachable } from './NoRuns';
+import { Saved } from './Saved';
 import { Shortcuts } from './Shortcuts';
 import { TopBar } from './TopBar';
 import { Waiting } from './Waiting';
@@ -170,6 +171,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
         onClose={() => setHealthOpen(false)}
       />
       <Shortcuts open={helpOpen} onClose={() => setHelpOpen(false)} />
+      <Saved />
     </div>
   );
 }

@@ -35,12 +35,29 @@ const fileName = (name: string): string =>
     .map(part => part.replace(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, MAX_PART_LENGTH))
     .join('.');
 
+/** A file that was handed to the browser, which doesn't tell whether it was allowed to save it. */
+export interface SavedFile {
+  name: string;
+  blob: Blob;
+}
+
+const SAVED = 'profiler:saved';
+
 export function saveFile(name: string, content: BlobPart, type: string): void {
   const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([content], { type }));
+  const blob = new Blob([content], { type });
+  link.href = URL.createObjectURL(blob);
   link.download = fileName(name);
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  window.dispatchEvent(new CustomEvent<SavedFile>(SAVED, { detail: { name: link.download, blob } }));
+}
+
+/** Call `listener` for each saved file; return the function that ends this. */
+export function onSaved(listener: (file: SavedFile) => void): () => void {
+  const saved = (event: Event) => listener((event as CustomEvent<SavedFile>).detail);
+  window.addEventListener(SAVED, saved);
+  return () => window.removeEventListener(SAVED, saved);
 }
 
 export type CsvCell = string | number | null;
