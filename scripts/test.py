@@ -15,8 +15,9 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,10 +34,18 @@ QUICK = [
     *("-m", "not browser and not torch and not slow"),
     # All of these are tests of browsers or of torch: importing them finds nothing to run.
     *("--ignore=tests/e2e", "--ignore=tests/live"),
+    # These read the sources, or measure: the same on every Python.
+    *("--ignore=tests/test_words.py", "--ignore=tests/test_benchmarks.py"),
 ]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 LOGS = ROOT / "build" / "test"
 """Where the parts of a run that are not printed leave their output."""
+ARITHMETIC = [
+    f"--ignore=tests/{part}"
+    for part in ("analyses", "corpus", "model", "summary", "views", "test_random_jobs.py", "test_examples.py")
+]
+"""Functions from columns to columns: what can differ are the libraries of arrays, not the language."""
+ARRAYS = "import numpy, pyarrow; print(numpy.__version__, pyarrow.__version__)"
 WORKERS = "3"
 """Processes of tests: more than two processors have, as those that drive a browser mostly wait."""
 
@@ -118,9 +127,14 @@ def run_other_parts() -> list[Outcome]:
     except (OSError, subprocess.SubprocessError, StopIteration) as error:
         print(f"the wheel: {error}", flush=True)
         return [*outcomes, Outcome("wheel", 1, 0)]
+    tested = {array_versions(str(PYTHON))}
     for row in installations(wheel):
-        code = run_part(row.title, lambda row=row: install(row))
-        outcomes.append(code if code.code else logged(row.title, test_command(row)))
+        installed = run_part(row.title, partial(install, row))
+        if installed.code:
+            outcomes.append(installed)
+        else:
+            outcomes.append(logged(row.title, test_command(row, tested)))
+            tested.add(array_versions(row.python))
         shutil.rmtree(row.folder, ignore_errors=True)
     return outcomes
 
@@ -277,15 +291,24 @@ def install(row: Installation) -> int:
     return 0
 
 
-def test_command(row: Installation) -> list[str]:
-    """Return the command that runs the tests of `row` against its installed wheel."""
+def array_versions(python: str) -> str:
+    """Return the versions of numpy and pyarrow of a Python; empty if it has none."""
+    return subprocess.run([python, "-c", ARRAYS], capture_output=True, text=True).stdout.strip()
+
+
+def test_command(row: Installation, tested: Set[str]) -> list[str]:
+    """Return the command that runs the tests of `row` against its installed wheel.
+
+    tested  versions of numpy and pyarrow with which all quick tests have run
+    """
     # -P: the installed wheel is tested, not this folder (3.10 lacks the option).
     old = subprocess.call([row.python, "-P", "-c", ""], stderr=subprocess.DEVNULL) != 0
     report = f"--junit-xml={LOGS / file_name(row.title)}.xml"
     options = ["-q", "-n", "2", "-p", "no:cacheprovider", "--hypothesis-profile=brief", report]
     # Without a rewritten copy of every test for each Python, which takes as long as a tenth of the tests.
     options.append("--assert=plain")
-    pytest = ["-m", "pytest", *options, *row.tests]
+    known = ARITHMETIC if row.tests is QUICK and array_versions(row.python) in tested else []
+    pytest = ["-m", "pytest", *options, *row.tests, *known]
     return [row.python, *([] if old else ["-P"]), *pytest]
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.examples import BRIEF
+
 # A busy machine is slow, and no example is wrong for that.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
-# For further Pythons: the properties are the same ones, and have been tried with all examples on the first Python.
-BRIEF = "brief"
 settings.register_profile(BRIEF, settings.get_profile("patient"), max_examples=15)
 BRIEF_SEEDS = 2
 """Random cases of each test that draws them by a `seed`, where properties are tried briefly."""

@@ -43,6 +43,18 @@ def test_failures_are_named_within_ten_lines(command: ModuleType) -> None:
     ]
 
 
+def test_arithmetic_is_tried_once_with_each_numpy(command: ModuleType) -> None:
+    """The other quick tests run on every Python."""
+    here = command.Installation("here", sys.executable, [], command.QUICK)
+    versions = command.array_versions(sys.executable)
+    assert len(versions.split()) == 2
+    command.Installation.python = sys.executable
+    new, known = command.test_command(here, set()), command.test_command(here, {versions})
+    assert "--ignore=tests/views" in known and "--ignore=tests/views" not in new
+    assert all((command.ROOT / each.partition("=")[2]).exists() for each in known if each.startswith("--ignore"))
+    assert not any(f"--ignore=tests/{part}" in known for part in ("base", "cli", "ingest", "session"))
+
+
 def test_a_part_that_cannot_start_fails_alone(command: ModuleType, tmp_path: Path) -> None:
     def missing() -> int:
         raise FileNotFoundError("no such interpreter")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from werkzeug.test import Client
 
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.http import App
 from torch_tb_profiler.session import open_session
 
@@ -87,7 +88,7 @@ def run(tree: Path, *arguments: str) -> str:
     """Return the output of a Python in the tree; what it imports is the tree's."""
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -136,6 +137,7 @@ REACH = """
 import json, sys
 from werkzeug.test import Client
 import torch_tb_profiler
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.http import App
 from torch_tb_profiler.http.openapi import document
 from torch_tb_profiler.session import open_session

@@ -15,7 +15,7 @@ import pytest
 
 import torch_tb_profiler as ttp
 from tests.support.logs import write_log
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.api import stubs
 from torch_tb_profiler.api import views as methods
 from torch_tb_profiler.api.shared_session import SharedSession
@@ -163,5 +163,5 @@ def test_a_log_that_is_still_open_does_not_keep_python_from_ending(tmp_path: Pat
     code = f"import torch_tb_profiler as ttp; print(len(ttp.open({str(place)!r}).run().overview().data.steps))"
     kept = f"import torch_tb_profiler as ttp; log = ttp.open({str(place)!r}); ask = log.run().overview; ask()"
     for text in (code, kept):
-        ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+        ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=PATIENCE)
         assert (ended.returncode, ended.stderr) == (0, "")

@@ -12,6 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from werkzeug.test import Client, TestResponse
 
+from tests.support.examples import examples
 from tests.support.traces import document
 from tests.support.waiting import until
 from torch_tb_profiler.base.settings import Settings
@@ -178,7 +179,9 @@ def test_a_part_of_a_trace_is_downloaded_as_a_trace(client: Client) -> None:
 TEXT = st.text(max_size=12) | st.sampled_from(["", "\0", "\r\nX: 1", "%", "../", "run", "w", "1"])
 
 
-@hypothesis_settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.sampled_from([route.path.replace("{slug}", "overview") for route in ROUTES if route.method == "GET"]),
     st.dictionaries(st.sampled_from(["run", "worker", "span", "x", "step"]) | TEXT, TEXT, max_size=3),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.traces import document, read, read_bytes
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.trace import ABSENT
@@ -126,7 +127,7 @@ BASE = document([op(i) for i in range(60)])
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     st.lists(
         st.one_of(
@@ -161,7 +162,7 @@ def test_mutated_files_never_crash_the_reader(changes: list[tuple[str, int, int]
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(
         st.dictionaries(

@@ -87,7 +87,7 @@ def payloads(session: Session) -> dict[tuple[str, str], bytes]:
 def serial_payloads(log: Path, cache: Path) -> dict[tuple[str, str], bytes]:
     with Session([Root(str(log))], settings(executor="serial", cache_dir=str(cache))) as session:
         for key in load_all(session):
-            assert session.wait(key, 60)
+            assert session.wait(key, PATIENCE)
         return payloads(session)
 
 
@@ -97,7 +97,7 @@ def test_two_workers_give_the_bytes_of_the_serial_run(ranks: Path, workers: Clus
     shared = settings(executor=workers.spec, cache_dir=str(tmp_path / "shared"))
     with Session([Root(str(ranks))], shared) as session:
         for key in load_all(session):
-            assert session.wait(key, 120)
+            assert session.wait(key, PATIENCE)
         assert payloads(session) == expected
 
 
@@ -123,7 +123,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing_but_time(
         for pipe in reversed(pipes):  # the other worker's first; then it takes the job of the killed one
             pipe.write_text("go")
         for key in keys:
-            assert session.wait(key, 120)
+            assert session.wait(key, PATIENCE)
         assert [future.result(30) for future in held] == ["go", "go"]
         assert payloads(session) == expected
 
@@ -150,13 +150,13 @@ def test_a_shared_cache_in_a_bucket(ranks: Path, tmp_path: Path, monkeypatch: py
             monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "first"))
             with Session([Root(str(ranks))], kept) as session:
                 for key in load_all(session):
-                    assert session.wait(key, 120)
+                    assert session.wait(key, PATIENCE)
                 expected = payloads(session)
         assert len(list((tmp_path / "first" / "torch-tb-profiler").glob("*.arrow"))) == RANKS
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "second"))
         with Session([Root(str(ranks))], kept) as session:  # the cluster is gone by now
             for key in load_all(session):
-                assert session.wait(key, 120)
+                assert session.wait(key, PATIENCE)
             here = {entry.name.partition(".")[2] for entry in (tmp_path / "second").rglob("*.*")}
             assert {"summary.json", "overview.preview.json", "distributed-reduced.bin"} <= here
             assert payloads(session) == expected
@@ -197,7 +197,7 @@ def test_a_cluster_that_starts_later_is_used(ranks: Path, tmp_path: Path) -> Non
             assert made.scheduler is not None
             made.scheduler.kill()
             made.scheduler.wait()
-            assert session.wait(key, 60)
+            assert session.wait(key, PATIENCE)
             made.start_scheduler()
             made.add_worker()
             lost = session.find(None, "rank1", None)
@@ -220,10 +220,10 @@ def test_a_job_that_kills_its_worker_is_an_error(tmp_path: Path) -> None:
         executor = make_executor(workers.spec)
         try:
             with pytest.raises(WorkerDiedError) as caught:
-                executor.submit(_die).result(60)
+                executor.submit(_die).result(PATIENCE)
             assert caught.value.hint
             workers.add_worker()
-            assert executor.submit(os.getpid).result(60) == workers.workers[1].pid
+            assert executor.submit(os.getpid).result(PATIENCE) == workers.workers[1].pid
         finally:
             executor.shutdown()
 

@@ -44,10 +44,10 @@ def print_payload(
 
 def print_screen(screen: Screen, wide: bool = False, limit: int | None = None) -> None:
     """Print a screen to stdout: within the width of a terminal, and without bars and limits to a pipe."""
-    from torch_tb_profiler.cli.screens.draw import Page, draw_screen
+    from torch_tb_profiler.cli.screens.draw import ScreenLayout, draw_screen
 
     width = terminal_width(sys.stdout)
-    draw_screen(screen, Page(width, width is not None, wide, limit), sys.stdout)
+    draw_screen(screen, ScreenLayout(width, width is not None, wide, limit), sys.stdout)
 
 
 def _print_separated(payload: dict[str, Any], first: str, arrangement: Arrangement, delimiter: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.traces import draw, read
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, missing_host_reason
 from torch_tb_profiler.analyses.shared.utilization import utilizations
@@ -223,7 +224,7 @@ NAMES = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(
         st.tuples(

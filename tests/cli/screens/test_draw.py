@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.cells import cell_len
 
-from torch_tb_profiler.cli.screens.draw import Page, bar_text, draw_screen
+from torch_tb_profiler.cli.screens.draw import ScreenLayout, bar_text, draw_screen
 from torch_tb_profiler.cli.screens.names import shorten_names
 from torch_tb_profiler.cli.screens.screen import Column, Screen, Table
 
@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
 
 def drawn(table: Table, width: int | None, **options: bool) -> list[str]:
     stream = io.StringIO()
-    draw_screen(Screen([], tables=[table]), Page(width, width is not None, **options), stream)
+    draw_screen(Screen([], tables=[table]), ScreenLayout(width, width is not None, **options), stream)
     return stream.getvalue().splitlines()[1:]
 
 
@@ -98,7 +98,7 @@ def test_bars_are_shares_of_the_total_and_not_of_the_largest_row() -> None:
 
 def test_styles_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def is_styled(stream: io.StringIO) -> bool:
-        draw_screen(Screen(["Finding."]), Page(80, True), stream)
+        draw_screen(Screen(["Finding."]), ScreenLayout(80, True), stream)
         return "\x1b[1m" in stream.getvalue()
 
     monkeypatch.delenv("NO_COLOR", raising=False)

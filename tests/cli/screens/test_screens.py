@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli.screens import screen_of
-from torch_tb_profiler.cli.screens.draw import Page, draw_screen
+from torch_tb_profiler.cli.screens.draw import ScreenLayout, draw_screen
 from torch_tb_profiler.cli.screens.idle import CAUSES
 from torch_tb_profiler.cli.screens.overview import CATEGORIES
 from torch_tb_profiler.session import open_session
@@ -57,7 +57,7 @@ def payloads(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
 
 def drawn(slug: str, payload: dict[str, Any], width: int | None, **options: Any) -> str:
     stream = io.StringIO()
-    draw_screen(screen_of(slug, payload), Page(width, width is not None, **options), stream)
+    draw_screen(screen_of(slug, payload), ScreenLayout(width, width is not None, **options), stream)
     return stream.getvalue()
 
 

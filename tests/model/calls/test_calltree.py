@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.traces import draw, read
 from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.model.calls import nesting
@@ -154,7 +155,7 @@ def naive(events: list[tuple[int, int, int]]) -> tuple[dict[int, int | None], di
     return parent, lane
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(1, 2), st.integers(0, 30), st.integers(0, 20)),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.servers.storage import free_port, wait_for
+from tests.support.waiting import PATIENCE
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Cluster:
 
     def add_worker(self) -> None:
         options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "2GiB"]
-        options += ["--local-directory", str(self.folder), "--death-timeout", "60"]
+        options += ["--local-directory", str(self.folder), "--death-timeout", str(PATIENCE)]
         self.workers.append(self._start("dask_worker", [f"tcp://127.0.0.1:{self.port}", *options]))
 
     def _start(self, module: str, options: list[str]) -> subprocess.Popen[bytes]:

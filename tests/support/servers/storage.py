@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -34,11 +35,30 @@ class Place:
     remove: Callable[[str], None]
 
 
+_PORTS = range(10_000, 16_000)
+"""Below the ports that systems hand out for connections, so that nobody gets one of them by chance."""
+
+_CLAIMS: list[socket.socket] = []
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    """Return a port of this machine that is nobody else's while this process lives.
+
+    Between here and the start of a server, that of another test could take the port. So it is claimed, by holding
+    the UDP port of the same number, which the servers don't use.
+    """
+    for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
+        claim, probe = socket.socket(type=socket.SOCK_DGRAM), socket.socket()
+        with probe:
+            try:
+                claim.bind(("127.0.0.1", port))
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                claim.close()
+                continue
+        _CLAIMS.append(claim)
         return port
+    raise RuntimeError(f"no port from {_PORTS.start} to {_PORTS.stop - 1} is free")
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes] | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.jobs import ready_member
@@ -102,7 +102,6 @@ def test_what_another_version_reduced_is_made_anew() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None)
 @given(ranks)
 def test_any_ranks_can_be_compared(drawn: list[tuple[list[dict[str, Any]], dict[str, Any]]]) -> None:
     members: list[Member[RankSummary]] = []

@@ -38,7 +38,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 @dataclass(frozen=True)
-class Page:
+class ScreenLayout:
     """Where a screen is drawn.
 
     width  characters of a line; None: a pipe, whose lines are as long as they get
@@ -67,27 +67,27 @@ class Page:
         return None if self.width is None else TERMINAL_ROWS[0 if is_first else 1]
 
 
-def draw_screen(screen: Screen, page: Page, stream: TextIO) -> None:
+def draw_screen(screen: Screen, layout: ScreenLayout, stream: TextIO) -> None:
     """Print a screen to `stream`: colored on a terminal that shows colors, unless NO_COLOR is set."""
     console = Console(
         file=stream,
         color_system="auto" if shows_styles(stream) else None,
-        width=page.width or 10_000,
+        width=layout.width or 10_000,
         highlight=False,
         markup=False,
         emoji=False,
         soft_wrap=True,
     )
     for index, sentence in enumerate(screen.sentences):
-        _print_prose(console, Text(replace_unprintable(sentence), "bold" if index == 0 else ""), page)
-    _print_facts(console, screen.facts, page)
+        _print_prose(console, Text(replace_unprintable(sentence), "bold" if index == 0 else ""), layout)
+    _print_facts(console, screen.facts, layout)
     unknown: dict[str, list[str]] = {}
     tables = [table for table in screen.tables if table.rows]
     for index, table in enumerate(tables):
         console.print()
         if table.title:
             console.print(Text(table.title, "bold"))
-        for title, reason in _print_table(console, table, page, index == 0, screen):
+        for title, reason in _print_table(console, table, layout, index == 0, screen):
             unknown.setdefault(reason, []).append(title)
     notes = [
         f"Unknown: {', '.join(dict.fromkeys(titles))}. {capitalize(reason)}." for reason, titles in unknown.items()
@@ -96,28 +96,28 @@ def draw_screen(screen: Screen, page: Page, stream: TextIO) -> None:
     if notes:
         console.print()
     for note in notes:
-        _print_prose(console, Text(replace_unprintable(note), "dim"), page)
+        _print_prose(console, Text(replace_unprintable(note), "dim"), layout)
 
 
-def _print_prose(console: Console, text: Text, page: Page) -> None:
-    if page.prose_width is None:
+def _print_prose(console: Console, text: Text, layout: ScreenLayout) -> None:
+    if layout.prose_width is None:
         console.print(text)
         return
-    for line in text.wrap(console, page.prose_width):
+    for line in text.wrap(console, layout.prose_width):
         line.rstrip()
         console.print(line)
 
 
-def _print_facts(console: Console, facts: Sequence[tuple[str, str]], page: Page) -> None:
+def _print_facts(console: Console, facts: Sequence[tuple[str, str]], layout: ScreenLayout) -> None:
     """Print facts on as few lines as they fit on, none of them broken."""
     line = Text()
     for label, value in facts:
         fact = Text.assemble((replace_unprintable(label), "dim"), " ", replace_unprintable(value))
-        if page.prose_width is not None and fact.cell_len > page.prose_width:
-            _print_prose(console, line + fact if line else fact, page)
+        if layout.prose_width is not None and fact.cell_len > layout.prose_width:
+            _print_prose(console, line + fact if line else fact, layout)
             line = Text()
             continue
-        if line and page.prose_width is not None and line.cell_len + fact.cell_len + 3 > page.prose_width:
+        if line and layout.prose_width is not None and line.cell_len + fact.cell_len + 3 > layout.prose_width:
             console.print(line)
             line = Text()
         line = Text.assemble(line, (" · ", "dim"), fact) if line else fact
@@ -142,25 +142,25 @@ class _Block(NamedTuple):
 
 
 def _print_table(
-    console: Console, table: Table, page: Page, is_first: bool, screen: Screen
+    console: Console, table: Table, layout: ScreenLayout, is_first: bool, screen: Screen
 ) -> Iterable[tuple[str, str]]:
     """Print a table; return (title, reason) of its columns that are left out as nothing is known."""
-    shown = [column for column in table.columns if page.wide or not column.hidden]
+    shown = [column for column in table.columns if layout.wide or not column.hidden]
     known = [column for column in shown if _has_data(column, table.rows)]
-    rows = table.rows[: page.max_rows(is_first)]
-    blocks = [_block(column, rows, page) for column in known]
+    rows = table.rows[: layout.max_rows(is_first)]
+    blocks = [_block(column, rows, layout) for column in known]
     left_out: list[_Block] = []
-    if page.table_width is not None:
-        blocks, left_out = _fit(blocks, page.table_width)
+    if layout.table_width is not None:
+        blocks, left_out = _fit(blocks, layout.table_width)
     console.print(_header(blocks))
     indent = blocks[0].width + len(GAP) if table.detail and len(blocks) > 1 else 0
     for index, row in enumerate(rows):
         console.print(_line(blocks, index))
         if table.detail and row.get(table.detail):
-            _print_detail(console, str(row[table.detail]), indent, page)
+            _print_detail(console, str(row[table.detail]), indent, layout)
     note = _cut_note(table, len(rows), left_out)
     if note:
-        _print_prose(console, Text(note, "dim"), page)
+        _print_prose(console, Text(note, "dim"), layout)
     empty = [column for column in shown if column not in known]
     found = [(column, _reason(screen, column)) for column in empty]
     return [(column.title, reason) for column, reason in found if reason]
@@ -174,8 +174,8 @@ def _reason(screen: Screen, column: Column) -> str | None:
     return screen.reasons.get(column.key) or screen.reasons.get(column.key.partition(".")[0])
 
 
-def _block(column: Column, rows: Sequence[Row], page: Page) -> _Block:
-    key = column.full if page.wide and column.full else column.key
+def _block(column: Column, rows: Sequence[Row], layout: ScreenLayout) -> _Block:
+    key = column.full if layout.wide and column.full else column.key
     values = [row.get(key) for row in rows]
     texts = [format_value(column, value) for value in values]
     whole = column.total or column.largest
@@ -193,7 +193,7 @@ def _block(column: Column, rows: Sequence[Row], page: Page) -> _Block:
         shares,
         max(cell_len(column.title), *map(cell_len, texts)),
         max(map(len, percents)) if has_percent else 0,
-        _BAR_WIDTHS[0][0] if has_share and page.bars else 0,
+        _BAR_WIDTHS[0][0] if has_share and layout.bars else 0,
     )
 
 
@@ -284,9 +284,9 @@ def bar_text(share: float, width: int) -> str:
     return _EIGHTHS[8] * full + (_EIGHTHS[rest] if rest else "")
 
 
-def _print_detail(console: Console, sentence: str, indent: int, page: Page) -> None:
+def _print_detail(console: Console, sentence: str, indent: int, layout: ScreenLayout) -> None:
     text = Text(replace_unprintable(sentence), "dim")
-    width = page.prose_width
+    width = layout.prose_width
     for line in text.wrap(console, width - indent) if width is not None else [text]:
         line.rstrip()
         console.print(Text(" " * indent) + line)
