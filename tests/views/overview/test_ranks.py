@@ -12,9 +12,11 @@ from tests.support.jobs import ready_member
 from tests.support.simulation.files import RecordedJob
 from tests.support.simulation.simulator import Delay, Simulation, ddp, fsdp
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE
+from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.view import Members, NoParams
+from torch_tb_profiler.views._shared.job.members import judge_members
+from torch_tb_profiler.views._shared.job.wording import verdict_headline
 from torch_tb_profiler.views._shared.text import plain, text
 from torch_tb_profiler.views.overview import ranks
 from torch_tb_profiler.views.overview.advice import build_recommendation
@@ -221,3 +223,36 @@ def test_of_communication_on_the_host_nobody_says_that_nothing_runs_meanwhile() 
         assert plain(talk.text) == (
             "For 500 µs of the step, gradients are all-reduced; operators on the host may run meanwhile."
         )
+
+
+@pytest.mark.parametrize(
+    ("delays", "title", "costs"),
+    [
+        (
+            [Delay("host", (0, 2, 1, 3)[step % 4], us=5000, steps=(step,)) for step in range(8)],
+            "Find out why ranks are late in turn",
+            5_000_000,
+        ),
+        ([Delay("rows", 3, factor=0.6)], "Divide the work evenly between the ranks", None),
+        ([Delay("host", 3, us=5000)], None, None),
+        ([], None, None),
+    ],
+)
+def test_what_no_single_rank_causes_is_advised_on_too(
+    delays: Sequence[Delay], title: str | None, costs: float | None
+) -> None:
+    """On every rank, with what Distributed says of it; where a rank is the straggler, that is the advice."""
+    job = Simulation(ddp(4), steps=8, delays=delays, jitter=0.01).run()
+    for rank in (0, 3):
+        _, payload = both(job, rank)
+        found = [each for each in payload.recommendations if each.id == "imbalance"]
+        assert [plain(each.title) for each in found] == ([] if title is None else [title])
+        if title is not None:
+            assert plain(found[0].text).startswith(plain(verdict_headline(job.members(), judge(job))))
+            assert found[0].gain_ns == judge(job).imbalance
+        if costs is not None:
+            assert found[0].gain_ns == pytest.approx(costs, rel=0.1)
+
+
+def judge(job: RecordedJob) -> StragglerVerdict:
+    return judge_members(job.members()).verdict

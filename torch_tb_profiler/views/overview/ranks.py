@@ -30,6 +30,7 @@ from torch_tb_profiler.views._shared.job.members import (
 from torch_tb_profiler.views._shared.job.wording import (
     cause_sentence,
     coverage_sentence,
+    rank_differences_sentence,
     rank_names,
     time_base,
     verdict_headline,
@@ -72,6 +73,8 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
     )
     if verdict.kind == "straggler":
         recommendations.append(_straggler_advice(members, verdict, position, average))
+    elif verdict.imbalance is not None and (verdict.in_turn is not None or verdict.uneven is not None):
+        recommendations.append(_imbalance_advice(members, verdict, verdict.imbalance, average))
     recommendations.sort(key=lambda advice: -advice_priority(advice.id, advice.gain_ns))
     return replace(
         alone,
@@ -158,24 +161,54 @@ def _straggler_advice(
     comparison, late = compare_members(members), [row.member for row in verdict.ranks]
     cause = cause_sentence(comparison, verdict.cause, time_base(comparison)) if verdict.cause else ()
     cost = verdict.suspect.cost if verdict.suspect is not None else 0.0
-    gain_share = cost / average.duration_ns if average.duration_ns else 0.0
     names = plain(rank_names([comparison.sources[member] for member in sorted(late)], capital=False))
-    return Recommendation(
-        id="straggler",
-        case="",
-        title=text(
+    return _job_advice(
+        "straggler",
+        text(
             "Find out why {names} {are} late",
             names="this rank" if late == [position] else names,
             are=agree(len(late), "is", "are"),
         ),
-        text=sentences(verdict_headline(members, verdict), cause),
+        sentences(verdict_headline(members, verdict), cause),
+        cost,
+        average,
+        "a straggler",
+        "the work can't be divided more evenly between the ranks.",
+    )
+
+
+def _imbalance_advice(
+    members: Members[RankSummary], verdict: StragglerVerdict, cost: float, average: Average
+) -> Recommendation:
+    """Build the advice where ranks are late in turn, or have more or less work; `cost` in ns per step."""
+    comparison = compare_members(members)
+    said = sentences(verdict_headline(members, verdict), rank_differences_sentence(comparison, verdict))
+    if verdict.in_turn is not None:
+        title, found = text("Find out why ranks are late in turn"), "ranks that are late in turn"
+        exception = "what they do then must happen on each rank at its own time."
+    else:
+        title, found = text("Divide the work evenly between the ranks"), "kernels of other sizes on a rank"
+        exception = "the inputs of a rank can't be made larger or smaller."
+    return _job_advice("imbalance", title, said, cost, average, found, exception)
+
+
+def _job_advice(
+    id: str, title: Text, said: Text, cost: float, average: Average, found: str, exception: str
+) -> Recommendation:
+    """Build advice on what the files of all ranks show; `found`: in which case, `cost`: ns per step."""
+    gain_share = cost / average.duration_ns if average.duration_ns else 0.0
+    return Recommendation(
+        id=id,
+        case="",
+        title=title,
+        text=said,
         gain=gain_text(Gain(cost, cost, "ranks"), gain_share),
         gain_ns=cost,
         gain_share=gain_share,
         basis="ranks",
-        rule="the files of all ranks, compared in Distributed, show a straggler that costs at least "
+        rule=f"the files of all ranks, compared in Distributed, show {found}, which costs at least "
         f"{MIN_COST_SHARE:.0%} of a step",
         code="",
-        exception="the work can't be divided more evenly between the ranks.",
+        exception=exception,
         evidence=_EVIDENCE,
     )
