@@ -84,10 +84,15 @@ def test_requests_are_lanes_of_the_timeline_within_the_recording(tmp_path: Path)
     with open_run(tmp_path) as session:
         event = answer(session, "serving")["requests"]["event"]
         shown = [answer(session, "trace/event", event=str(row)) for row in event]
-        lanes = [track for track in answer(session, "trace")["tracks"] if track["slices"] in (2, 3, 4)]
+        trace = answer(session, "trace")
+        lanes = [track["name"] for track in trace["tracks"] if track["slices"] in (2, 3, 4)]
+        selection = answer(session, "trace/headline", begin="0", end=str(499 * MS))
     assert [(each["name"], each["start_ns"]) for each in shown] == [("a", 0), ("b", 90 * MS)]
     assert shown[1]["duration_ns"] == (499 - 90) * MS
-    assert len(lanes) == 2  # they overlap
+    assert lanes == ["lane 1", "lane 2"]  # they overlap
+    # No thread runs requests: the work of the window is that of the engine's thread.
+    headline = "".join(part["text"] for part in selection["headline"])
+    assert "step[" in headline and "decode" not in headline
 
 
 def test_a_request_that_is_there_tells_that_a_pause_is_no_wait_for_requests(tmp_path: Path) -> None:

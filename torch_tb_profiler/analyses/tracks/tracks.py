@@ -23,7 +23,9 @@ from torch_tb_profiler.analyses.tracks.roles import (
 )
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_kind, device_name, devices
+from torch_tb_profiler.model.iteration_metrics import ITERATIONS_PROCESS
 from torch_tb_profiler.model.kinds import HOST_KINDS, rows_of_kind
+from torch_tb_profiler.model.serving.requests import REQUESTS_PROCESS
 from torch_tb_profiler.model.thread_names import process_and_thread_names
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 from torch_tb_profiler.model.vendors.ascend import GROUP, ascend_roles
@@ -136,12 +138,21 @@ def device_labels(trace: Trace) -> dict[int, str]:
     return {group.device: group.name for group in tracks(trace).groups if group.device is not None}
 
 
+_BESIDE = (REQUESTS_PROCESS, ITERATIONS_PROCESS)
+"""Processes of the lanes that files beside the trace add."""
+
+
 def work_tracks(trace: Trace) -> list[int]:
-    """Return the ids of the tracks of device work, or of the host threads if no stream was recorded."""
+    """Return the ids of the tracks of device work, or of the host threads if no stream was recorded.
+
+    Lanes of files beside the trace (requests, iterations) overlap with what they describe: they are no threads,
+    and count only where the trace has none.
+    """
     table = tracks(trace)
     program_tracks = [(id, t) for id, t in enumerate(table.tracks) if table.groups[t.group].kind != "profiler"]
     streams = [id for id, t in program_tracks if t.kind == "stream" and t.role not in ("annotation", "sync")]
-    return streams or [id for id, t in program_tracks if t.kind == "thread"]
+    threads = [(id, trace.threads[t.code].pid) for id, t in program_tracks if t.kind == "thread"]
+    return streams or [id for id, pid in threads if pid not in _BESIDE] or [id for id, _ in threads]
 
 
 _GroupKey = tuple[str, int | str | None]

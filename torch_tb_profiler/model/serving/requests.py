@@ -103,7 +103,7 @@ def _append(trace: Trace, records: Sequence[RequestRecord], reach: int) -> Trace
         for category, name, start, end in parts:
             low, high = max(start, 0), min(end, reach)
             if low < high or category == REQUEST_CATEGORY:
-                slices.append(AddedSlice(category, name, Thread(REQUESTS_PROCESS, lane), low, high))
+                slices.append(AddedSlice(category, name, Thread(REQUESTS_PROCESS, f"lane {lane + 1}"), low, high))
     args = {}
     for name in _INTEGERS:
         values = [getattr(each, name) for each in records]
