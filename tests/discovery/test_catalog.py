@@ -237,3 +237,19 @@ def test_a_merged_file_beside_the_files_of_its_ranks_is_left_out(tmp_path: Path)
         },
     }
     assert find_runs(tmp_path / "c" / "node0.json") == {"c": {"node0": ["node0.json"]}}
+
+
+@pytest.mark.parametrize(
+    ("content", "is_trace"),
+    [
+        (b'[{"ts": 1030.0, "kernel": "gemm", "why": "expected"}]', False),
+        (b'[{"ts": 1, "args": {"a": 1}, "dur": 1, "ph": "X", "name": "a", "pid": 1, "tid": 1}]', True),
+        (b'[{"ph": "X", "ts": 1, "dur": 1, "name": "a", "pid": 1, "tid": 1}]', True),
+    ],
+)
+def test_a_list_of_other_objects_with_times_is_no_trace(tmp_path: Path, content: bytes, is_trace: bool) -> None:
+    put(tmp_path, "run/w.1.pt.trace.json")
+    put(tmp_path, "run/expected.json", content=content)
+    with Session([Root(str(tmp_path))], Settings()) as session:
+        (run,) = session.scan().runs
+    assert [worker.name for worker in run.workers] == (["expected", "w"] if is_trace else ["w"])

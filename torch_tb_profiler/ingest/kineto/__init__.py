@@ -18,12 +18,16 @@ _KINETO = re.compile(rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseT
 _BARE_LIST = re.compile(rb'^\s*\[\s*\{[^{}]*"(?:ph|ts)"\s*:', re.DOTALL)
 
 
+_PHASE = re.compile(rb'"ph"\s*:')
+"""A key of every event. A list of other objects may have times, too: results, expectations of a test."""
+
+
 def looks_like_chrome_trace(head: bytes) -> bool:
     """Return whether unpacked first bytes begin a chrome trace: an object with its keys, or a list of events."""
     head = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if head.startswith(b"{"):
         return bool(_EVENTS.search(head) or _KINETO.search(head))
-    return bool(_BARE_LIST.match(head))
+    return bool(_BARE_LIST.match(head) and _PHASE.search(head))
 
 
 def _parse(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
