@@ -10843,6 +10843,8 @@ export interface components {
      *     step        duration of the step, in integer ns as in the waterfalls
      *     samples     samples per step of the base and of the candidate where they differ, else None: then `headline` is
      *                 about `per_sample`, the time per sample, as steps do another amount of work
+     *     serving     iterations of inference engines by phase; then `headline` is about the time per token. Empty for
+     *                 other programs
      *     level       the root of the logical timeline, as `diff/part` answers for every other part
      *     kernels, families  sorted as the operators
      *     work        FLOPs of matrix operators; work_coverage: share of the device time whose FLOPs or bytes are known
@@ -10861,6 +10863,7 @@ export interface components {
       step: components['schemas']['Change'];
       samples: [number, number] | null;
       per_sample: components['schemas']['Change'] | null;
+      serving: components['schemas']['DiffPhase'][];
       waterfalls: components['schemas']['DiffWaterfall'][];
       level: components['schemas']['DiffLevel'];
       kernels: components['schemas']['DiffKernel'][];
@@ -10943,6 +10946,22 @@ export interface components {
       verdict: 'cannot_tell' | 'equal' | 'faster' | 'slower' | 'unchanged' | 'unknown';
       /** @default null */
       needed: number | null;
+    };
+    /**
+     * DiffPhase
+     * @description The iterations of one phase of two inference engines.
+     *
+     *     iterations  of the base and of the candidate
+     *     tokens      mean number of tokens in one, on either side; None where the labels don't count them
+     *     iteration   change of their duration, without waits for requests
+     *     per_token   change of all of their time over all of their tokens
+     */
+    DiffPhase: {
+      phase: string;
+      iterations: [number, number];
+      tokens: [number | null, number | null];
+      iteration: components['schemas']['Change'];
+      per_token: components['schemas']['Change'];
     };
     /**
      * DiffWaterfall

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Literal
 
@@ -90,6 +90,25 @@ def judge_changes(pair: TracePair, min_effect: float, blocks: Mapping[str, SideV
         typical=(float(evidence.typical[0, 0]), float(evidence.typical[1, 0])),
         autocorrelation=float(evidence.rho[0]),
     )
+
+
+def judge_values(
+    pair: TracePair,
+    min_effect: float,
+    values: tuple[Float64, Float64],
+    recordings: tuple[Sequence[int], Sequence[int]],
+    per: float = 1.0,
+) -> Change:
+    """Judge one row of values by itself, float64[k] of each side, recording after recording.
+
+    recordings  how many values each recording of the base and of the candidate has
+    per         what times were divided by, as the resolution of the clock then is
+    """
+    base, candidate = values[0][None, :], values[1][None, :]
+    rules = msgspec.structs.replace(_rules(pair, min_effect, base), recordings=recordings)
+    rules = msgspec.structs.replace(rules, resolution=rules.resolution / per)
+    evidence = compare_steps(base, candidate, rules, alone=1)
+    return _change(evidence, 0, bool(_identical_rows(base, candidate)[0]))
 
 
 def scale_change(change: Change, factor: float) -> Change:

@@ -21,6 +21,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
     return Screen(
         sentences_of(payload, "headline", "explanation", "notes"),
         tables=[
+            Table(_PHASES, _phase_rows(payload["serving"]), "phase", "By phase of the engine"),
             *(
                 Table(_bars(each.by), _waterfall_rows(diff, each), "part", f"By {each.by}")
                 for each in diff.waterfalls
@@ -36,6 +37,18 @@ def lay_out(payload: dict[str, Any]) -> Screen:
             Table(_MEMORY, _rows(payload["memory"]), "device", "Peak allocated"),
         ],
     )
+
+
+def _phase_rows(phases: list[Row]) -> list[Row]:
+    """Return two rows for each phase of an engine: per iteration, and per token where that is known."""
+    rows = []
+    for phase in phases:
+        base, candidate = phase["iterations"]
+        counts = {"base": base, "candidate": candidate}
+        rows.append({"name": f"{phase['phase']}, per iteration", "iterations": counts, **phase["iteration"]})
+        if phase["per_token"]["base_ns"] is not None:
+            rows.append({"name": f"{phase['phase']}, per token", "iterations": counts, **phase["per_token"]})
+    return flat_rows(rows)
 
 
 def _bars(by: str) -> list[Column]:
@@ -106,3 +119,11 @@ def _in_words(row: Row) -> Row:
     }
     status = {"status": _STATUS.get(row["status"], row["status"])} if "status" in row else {}
     return {**row, **words, **renamed, **status}
+
+
+_PHASES = (
+    Column("name", "Phase", "text"),
+    Column("iterations.base", "Iterations, base", "count"),
+    Column("iterations.candidate", "Iterations, candidate", "count"),
+    *_both_sides(""),
+)

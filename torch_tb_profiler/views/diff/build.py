@@ -8,10 +8,12 @@ from typing import Literal
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.changes import Change
-from torch_tb_profiler.analyses.diff.comparison import ComparedDevice, compare
+from torch_tb_profiler.analyses.diff.comparison import ComparedDevice, PairComparison, compare
 from torch_tb_profiler.analyses.diff.counted_steps import calls_outside_steps, counted_steps, step_counts
 from torch_tb_profiler.analyses.diff.level import compare_part
+from torch_tb_profiler.analyses.diff.serving_phases import ComparedPhase, compare_phases
 from torch_tb_profiler.analyses.diff.step_parts import StepPart
+from torch_tb_profiler.analyses.serving.idle import serving_times
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.grouping import input_shape_texts
 from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, MemoryPeak, first_peak, memory_levels
@@ -27,7 +29,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Recordings, Trace, TracePair
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import PairView, Tab
-from torch_tb_profiler.views._shared.text import reason_texts, shorten_frame
+from torch_tb_profiler.views._shared.text import Text, reason_texts, shorten_frame
 from torch_tb_profiler.views.diff import rows, words
 from torch_tb_profiler.views.diff.payload import (
     DiffBar,
@@ -39,6 +41,7 @@ from torch_tb_profiler.views.diff.payload import (
     DiffParams,
     DiffPartParams,
     DiffPayload,
+    DiffPhase,
     DiffShare,
     DiffSide,
     DiffSize,
@@ -57,15 +60,14 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
         candidate_ns=by_category.candidate_ns,
         delta_ns=by_category.delta_ns,
     )
-    short_names = short_kernel_names_of_pair(pair)
+    short_names, phases = short_kernel_names_of_pair(pair), _phases(pair, params.min_effect)
     root = rows.build_level(comparison.level, short_names)
     return DiffPayload(
-        headline=words.headline(step, *sides, params.min_effect, pair.one_run)
-        if comparison.per_sample is None or comparison.samples is None
-        else words.headline_per_sample(comparison.per_sample, comparison.samples, *sides, pair.one_run),
+        headline=_headline(comparison, step, sides, phases, params.min_effect, pair.one_run),
         base=sides[0],
         candidate=sides[1],
         explanation=[
+            *words.iterations_sentences(phases, step),
             *words.explanation(step, by_category, root),
             *words.flops_sentences(comparison, params.min_effect),
         ],
@@ -77,6 +79,7 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
         step=step,
         samples=comparison.samples,
         per_sample=comparison.per_sample,
+        serving=[_phase(each) for each in phases],
         waterfalls=[by_category, _waterfall("phase", comparison.phases)],
         level=root,
         kernels=rows.kernel_rows(comparison.kernels, short_names, kernel_families_of_pair(pair)),
@@ -92,6 +95,34 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
         ),
         reasons={**root.reasons, **reason_texts(_reasons(pair, step))},
     )
+
+
+def _headline(
+    comparison: PairComparison,
+    step: Change,
+    sides: tuple[DiffSide, DiffSide],
+    phases: Sequence[ComparedPhase],
+    min_effect: float,
+    one_run: bool,
+) -> Text:
+    """Say how a typical step changed; of inference engines the time per token, of other batches per sample."""
+    if any(phase.per_token.base_ns is not None for phase in phases):
+        return words.headline_per_token(phases, one_run)
+    if comparison.per_sample is not None and comparison.samples is not None:
+        return words.headline_per_sample(comparison.per_sample, comparison.samples, *sides, one_run)
+    return words.headline(step, *sides, min_effect, one_run)
+
+
+def _phases(pair: TracePair, min_effect: float) -> tuple[ComparedPhase, ...]:
+    base, candidate = (
+        [times.duration for trace in side if (times := serving_times(trace)) is not None]
+        for side in (pair.base, pair.candidate)
+    )
+    return compare_phases(pair, (base, candidate), min_effect)
+
+
+def _phase(phase: ComparedPhase) -> DiffPhase:
+    return DiffPhase(phase.phase, phase.iterations, phase.tokens, phase.iteration, phase.per_token)
 
 
 def build_part(pair: TracePair, params: DiffPartParams) -> DiffLevel:

@@ -278,6 +278,22 @@ class DiffSide(msgspec.Struct, frozen=True):
     base_ns: int
 
 
+class DiffPhase(msgspec.Struct, frozen=True):
+    """The iterations of one phase of two inference engines.
+
+    iterations  of the base and of the candidate
+    tokens      mean number of tokens in one, on either side; None where the labels don't count them
+    iteration   change of their duration, without waits for requests
+    per_token   change of all of their time over all of their tokens
+    """
+
+    phase: str
+    iterations: tuple[int, int]
+    tokens: tuple[float | None, float | None]
+    iteration: Change
+    per_token: Change
+
+
 class DiffPayload(msgspec.Struct, frozen=True):
     """The difference of two sides.
 
@@ -291,6 +307,8 @@ class DiffPayload(msgspec.Struct, frozen=True):
     step        duration of the step, in integer ns as in the waterfalls
     samples     samples per step of the base and of the candidate where they differ, else None: then `headline` is
                 about `per_sample`, the time per sample, as steps do another amount of work
+    serving     iterations of inference engines by phase; then `headline` is about the time per token. Empty for
+                other programs
     level       the root of the logical timeline, as `diff/part` answers for every other part
     kernels, families  sorted as the operators
     work        FLOPs of matrix operators; work_coverage: share of the device time whose FLOPs or bytes are known
@@ -309,6 +327,7 @@ class DiffPayload(msgspec.Struct, frozen=True):
     step: Change
     samples: tuple[int, int] | None
     per_sample: Change | None
+    serving: list[DiffPhase]
     waterfalls: list[DiffWaterfall]
     level: DiffLevel
     kernels: list[DiffKernel]

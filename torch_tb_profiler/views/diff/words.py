@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.comparison import PairComparison
+from torch_tb_profiler.analyses.diff.serving_phases import ComparedPhase
 from torch_tb_profiler.analyses.shared.significance import MAX_NEEDED
 from torch_tb_profiler.base.format import MINUS, format_duration, format_number, format_ratio
 from torch_tb_profiler.base.grammar import plural
@@ -126,6 +127,51 @@ def headline_per_sample(
         "Per sample, the step is {change}: {times}." if proven else "Inconclusive per sample: {times} ({share})."
     )
     return sentences(text(template, change=_change(before, now), times=times, share=_share(before, now)), counts)
+
+
+def headline_per_token(phases: Sequence[ComparedPhase], one_run: bool) -> Text:
+    """Say how the time per token of two inference engines changed: of decodes, and of prefills where known."""
+    known = {phase.phase: phase for phase in phases if phase.per_token.base_ns is not None}
+    ordered = [known[name] for name in ("decode", "prefill", "mixed") if name in known]
+    return sentences(*(_per_token_sentence(phase, one_run) for phase in ordered[:2]))
+
+
+_TOKENS = {"decode": "decoded token", "prefill": "prompt token", "mixed": "token of mixed iterations"}
+
+
+def _per_token_sentence(phase: ComparedPhase, one_run: bool) -> Text:
+    change, noun = phase.per_token, _TOKENS[phase.phase]
+    before, now = change.base_ns or 0.0, change.candidate_ns or 0.0
+    times = text("{before} before, {now} now", before=format_duration(before), now=_serving(now))
+    if change.verdict in ("unchanged", "equal"):
+        return text("No change in time per {noun}: {times}.", noun=noun, times=times)
+    if change.verdict in ("slower", "faster") and not one_run:
+        return text("A {noun} is {change}: {times}.", noun=noun, change=_change(before, now), times=times)
+    return text("Inconclusive per {noun}: {times} ({share}).", noun=noun, times=times, share=_share(before, now))
+
+
+def _serving(ns: float) -> Phrase:
+    return Phrase(format_duration(ns), link("serving"))
+
+
+def iterations_sentences(phases: Sequence[ComparedPhase], step: Change) -> list[Text]:
+    """Say how long iterations take and how their mix differs, for inference engines."""
+    if not phases or step.base_ns is None or step.candidate_ns is None:
+        return []
+    before, now = (_mix([phase.iterations[side] for phase in phases], phases) for side in (0, 1))
+    return [
+        text(
+            "A step is an iteration: {before} on average before ({old}), {now} now ({new}).",
+            before=format_duration(step.base_ns),
+            old=before,
+            now=format_duration(step.candidate_ns),
+            new=now,
+        )
+    ]
+
+
+def _mix(counts: Sequence[int], phases: Sequence[ComparedPhase]) -> str:
+    return ", ".join(f"{count:,} {phase.phase}" for count, phase in zip(counts, phases, strict=True))
 
 
 def _needed_steps(step: Change, several: bool, lower: bool = False) -> str:

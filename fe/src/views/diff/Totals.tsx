@@ -1,6 +1,13 @@
 // Totals of both sides: the step, devices, FLOPs, memory, communication.
 import type { DiffPayload } from '../../api/types';
-import { deviceName, formatBytes, formatDuration, formatNumber, formatRatio } from '../../base/format';
+import {
+  deviceName,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatNumber,
+  formatRatio,
+} from '../../base/format';
 import { percent, points, signed, signedBytes, Verdict } from './Verdict';
 import { Sentence } from '../../widgets/Sentence';
 import css from './Totals.module.css';
@@ -24,6 +31,16 @@ export function TotalsTable({ payload }: { payload: DiffPayload }) {
       <tbody>
         <TypicalStep payload={payload} />
         {hasOtherMean && <TimeRow name="Mean step, all steps" change={payload.step} judged={false} />}
+        {payload.serving.flatMap(({ phase, iterations, iteration, per_token: perToken }) => [
+          <TimeRow
+            key={phase}
+            name={`${phase} iteration (${formatCount(iterations[0])} before, ${formatCount(iterations[1])} now)`}
+            change={iteration}
+          />,
+          perToken.base_ns !== null && (
+            <TimeRow key={`${phase} token`} name={`${phase}, per token`} change={perToken} />
+          ),
+        ])}
         {devices.flatMap(device => {
           const id = deviceName(payload.candidate.device_type, device.candidate_id ?? device.base_id ?? '');
           const shares = [
