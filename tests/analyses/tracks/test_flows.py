@@ -2,12 +2,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.support.traces import draw
-from torch_tb_profiler.analyses.tracks.flows import BACKWARD, LAUNCH, flow_edges, launch_of, operator_of
+from tests.support.traces import draw, read
+from torch_tb_profiler.analyses.tracks.flows import (
+    BACKWARD,
+    DEPENDENCY,
+    LAUNCH,
+    flow_edges,
+    launch_of,
+    operator_of,
+)
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.calls.autograd import backward_links
 from torch_tb_profiler.model.calls.links import device_links
@@ -175,3 +183,38 @@ def test_links_of_one_event_are_those_of_all(corpus: Path, run: str) -> None:
                 slice_name(trace, end)
             )
     assert len(rows_of_kind(trace, Kind.CPU_OP)) or not len(pairs.forward)
+
+
+def test_dependencies_between_nodes_of_a_graph_are_not_launches() -> None:
+    def node(category: str, name: str, ts: float, number: int, **args: Any) -> dict[str, Any]:
+        args |= {"device": 0, "stream": 7, "correlation": 900, "graph id": 7, "graph node id": number}
+        return {"ph": "X", "cat": category, "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": 5, "args": args}
+
+    def flow(phase: str, id: int, ts: float, pid: int, tid: int) -> dict[str, Any]:
+        return {"ph": phase, "cat": "ac2g", "name": "ac2g", "id": id, "pid": pid, "tid": tid, "ts": ts, "bp": "e"}
+
+    launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaGraphLaunch", "pid": 1, "tid": 1, "ts": 0, "dur": 4}
+    trace = read(
+        [
+            launch | {"args": {"correlation": 900}},
+            node("kernel", "norm", 10, 0),
+            node("kernel", "gemm", 20, 1),
+            node("graph_host_node", "HostNode: notify", 30, 2),
+            flow("s", 900, 0, 1, 1),
+            flow("f", 900, 10, 0, 7),
+            flow("s", 2**40, 14, 0, 7),
+            flow("f", 2**40, 20, 0, 7),
+            flow("s", 2**40 + 1, 24, 0, 7),
+            flow("f", 2**40 + 1, 30, 0, 7),
+        ]
+    )
+    names = [trace.strings[code] for code in trace.events.name.tolist()]
+    found = {
+        (edge.kind, names[edge.source], names[edge.target]) for row in range(4) for edge in flow_edges(trace, row)
+    }
+    assert found == {
+        (LAUNCH, "cudaGraphLaunch", "norm"),
+        (LAUNCH, "cudaGraphLaunch", "gemm"),
+        (DEPENDENCY, "norm", "gemm"),
+        (DEPENDENCY, "gemm", "HostNode: notify"),
+    }

@@ -15,6 +15,7 @@ from torch_tb_profiler.base.markers import BACKWARD_FLOWS
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import external_ids
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, slice_mask
+from torch_tb_profiler.model.origins.graph_nodes import FIRST_DEPENDENCY_FLOW, NODE_KEY
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace
 
 LAUNCH = "launch"
@@ -22,6 +23,9 @@ LAUNCH = "launch"
 
 BACKWARD = "forward -> backward"
 """Kind of the link from a forward operator to its backward operator."""
+
+DEPENDENCY = "graph dependency"
+"""Kind of the link from a node of a CUDA graph to one that waits for it."""
 
 _LAUNCH_CATEGORIES = ("ac2g", "async_cpu_to_gpu", "async_gpu", "async")
 """What files call the flows from launches to device work: the category, or the name of flows without one."""
@@ -94,7 +98,7 @@ def _operator_by_id(trace: Trace, row: int) -> int:
 
 
 class FlowEdge(msgspec.Struct, frozen=True):
-    """A link from one slice to another; `kind` is LAUNCH, BACKWARD or the category of the flow in the file."""
+    """A link from one slice to another; `kind` is LAUNCH, BACKWARD, DEPENDENCY or the flow's category."""
 
     kind: str
     source: int
@@ -208,4 +212,7 @@ def _flow_kind(trace: Trace, flow: int) -> str:
     text = trace.strings[category] if category >= 0 else trace.strings[name] if name >= 0 else "flow"
     if text in BACKWARD_FLOWS:
         return BACKWARD
-    return LAUNCH if text in _LAUNCH_CATEGORIES else text
+    if text in _LAUNCH_CATEGORIES:
+        between_nodes = NODE_KEY in trace.args and trace.events.id[flow] >= FIRST_DEPENDENCY_FLOW
+        return DEPENDENCY if between_nodes else LAUNCH
+    return text

@@ -6,6 +6,10 @@ PyTorch 2.15 has two exporters. One writes a node's whole ID, the other its lowe
     "graph id": 7, "graph node id": 1                  the same node
 
 Graphs count from 1 and nodes from 0, so an event without a graph ID has no node.
+
+The second form has flows between nodes as well, with IDs from 2^40 on, slices of nodes that record an event or
+call a function of the host, and counters of power, temperature and clocks. Both may move work to lanes of their
+own: then `original_stream` is the stream that it ran on.
 """
 
 from __future__ import annotations
