@@ -94,8 +94,8 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         errors.append(error)
     sys.stdout.write(f"{path}\n")
     if errors:
-        for error in errors[1:]:
-            sys.stderr.write(f"{error.where or options.output}: {error.message}\n")
+        for other in errors[1:]:
+            sys.stderr.write(f"{other.where or options.output}: {other.message}\n")
         raise errors[0]
     return OK
 

@@ -39,12 +39,12 @@ _EVENT_RECORDS = ("cudaEventRecord", "hipEventRecord")
 class JoinedIterations(NamedTuple):
     """A trace with iterations, or as it was with the reason.
 
-    count     number of iterations that were joined
-    slack_ns  the most that a step takes longer than its iteration: how far the iteration may be from its place
+    iterations  number of iterations that were joined
+    slack_ns    the most that a step takes longer than its iteration: how far the iteration may be from its place
     """
 
     trace: Trace
-    count: int
+    iterations: int
     slack_ns: int
     reason: str | None
 

@@ -64,8 +64,9 @@ def _json_cells(text: str) -> Iterator[tuple[int, str, str]]:
         return
     for card, values in cards.items():
         match = _CARD.match(card)
-        for name, value in values.items() if match and isinstance(values, dict) else ():
-            yield int(match[1]), name.rstrip(": "), str(value)
+        if match is not None and isinstance(values, dict):
+            for name, value in values.items():
+                yield int(match[1]), name.rstrip(": "), str(value)
 
 
 def _reading_name(name: str) -> str:

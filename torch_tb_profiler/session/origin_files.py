@@ -149,8 +149,8 @@ def _add_metrics(
         health.add(
             "metrics_joined",
             "info",
-            f"{name}: {plural(joined.count, 'iteration')} joined by step number; each lies in its step, at most "
-            f"{format_duration(joined.slack_ns)} from where it is drawn",
+            f"{name}: {plural(joined.iterations, 'iteration')} joined by step number; each lies in its step, "
+            f"at most {format_duration(joined.slack_ns)} from where it is drawn",
         )
     return joined.trace
 

@@ -47,7 +47,10 @@ _SERIES: dict[SeriesName, str] = {
     "loss": "",
     "lr": "",
     "grad_norm": "",
-    **UNITS,
+    "clock": UNITS["clock"],
+    "power": UNITS["power"],
+    "temperature": UNITS["temperature"],
+    "memory": UNITS["memory"],
 }
 """The metrics over the steps, in this order, and their units."""
 
