@@ -124,6 +124,30 @@ def test_the_sample_of_graph_replays_is_what_its_script_writes_and_leads_to_the_
     assert payload.reasons[0].kernels == 2 * 16  # of the graph that was not captured
 
 
+def test_the_sample_that_ran_out_of_memory_is_what_its_script_writes_and_says_why(
+    tmp_path: Path, samples: Path
+) -> None:
+    script = Path(__file__).resolve().parent.parent / "examples" / "simulate_out_of_memory.py"
+    subprocess.run([sys.executable, str(script), "--logdir", str(tmp_path)], check=True, capture_output=True)
+    run = "simulated_out_of_memory"
+    written, kept = sorted((tmp_path / run).iterdir()), sorted((samples / run).iterdir())
+    assert [path.name for path in kept] == [path.name for path in written]
+    for one, other in zip(kept, written, strict=True):
+        content = gzip.decompress(one.read_bytes())
+        assert content == gzip.decompress(other.read_bytes()) and b"simulated" in content
+    assert sum(path.stat().st_size for path in kept) < 1e6
+    with open_session(str(samples)) as session:
+        found = json.loads(session.view("memory/snapshot", run=run, worker="rank2", wait=True).payload or b"")
+        sound = json.loads(session.view("memory/snapshot", run=run, worker="rank0", wait=True).payload or b"")
+    (oom,) = found["oom"]
+    assert oom["cause"] == "fragmentation" and oom["requested"] > oom["largest_free"]
+    assert oom["in_use"] + oom["unused"] == oom["reserved"]
+    assert oom["reserved"] + oom["device_free"] + (507 << 20) == 81_079 << 20  # the context and the device
+    (leak,) = found["growth"]["leaks"]
+    assert leak["frames"][0]["file"].endswith("evaluate.py") and leak["bytes"] == found["growth"]["leaked_bytes"]
+    assert sound["oom"] == [] and sound["growth"]["leaks"] == []
+
+
 def test_the_compiled_sample_leads_to_the_lines_of_its_script(samples: Path) -> None:
     script = Path(__file__).resolve().parent.parent / "examples" / "train_compiled.py"
     source = script.read_text("utf-8").splitlines()

@@ -123,12 +123,14 @@ class Reduction(Generic[S]):
     type     JSON-safe values; the bytes of bulk columns as `bytes`, or as `memoryview`, which are not copied
     reduce   computes the result of one trace when the trace is loaded
     details  what a view needs of few members: cached separately, and loaded on demand (`Member.details`)
+    on_load  computed when a trace is loaded even if its view doesn't open a tab
     """
 
     slug: str
     type: type[S]
     reduce: Callable[[Trace], S]
     details: Reduction[Any] | None = None
+    on_load: bool = False
 
     @property
     def cache_name(self) -> str:
@@ -301,7 +303,10 @@ class Tab:
     def reason(self, trace: Trace) -> str | None:
         """Return why a trace has nothing to show here, or None."""
         if trace.snapshot is not None:
-            return None if self.opens_files else "a memory snapshot records only the allocator; record a trace too"
+            if self.opens_files:
+                return None
+            compare = ", or compare two snapshots with `memory/compare`" if self.section == "Compare" else ""
+            return f"a memory snapshot records only the allocator; record a trace too{compare}"
         if trace.clock not in self.clocks:
             return f"{trace.producer} recorded only {_RECORDS[trace.clock]}, so this view has no data"
         return self.unavailable(trace)
@@ -310,6 +315,12 @@ class Tab:
     def opens_files(self) -> bool:
         """True if views of the tab show files, such as memory snapshots."""
         return any(isinstance(view, FileView) for view in (self.view, *self.parts))
+
+    @property
+    def reductions_on_load(self) -> tuple[Reduction[Any], ...]:
+        """The reductions that are computed, with their details, when a trace is loaded."""
+        views = [view for view in (self.view, *self.parts) if isinstance(view, RunView)]
+        return tuple(view.reduction for view in views if view is self.view or view.reduction.on_load)
 
     @property
     def views_built_on_load(self) -> tuple[TraceView[Any, Any], ...]:

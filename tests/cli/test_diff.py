@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from importlib import import_module
 from pathlib import Path
@@ -294,3 +295,44 @@ def test_the_step_of_the_headline_stands_in_the_table(
     for side, mean in ((slow, "1.12 s"), (fixed, "527 ms")):
         assert main(["summary", side]) == 0
         assert mean in capsys.readouterr().out
+
+
+def write_snapshots(path: Path) -> str:
+    """Write snapshots of two ranks: rank 1 holds 7 MiB more from one line."""
+    from tests.support.snapshots import LINEAR, LOSS, entry
+
+    for rank, extra in ((0, 0), (1, 7 << 20)):
+        entries = [entry("alloc", 9 << 20, 1, LINEAR, addr=4096)]
+        entries += [entry("alloc", extra, 2, LOSS, addr=8192)] if extra else []
+        path.mkdir(parents=True, exist_ok=True)
+        value = {"segments": [], "device_traces": [entries]}
+        (path / f"rank{rank}_memory.pickle").write_bytes(pickle.dumps(value))
+    return str(path)
+
+
+def test_two_snapshots_are_compared_by_site_and_add_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_snapshots(tmp_path / "job")
+    files = [f"{folder}/rank{rank}_memory.pickle" for rank in (0, 1)]
+    for sides in (files, [folder, folder, "--base-worker", "rank0", "--worker", "rank1"]):
+        assert main(["diff", *sides, "--format", "json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["peak_difference_bytes"] == sum(site["bytes"] for site in found["sites"]) == 7 << 20
+    assert main(["diff", *files]) == 0
+    out = capsys.readouterr().out
+    assert "7.00 MiB of it from train.py(40): loss" in out and "+7.00 MiB" in out
+    assert main(["diff", *files, "--fail-over", "5"]) == 2
+    assert "no steps to check" in capsys.readouterr().err
+
+
+def test_a_snapshot_and_a_trace_are_not_compared(
+    tmp_path: Path, pair: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", pair[0], write_snapshots(tmp_path / "job")]) != 0
+    assert "a memory snapshot records only the allocator" in capsys.readouterr().err
+
+
+def test_the_ranks_of_a_job_are_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", "memory/ranks", write_snapshots(tmp_path / "job"), "--format", "table"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Rank 1 differs most: its peak of 16.0 MiB is 7.00 MiB above")
+    assert [line.split()[0] for line in out.splitlines() if line.startswith("rank")] == ["rank0", "rank1"]

@@ -69,6 +69,16 @@ def arrow_tables(view: View, data: object, payload: Mapping[str, Any]) -> dict[s
     return {name: typed[name] for name in sorted(typed, key=lambda name: name != main)}
 
 
+def packed_fields(payload: type) -> frozenset[str]:
+    """Return the fields of a payload that are columns packed into bytes, or lists of such columns."""
+    kinds = {field.name: field.type for field in inspect.type_info(payload).fields}  # type: ignore[attr-defined]
+    return frozenset(
+        name
+        for name, kind in kinds.items()
+        if _dtype(kind.item_type if isinstance(kind, inspect.ListType) else kind) is not None
+    )
+
+
 def flatten(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Flatten an object to one row: nested fields as `outer.inner`, sentences as text."""
     cells: dict[str, Any] = {}

@@ -43,6 +43,7 @@ from torch_tb_profiler.views.memory.snapshot.address_map import AddressMap
 from torch_tb_profiler.views.memory.snapshot.compare import MemoryFit, SnapshotComparison
 from torch_tb_profiler.views.memory.snapshot.instant import MemoryInstant
 from torch_tb_profiler.views.memory.snapshot.payload import MemorySnapshot
+from torch_tb_profiler.views.memory.snapshot.ranks import SnapshotRanks
 from torch_tb_profiler.views.memory.tables import MemoryEvents, MemoryLive, MemoryOperators
 from torch_tb_profiler.views.memory.timeline import MemoryTimeline
 from torch_tb_profiler.views.modules import CallTreeLevel, ModulesPayload
@@ -797,6 +798,8 @@ class _Memory:
         device_bytes: int | None = None,
     ) -> Result[MemoryFit]:
         """What will fit."""
+    def ranks(self, *, worker: str | None = None, span: str | int | None = None) -> Result[SnapshotRanks]:
+        """Snapshots of all ranks."""
     def timeline(
         self,
         *,

@@ -47,6 +47,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     add_selection(parser)
     parser.epilog = (
+        "two memory snapshots are compared by site of allocation; "
         "--span and --base-span accept several spans of one worker, which count as recordings: --span 1,2,3"
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="output format; default: table")
@@ -91,7 +92,9 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     from torch_tb_profiler.views.diff.payload import DiffPayload
 
     budget = None if options.budget is None else _read_budget(options.budget)
-    payload = _payload(options, settings)
+    slug, payload = _compare(options, settings)
+    if slug != "diff":
+        return _print_snapshots(options, slug, payload)
     diff = msgspec.json.decode(payload, type=DiffPayload)
     checks = run_checks(diff, options.fail_over, budget, options.strict)
     if options.format == "json":
@@ -117,6 +120,22 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     return INCONCLUSIVE if None in outcomes else OK
 
 
+def _print_snapshots(options: argparse.Namespace, slug: str, payload: bytes) -> int:
+    """Print the comparison of two memory snapshots. UsageError for options that are about steps."""
+    if options.fail_over is not None or options.budget is not None or options.format not in ("table", "json"):
+        raise UsageError(
+            "memory snapshots have no steps to check", hint="use --format table or json, and none of the checks"
+        )
+    if options.format == "json":
+        sys.stdout.write(json.dumps(json.loads(payload), indent=1) + "\n")
+        return OK
+    from torch_tb_profiler.cli._output import print_screen
+    from torch_tb_profiler.cli.screens import screen_of
+
+    print_screen(screen_of(slug, json.loads(payload)), options.wide, options.limit)
+    return OK
+
+
 def _read_budget(path: str) -> Budget:
     from torch_tb_profiler.views.diff.gate import parse_budget
 
@@ -129,7 +148,8 @@ def _read_budget(path: str) -> Budget:
         raise UsageError(error.message, where=path, hint=error.hint) from error
 
 
-def _payload(options: argparse.Namespace, settings: Settings) -> bytes:
+def _compare(options: argparse.Namespace, settings: Settings) -> tuple[str, bytes]:
+    """Return the view that compares both sides, and its answer: of memory snapshots, or of traces."""
     from torch_tb_profiler.view import ALSO, BASE, BASE_ALSO
 
     base_paths, candidate_paths = _split_sides(options.paths)
@@ -141,13 +161,16 @@ def _payload(options: argparse.Namespace, settings: Settings) -> bytes:
         candidate = _recordings(runs, candidate_roots, *selection(options))
         params = {name: text for name, text in zip(BASE, base[0], strict=True) if text is not None}
         params |= {name: json.dumps(side[1:]) for name, side in ((BASE_ALSO, base), (ALSO, candidate)) if side[1:]}
-        params["min_effect"] = str(_min_effect(options))
+        snapshots = all(session.is_snapshot(*each) for each in (base[0], candidate[0]))
+        slug = "memory/compare" if snapshots else "diff"
+        if not snapshots:
+            params["min_effect"] = str(_min_effect(options))
 
         def ask() -> tuple[FileState, bytes | None]:
-            answer = session.view("diff", *candidate[0], params, wait=True, timeout=0.5)
+            answer = session.view(slug, *candidate[0], params, wait=True, timeout=0.5)
             return answer.state, answer.payload
 
-        return wait_for_answer(ask)
+        return slug, wait_for_answer(ask)
 
 
 def _min_effect(options: argparse.Namespace) -> float:

@@ -40,7 +40,7 @@ from torch_tb_profiler.session.cache.entries import (
 from torch_tb_profiler.session.cache.packed import pack
 from torch_tb_profiler.session.cache.similarity import sketch_names
 from torch_tb_profiler.storage import FileId, Location, open_location
-from torch_tb_profiler.view import RunView, TraceView
+from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views import all_tabs, all_views, find_view
 
 _READ_AHEAD_THREADS = 3
@@ -366,8 +366,8 @@ def analyze(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, byte
                 answer = encode_json(payload)
                 results.update((result_name(slug, number), answer) for slug in view.answered_by(payload))
                 health.update((note.kind, note) for note in payload.health)
-            if isinstance(tab.view, RunView):
-                for reduction in (tab.view.reduction, tab.view.reduction.details):
+            for main in tab.reductions_on_load:
+                for reduction in (main, main.details):
                     if reduction is not None:
                         reduced[result_name(reduction.cache_name, number)] = pack(reduction.reduce(part))
     summary = FileSummary(

@@ -116,6 +116,11 @@ class Session:
         """Resolve names, each defaulting to the first; NotFoundError lists the valid names."""
         return self._targets.find(RequestedNames(run, worker, span))
 
+    def is_snapshot(self, run: str | None, worker: str | None, span: str | None) -> bool:
+        """Return True if a recording is a memory snapshot without a trace; NotFoundError for unknown names."""
+        target = self.find(run, worker, span)
+        return any(target.file.path == each.file.path for each in target.run.memory_files)
+
     # ---- files --------------------------------------------------------------------------------------
 
     def state(self, span: Span) -> FileState:

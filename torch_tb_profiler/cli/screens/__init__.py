@@ -1,7 +1,7 @@
 """Views as a terminal shows them: the finding, a few facts, and tables with the page's columns and words.
 
-A tab has a module named like its slug, whose `lay_out` arranges the payload. Parts of tabs, and tabs without such
-a module, are arranged from the names of their fields.
+A view may have a module named like its slug (`memory_ranks` for `memory/ranks`), whose `lay_out` arranges the
+payload. Others are arranged from the names of their fields.
 """
 
 from __future__ import annotations
@@ -10,14 +10,25 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from torch_tb_profiler.api.tables import packed_fields
 from torch_tb_profiler.cli.screens.generic import lay_out
 from torch_tb_profiler.cli.screens.screen import Screen
+from torch_tb_profiler.views import SLUGS, views_of
 
 
 def screen_of(slug: str, payload: dict[str, Any], rows: str = "rows") -> Screen:
     """Return the screen of a view's payload; `rows` is the table that comes first if the view has no layout."""
-    module = f"{__name__}.{slug}"
-    if slug.isidentifier() and find_spec(module) is not None:
+    name = slug.replace("/", "_")
+    module = f"{__name__}.{name}"
+    if name.isidentifier() and find_spec(module) is not None:
         screen: Screen = import_module(module).lay_out(payload)
         return screen
-    return lay_out(payload, rows)
+    packed = _packed_fields(slug)
+    return lay_out({key: value for key, value in payload.items() if key not in packed}, rows)
+
+
+def _packed_fields(slug: str) -> frozenset[str]:
+    """Return the fields of a view's payload that only a program can read; none of what is no view."""
+    tab = slug.partition("/")[0]
+    views = views_of(tab) if tab in SLUGS else ()
+    return next((packed_fields(view.payload) for view in views if view.slug == slug), frozenset())

@@ -134,13 +134,11 @@ def load_summary(cache: Cache, key: str) -> FileSummary | None:
 
 def fetch_results(cache: Cache, key: str, summary: FileSummary) -> None:
     """Copy the results of a file from a shared cache, so that a view of all ranks needn't wait for each."""
-    from torch_tb_profiler.view import RunView
-
     for part in summary.parts or (None,):
         for tab in views.all_tabs():
             if tab.slug in summary.unavailable:
                 continue
             for view in tab.views_built_on_load:
                 cache.fetch_json(key, result_name(view.slug, part))
-            if isinstance(tab.view, RunView):
-                cache.fetch_reduced(key, result_name(tab.view.reduction.cache_name, part))
+            for reduction in tab.reductions_on_load:
+                cache.fetch_reduced(key, result_name(reduction.cache_name, part))

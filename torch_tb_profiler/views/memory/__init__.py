@@ -8,6 +8,7 @@ from torch_tb_profiler.views.memory.snapshot.address_map import ADDRESS_MAP
 from torch_tb_profiler.views.memory.snapshot.build import SNAPSHOT
 from torch_tb_profiler.views.memory.snapshot.compare import COMPARE, FIT
 from torch_tb_profiler.views.memory.snapshot.instant import INSTANT
+from torch_tb_profiler.views.memory.snapshot.ranks import RANKS
 from torch_tb_profiler.views.memory.tables import EVENTS, LIVE, OPERATORS
 from torch_tb_profiler.views.memory.timeline import TIMELINE
 from torch_tb_profiler.views.memory.words import unavailable
@@ -16,7 +17,7 @@ TAB = Tab(
     "Resources",
     TraceView("memory", "Memory", NoParams, MemoryPayload, build, cached="on_request"),
     unavailable,
-    (CURVE, LIVE, EVENTS, OPERATORS, SNAPSHOT, INSTANT, ADDRESS_MAP, COMPARE, FIT, TIMELINE),
+    (CURVE, LIVE, EVENTS, OPERATORS, SNAPSHOT, INSTANT, ADDRESS_MAP, COMPARE, FIT, RANKS, TIMELINE),
 )
 
 __all__ = ["TAB"]

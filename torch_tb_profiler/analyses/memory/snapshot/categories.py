@@ -57,6 +57,20 @@ _RULES = (
 Rules are tried in this order; the functions of C++ have no path."""
 
 
+_BACKWARD = r"backward|accumulate_?grad|unpack_hook|recompute_fn"
+"""Functions of the backward pass, those that checkpointing recomputes activations with included."""
+
+
+@derived
+def backward_stacks(snapshot: RecordedSnapshot) -> Bool:
+    """Return which stacks are of the backward pass, bool[stacks]: any frame says so."""
+    names = snapshot.frames.name
+    pattern = re.compile(_BACKWARD, re.IGNORECASE)
+    hits = [code for code in np.unique(names).tolist() if pattern.search(str(snapshot.texts[code]))]
+    of_frame = np.isin(names, np.array(hits, np.int32)).astype(np.int8)
+    return first_matching_frames(snapshot, of_frame) != 0
+
+
 @derived
 def stack_categories(snapshot: RecordedSnapshot) -> Int8:
     """Return the category of each stack, int8[stacks]: that of the innermost frame that a rule matches."""

@@ -6,6 +6,7 @@ A snapshot names files and functions, not classes, so a module is the file of it
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from torch_tb_profiler.model.snapshots import RecordedSnapshot
 from torch_tb_profiler.model.trace import Int32
 
 NO_MODULE = "outside of modules"
+
+_LIBRARY = re.compile(r"(?:site|dist)-packages/|^torch/|^<frozen")
 
 _TORCH = re.compile(r"(?:site|dist)-packages/torch/|^torch/")
 
@@ -46,3 +49,10 @@ def stack_modules(snapshot: RecordedSnapshot) -> StackModules:
             names.append(path)
         codes[frame] = by_file[file]
     return StackModules(first_matching_frames(snapshot, codes), names)
+
+
+def program_frame(frames: Sequence[str]) -> str | None:
+    """Return the innermost frame of the program's own Python code, else of any; None if there are no frames."""
+    python = [frame for frame in frames if ".py(" in frame]
+    own = [frame for frame in python if not _LIBRARY.search(frame.replace("\\", "/"))]
+    return next(iter(own or python or frames), None)

@@ -14,6 +14,7 @@ from torch_tb_profiler.analyses.memory.snapshot.allocators import (
 )
 from torch_tb_profiler.analyses.memory.snapshot.categories import CATEGORIES, UNKNOWN
 from torch_tb_profiler.analyses.memory.snapshot.failures import SnapshotFailure, last_failures
+from torch_tb_profiler.analyses.memory.snapshot.growth import MIN_STEPS, SnapshotGrowth, snapshot_growth
 from torch_tb_profiler.analyses.memory.snapshot.history import (
     AllocatorHistory,
     allocator_history,
@@ -38,12 +39,14 @@ from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
 from torch_tb_profiler.model.trace import ABSENT
 from torch_tb_profiler.view import FileView
-from torch_tb_profiler.views._shared.text import reason_texts
+from torch_tb_profiler.views._shared.text import reason_texts, sentences
 from torch_tb_profiler.views.memory.snapshot import words
 from torch_tb_profiler.views.memory.snapshot.payload import (
     MemorySnapshot,
     OutOfMemory,
     SnapshotDevice,
+    SnapshotGrowthPayload,
+    SnapshotLeakRow,
     SnapshotModule,
     SnapshotOom,
     SnapshotParams,
@@ -71,10 +74,14 @@ def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> Memory
     peak = _peak(snapshot, history, params.limit)
     stacks = usage_by_stack(snapshot, allocator.device)
     failures = last_failures(snapshot, allocator.device, history, MAX_FAILURES)
-    oom = [_oom(snapshot, allocator.device, history, failure, params.device_bytes) for failure in failures]
+    growth = snapshot_growth(snapshot, allocator.device)
+    oom = [_oom(snapshot, allocator.device, history, failure, params.device_bytes, growth) for failure in failures]
+    grown = None if growth is None or not growth.known else _growth(snapshot, growth, params.limit)
     return MemorySnapshot(
         headline=oom[-1].verdict if oom else snapshot_headline(allocator),
-        details=snapshot_details(allocator),
+        details=sentences(
+            grown.summary if grown is not None and _grows(grown) else (), snapshot_details(allocator)
+        ),
         device=allocator.device,
         devices=[_snapshot_device(each) for each in device_allocators(snapshot)],
         total_stacks=len(stacks),
@@ -114,8 +121,9 @@ def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> Memory
         peak_entry=history.peak,
         peak=peak,
         oom=oom,
+        growth=grown,
         read=SnapshotRead(len(snapshot.history.action), snapshot.facts.bytes, snapshot.facts.incomplete is None),
-        reasons=reason_texts(_reasons(snapshot, history, steps, oom[-1] if oom else None)),
+        reasons=reason_texts(_reasons(snapshot, history, steps, oom[-1] if oom else None, growth)),
     )
 
 
@@ -160,6 +168,7 @@ def _oom(
     history: AllocatorHistory,
     failure: SnapshotFailure,
     device_bytes: int | None,
+    growth: SnapshotGrowth | None,
 ) -> SnapshotOom:
     live = live_memory(snapshot, device, history, failure.entry)
     expandable = snapshot.facts.settings.get("expandable_segments")
@@ -179,8 +188,42 @@ def _oom(
         categories=live.by_category(),
         cause=failure.cause,
         verdict=words.verdict(device, failure, live.by_category(), _top_site(snapshot, live)),
-        remedies=words.remedies(failure, live.by_category(), expandable is True),
+        remedies=words.remedies(failure, live.by_category(), expandable is True, _leak(snapshot, failure, growth)),
     )
+
+
+def _leak(
+    snapshot: RecordedSnapshot, failure: SnapshotFailure, growth: SnapshotGrowth | None
+) -> tuple[str, int, int] | None:
+    """Return the frame that leaks most, the bytes of all leaks, and its steps; None if nothing leaks."""
+    if growth is None or not growth.leaks or failure.entry != growth.entry:
+        return None
+    first = growth.leaks[0]
+    name = words.site_name(snapshot.stack(first.stack))
+    return None if name is None else (name, growth.leaked, first.steps)
+
+
+def _growth(snapshot: RecordedSnapshot, growth: SnapshotGrowth, limit: int) -> SnapshotGrowthPayload:
+    names = [words.site_name(snapshot.stack(site.stack)) for site in growth.leaks[:1]]
+    rising = [] if growth.rising is None else snapshot.stack(growth.rising)
+    return SnapshotGrowthPayload(
+        summary=words.growth_summary(growth, names[0] if names else None, words.site_name(rising)),
+        entry=growth.entry,
+        steps=growth.steps,
+        annotated=growth.annotated,
+        leaked_bytes=growth.leaked,
+        leaks=[
+            SnapshotLeakRow(read_frames(snapshot, site.stack), site.bytes, site.blocks, site.steps, site.since)
+            for site in growth.leaks[:limit]
+        ],
+        live_bytes=growth.live,
+        rising=[parse_frame(text) for text in rising],
+        reserved_bytes=growth.reserved,
+    )
+
+
+def _grows(growth: SnapshotGrowthPayload) -> bool:
+    return bool(growth.leaks) or growth.live_bytes is not None or growth.reserved_bytes is not None
 
 
 def _top_site(snapshot: RecordedSnapshot, live: LiveMemory) -> tuple[str, int] | None:
@@ -221,8 +264,14 @@ def _reasons(
     history: AllocatorHistory,
     steps: tuple[SnapshotStep, ...],
     last_oom: SnapshotOom | None,
+    growth: SnapshotGrowth | None,
 ) -> dict[str, str]:
     reasons = {}
+    if growth is not None and not growth.known:
+        reasons["growth"] = (
+            f"the history covers fewer than {MIN_STEPS} steps, so leaks can't be told "
+            "(raise `max_entries` of `_record_memory_history`, or pass `global_record_annotations=True`)"
+        )
     if not steps:
         reasons["step_peak"] = (
             "no steps were recorded (pass `global_record_annotations=True` to "

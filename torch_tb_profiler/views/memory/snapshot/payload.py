@@ -156,6 +156,42 @@ class SnapshotOom(msgspec.Struct, frozen=True):
     remedies: list[Text]
 
 
+class SnapshotLeakRow(msgspec.Struct, frozen=True):
+    """Blocks of one stack, innermost frame first, that were allocated in `steps` steps and are all in use.
+
+    since_entry  entry of the oldest of them
+    """
+
+    frames: list[SourceFrame]
+    bytes: int
+    blocks: int
+    steps: int
+    since_entry: int
+
+
+class SnapshotGrowthPayload(msgspec.Struct, frozen=True):
+    """What grew over the steps of the history, until the last failed allocation or until the end.
+
+    summary            in sentences; steps: how many were looked at, until `entry`
+    annotated          whether the file annotates them; else a step begins where a forward pass follows a backward
+                       pass
+    leaks              sites that may leak, most bytes first, at most `limit`; `leaked_bytes`: of all of them
+    live_bytes         per step by which memory in use rises although no site leaks, null if it doesn't
+    rising             the stack that allocates more and more then, empty if unknown
+    reserved_bytes     per step by which reserved memory rises although tensors use no more, null if it doesn't
+    """
+
+    summary: Text
+    entry: int
+    steps: int
+    annotated: bool
+    leaked_bytes: int
+    leaks: list[SnapshotLeakRow]
+    live_bytes: int | None
+    rising: list[SourceFrame]
+    reserved_bytes: int | None
+
+
 class SnapshotRead(msgspec.Struct, frozen=True):
     """How much of the file was read: entries of all histories, unpacked bytes; false if something is missing."""
 
@@ -171,6 +207,7 @@ class MemorySnapshot(msgspec.Struct, frozen=True):
     details           blocks, cache, failures
     peak              most memory in use in the history, null without one
     oom               the allocations that failed, the last one last, and why
+    growth            what grew over the steps; null without a history or with fewer than four steps in it
     stacks, segments  largest first, at most `limit` of them; `total_stacks`, `total_segments`: without the limit
     history           step function over the recorded history, ending in the state of the snapshot; columns are
                       little-endian float64 of equal length (base64), sampled to the requested number of points:
@@ -209,5 +246,6 @@ class MemorySnapshot(msgspec.Struct, frozen=True):
     peak_entry: int | None
     peak: SnapshotPeak | None
     oom: list[SnapshotOom]
+    growth: SnapshotGrowthPayload | None
     read: SnapshotRead
     reasons: Mapping[str, Text]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from torch_tb_profiler.analyses.memory.snapshot.categories import (
     ACTIVATIONS,
@@ -16,7 +16,10 @@ from torch_tb_profiler.analyses.memory.snapshot.categories import (
     UNKNOWN,
 )
 from torch_tb_profiler.analyses.memory.snapshot.failures import SnapshotFailure
+from torch_tb_profiler.analyses.memory.snapshot.growth import SnapshotGrowth
+from torch_tb_profiler.analyses.memory.snapshot.modules import program_frame
 from torch_tb_profiler.base.format import format_bytes, shorten_middle
+from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.views._shared.text import Text, sentences, text
 
@@ -35,6 +38,12 @@ _REMEDIES = {
     GRAPHS: "Capture fewer CUDA graphs, or let them share a pool: their pools hold {size}.",
 }
 """What makes a category smaller; `size` is what it holds."""
+
+
+def site_name(frames: Sequence[str]) -> str | None:
+    """Return the frame of the program's own code as a sentence names it; None without frames."""
+    frame = program_frame(frames)
+    return None if frame is None else shorten_middle(frame, MAX_FRAME_LENGTH)
 
 
 def verdict(
@@ -93,12 +102,67 @@ def _largest_holder(in_use: int, categories: Mapping[str, int], top_site: tuple[
     return ""
 
 
-def remedies(failure: SnapshotFailure, categories: Mapping[str, int], expandable: bool) -> list[Text]:
+def remedies(
+    failure: SnapshotFailure, categories: Mapping[str, int], expandable: bool, leak: tuple[str, int, int] | None
+) -> list[Text]:
     """Return what would make room for a failed allocation, most effective first; empty if that isn't known.
 
     expandable  segments are expandable already
+    leak        the frame that leaks most, the bytes of all leaks, and the steps in which it allocated
     """
-    return list(_remedies(failure, categories, expandable))
+    found = list(_remedies(failure, categories, expandable))
+    if leak is None or failure.cause in ("limit", "unknown"):
+        return found
+    name, size, steps = leak
+    freeing = text(
+        "Free what {name} keeps (`detach()`, `item()`, a shorter list): {size} were allocated over {steps} and "
+        "never freed.",
+        name=name,
+        size=format_bytes(size),
+        steps=plural(steps, "step"),
+    )
+    enough = size + (failure.device_free or 0) >= failure.size
+    return [freeing, *found] if enough else [*found, freeing]
+
+
+def growth_summary(growth: SnapshotGrowth, leaking: str | None, rising: str | None) -> Text:
+    """Return what grew over the steps.
+
+    leaking  the frame that leaks most; rising: the one that allocates more and more although nothing leaks
+    """
+    found = []
+    if growth.leaks:
+        first = growth.leaks[0]
+        found.append(
+            text(
+                "Likely a leak: {size} in {blocks} from {name} were allocated in {born} of {steps} and never "
+                "freed.",
+                size=format_bytes(first.bytes),
+                blocks=plural(first.blocks, "block"),
+                name=leaking or "an unknown site",
+                born=str(first.steps),
+                steps=plural(growth.steps, "step"),
+            )
+        )
+    if len(growth.leaks) > 1:
+        found.append(text("The same goes for {places}.", places=plural(len(growth.leaks) - 1, "other place")))
+    if growth.live is not None:
+        found.append(
+            text(
+                "Memory in use rises by {size} per step although blocks are freed{name}.",
+                size=format_bytes(growth.live),
+                name="" if rising is None else f"; {rising} allocates more and more",
+            )
+        )
+    if growth.reserved is not None:
+        found.append(
+            text(
+                "Reserved memory rises by {size} per step while tensors use no more: the allocator fragments.",
+                size=format_bytes(growth.reserved),
+            )
+        )
+    nothing = text("No sign of a leak over {steps}.", steps=plural(growth.steps, "step"))
+    return sentences(*found) if found else nothing
 
 
 def _remedies(failure: SnapshotFailure, categories: Mapping[str, int], expandable: bool) -> Iterator[Text]:

@@ -1,0 +1,177 @@
+"""What counts as a leak in the history of a snapshot, and the nearest cases that are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.snapshots import entry, frame
+from tests.views.memory.test_snapshot_failures import BASE, FORWARD, MIB, STEP, drawn
+from tests.views.memory.test_snapshot_history import read
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.memory.snapshot.build import build_snapshot
+from torch_tb_profiler.views.memory.snapshot.payload import MemorySnapshot, SnapshotParams
+
+BACKWARD = [frame("at::mm", 0, "??"), frame("MmBackward0::apply", 0, "??")]
+KEPT = [frame("cat", 9, "/x/site-packages/torch/functional.py"), frame("add", 41, "evaluate.py")]
+ALSO_KEPT = [frame("log", 7, "log.py")]
+
+Born = tuple[int, int | None, int, list[Any]]
+"""Step of the allocation, step in which it is freed (None: never), MiB, stack."""
+
+
+def grown(*blocks: Born, steps: int = 6, annotated: bool = False, fails: bool = False) -> MemorySnapshot:
+    """Return the answer for a history in which each step has a forward and a backward pass of 100 MiB."""
+    entries: list[dict[str, Any]] = []
+    notes: list[dict[str, Any]] = []
+
+    def add(action: str, block: int, size: int, stack: list[Any]) -> None:
+        address = BASE + (block + 1) * 2**32
+        entries.append(entry(action, size * MIB, 10 * len(entries), stack, addr=address))
+
+    def free(block: int, size: int, stack: list[Any]) -> None:
+        add("free_requested", block, size, stack)
+        add("free_completed", block, size, stack)
+
+    for step in range(steps):
+        notes.append({"name": f"ProfilerStep#{step}", "stage": "START", "time_us": 10 * len(entries), "device": 0})
+        add("alloc", 1000 + step, 100, FORWARD)
+        for number, (born, _, size, stack) in enumerate(blocks):
+            if born == step:
+                add("alloc", number, size, stack)
+        add("alloc", 2000 + step, 50, BACKWARD)
+        free(1000 + step, 100, FORWARD)
+        free(2000 + step, 50, BACKWARD)
+        for number, (_, gone, size, stack) in enumerate(blocks):
+            if gone == step:
+                free(number, size, stack)
+        notes.append(
+            {"name": f"ProfilerStep#{step}", "stage": "END", "time_us": 10 * len(entries) - 5, "device": 0}
+        )
+    left = sum(size for _, gone, size, _ in blocks if gone is None or gone >= steps)
+    if fails:
+        oom = entry("oom", 60 * MIB, 10 * len(entries), FORWARD, device_free=10 * MIB)
+        entries.append(oom)
+    segments = [drawn([(max(left, 1), STEP), *([] if fails else [(400, None)])])]
+    value = {"segments": segments, "device_traces": [entries], "external_annotations": notes if annotated else []}
+    return build_snapshot(read(value), SnapshotParams())
+
+
+def each(*steps: int, life: int | None = None, size: int = 10, stack: list[Any] = KEPT) -> list[Born]:
+    return [(step, None if life is None else step + life, size, stack) for step in steps]
+
+
+LEAKS = {
+    "a block of every step": each(0, 1, 2, 3, 4, 5),
+    "but for the last one": each(0, 1, 2, 3, 4),
+    "beside a window": [*each(1, 2, 3, 4, 5), *each(0, 1, 2, 3, 4, 5, life=3, stack=ALSO_KEPT)],
+    "beside what the same step drops": [*each(1, 2, 3, 4, 5), (2, 3, 9, KEPT)],
+    "beside what the first step makes and drops": [*each(1, 2, 3, 4, 5), (0, 4, 9, KEPT)],
+}
+NONE = {
+    "nothing": [],
+    "batches two steps ahead": each(0, 1, 2, 3, 4, 5, life=2),
+    "a window over four steps": each(0, 1, 2, 3, 4, 5, life=4),
+    "what the first step makes": [(0, None, 10, KEPT)] * 5,
+    "a cache that is full": each(0, 1, 2),
+    "the last two steps": each(4, 5),
+    "little": each(0, 1, 2, 3, 4, 5, size=0),
+}
+
+
+@pytest.mark.parametrize("annotated", [False, True])
+@pytest.mark.parametrize("blocks", LEAKS.values(), ids=LEAKS)
+def test_blocks_of_most_steps_that_are_never_freed_are_a_leak(blocks: list[Born], annotated: bool) -> None:
+    growth = grown(*blocks, annotated=annotated).growth
+    assert growth is not None and (growth.steps, growth.annotated) == (6, annotated)
+    (leak,) = growth.leaks
+    kept = [block for block in blocks if block[1] is None]
+    assert (leak.blocks, leak.bytes) == (len(kept), growth.leaked_bytes) == (len(kept), 10 * len(kept) * MIB)
+    assert plain(growth.summary) == (
+        f"Likely a leak: {len(kept) * 10}.0 MiB in {len(kept)} blocks from evaluate.py(41): add were allocated "
+        f"in {len(kept)} of 6 steps and never freed."
+    )
+
+
+@pytest.mark.parametrize("annotated", [False, True])
+@pytest.mark.parametrize("blocks", NONE.values(), ids=NONE)
+def test_nothing_else_is(blocks: list[Born], annotated: bool) -> None:
+    growth = grown(*blocks, annotated=annotated).growth
+    assert growth is not None and growth.leaks == [] and growth.leaked_bytes == 0
+    assert plain(growth.summary) == "No sign of a leak over 6 steps."
+
+
+def test_the_layers_of_one_forward_pass_are_no_leak() -> None:
+    entries = [entry("alloc", 10 * MIB, n, FORWARD, addr=BASE + n * 2**32) for n in range(40)]
+    answer = build_snapshot(
+        read({"segments": [drawn([(400, FORWARD)])], "device_traces": [entries]}), SnapshotParams()
+    )
+    assert answer.growth is None and "fewer than 4 steps" in plain(answer.reasons["growth"])
+    assert grown(*each(0, 1, 2), steps=3).growth is None
+
+
+def test_recomputed_activations_begin_no_step() -> None:
+    recomputed = [*FORWARD, frame("recompute_fn", 1, "torch/utils/checkpoint.py")]
+    entries = []
+    for _ in range(20):
+        for stack in (recomputed, BACKWARD):
+            entries.append(entry("alloc", 10 * MIB, len(entries), stack, addr=BASE + len(entries) * 2**32))
+    answer = build_snapshot(
+        read({"segments": [drawn([(400, FORWARD)])], "device_traces": [entries]}), SnapshotParams()
+    )
+    assert answer.growth is None
+
+
+def test_live_memory_that_rises_without_a_leak_names_what_grows() -> None:
+    rising = [(step, step + 1, 20 * (step + 1), KEPT) for step in range(6)]
+    growth = grown(*rising).growth
+    assert growth is not None and growth.leaks == [] and growth.live_bytes == 20 * MIB
+    assert growth.rising[-1].function == "add"
+    assert "rises by 20.0 MiB per step" in plain(growth.summary) and "evaluate.py(41): add" in plain(
+        growth.summary
+    )
+    level = grown(*each(0, 1, 2, 3, 4, 5, life=1)).growth
+    assert level is not None and level.live_bytes is None and level.rising == []
+
+
+def test_reserved_memory_that_rises_alone_is_fragmentation() -> None:
+    def reserving(*grows: int, used: int = 0) -> MemorySnapshot:
+        entries: list[dict[str, Any]] = []
+        for step, size in enumerate(grows):
+            need = 100 + used * step
+            for action, stack, mib in (
+                ("alloc", FORWARD, need),
+                ("segment_alloc", FORWARD, size),
+                ("alloc", BACKWARD, 10),
+                ("free_completed", FORWARD, need),
+                ("free_completed", BACKWARD, 10),
+            ):
+                if mib:
+                    place = BASE + (1 + step + 100 * (stack is BACKWARD) + 1000 * (action[0] == "s")) * 2**33
+                    entries.append(entry(action, mib * MIB, len(entries), stack, addr=place))
+        value = {"segments": [drawn([(600, None)])], "device_traces": [entries]}
+        return build_snapshot(read(value), SnapshotParams())
+
+    growth = reserving(20, 20, 20, 20, 20, 20).growth
+    assert growth is not None and growth.reserved_bytes == 20 * MIB
+    assert "the allocator fragments" in plain(growth.summary)
+    for other in (reserving(20, 0, 0, 0, 0, 0), reserving(20, 20, 20, 20, 20, 20, used=15)):
+        assert other.growth is not None and other.growth.reserved_bytes is None
+
+
+def test_a_leak_is_a_remedy_where_memory_ran_out_first_if_it_is_enough() -> None:
+    leaking = grown(*each(0, 1, 2, 3, 4, 5), fails=True)
+    (oom,) = leaking.oom
+    said = [plain(remedy) for remedy in oom.remedies]
+    assert (oom.cause, oom.requested - (oom.device_free or 0)) == ("held", 50 * MIB)
+    assert said[0] == (
+        "Free what evaluate.py(41): add keeps (`detach()`, `item()`, a shorter list): 60.0 MiB were allocated "
+        "over 6 steps and never freed."
+    )
+    assert plain(leaking.details).startswith("Likely a leak: 60.0 MiB in 6 blocks from evaluate.py(41): add")
+    little = [plain(remedy) for remedy in grown(*each(0, 1, 2, 3, 4, 5, size=5), fails=True).oom[-1].remedies]
+    assert "30.0 MiB" in little[-1] and "never freed" not in little[0]
+    sound = grown(fails=True)
+    assert not any("never freed" in plain(remedy) for remedy in sound.oom[-1].remedies)
+    assert "leak" not in plain(sound.details)

@@ -1,0 +1,207 @@
+"""What grew over the steps of a memory snapshot: blocks that are never freed, live bytes, and reserved bytes.
+
+step       1     2     3     4     5
+leak       x     xx    xxx   xxxx  xxxxx     blocks of most steps, none of which is ever freed
+window     x     xx    xxx   xxx   xxx       the oldest is freed: no leak
+cache      x     xx    xx    xx    xx        silent since step 2: no leak
+
+Steps are the annotated ones. Without annotations, a step begins where the forward pass follows the backward pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from torch_tb_profiler.analyses.memory.snapshot.categories import (
+    ACTIVATIONS,
+    backward_stacks,
+    stack_categories,
+)
+from torch_tb_profiler.analyses.memory.snapshot.history import (
+    AllocatorHistory,
+    allocator_history,
+    live_allocations,
+)
+from torch_tb_profiler.analyses.memory.snapshot.steps import snapshot_steps
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.snapshots import ALLOC, OUT_OF_MEMORY, RecordedSnapshot
+from torch_tb_profiler.model.trace import Int64
+
+MIN_STEPS = 4
+"""Fewest steps that show growth."""
+
+MIN_STEADY_SHARE = 0.75
+"""Growth happens in at least this share of the steps after the first one, which fills caches."""
+
+MAX_SILENT_STEPS = 2
+"""A site that hasn't allocated for this many steps no longer grows: a cache that is full."""
+
+MAX_LIFE_STEPS = 2
+"""A site that frees a block after this many steps or more holds a window of the latest ones, or a cache."""
+
+MIN_RISE_SHARE = 0.01
+"""A rise over all steps below this share of the peak is not worth naming."""
+
+MAX_USED_RATIO = 0.5
+"""Reserved memory that rises with the peaks of the steps, by at least this ratio, rises for their sake."""
+
+_CHUNK_ENTRIES = 1 << 21
+
+
+@dataclass(frozen=True)
+class SiteGrowth:
+    """Blocks of one stack (its code) that were allocated in `steps` steps since `since`, and are all in use."""
+
+    stack: int
+    bytes: int
+    blocks: int
+    steps: int
+    since: int
+
+
+@dataclass(frozen=True)
+class SnapshotGrowth:
+    """What grew over `steps` steps until `entry`; the sites that may leak, most bytes first.
+
+    annotated  whether the steps are annotated ones
+    live       bytes per step by which memory in use rises although no site leaks, None if it doesn't
+    rising     the stack whose blocks grow most then, None if no stack does
+    reserved   bytes per step by which reserved memory rises although tensors use no more, None if it doesn't
+    """
+
+    entry: int
+    steps: int
+    annotated: bool
+    leaks: tuple[SiteGrowth, ...]
+    live: int | None
+    rising: int | None
+    reserved: int | None
+
+    @property
+    def known(self) -> bool:
+        """True if there are enough steps to tell."""
+        return self.steps >= MIN_STEPS
+
+    @property
+    def leaked(self) -> int:
+        return sum(site.bytes for site in self.leaks)
+
+
+@derived
+def snapshot_growth(snapshot: RecordedSnapshot, device: int) -> SnapshotGrowth | None:
+    """Return what grew until the last failed allocation, else until the end; None without a history."""
+    history = allocator_history(snapshot, device)
+    if not len(history):
+        return None
+    failed = np.flatnonzero(snapshot.history.action[history.rows] == OUT_OF_MEMORY)
+    entry = int(failed[-1]) if len(failed) else len(history) - 1
+    begins, annotated = _step_begins(snapshot, device, history, entry)
+    if len(begins) < MIN_STEPS:
+        return SnapshotGrowth(entry, len(begins), annotated, (), None, None, None)
+    leaks = _find_leaks(snapshot, history, begins, entry)
+    levels = history.in_use[np.maximum(begins - 1, 0)]
+    live = None if leaks else _rise_per_step(levels, history.peak_in_use)
+    reserved = _rise_per_step(history.reserved_after(np.maximum(begins - 1, 0)), history.peak_in_use)
+    peaks = np.maximum.reduceat(history.in_use[: entry + 1], begins)[:-1]  # the last step may be cut
+    used = (int(peaks[-1]) - int(peaks[0])) / max(len(peaks) - 1, 1)
+    if reserved is not None and used >= MAX_USED_RATIO * reserved:
+        reserved = None
+    rising = None if live is None else _rising_stack(snapshot, history, begins)
+    return SnapshotGrowth(entry, len(begins), annotated, leaks, live, rising, reserved)
+
+
+def _step_begins(
+    snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int
+) -> tuple[Int64, bool]:
+    """Return the entries until `entry` with which steps begin, and whether they are annotated."""
+    annotated = np.array([step.begin for step in snapshot_steps(snapshot, device)], np.int64)
+    annotated = np.unique(annotated[annotated <= entry])
+    if len(annotated) >= MIN_STEPS:
+        return annotated, True
+    backward = backward_stacks(snapshot)
+    forward = (stack_categories(snapshot) == ACTIVATIONS) & ~backward
+    pass_of_stack = np.where(backward, -1, forward.astype(np.int8)).astype(np.int8)
+    found, last = [], -1  # the first forward pass begins a step, too
+    start = history.rows.start
+    for begin in range(start, start + entry + 1, _CHUNK_ENTRIES):
+        rows = slice(begin, min(begin + _CHUNK_ENTRIES, start + entry + 1))
+        passes = pass_of_stack[snapshot.history.stack[rows]]
+        passes[snapshot.history.action[rows] != ALLOC] = 0
+        at = np.flatnonzero(passes)
+        if len(at):
+            before = np.concatenate([[last], passes[at[:-1]]])
+            found.append(at[(passes[at] == 1) & (before == -1)] + begin - start)
+            last = int(passes[at[-1]])
+    return np.concatenate(found) if found else np.empty(0, np.int64), False
+
+
+def _find_leaks(
+    snapshot: RecordedSnapshot, history: AllocatorHistory, begins: Int64, entry: int
+) -> tuple[SiteGrowth, ...]:
+    """Return the sites with blocks of most steps, none of which was freed later; most bytes first."""
+    live = live_allocations(snapshot, history, entry)
+    step = np.searchsorted(begins, live, "right") - 1
+    live, step = live[step >= 0], step[step >= 0]
+    rows = history.rows.start + live
+    stack, size = snapshot.history.stack[rows], snapshot.history.size[rows]
+    count = len(begins)
+    found = []
+    for code in np.unique(stack).tolist():
+        mine = stack == code
+        steps_of_site = np.unique(step[mine])
+        silent = count - 1 - int(steps_of_site[-1])
+        later = int((steps_of_site > 0).sum())
+        if silent < MAX_SILENT_STEPS and later >= MIN_STEADY_SHARE * (count - 1 - silent) and code:
+            since = int(live[mine][0])
+            found.append(SiteGrowth(code, int(size[mine].sum()), int(mine.sum()), len(steps_of_site), since))
+    windows = _freed_late(snapshot, history, begins, entry, [site.stack for site in found])
+    found = [site for site in found if site.stack not in windows]
+    found.sort(key=lambda site: (-site.bytes, site.stack))
+    enough = sum(site.bytes for site in found) >= MIN_RISE_SHARE * history.peak_in_use
+    return tuple(found) if enough else ()
+
+
+def _freed_late(
+    snapshot: RecordedSnapshot, history: AllocatorHistory, begins: Int64, entry: int, stacks: list[int]
+) -> set[int]:
+    """Return which of some stacks freed a block as old as MAX_LIFE_STEPS; those of the first step don't count."""
+    if not stacks:
+        return set()
+    suspects = np.zeros(snapshot.stack_count, np.bool_)
+    suspects[stacks] = True
+    found: set[int] = set()
+    start = history.rows.start
+    for begin in range(start, start + entry + 1, _CHUNK_ENTRIES):
+        freed = snapshot.history.freed[begin : min(begin + _CHUNK_ENTRIES, start + entry + 1)]
+        at = np.flatnonzero(freed >= 0)
+        source = freed[at]
+        mine = suspects[snapshot.history.stack[source]]
+        at, source = at[mine] + begin - start, source[mine]
+        allocated = np.searchsorted(begins, source - start, "right") - 1
+        late = (np.searchsorted(begins, at, "right") - 1 - allocated >= MAX_LIFE_STEPS) & (allocated > 0)
+        found.update(np.unique(snapshot.history.stack[source[late]]).tolist())
+    return found
+
+
+def _rise_per_step(levels: Int64, peak: int) -> int | None:
+    """Return the mean rise of levels at the steps after the first, None if it isn't steady and going on."""
+    if len(levels) <= MIN_STEPS:
+        return None
+    changes = np.diff(levels[1:])
+    total = int(levels[-1] - levels[1])
+    steady = bool((changes > 0).mean() >= MIN_STEADY_SHARE) and bool(changes[-1] > 0)  # else a window is full
+    return total // len(changes) if steady and total >= MIN_RISE_SHARE * peak else None
+
+
+def _rising_stack(snapshot: RecordedSnapshot, history: AllocatorHistory, begins: Int64) -> int | None:
+    """Return the stack whose blocks in use grow most from the second step to the last one."""
+    sums = []
+    for begin in (int(begins[1]), int(begins[-1])):
+        rows = history.rows.start + live_allocations(snapshot, history, max(begin - 1, 0))
+        stack, size = snapshot.history.stack[rows], snapshot.history.size[rows]
+        sums.append(np.bincount(stack, size, minlength=snapshot.stack_count))
+    rise = sums[1] - sums[0]
+    code = int(rise.argmax())
+    return code if code and rise[code] > 0 else None

@@ -1,0 +1,157 @@
+"""Memory snapshots of the ranks of one job, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from torch_tb_profiler.analyses.memory.snapshot.categories import CATEGORIES
+from torch_tb_profiler.analyses.memory.snapshot.ranks import (
+    DeviceDigest,
+    RankDifference,
+    SnapshotDigest,
+    digest_snapshot,
+    find_different_rank,
+)
+from torch_tb_profiler.base.format import format_bytes, shorten_middle
+from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.model.devices import device_name
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import Members, NoParams, Reduction, RunView
+from torch_tb_profiler.views._shared.text import Text, reason_texts, text
+from torch_tb_profiler.views.memory.snapshot.words import MAX_FRAME_LENGTH
+
+
+class SnapshotRankRow(msgspec.Struct, frozen=True):
+    """A device of a rank's snapshot, in bytes; `rank` is null if neither name nor file tells it.
+
+    peak_bytes        most that was in use, split into `categories`, which add up to it
+    difference_bytes  of the peak from the median of the other rows, null for the only one
+    live_bytes        in use when the snapshot was written; reserved_bytes: in segments then
+    leaked_bytes      by sites that may leak, null if the history has too few steps
+    complete          the whole file could be read; otherwise the peak may lie in the part that is missing
+    """
+
+    worker: str
+    rank: int | None
+    device: int
+    peak_bytes: int
+    difference_bytes: int | None
+    live_bytes: int
+    reserved_bytes: int
+    out_of_memory: int
+    leaked_bytes: int | None
+    complete: bool
+    categories: Mapping[str, int]
+
+
+class SnapshotRanks(msgspec.Struct, frozen=True):
+    """The snapshots of all workers of a run, one row per device.
+
+    different   index of the row whose peak is farthest from the others', null if they are within 1%
+    categories  that occur, those of most bytes first
+    reasons     worker -> why it has no row
+    """
+
+    headline: Text
+    rows: list[SnapshotRankRow]
+    different: int | None
+    categories: list[str]
+    reasons: Mapping[str, Text]
+
+
+def reduce_snapshot(trace: Trace) -> SnapshotDigest:
+    """Return the digest of a trace's snapshot, empty if it is no snapshot."""
+    return SnapshotDigest([]) if trace.snapshot is None else digest_snapshot(trace.snapshot)
+
+
+def build_ranks(members: Members[SnapshotDigest], _: NoParams) -> SnapshotRanks:
+    """Build the table of the snapshots that have been read."""
+    found: list[tuple[str, int | None, DeviceDigest]] = []
+    reasons: dict[str, str] = {}
+    for member in members:
+        if member.result is None:
+            reasons[member.worker] = member.reason or "the file is still being read"
+        elif not member.result.devices:
+            reasons[member.worker] = "this recording is no memory snapshot"
+        else:
+            found += [(member.worker, member.rank, device) for device in member.result.devices]
+    digests = [digest for *_, digest in found]
+    different = find_different_rank(digests)
+    totals = {name: sum(each.categories.get(name, 0) for each in digests) for name in CATEGORIES}
+    categories = sorted((name for name in totals if totals[name]), key=lambda name: -totals[name])
+    return SnapshotRanks(
+        headline=_headline(found, different),
+        rows=[_row(row, index, digests, categories) for index, row in enumerate(found)],
+        different=None if different is None else different.index,
+        categories=categories,
+        reasons=reason_texts(reasons),
+    )
+
+
+def _row(
+    found: tuple[str, int | None, DeviceDigest], index: int, digests: list[DeviceDigest], categories: list[str]
+) -> SnapshotRankRow:
+    import statistics
+
+    worker, rank, digest = found
+    others = [each.peak for number, each in enumerate(digests) if number != index]
+    return SnapshotRankRow(
+        worker=worker,
+        rank=rank,
+        device=digest.device,
+        peak_bytes=digest.peak,
+        difference_bytes=digest.peak - round(statistics.median(others)) if others else None,
+        live_bytes=digest.live,
+        reserved_bytes=digest.reserved,
+        out_of_memory=digest.out_of_memory,
+        leaked_bytes=digest.leaked,
+        complete=digest.complete,
+        categories={name: digest.categories.get(name, 0) for name in categories},
+    )
+
+
+def _headline(found: list[tuple[str, int | None, DeviceDigest]], different: RankDifference | None) -> Text:
+    if not found:
+        return text("None of the recordings is a memory snapshot.")
+    peaks = [digest.peak for *_, digest in found]
+    if len(found) == 1:
+        return text("Only one snapshot was found, with a peak of {peak}.", peak=format_bytes(peaks[0]))
+    if different is None:
+        return text(
+            "All {ranks} peak within 1% of each other: {low} to {high}.",
+            ranks=plural(len(found), "rank"),
+            low=format_bytes(min(peaks)),
+            high=format_bytes(max(peaks)),
+        )
+    site = ""
+    if different.site is not None:
+        name = shorten_middle(different.site, MAX_FRAME_LENGTH)
+        site = f"; {format_bytes(abs(different.site_bytes))} of the difference is from {name}"
+    return text(
+        "{rank} differs most: its peak of {peak} is {difference} {direction} the median of the others{site}.",
+        rank=_name(found, different.index),
+        peak=format_bytes(peaks[different.index]),
+        difference=format_bytes(abs(different.bytes)),
+        direction="above" if different.bytes > 0 else "below",
+        site=site,
+    )
+
+
+def _name(found: list[tuple[str, int | None, DeviceDigest]], index: int) -> str:
+    """Return what a row is called: its rank, and its device where the worker has several."""
+    worker, rank, digest = found[index]
+    name = worker if rank is None else f"Rank {rank}"
+    several = sum(other == worker for other, *_ in found) > 1
+    return f"{name} ({device_name('CUDA', digest.device)})" if several else name
+
+
+RANKS = RunView(
+    "memory/ranks",
+    "Snapshots of all ranks",
+    NoParams,
+    SnapshotRanks,
+    build_ranks,
+    Reduction("memory", SnapshotDigest, reduce_snapshot, on_load=True),
+)
