@@ -103,6 +103,7 @@ ASKED = (
     Ask("memory/map", "memory", {"file": "0"}),
     Ask("memory/compare", "snapshots", {"base_run": "snapshots", "base_worker": "rank1"}),
     Ask("memory/fit", "snapshots", {"base_run": "snapshots", "base_worker": "rank1"}),
+    Ask("memory/ranks", "snapshots"),
     Ask("memory/timeline", "memory", {"file": "1"}),
     Ask("hangs", "hang"),
     Ask("distributed", "job"),

@@ -2,7 +2,7 @@
 import { useState } from 'react';
 import type { MemoryFileInfo, MemorySnapshot, Selectors } from '../../../api/types';
 import { deviceName, formatBytes, formatCount, formatRatio } from '../../../base/format';
-import { useView } from '../../../state/queries';
+import { useView, useWorkers } from '../../../state/queries';
 import { Answer } from '../../../widgets/Answer';
 import { Panel } from '../../../widgets/Panel';
 import { Select } from '../../../widgets/inputs/Select';
@@ -11,9 +11,10 @@ import { SavePicture } from '../../../widgets/charts/SavePicture';
 import { AddressMap } from './AddressMap';
 import { FileState } from './FileState';
 import { Frames } from './Frames';
-import { SnapshotCompare } from './SnapshotCompare';
 import { SnapshotHistory } from './SnapshotHistory';
 import { SnapshotInstant } from './SnapshotInstant';
+import { SnapshotPair } from './SnapshotPair';
+import { SnapshotRanks } from './SnapshotRanks';
 import pageCss from '../index.module.css';
 
 interface Props {
@@ -33,12 +34,17 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
     file: String(file.file),
     ...(device && { device }),
   });
+  const workers = useWorkers(selectors.run);
+  const several = (workers.data?.workers.length ?? 0) > 1;
   const snapshot = data?.state === 'ready' ? data.payload : undefined;
   const shownDevice = snapshot?.devices.find(each => each.id === snapshot.device);
   if (!snapshot || !shownDevice) {
     return <FileState file={file} crumb={crumb} files={files} error={error} />;
   }
   const remedies = snapshot.oom.at(-1)?.remedies ?? [];
+  const growth = snapshot.growth
+    ? snapshot.growth.leaks.length === 0 && snapshot.growth.summary
+    : snapshot.reasons.growth;
   const entry = chosen === undefined ? snapshot.peak_entry : chosen;
   return (
     <div className={pageCss.view}>
@@ -95,6 +101,11 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
           ) : (
             <SnapshotHistory snapshot={snapshot} entry={entry} onPick={setChosen} />
           )}
+          {growth && (
+            <p className="dim" data-part="growth">
+              <Sentence text={growth} />
+            </p>
+          )}
           {snapshot.out_of_memory.map(each => (
             <details key={each.entry} className="status error" data-part="allocation-error">
               <summary>
@@ -113,7 +124,8 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
           onPick={setChosen}
         />
       </div>
-      <SnapshotCompare selectors={selectors} device={snapshot.device} path={file.path} />
+      {several && <SnapshotRanks selectors={selectors} />}
+      <SnapshotPair selectors={selectors} device={snapshot.device} path={file.path} />
       <AddressMap selectors={selectors} file={file} device={snapshot.device} />
     </div>
   );
