@@ -22,6 +22,7 @@ from tests.support.servers.tensorboard import tensorboard
 from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent
+OUT_OF_MEMORY = "simulated_out_of_memory"
 JOB, SLOW, FIXED = "simulated_8_h100_late_rank", "data_loading_slow", "data_loading_fixed"
 GAUDI, TRAINER, METRICS = "drawn_gaudi", "drawn_trainer", "drawn_metrics"
 WIDTH = 1440
@@ -66,6 +67,16 @@ PICTURES = [
     Picture("lightning-light", {"view": "lightning", "run": "lightning"}),
     Picture("lightning-dark", {"view": "lightning", "run": "lightning"}, "dark"),
     Picture("memory-light", {"view": "memory", "run": JOB, "worker": "rank0"}),
+    *(
+        Picture(
+            f"snapshot-{theme}",
+            {"view": "memory", "run": OUT_OF_MEMORY, "worker": "rank2", "span": "1"},
+            theme,
+            1500,
+            shows="Rank 2 differs most",
+        )
+        for theme in ("light", "dark")
+    ),
     Picture("memory-dark", {"view": "memory", "run": "transformer"}, "dark"),
     Picture("distributed-light", {"view": "distributed", "run": JOB}, height=1300),
     Picture("distributed-dark", {"view": "distributed", "run": JOB}, "dark", 1300),

@@ -188,6 +188,7 @@ class TraceView(_View[P, R]):
     columns  for such a view: the tables that its other answers need, cached with the first answers
     filters  for a view with a cached answer: parameters that need tables of their own, so that the first answer
              with them takes longest; a server derives these tables after the tab was opened
+    previews whether it answers what can be shown of a file while that is being read
     captures whether its parameter `capture` names another run, whose graph captures are added to the trace
     """
 
@@ -198,6 +199,7 @@ class TraceView(_View[P, R]):
     columns: CachedColumns | None = field(default=None, kw_only=True)
     filters: tuple[P, ...] = field(default=(), kw_only=True)
     captures: bool = field(default=False, kw_only=True)
+    previews: bool = field(default=False, kw_only=True)
 
     def answered_by(self, payload: R) -> tuple[str, ...]:
         """Return the slugs of the views that a payload answers."""

@@ -198,6 +198,12 @@ def test_a_large_snapshot_is_shown_while_its_history_is_read(
         assert not first["read"]["complete"] and "still being read" in first["reasons"]["entry"][0]["text"]
         assert first["devices"][0]["reserved_bytes"] == 4096 and first["read"]["entries"] == 0
         assert first["stacks"] and first["peak"] is None
+        alone = opened.catalog.runs[0].memory_files[0].file
+        assert client.get("/view/memory?run=elsewhere").status_code == 202
+        assert Cache.from_settings(settings).save_trace(preview_key(entry_key(alone.id)), *received)
+        opened_tab = client.get("/view/memory?run=elsewhere")  # or the page would wait for the whole file
+        assert opened_tab.status_code == 200 and opened_tab.json is not None
+        Cache.from_settings(settings).remove_trace(preview_key(entry_key(alone.id)))
     with Session([Root(str(folder))], settings) as opened:
         opened.scan()
         payload = ask(opened, "snapshot", file="0")

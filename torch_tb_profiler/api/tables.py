@@ -71,10 +71,12 @@ def arrow_tables(view: View, data: object, payload: Mapping[str, Any]) -> dict[s
 
 def packed_fields(payload: type) -> frozenset[str]:
     """Return the fields of a payload that are columns packed into bytes, or lists of such columns."""
-    kinds = {field.name: field.type for field in inspect.type_info(payload).fields}  # type: ignore[attr-defined]
+    declared = inspect.type_info(payload)
+    assert isinstance(declared, inspect.StructType)
     return frozenset(
-        name
-        for name, kind in kinds.items()
+        field.name
+        for field in declared.fields
+        for kind in (field.type,)
         if _dtype(kind.item_type if isinstance(kind, inspect.ListType) else kind) is not None
     )
 

@@ -5925,6 +5925,77 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/memory/ranks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Snapshots of all ranks view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['SnapshotRanks'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/memory/timeline': {
     parameters: {
       query?: never;
@@ -10271,6 +10342,7 @@ export interface components {
      *     details           blocks, cache, failures
      *     peak              most memory in use in the history, null without one
      *     oom               the allocations that failed, the last one last, and why
+     *     growth            what grew over the steps; null without a history or with fewer than four steps in it
      *     stacks, segments  largest first, at most `limit` of them; `total_stacks`, `total_segments`: without the limit
      *     history           step function over the recorded history, ending in the state of the snapshot; columns are
      *                       little-endian float64 of equal length (base64), sampled to the requested number of points:
@@ -10309,6 +10381,7 @@ export interface components {
       peak_entry: number | null;
       peak: components['schemas']['SnapshotPeak'] | null;
       oom: components['schemas']['SnapshotOom'][];
+      growth: components['schemas']['SnapshotGrowthPayload'] | null;
       read: components['schemas']['SnapshotRead'];
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
@@ -10457,6 +10530,42 @@ export interface components {
       remedies: components['schemas']['Phrase'][][];
     };
     /**
+     * SnapshotGrowthPayload
+     * @description What grew over the steps of the history, until the last failed allocation or until the end.
+     *
+     *     summary            in sentences; steps: how many were looked at, until `entry`
+     *     annotated          whether the file annotates them; else a step begins where a forward pass follows a backward
+     *                        pass
+     *     leaks              sites that may leak, most bytes first, at most `limit`; `leaked_bytes`: of all of them
+     *     live_bytes         per step by which memory in use rises although no site leaks, null if it doesn't
+     *     rising             the stack that allocates more and more then, empty if unknown
+     *     reserved_bytes     per step by which reserved memory rises although tensors use no more, null if it doesn't
+     */
+    SnapshotGrowthPayload: {
+      summary: components['schemas']['Phrase'][];
+      entry: number;
+      steps: number;
+      annotated: boolean;
+      leaked_bytes: number;
+      leaks: components['schemas']['SnapshotLeakRow'][];
+      live_bytes: number | null;
+      rising: components['schemas']['SourceFrame'][];
+      reserved_bytes: number | null;
+    };
+    /**
+     * SnapshotLeakRow
+     * @description Blocks of one stack, innermost frame first, that were allocated in `steps` steps and are all in use.
+     *
+     *     since_entry  entry of the oldest of them
+     */
+    SnapshotLeakRow: {
+      frames: components['schemas']['SourceFrame'][];
+      bytes: number;
+      blocks: number;
+      steps: number;
+      since_entry: number;
+    };
+    /**
      * SnapshotRead
      * @description How much of the file was read: entries of all histories, unpacked bytes; false if something is missing.
      */
@@ -10603,6 +10712,48 @@ export interface components {
       name: string;
       fixed_bytes: number;
       bytes_per_item: number;
+    };
+    /**
+     * SnapshotRanks
+     * @description The snapshots of all workers of a run, one row per device.
+     *
+     *     different   index of the row whose peak is farthest from the others', null if they are within 1%
+     *     categories  that occur, those of most bytes first
+     *     reasons     worker -> why it has no row
+     */
+    SnapshotRanks: {
+      headline: components['schemas']['Phrase'][];
+      rows: components['schemas']['SnapshotRankRow'][];
+      different: number | null;
+      categories: string[];
+      reasons: {
+        [key: string]: components['schemas']['Phrase'][];
+      };
+    };
+    /**
+     * SnapshotRankRow
+     * @description A device of a rank's snapshot, in bytes; `rank` is null if neither name nor file tells it.
+     *
+     *     peak_bytes        most that was in use, split into `categories`, which add up to it
+     *     difference_bytes  of the peak from the median of the other rows, null for the only one
+     *     live_bytes        in use when the snapshot was written; reserved_bytes: in segments then
+     *     leaked_bytes      by sites that may leak, null if the history has too few steps
+     *     complete          the whole file could be read; otherwise the peak may lie in the part that is missing
+     */
+    SnapshotRankRow: {
+      worker: string;
+      rank: number | null;
+      device: number;
+      peak_bytes: number;
+      difference_bytes: number | null;
+      live_bytes: number;
+      reserved_bytes: number;
+      out_of_memory: number;
+      leaked_bytes: number | null;
+      complete: boolean;
+      categories: {
+        [key: string]: number;
+      };
     };
     /**
      * MemoryTimeline

@@ -119,6 +119,12 @@ def test_what_will_fit_follows_from_two_batch_sizes() -> None:
         (SMALL, LARGE, {"batch": 8, "other_batch": 8}, "record a second one"),
         (SMALL, SMALL, {"batch": 8, "other_batch": 4}, "doesn't grow"),
         (LARGE, SMALL, {"batch": 8, "other_batch": 4}, "doesn't grow"),
+        (
+            SMALL,
+            peaking((100, STEP), (90, FORWARD)),
+            {"batch": 8, "other_batch": 4},
+            "grows faster than the batch",
+        ),
         (SMALL, read({"segments": [drawn([(200, FORWARD)])]}), {"batch": 8, "other_batch": 4}, "no history"),
     ],
 )

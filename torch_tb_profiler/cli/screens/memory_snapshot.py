@@ -19,7 +19,7 @@ from torch_tb_profiler.views.memory.snapshot.words import site_name
 
 def lay_out(payload: dict[str, Any]) -> Screen:
     """Return the screen of `MemorySnapshot`; its history is drawn by the page."""
-    peak = payload["peak"] or {"bytes": None, "categories": {}, "sites": []}
+    peak: dict[str, Any] = payload["peak"] or {"bytes": None, "categories": {}, "sites": []}
     remedies = [plain(remedy) for oom in payload["oom"][-1:] for remedy in oom["remedies"]]
     categories = [{"name": name, "bytes": size} for name, size in peak["categories"].items()]
     leaks = (payload["growth"] or {}).get("leaks", [])

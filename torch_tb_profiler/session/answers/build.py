@@ -114,6 +114,9 @@ class TraceAnswers:
         if cacheable and not wait and self._files.is_prefetching(id_, view.slug, target.part):
             return FileState("loading"), None
         state, trace = self._files.open(id_, target.part)
+        if trace is None and view.previews and not wait and state.state != "failed":
+            preview = self._files.preview(id_)
+            return state, None if preview is None else encode_json(view.build(preview, params))
         if trace is None:
             return state, None
         if view.columns is not None:

@@ -15,7 +15,7 @@ from torch_tb_profiler.views.memory.words import unavailable
 
 TAB = Tab(
     "Resources",
-    TraceView("memory", "Memory", NoParams, MemoryPayload, build, cached="on_request"),
+    TraceView("memory", "Memory", NoParams, MemoryPayload, build, cached="on_request", previews=True),
     unavailable,
     (CURVE, LIVE, EVENTS, OPERATORS, SNAPSHOT, INSTANT, ADDRESS_MAP, COMPARE, FIT, RANKS, TIMELINE),
 )

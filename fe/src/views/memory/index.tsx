@@ -25,7 +25,7 @@ export default function MemoryView({ payload, crumb, run }: Props) {
   const traced = payload.devices.length > 0;
   const path = workers.data?.workers
     .find(each => each.name === worker)
-    ?.spans.find(each => each.name === span)?.file;
+    ?.spans.find(each => span === undefined || each.name === span)?.file;
   const own = files.find(each => each.path === path) ?? files[0];
   const requested = params.file ?? (traced ? '' : String(own?.file ?? ''));
   const file = files.find(each => String(each.file) === requested);

@@ -151,6 +151,10 @@ COMPARE = PairView(
 )
 
 
+MAX_NEGATIVE_SHARE = 0.02
+"""A category whose fixed part is below 0 by more than this share of the peak doesn't grow with the batch alone."""
+
+
 class FitParams(msgspec.Struct, frozen=True):
     """What the recordings differ in, and what is asked for.
 
@@ -243,6 +247,12 @@ def _scaling(
     scaling = fit_batches(a, b)
     if scaling is None:
         return None, "the peak doesn't grow with the batch size; record batch sizes that differ more"
+    faster = min(scaling.categories, key=lambda row: row.fixed)
+    if -faster.fixed > MAX_NEGATIVE_SHARE * max(a.bytes, b.bytes):
+        return None, (
+            f"memory of the category '{faster.name}' grows faster than the batch size; record two that differ in "
+            "the batch size alone"
+        )
     return scaling, ""
 
 

@@ -1,4 +1,5 @@
 // The address map of a snapshot: each segment as a bar with its blocks where they lie.
+import { memo } from 'react';
 import type { AddressMap as MapPayload, MemoryFileInfo, Selectors } from '../../../api/types';
 import { formatBytes, formatCount, plural } from '../../../base/format';
 import { useView } from '../../../state/queries';
@@ -12,7 +13,10 @@ interface Props {
   device: number;
 }
 
-export function AddressMap({ selectors, file, device }: Props) {
+/** Browsers cut coordinates off at 2^25, which is less than the bytes of a segment. */
+const UNITS = 10_000;
+
+export const AddressMap = memo(function AddressMap({ selectors, file, device }: Props) {
   const { data, error } = useView<MapPayload>('memory/map', selectors, {
     file: String(file.file),
     device: String(device),
@@ -36,14 +40,20 @@ export function AddressMap({ selectors, file, device }: Props) {
             <span className="mono dim">{segment.address}</span>
             <svg
               className={css.map}
-              viewBox={`0 0 ${segment.bytes || 1} 1`}
+              viewBox={`0 0 ${UNITS} 1`}
               preserveAspectRatio="none"
               style={{ width: `${Math.max((segment.bytes / widest) * 100, 4)}%` }}
               role="img"
               aria-label={`${formatBytes(segment.allocated_bytes)} of ${formatBytes(segment.bytes)} in use`}
             >
               {segment.pieces.map(([offset, bytes, kind]) => (
-                <rect key={offset} x={offset} width={bytes} height={1} fill={categoryColor(kind)}>
+                <rect
+                  key={offset}
+                  x={(offset / segment.bytes) * UNITS}
+                  width={(bytes / segment.bytes) * UNITS}
+                  height={1}
+                  fill={categoryColor(kind)}
+                >
                   <title>{`${kind}: ${formatBytes(bytes)}`}</title>
                 </rect>
               ))}
@@ -62,4 +72,4 @@ export function AddressMap({ selectors, file, device }: Props) {
       )}
     </Panel>
   );
-}
+});

@@ -136,6 +136,7 @@ interface RowProps {
 }
 
 function Row({ name, bytes, blocks, total, color, title, children }: RowProps) {
+  const [open, setOpen] = useState(false); // a hundred stacks of twenty frames would slow each click
   const cells = (
     <>
       <span className="clip" title={title ? `${title}: ${name}` : name}>
@@ -152,9 +153,9 @@ function Row({ name, bytes, blocks, total, color, title, children }: RowProps) {
   return (
     <li>
       {children ? (
-        <details>
+        <details onToggle={event => setOpen(event.currentTarget.open)}>
           <summary className={liveCss.row}>{cells}</summary>
-          {children}
+          {open && children}
         </details>
       ) : (
         <div className={`${liveCss.row} ${liveCss.rest}`}>{cells}</div>

@@ -1,5 +1,5 @@
 // A snapshot beside another one of any run: what differs, and what follows for other batch sizes.
-import { useState } from 'react';
+import { memo, useState } from 'react';
 import type { Selectors, Workers } from '../../../api/types';
 import { useRuns, useWorkers } from '../../../state/queries';
 import { Panel } from '../../../widgets/Panel';
@@ -15,7 +15,7 @@ interface Props {
   path: string;
 }
 
-export function SnapshotPair({ selectors, device, path }: Props) {
+export const SnapshotPair = memo(function SnapshotPair({ selectors, device, path }: Props) {
   const [run, setRun] = useState(selectors.run ?? '');
   const [chosen, setChosen] = useState('');
   const runs = useRuns();
@@ -57,7 +57,7 @@ export function SnapshotPair({ selectors, device, path }: Props) {
       <SnapshotFit selectors={selectors} base={base} />
     </>
   );
-}
+});
 
 /** The snapshots of a run that are recordings of their own, with what a person calls them. */
 const recordings = (body: Workers | undefined) => {

@@ -1,4 +1,5 @@
 // The snapshots of all ranks of a job: a row each, with what is in use at its peak by category.
+import { memo } from 'react';
 import type { Selectors, SnapshotRanks as RanksPayload } from '../../../api/types';
 import { deviceName, formatBytes } from '../../../base/format';
 import { useView } from '../../../state/queries';
@@ -14,7 +15,7 @@ interface Props {
   selectors: Selectors;
 }
 
-export function SnapshotRanks({ selectors }: Props) {
+export const SnapshotRanks = memo(function SnapshotRanks({ selectors }: Props) {
   const { select } = useSelection();
   const { run, span } = selectors;
   const { data, error } = useView<RanksPayload>('memory/ranks', { run, span }, {});
@@ -83,4 +84,4 @@ export function SnapshotRanks({ selectors }: Props) {
       ))}
     </Panel>
   );
-}
+});
