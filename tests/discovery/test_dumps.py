@@ -25,7 +25,7 @@ def list_dumps(*paths: str) -> list[ListedFile]:
     return [ListedFile.of(location, FileEntry(path, 1, "1", None)) for path in paths]
 
 
-def found(heads: Heads, *paths: str) -> dict[str, int]:
+def found(heads: Heads, *paths: str) -> dict[str, int | None]:
     return {dump.file.path: dump.rank for dump in find_dumps(list_dumps(*paths), heads)}
 
 

@@ -110,7 +110,7 @@ def select_calls(trace: Trace, reach: RooflineTimes, chosen: WorkFilter) -> Bool
 def call_times(trace: Trace) -> Int64:
     """Return when the host made each call, int64[k] ns; of an operator at capture, when it launched the graph."""
     owners = work_owners(trace)
-    times = trace.events.start[owners.calls].copy()
+    times: Int64 = trace.events.start[owners.calls].copy()
     captured = owners.captured >= 0
     times[captured] = launch_times(trace, owners.calls[captured])
     return times

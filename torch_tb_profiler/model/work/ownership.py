@@ -120,9 +120,10 @@ def _captured_calls(trace: Trace) -> tuple[Int32, tuple[CapturedCall, ...]]:
 def _first_rows(rows: Int32, call: Int64) -> Int32:
     """Return for each of `rows` int32[k] the smallest row with its call, int64[k]."""
     _, first, which = np.unique(call, return_index=True, return_inverse=True)
-    smallest = rows[first].copy()
+    smallest: Int32 = rows[first].copy()
     np.minimum.at(smallest, which.reshape(-1), rows)
-    return smallest[which.reshape(-1)]
+    found: Int32 = smallest[which.reshape(-1)]
+    return found
 
 
 def _is_modeled(trace: Trace, call: CapturedCall) -> bool:
