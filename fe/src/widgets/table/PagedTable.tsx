@@ -115,7 +115,7 @@ export function PagedTable<R>(props: Props<R>) {
   };
   const grid = gridLayout(columns);
   return (
-    <div className={css.table} data-part="table">
+    <div className={`${css.table} ${css.fixed}`} data-part="table">
       <div className={css.tools}>
         <SearchBox
           search={{ text: search, regex: false }}
