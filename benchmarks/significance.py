@@ -3,7 +3,7 @@
     python -m benchmarks.significance [--draws 4000]
 
 Steps are simulated: 100 ms with a scatter, a first step 1.6 times as long, an autocorrelation, recordings that
-differ among themselves. Prints the tables of docs/views/diff.md: how often each is called slower or faster.
+differ among themselves. Prints the tables of docs/definitions.md: how often each is called slower or faster.
 """
 
 from __future__ import annotations

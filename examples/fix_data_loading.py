@@ -1,4 +1,4 @@
-"""An example of docs/guide.md: find that data loading is the bottleneck, fix it, check that it is gone.
+"""An example of docs/tours/one_gpu.md: find that data loading is the bottleneck, fix it, check that it is gone.
 
     python examples/fix_data_loading.py --logdir log
 

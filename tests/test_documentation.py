@@ -1,4 +1,4 @@
-"""The documentation is true: links lead somewhere, commands are commands, the guide prints what it says."""
+"""The documentation is true: links lead somewhere, commands are commands, the tours print what they say."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from torch_tb_profiler.views.distributed.payload.job import VerdictPayload
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+TOURS = sorted((DOCS / "tours").glob("*.md"))
 TEXTS = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("*/README.md")])
 
 
@@ -117,15 +118,16 @@ def test_calls_in_place_of_those_of_hta_answer(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.slow
-def test_the_guide_prints_what_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("path", TOURS, ids=lambda path: str(path.stem))
+def test_tours_print_what_they_say(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for folder in ("samples", "examples"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
-    guide = "\n".join(code_blocks((DOCS / "guide.md").read_text("utf-8"), "console"))
-    steps = re.split(r"^\$ ", guide, flags=re.MULTILINE)[1:]
-    assert len(steps) > 10
+    tour = "\n".join(code_blocks(path.read_text("utf-8"), "console"))
+    steps = re.split(r"^\$ ", tour, flags=re.MULTILINE)[1:]
+    assert steps
     for step in steps:
         line, *expected = step.rstrip("\n").split("\n")
         program, *arguments = shlex.split(line)
@@ -165,9 +167,9 @@ def test_the_site_is_built_and_asks_nobody(tmp_path: Path) -> None:
         path.relative_to(tmp_path / "site").as_posix(): path.read_text("utf-8")
         for path in tmp_path.rglob("*.html")
     }
-    assert {"index.html", "guide.html", "architecture.html"} | {f"views/{slug}.html" for slug in SLUGS} <= set(
-        pages
-    )
+    assert {"index.html", "tours/one_gpu.html", "architecture.html"} | {
+        f"views/{slug}.html" for slug in SLUGS
+    } <= set(pages)
     assert 'id="torch_tb_profiler.open"' in pages["reference/python.html"]
     assert "/view/idle/gaps" in pages["reference/http.html"]
     for name, page in pages.items():

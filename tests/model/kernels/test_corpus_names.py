@@ -55,7 +55,7 @@ OTHER = {
     "kineto_h100_fix_before": 1.0,  # one event, called `Kernel`
     "tl_b300_qwen3moe_decode": 0.0005,  # `alloc_decode_kernel`
 }
-"""Share of the device time of family "other", of runs with any; docs/views/kernels.md has the same table."""
+"""Share of the device time of family "other", of runs with any; docs/definitions.md has the same table."""
 
 
 def test_no_two_kernels_of_a_trace_share_a_short_name(corpus: Path) -> None:
@@ -76,7 +76,7 @@ def test_little_device_time_has_no_family(corpus: Path) -> None:
     assert {run: round(time / whole[run], 4) for run, time in other.items() if time} == OTHER
     share = sum(other.values()) / sum(whole.values())
     assert share < 0.03
-    listed = (Path(__file__).parents[3] / "docs" / "views" / "kernels.md").read_text(encoding="utf-8")
+    listed = (Path(__file__).parents[3] / "docs" / "definitions.md").read_text(encoding="utf-8")
     for run, part in {**OTHER, "all runs": share}.items():
         assert f"| {run} | {part:.2%} |" in listed
 
