@@ -113,7 +113,7 @@ def test_the_layers_of_one_forward_pass_are_no_leak() -> None:
 
 def test_recomputed_activations_begin_no_step() -> None:
     recomputed = [*FORWARD, frame("recompute_fn", 1, "torch/utils/checkpoint.py")]
-    entries = []
+    entries: list[dict[str, Any]] = []
     for _ in range(20):
         for stack in (recomputed, BACKWARD):
             entries.append(entry("alloc", 10 * MIB, len(entries), stack, addr=BASE + len(entries) * 2**32))

@@ -8,6 +8,7 @@ import pytest
 
 from tests.views.memory.test_snapshot_compare import EMBEDDING, peaking
 from tests.views.memory.test_snapshot_failures import FORWARD, MIB, STEP
+from torch_tb_profiler.analyses.memory.snapshot.ranks import SnapshotDigest
 from torch_tb_profiler.ingest.memory.snapshot import as_trace
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
 from torch_tb_profiler.session.cache.packed import pack, unpack
@@ -17,7 +18,7 @@ from torch_tb_profiler.views.memory.snapshot.ranks import RANKS, SnapshotRanks, 
 
 
 def ranks(*snapshots: RecordedSnapshot | None) -> SnapshotRanks:
-    members = []
+    members: list[Member[SnapshotDigest]] = []
     for rank, snapshot in enumerate(snapshots):
         if snapshot is None:
             members.append(Member(f"rank{rank}", rank, "1", "failed", "refused: the pickle calls an object", None))

@@ -68,7 +68,8 @@ def backward_stacks(snapshot: RecordedSnapshot) -> Bool:
     pattern = re.compile(_BACKWARD, re.IGNORECASE)
     hits = [code for code in np.unique(names).tolist() if pattern.search(str(snapshot.texts[code]))]
     of_frame = np.isin(names, np.array(hits, np.int32)).astype(np.int8)
-    return first_matching_frames(snapshot, of_frame) != 0
+    found: Bool = first_matching_frames(snapshot, of_frame) != 0
+    return found
 
 
 @derived
