@@ -186,6 +186,8 @@ def replays(layers: int, steps: int) -> list[dict[str, Any]]:
             host("user_annotation", f"ProfilerStep#{step}", now, end - now + 30),
             host("user_annotation", name, now + 2, 30),
             host("cuda_runtime", "hipGraphLaunch", now + 5, 9, correlation=correlation),
+            # The tokens are needed before the next step can be prepared.
+            host("cuda_runtime", "hipStreamSynchronize", now + 33, end + 2 - (now + 33)),
         ]
         now = end + 35
     return events

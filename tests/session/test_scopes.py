@@ -315,7 +315,7 @@ def test_none_of_several_runs_is_chosen_if_none_was_loaded(tmp_path: Path) -> No
         write_named(tmp_path / run / "w.pt.trace.json", "mm add")
     with Session([Root(str(tmp_path))], Settings.from_environment()) as session:
         session.scan()
-        with pytest.raises(UndecidedError, match="no other run that was loaded"):
+        with pytest.raises(UndecidedError, match="none of the runs read so far"):
             session.view("difference", run="new", wait=True, timeout=PATIENCE)
         session.wait(session.load(session.catalog.run("b").workers[0].spans[0]), PATIENCE)
         answer = session.view("difference", run="new", wait=True, timeout=PATIENCE)
