@@ -178,8 +178,16 @@ def _judge_sync_waits(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_loader_advice(match: re.Match[str], context: Context) -> str | None:
-    true = context.truth.step - context.truth.without_named(SHARED_LOADER)
-    return context.at_most(us(match["gain"]), min(true, _time_alone(SHARED_LOADER, context)), "the gain")
+    return _gain_without(SHARED_LOADER, match, context)
+
+
+def _gain_without(name: str, match: re.Match[str], context: Context) -> str | None:
+    """Check that a gain bounds what is saved without what has this name: by the rank alone if it says so."""
+    if "on this rank alone" in match[0]:
+        true = context.truth.saved_alone(context.rank, name, context.odd)
+    else:
+        true = context.truth.step - context.truth.without_named(name)
+    return context.at_most(us(match["gain"]), min(true, _time_alone(name, context)), "the gain")
 
 
 def _judge_sync_advice(match: re.Match[str], context: Context) -> str | None:
@@ -189,12 +197,11 @@ def _judge_sync_advice(match: re.Match[str], context: Context) -> str | None:
 
 
 def _judge_code_advice(match: re.Match[str], context: Context) -> str | None:
-    """Check advice on host code: it bounds what the rank's own code without it could save the job."""
+    """Check advice on host code that this rank runs."""
     name = _simulated_name(match["name"])
     if name is None or not _time_alone(name, context):
         return f"this rank doesn't run {match['name']}"
-    true = context.truth.step - context.truth.without_named(name)
-    return context.at_most(us(match["gain"]), min(true, _time_alone(name, context)), "the gain")
+    return _gain_without(name, match, context)
 
 
 def _judge_host_advice(match: re.Match[str], context: Context) -> str | None:

@@ -337,6 +337,11 @@ def test_savings_say_where_they_come_from() -> None:
         "This trace can't be replayed reliably: no device work is recorded. "
         "Savings are upper bounds from measured time."
     )
+    job = "Savings are for this rank alone: if all ranks change, the job may save more."
+    for reason in (None, "no device work is recorded"):
+        assert plain(savings_note(findings, 0.987, reason, alone=True)).endswith(job)
+    assert plain(savings_note(shares, 0.987, None, alone=True)).endswith(job)
+    assert job not in replayed
     memory = build_recommendation(Advice(Finding("memory_limit", case="training"), None, None), "the step")
     assert savings_note([memory], 0.987, None) == savings_note([], 0.987, None) == ()
 

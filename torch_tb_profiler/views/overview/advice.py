@@ -362,12 +362,13 @@ RULE_WORDS = {
 
 
 def build_recommendation(
-    advice: Advice, base: str, device: str = "device", evidence: str | None = None
+    advice: Advice, base: str, device: str = "device", evidence: str | None = None, *, alone: bool = False
 ) -> Recommendation:
     """Build what to do about a finding.
 
     base      what shares refer to, see `grammar.share_base`; device: the noun for the devices, "GPU"
     evidence  the link that shows it, if not what the finding names
+    alone     whether the rank communicates, and what it saves is estimated from its file alone
     """
     finding = advice.finding
     words = RULE_WORDS[finding.id, finding.case]
@@ -393,7 +394,7 @@ def build_recommendation(
         case=finding.case,
         title=text(words.title, subject=finding.subject),
         text=sentences(text(words.text, **parts), more, _origin_sentence(finding, evidence)),
-        gain=gain_text(advice.gain, advice.gain_share),
+        gain=gain_text(advice.gain, advice.gain_share, alone=alone),
         gain_ns=None if advice.gain is None else advice.gain.ns,
         gain_share=advice.gain_share,
         basis=None if advice.gain is None else advice.gain.basis,
@@ -411,11 +412,15 @@ def _origin_sentence(finding: Finding, evidence: str | None) -> Text:
     return text("The example comes from {origin}.", origin=Phrase(finding.origin, evidence))
 
 
-def gain_text(gain: Gain | None, gain_share: float | None) -> str:
-    """Return what following the advice saves at most, and how that was estimated."""
+def gain_text(gain: Gain | None, gain_share: float | None, *, alone: bool = False) -> str:
+    """Return what following the advice saves at most, and how that was estimated.
+
+    alone  of one rank of several: if all ranks follow the advice, each also waits less for the others
+    """
     if gain is None:
         return "saves memory, not time"
-    return f"saves up to {format_duration(gain.ns)}, {format_ratio(gain_share)} ({BASES[gain.basis]})"
+    where = " on this rank alone" if alone else ""
+    return f"saves up to {format_duration(gain.ns)}, {format_ratio(gain_share)}{where} ({BASES[gain.basis]})"
 
 
 def _exceeds_measured(gain: Gain | None) -> bool:

@@ -22,7 +22,7 @@ from torch_tb_profiler.analyses.shared.utilization import utilizations
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.grammar import share_base
 from torch_tb_profiler.base.intervals import total
-from torch_tb_profiler.model.communication.events import host_communication_calls
+from torch_tb_profiler.model.communication.events import host_communication_calls, is_communication_kernel
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
@@ -76,7 +76,8 @@ def build(trace: Trace, params: NoParams) -> Overview:
     if isinstance(used, str):
         reasons["hardware"] = (Phrase(used),)
     kind = recorded_device_type(first.configuration)
-    recommendations = [build_recommendation(each, base, device_noun(kind)) for each in advice(trace)]
+    alone = _communicates(trace)
+    recommendations = [build_recommendation(each, base, device_noun(kind), alone=alone) for each in advice(trace)]
     reason = replay_unavailable_reason(trace)
     times = bottleneck_times(trace) if reason is None and not is_truncated(trace.health) else None
     path = words.critical_path_sentence(times, base, _exposed_share(trace, first.average))
@@ -90,7 +91,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
         explanation=sentences(first.explanation, path, words.leak_sentence(trace)),
         spent=spent,
         hardware=hardware,
-        gains=words.savings_note(recommendations, schedule(trace).explained_share, reason),
+        gains=words.savings_note(recommendations, schedule(trace).explained_share, reason, alone=alone),
         recommendations=recommendations,
         no_advice=()
         if recommendations
@@ -150,7 +151,10 @@ def _build_measured(trace: Trace) -> Overview:
         hardware=None,
         configuration=configuration,
         gains=(),
-        recommendations=[build_recommendation(each, base, device_noun(kind)) for each in measured_advice(trace)],
+        recommendations=[
+            build_recommendation(each, base, device_noun(kind), alone=_communicates(trace))
+            for each in measured_advice(trace)
+        ],
         no_advice=() if reason is None else words.no_advice_sentence(average, reason, kind),
         beside=(),
         waiting=None,
@@ -224,6 +228,11 @@ def _evidence(trace: Trace, average: Average | None, kind: str | None) -> list[T
     if function is None or _submitted_share(trace) > words.SUBMITTED_SHARE:
         return []
     return [words.unrecorded_sentence(Phrase(shorten_frame(function.name), link("trace", event=function.event)))]
+
+
+def _communicates(trace: Trace) -> bool:
+    """Return whether the trace is of one rank of several, as it communicates."""
+    return bool(is_communication_kernel(trace).any()) or len(host_communication_calls(trace)) > 0
 
 
 def _exposed_share(trace: Trace, average: Average | None) -> float:

@@ -275,28 +275,44 @@ def critical_path_sentence(times: Mapping[str, float] | None, base: str, exposed
     return text("{share} is {part}{rest}.", share=share, part=_PATH_TEXTS[largest], rest=rest)
 
 
-def savings_note(recommendations: Sequence[Recommendation], explained: float | None, reason: str | None) -> Text:
-    """Say where the estimated savings come from and what they leave out; `reason`: why nothing is replayed."""
+def savings_note(
+    recommendations: Sequence[Recommendation], explained: float | None, reason: str | None, *, alone: bool = False
+) -> Text:
+    """Say where the estimated savings come from and what they leave out.
+
+    reason  why nothing is replayed
+    alone   whether the trace is of one rank of several, which waits less if the others follow the advice as well
+    """
     bases = {recommendation.basis for recommendation in recommendations} - {None}
     if not bases:
         return ()
+    job = text("Savings are for this rank alone: if all ranks change, the job may save more.") if alone else ()
     if reason is not None:
-        return text(
-            "This trace can't be replayed reliably: {reason}. Savings are upper bounds from measured time.",
-            reason=reason,
+        return sentences(
+            text(
+                "This trace can't be replayed reliably: {reason}. Savings are upper bounds from measured time.",
+                reason=reason,
+            ),
+            job,
         )
     if bases == {"share"}:
-        return text(
-            "Savings are upper bounds from measured time: what the advice removes isn't part of the recorded "
-            "schedule."
+        return sentences(
+            text(
+                "Savings are upper bounds from measured time: what the advice removes isn't part of the recorded "
+                "schedule."
+            ),
+            job,
         )
-    return text(
-        "Estimates replay the recorded schedule without the time the advice removes. The replay reproduces "
-        "{share} of this trace (at least {least} needed). Savings overlap, so they don't add up. {path} lists "
-        "what a replay leaves out.",
-        share=format_ratio(explained),
-        least=format_ratio(MIN_EXPLAINED_SHARE),
-        path=Phrase("Critical path", link("critical_path")),
+    return sentences(
+        text(
+            "Estimates replay the recorded schedule without the time the advice removes. The replay reproduces "
+            "{share} of this trace (at least {least} needed). Savings overlap, so they don't add up. {path} lists "
+            "what a replay leaves out.",
+            share=format_ratio(explained),
+            least=format_ratio(MIN_EXPLAINED_SHARE),
+            path=Phrase("Critical path", link("critical_path")),
+        ),
+        job,
     )
 
 
