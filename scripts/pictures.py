@@ -44,6 +44,8 @@ class Picture(NamedTuple):
     shows: str = ""
 
 
+SNAPSHOT = {"view": "memory", "run": OUT_OF_MEMORY, "worker": "rank2", "span": "1"}
+
 PICTURES = [
     Picture(
         "overview-light", {"view": "overview", "run": JOB, "worker": "rank0"}, shows="Find out why rank 5 is late"
@@ -64,19 +66,13 @@ PICTURES = [
     Picture("modules-light", {"view": "modules", "run": JOB, "worker": "rank0"}),
     Picture("modules-dark", {"view": "modules", "run": "transformer"}, "dark"),
     Picture("modules-flame", {"view": "modules", "run": JOB, "worker": "rank0", "show": "flame"}),
+    Picture("origins-light", {"view": "origins", "run": "simulated_graph_replay"}),
+    Picture("origins-dark", {"view": "origins", "run": "transformer_compiled"}, "dark"),
+    Picture("serving-light", {"view": "serving", "run": "serving"}),
+    Picture("serving-dark", {"view": "serving", "run": "serving"}, "dark"),
     Picture("lightning-light", {"view": "lightning", "run": "lightning"}),
     Picture("lightning-dark", {"view": "lightning", "run": "lightning"}, "dark"),
-    Picture("memory-light", {"view": "memory", "run": JOB, "worker": "rank0"}),
-    *(
-        Picture(
-            f"snapshot-{theme}",
-            {"view": "memory", "run": OUT_OF_MEMORY, "worker": "rank2", "span": "1"},
-            theme,
-            1500,
-            shows="Rank 2 differs most",
-        )
-        for theme in ("light", "dark")
-    ),
+    Picture("snapshot-light", SNAPSHOT, height=1500, shows="Rank 2 differs most"),
     Picture("memory-dark", {"view": "memory", "run": "transformer"}, "dark"),
     Picture("distributed-light", {"view": "distributed", "run": JOB}, height=1300),
     Picture("distributed-dark", {"view": "distributed", "run": JOB}, "dark", 1300),
@@ -87,8 +83,8 @@ PICTURES = [
     Picture("engines-dark", {"view": "kernels", "run": GAUDI}, "dark", 1300),
     Picture("trainer-light", {"view": "trace", "run": TRAINER}, height=600),
     Picture("trainer-dark", {"view": "trace", "run": TRAINER}, "dark", 600),
-    Picture("overlap-light", {"view": "overlap", "run": METRICS}, height=1300),
-    Picture("overlap-dark", {"view": "overlap", "run": METRICS}, "dark", 1300),
+    Picture("overlap-light", {"view": "overlap", "run": METRICS}, height=1300, shows="192 iterations"),
+    Picture("overlap-dark", {"view": "overlap", "run": METRICS}, "dark", 1300, "192 iterations"),
     Picture("diff-light", {"view": "diff", "run": FIXED, "base_run": SLOW}, height=1300),
     Picture("diff-dark", {"view": "diff", "run": FIXED, "base_run": SLOW, "part": "0"}, "dark", 1300),
 ]

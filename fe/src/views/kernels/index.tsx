@@ -11,7 +11,7 @@ import { Sentence } from '../../widgets/Sentence';
 import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Donut } from '../../widgets/charts/Donut';
 import { Select } from '../../widgets/inputs/Select';
-import type { Column } from '../../widgets/table/columns';
+import { ROW_HEIGHT, type Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
 import { Engines } from './Engines';
@@ -144,7 +144,10 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
           </div>
         </div>
       )}
-      <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>
+      <div
+        className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}
+        style={{ minHeight: Math.min(320, TABLE_FRAME + ROW_HEIGHT * listed.length) }}
+      >
         <DataTable
           name="kernels"
           {...rows}
@@ -258,6 +261,9 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
     </div>
   );
 }
+
+/** Height of a table's tools, head and foot, px. */
+const TABLE_FRAME = 108;
 
 const total = (ns: number, calls: number): string =>
   `sum: ${formatDuration(ns)} in ${plural(calls, 'launch', 'launches')}`;
