@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.producers import ascend, gaudi
 from tests.support.traces import document
 from tests.support.views import add_tab
 from tests.support.waiting import PATIENCE
@@ -304,6 +305,38 @@ def test_a_run_is_compared_with_the_most_similar_one_or_with_none(
             with pytest.raises(UndecidedError, match="no other run has similar operators: choose the run"):
                 session.view("difference", run="new", wait=True, timeout=PATIENCE)
             assert ask(session, "difference", run="new", params={"base_run": "a"})
+        else:
+            answer = session.view("difference", run="new", wait=True, timeout=PATIENCE)
+            assert answer.base is not None and answer.base[0] == base
+
+
+def write_accelerator_run(folder: Path, kind: str) -> None:
+    """Write a run of Gaudi or Ascend; both record the same operators, which PyTorch names alike on all devices."""
+    drawn = json.loads(gaudi.content()) if kind == "gaudi" else {"traceEvents": ascend.events()}
+    thread = next(each for each in drawn["traceEvents"] if each["ph"] == "X")
+    same = [{**thread, "cat": "cpu_op", "name": f"aten::op_{i}", "args": {}} for i in range(40)]
+    folder.mkdir()
+    (folder / "w.pt.trace.json").write_text(json.dumps({**drawn, "traceEvents": [*drawn["traceEvents"], *same]}))
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+@pytest.mark.parametrize(
+    ("others", "base"), [(("ascend",), None), (("ascend", "gaudi"), "run1"), (("gaudi",), "run0")]
+)
+def test_no_run_of_ascend_is_offered_for_one_of_gaudi(
+    tmp_path: Path, others: tuple[str, ...], base: str | None, loaded: bool
+) -> None:
+    """The only other run is taken before it is read; read then, it is refused all the same."""
+    for number, kind in enumerate(others):
+        write_accelerator_run(tmp_path / f"run{number}", kind)
+    write_accelerator_run(tmp_path / "new", "gaudi")
+    with Session([Root(str(tmp_path))], Settings.from_environment()) as session:
+        session.scan()
+        for each in session.catalog.runs if loaded or len(others) > 1 else ():
+            session.wait(session.load(each.workers[0].spans[0]), PATIENCE)
+        if base is None:
+            with pytest.raises(UndecidedError, match="no other run has similar operators"):
+                session.view("difference", run="new", wait=True, timeout=PATIENCE)
         else:
             answer = session.view("difference", run="new", wait=True, timeout=PATIENCE)
             assert answer.base is not None and answer.base[0] == base

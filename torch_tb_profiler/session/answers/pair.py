@@ -49,8 +49,12 @@ class PairAnswers:
             state, traces = self._open(view, targets)
             if traces is None:
                 return Answer(view.slug, *first.names, state, None, base=base_first.names)
-            if all(self._targets.find(RequestedNames(*target.names)).trace == target.trace for target in targets):
-                break  # otherwise a file was loaded in the meantime, and holds several ranks
+            current = all(
+                self._targets.find(RequestedNames(*target.names)).trace == target.trace for target in targets
+            )
+            # A file that was loaded in the meantime may hold several ranks, or be of another program than thought.
+            if current and self._base(request, first, getattr(params, "other", None)) == base_names:
+                break
         pair = TracePair(traces[len(candidate) :], traces[: len(candidate)], _is_one_run([*base, *candidate]))
         payload = encode_json(view.build(pair, params))
         return Answer(view.slug, *first.names, state, payload, base=base_first.names)
