@@ -2,6 +2,7 @@
 import { scaleLinear } from 'd3-scale';
 import { useState } from 'react';
 import type { OverlapPayload } from '../../api/types';
+import { plural } from '../../base/format';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { formatMetric } from './format';
 import css from './Steps.module.css';
@@ -56,7 +57,7 @@ export function Steps({ payload, onOpen }: Props) {
           height={height}
           role="slider"
           tabIndex={0}
-          aria-label={`${series.map(each => each.title).join(', ')} over ${steps.length} steps`}
+          aria-label={`${series.map(each => each.title).join(', ')} over ${plural(steps.length, 'step')}`}
           aria-valuemin={0}
           aria-valuemax={steps.length - 1}
           aria-valuenow={column ?? 0}
