@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.producers.aorta import Busy, line, write
+from tests.support.producers.rocprof import RocprofCall, RocprofDispatch, RocprofRun, rocprof_json
 from tests.support.traces import document, event
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Session, open_session
@@ -140,3 +141,108 @@ def test_a_trace_without_steps_is_left_as_it_is(job: Path) -> None:
     write(job, 0, iterations(3, 4))
     write_trace(job / "torch_profiler" / "rank0", [each for each in STEPS if "ProfilerStep" not in each])
     assert Opened(job).notes() == {}
+
+
+KERNEL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)"
+BEGINS = [100, 1200, 2350, 3300, 4500]
+"""When each iteration of the recording of rocprofv3 began, µs."""
+COLLECTIVES = [[(100, 300), (500, 620)], [(100, 340), (560, 700)], [(100, 260), (430, 600)],
+               [(100, 300), (610, 740)], [(100, 320), (520, 600)]]  # fmt: skip
+"""Ranges of all-reduces in each of them, µs."""
+
+
+def timed_iterations(collectives: Sequence[Sequence[tuple[int, int]]] = COLLECTIVES) -> list[dict[str, Any]]:
+    return [
+        line(step, [Busy("compute", 0, 80), *(Busy("allreduce", *each) for each in ranges)], 800)
+        for step, ranges in enumerate(collectives)
+    ]
+
+
+def write_capture(folder: Path, more: Sequence[int] = (), *, marked: bool = False, late: int = 0) -> None:
+    """Write a recording of rocprofv3: a kernel 15 µs inside of each range, and `more` all-reduces, µs."""
+    run = RocprofRun()
+    times = [
+        (begin + low + 15 + late * (number == 2), begin + high - 15)
+        for number, (begin, ranges) in enumerate(zip(BEGINS, COLLECTIVES, strict=True))
+        for low, high in ranges
+    ]
+    for number, (low, high) in enumerate(sorted([*times, *((at, at + 20) for at in more)]), 1):
+        run.dispatches.append(RocprofDispatch(1, 1000 * low, 1000 * high, number, 1))
+    if marked:
+        run.calls += [
+            RocprofCall(
+                "MARKER_CORE_RANGE_API",
+                "roctxThreadRangeA",
+                1000 * at,
+                1000 * (at + 900),
+                100 + step,
+                f"step {step}",
+            )
+            for step, at in enumerate(BEGINS)
+        ]
+    folder.mkdir(parents=True)
+    (folder / "4242_results.json").write_bytes(rocprof_json(run))
+
+
+CAPTURE = "rocprof_traces/run_20260101"
+
+
+def iteration_slices(opened: Opened) -> list[tuple[str, int, int]]:
+    return [each for each in opened.slices() if each[0].startswith("iteration")]
+
+
+def test_a_capture_without_steps_is_joined_by_the_kernels_of_its_collectives(tmp_path: Path) -> None:
+    write(tmp_path / "artifacts", 0, timed_iterations())
+    write_capture(tmp_path / CAPTURE, more=[10, 5600])
+    opened = Opened(tmp_path / "artifacts", CAPTURE)
+    assert opened.notes() == {
+        "metrics_joined": "rank_00_metrics.jsonl: 5 iterations joined by 10 kernels of collectives, which fit "
+        "their ranges in one way; each lies at most 25.0 µs from where it is drawn"
+    }
+    first = 10  # the trace begins with its first kernel
+    assert iteration_slices(opened) == [
+        (f"iteration {step}", begin - first, 800) for step, begin in enumerate(BEGINS)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "capture", "reason"),
+    [
+        (timed_iterations(), {"late": -60}, "the kernels of the collectives don't lie in their ranges"),
+        (timed_iterations()[:2], {}, "they are fewer than 3"),
+        (timed_iterations([*COLLECTIVES[:4], []]), {}, "one of them has no range of a collective"),
+        (timed_iterations([*COLLECTIVES, *COLLECTIVES]), {}, "the trace has fewer kernels of a collective"),
+        (timed_iterations([[(0, 800), (0, 800)]] * 5), {}, "are so alike that they fit as well"),
+        (
+            timed_iterations([[(0, 800), (0, 800)]] * 5),
+            {"more": [5600, 5900]},
+            "the ranges fit the kernels in 2 ways",
+        ),
+        (
+            [line(step, [Busy("reducescatter", 0, 80)], 800) for step in range(5)],
+            {},
+            "no range of a collective has",
+        ),
+        (timed_iterations() * 2, {}, "2 recordings of the file fit the kernels"),
+    ],
+)
+def test_a_capture_that_fits_in_no_way_or_in_several_says_what_to_record(
+    tmp_path: Path, lines: list[dict[str, Any]], capture: dict[str, Any], reason: str
+) -> None:
+    write(tmp_path / "artifacts", 0, lines)
+    write_capture(tmp_path / CAPTURE, **capture)
+    opened = Opened(tmp_path / "artifacts", CAPTURE)
+    (note,) = opened.notes().items()
+    assert note[0] == "metrics_outside" and reason in note[1]
+    assert 'mark steps with roctx (`roctxRangePush("step 4")`) and record with `--marker-trace`' in note[1]
+    assert opened.slices() == []
+
+
+def test_a_capture_with_steps_of_roctx_is_joined_by_number(tmp_path: Path) -> None:
+    write(tmp_path / "artifacts", 0, timed_iterations())
+    write_capture(tmp_path / CAPTURE, marked=True)
+    opened = Opened(tmp_path / "artifacts", CAPTURE)
+    assert "5 iterations joined by step number" in opened.notes()["metrics_joined"]
+    assert iteration_slices(opened) == [
+        (f"iteration {step}", begin - BEGINS[0], 800) for step, begin in enumerate(BEGINS)
+    ]

@@ -11,6 +11,7 @@ run/graph_capture_rank_0.json, run/graph_capture_rank_0/...   captures of its gr
 run_capture/rank0.1.pt.trace.json                             a run with the captures of this run's graphs
 run/prof_config.json                                          configuration of Gaudi's profiler
 rank_00_metrics.jsonl, run/rank0/...                          AORTA's metrics of the process, in a folder above
+artifacts/rank_00_metrics.jsonl, rocprof_traces/run_1/...     ... or beside the folder of its rocprofv3 capture
 other/rank0.1.pt.trace.json.py_stacks.json.gz                 perhaps of the same recording by another exporter
 """
 
@@ -47,6 +48,8 @@ _COMPILE_LOG = re.compile(
 STACKS_SUFFIX = ".py_stacks.json.gz"
 _ANNOTATIONS = re.compile(r"^(?P<run>(?:.*?/)?)[^/]*annotations[^/]*\.(?:pkl|pickle)$", re.IGNORECASE)
 _METRICS = re.compile(r"^rank_\d{1,9}_metrics\.jsonl(?:\.gz)?$")
+ROCPROF_FOLDER = "rocprof_traces"
+"""Folder of AORTA's captures with rocprofv3, beside the folder of its metrics."""
 _CONFIGURATION = re.compile(r"^(?P<run>(?:.*?/)?)prof_config\.json$")
 
 
@@ -124,12 +127,17 @@ def with_origin_files(files: Sequence[ListedFile], is_trace: Callable[[ListedFil
 
 
 def _metrics_above(file: ListedFile, metrics: dict[str, list[ListedFile]]) -> list[ListedFile]:
-    """Return the iteration metrics in the next folder above a file that has any."""
+    """Return the iteration metrics in the next folder above a file that has any, or beside `rocprof_traces`."""
     folder = file.path
     while folder and metrics and not is_metrics_file(file.path):
         folder = posixpath.dirname(folder)
         if folder in metrics:
             return metrics[folder]
+        if posixpath.basename(folder) == ROCPROF_FOLDER:
+            parent = posixpath.dirname(folder)
+            beside = [listed for other, listed in metrics.items() if posixpath.dirname(other) == parent and other]
+            if beside:
+                return [each for listed in beside for each in listed]
     return []
 
 

@@ -5,7 +5,8 @@ iteration 4         |--------------------------|              from its first eve
 compute                [forward][backward ]                   ranges of its streams
 
 The recorder counts iterations as the profiler counts steps, and both begin with the process. That they belong
-together is checked: no iteration takes longer than its step.
+together is checked: no iteration takes longer than its step. A recording of rocprofv3 without steps is joined by
+the kernels of its collectives (`iteration_alignment`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torch_tb_profiler.model.added_slices import AddedSlice, add_slices
+from torch_tb_profiler.model.iteration_alignment import IterationPlaces, place_iterations
 from torch_tb_profiler.model.iterations import SEGMENT_CATEGORY, iterations, stream_ranges
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.ranks import split_trace
@@ -40,13 +42,15 @@ class JoinedIterations(NamedTuple):
     """A trace with iterations, or as it was with the reason.
 
     iterations  number of iterations that were joined
-    slack_ns    the most that a step takes longer than its iteration: how far the iteration may be from its place
+    slack_ns    how far an iteration may be from its place: the most that a step takes longer than its iteration
+    kernels     number of kernels that place the iterations; 0 if the numbers of steps do
     """
 
     trace: Trace
     iterations: int
     slack_ns: int
     reason: str | None
+    kernels: int = 0
 
 
 class _Pair(NamedTuple):
@@ -76,7 +80,30 @@ def join_iterations(trace: Trace, metrics: Trace) -> JoinedIterations:
     recording, matches = fitting[0]
     totals = iterations(recording).totals
     slack = max(end - begin - int(totals[number]) for number, begin, end in matches)
-    return JoinedIterations(_place(trace, recording, matches), len(matches), max(slack, 0), None)
+    found = iterations(recording)
+    moves: list[tuple[int, int]] = []
+    for number, begin, end in matches:
+        start = _first_event_record(trace, begin, end - int(found.totals[number]))
+        moves.append((number, (begin if start is None else start) - int(found.starts[number])))
+    return JoinedIterations(_place(trace, recording, moves), len(matches), max(slack, 0), None)
+
+
+def join_by_kernels(trace: Trace, metrics: Trace) -> JoinedIterations:
+    """Return a trace without steps with the iterations of `metrics` where the kernels of their collectives are.
+
+    Of several recordings in the file it is the only one that has such a place.
+    """
+    recordings = list(split_trace(metrics).values()) or [metrics]
+    places = [(each, place_iterations(trace, each)) for each in recordings]
+    placed = [(each, place) for each, place in places if isinstance(place, IterationPlaces)]
+    if len(placed) > 1:
+        return JoinedIterations(trace, 0, 0, f"{len(placed)} recordings of the file fit the kernels")
+    if not placed:
+        reasons = dict.fromkeys(place for _, place in places if isinstance(place, str))
+        return JoinedIterations(trace, 0, 0, "; ".join(reasons))
+    recording, place = placed[0]
+    moves = list(enumerate((place.starts - iterations(recording).starts).tolist()))
+    return JoinedIterations(_place(trace, recording, moves), len(moves), place.slack_ns, None, place.kernels)
 
 
 def _match(spans: Steps, recording: Trace) -> list[_Pair]:
@@ -96,8 +123,11 @@ def _fits(recording: Trace, matches: Sequence[_Pair]) -> bool:
     return all(totals[number] <= (1 + _MAX_EXCESS_RATIO) * (end - begin) for number, begin, end in matches)
 
 
-def _place(trace: Trace, recording: Trace, matches: Sequence[_Pair]) -> Trace:
-    """Return the trace with a slice per iteration, and with the ranges and segments of its streams."""
+def _place(trace: Trace, recording: Trace, moves: Sequence[tuple[int, int]]) -> Trace:
+    """Return the trace with a slice per iteration, and with the ranges and segments of its streams.
+
+    moves  number of each iteration, and how much later than in the recording it is, ns
+    """
     found, reach = iterations(recording), int(event_ends(trace).max(initial=0))
     bounds = np.append(found.begins, np.iinfo(np.int64).max)
     rows = [*stream_ranges(recording).values(), _segment_rows(recording)]
@@ -105,19 +135,16 @@ def _place(trace: Trace, recording: Trace, matches: Sequence[_Pair]) -> Trace:
     owner = np.searchsorted(bounds, recording.events.start[parts], "right") - 1
     slices: list[AddedSlice] = []
     first_row, placed = len(trace), list[int]()
-    for number, begin, end in matches:
-        total = int(found.totals[number])
-        start = _first_event_record(trace, begin, end - total)
-        shift = (begin if start is None else start) - int(found.starts[number])
+    for number, shift in moves:
         placed.append(first_row + len(slices))
         name = f"iteration {steps(recording).names[number]}"
         lane = Thread(ITERATIONS_PROCESS, "iterations")
-        start_ns = int(found.starts[number]) + shift
-        slices.append(
-            AddedSlice(ITERATION_CATEGORY, name, lane, start_ns, max(min(start_ns + total, reach), start_ns))
-        )
+        begin = int(found.starts[number]) + shift
+        start_ns = max(begin, 0)
+        end_ns = max(min(begin + int(found.totals[number]), reach), start_ns)
+        slices.append(AddedSlice(ITERATION_CATEGORY, name, lane, start_ns, end_ns))
         slices += _parts(recording, parts[owner == number], shift, reach)
-    rows_of_iterations = found.row[[number for number, _, _ in matches]]
+    rows_of_iterations = found.row[[number for number, _ in moves]]
     return add_slices(trace, slices, dict(_metric_args(recording, rows_of_iterations, placed)))
 
 

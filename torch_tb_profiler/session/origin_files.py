@@ -21,7 +21,7 @@ from torch_tb_profiler.discovery.names import rank_in_name
 from torch_tb_profiler.discovery.origin_files import OriginKind, is_metrics_file, origin_kind, stacks_owner
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.iteration_metrics import join_iterations
+from torch_tb_profiler.model.iteration_metrics import join_by_kernels, join_iterations
 from torch_tb_profiler.model.origin_records import (
     CaptureSet,
     CompiledGraph,
@@ -36,7 +36,7 @@ from torch_tb_profiler.model.origins.replays import graph_replays
 from torch_tb_profiler.model.origins.same_graphs import same_node_names, same_node_times
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import ROCPROF, Trace
 from torch_tb_profiler.model.vendors.gaudi_config import CONFIG_KEY, is_gaudi
 from torch_tb_profiler.storage import Location
 
@@ -49,6 +49,10 @@ _NAMES: dict[OriginKind, str] = {
     "annotations": "annotations of graph nodes",
     "configuration": "configuration of Gaudi's profiler",
 }
+
+_MARK_STEPS = (
+    '. To join them by number, mark steps with roctx (`roctxRangePush("step 4")`) and record with `--marker-trace`'
+)
 
 
 def add_origin_files(
@@ -122,7 +126,8 @@ def _add_metrics(
     trace: Trace, location: Location, files: Sequence[tuple[str, int]], health: HealthLog, limit: int
 ) -> Trace:
     """Return the trace with the iterations in the metrics of its process; a note says what was joined."""
-    if not files or not steps(trace).recorded:
+    has_steps = steps(trace).recorded
+    if not files or not (has_steps or trace.producer == ROCPROF):
         return trace
     if len(files) > 1:
         rank = trace_rank(trace)
@@ -140,18 +145,21 @@ def _add_metrics(
     except (TraceError, TooLargeError) as error:
         health.add("metrics_unreadable", "warning", f"{name}: its iterations can't be used: {error.message}")
         return trace
-    joined = join_iterations(trace, metrics)
+    joined = join_iterations(trace, metrics) if has_steps else join_by_kernels(trace, metrics)
     if joined.reason is not None:
-        health.add(
-            "metrics_outside", "info", f"{name}: its iterations are not joined with the steps: {joined.reason}"
-        )
+        what, advice = ("steps", "") if has_steps else ("kernels", _MARK_STEPS)
+        message = f"{name}: its iterations are not joined with the {what}: {joined.reason}{advice}"
+        health.add("metrics_outside", "info", message)
     else:
-        health.add(
-            "metrics_joined",
-            "info",
-            f"{name}: {plural(joined.iterations, 'iteration')} joined by step number; each lies in its step, "
-            f"at most {format_duration(joined.slack_ns)} from where it is drawn",
+        count = plural(joined.iterations, "iteration")
+        how = (
+            f"{count} joined by {plural(joined.kernels, 'kernel')} of collectives, which fit their ranges "
+            "in one way; each lies"
+            if joined.kernels
+            else f"{count} joined by step number; each lies in its step,"
         )
+        far = f"at most {format_duration(joined.slack_ns)} from where it is drawn"
+        health.add("metrics_joined", "info", f"{name}: {how} {far}")
     return joined.trace
 
 
