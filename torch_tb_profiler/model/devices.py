@@ -10,7 +10,7 @@ import numpy as np
 
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, names_of_kind, rows_of_kind
-from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
 
@@ -26,6 +26,10 @@ class DeviceInfo(msgspec.Struct, frozen=True):
     memory_bytes: int | None
     compute_capability: str | None
     multiprocessors: int | None
+
+
+ORIGINAL_STREAM = "original_stream"
+"""Stream that work of a CUDA graph ran on, where PyTorch 2.15 draws it on a lane of its own."""
 
 
 @derived
@@ -46,7 +50,8 @@ def device_ids(trace: Trace) -> Int64:
 def stream_ids(trace: Trace) -> Int64:
     """Return the stream of device work, int64[n]: argument `stream`, else the tid; ABSENT for other events.
 
-    0 is a valid stream.
+    0 is a valid stream. Work of a CUDA graph that was drawn on another lane has the stream that it ran on, so that
+    the order of a stream is that of the hardware.
     """
     stream = trace.arg_int("stream")
     rows = rows_of_kind(trace, *DEVICE_KINDS)
@@ -54,7 +59,21 @@ def stream_ids(trace: Trace) -> Int64:
     if len(missing):
         tids = np.array([_number_in(thread.tid) for thread in trace.threads] + [int(ABSENT)], np.int64)
         stream[missing] = tids[trace.events.thread[missing]]
+    if ORIGINAL_STREAM in trace.args:
+        original = trace.arg_int(ORIGINAL_STREAM)
+        stream = np.where(original != ABSENT, original, stream)
     return stream
+
+
+def graph_lanes(trace: Trace) -> Bool:
+    """Return which threads are lanes that PyTorch moved work of CUDA graphs to, bool[threads + 1].
+
+    The last entry, for NO_CODE, is False.
+    """
+    lanes = np.zeros(len(trace.threads) + 1, np.bool_)
+    if (column := trace.args.get(ORIGINAL_STREAM)) is not None:
+        lanes[trace.events.thread[column.rows]] = True
+    return lanes
 
 
 def _number_in(value: int | str | None) -> int:

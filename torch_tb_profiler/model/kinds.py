@@ -33,6 +33,8 @@ class Kind(IntEnum):
     SPAN = 12
     METRICS = 13
     TRAINER = 14
+    GRAPH_HOST = 15
+    GRAPH_EVENT = 16
 
 
 # Lower-cased category -> kind. Old Kineto capitalized them; vendors add their own prefix.
@@ -68,6 +70,8 @@ KIND_BY_CATEGORY: dict[str, Kind] = {
     "xpu_sync": Kind.SYNC,
     "overhead": Kind.OVERHEAD,
     "cuda_profiler_range": Kind.METRICS,
+    "graph_host_node": Kind.GRAPH_HOST,
+    "graph_event_node": Kind.GRAPH_EVENT,
     "trace": Kind.SPAN,
 }
 
@@ -87,6 +91,9 @@ HOST_KINDS = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON, Kind.RUNTIME, Kind.DRIV
 
 DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 """Kinds of device work."""
+
+GRAPH_NODE_KINDS = (Kind.GRAPH_HOST, Kind.GRAPH_EVENT)
+"""Kinds of nodes of a CUDA graph that keep no device busy: calls of the host, and events."""
 
 _KIND_OF_ENGINE = np.full(len(gaudi.ENGINE_NAMES), Kind.UNKNOWN, np.int8)
 _KIND_OF_ENGINE[[gaudi.MME, gaudi.TPC, gaudi.NIC]] = Kind.KERNEL

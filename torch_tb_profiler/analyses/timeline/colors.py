@@ -54,6 +54,8 @@ _CLASS_OF_KIND = {
     Kind.SYNC: "sync",
     Kind.METRICS: "annotation",
     Kind.TRAINER: "annotation",
+    Kind.GRAPH_HOST: "other",
+    Kind.GRAPH_EVENT: "sync",
 }
 
 

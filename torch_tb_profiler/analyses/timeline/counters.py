@@ -6,6 +6,7 @@ pixel so that no peak is lost at any zoom.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -28,6 +29,9 @@ from torch_tb_profiler.model.trainer import (
     MachineMetric,
     machine_metric,
 )
+
+_DEVICE_COUNTERS = re.compile(r"^GPU (\d{1,4}) Counters$")
+"""Process under which PyTorch 2.15 writes the counters of a GPU: power, temperature, and clocks."""
 
 
 class CounterSeries(msgspec.Struct, frozen=True):
@@ -129,6 +133,12 @@ def _group_of_process(trace: Trace, row: int) -> int | None:
     return None
 
 
+def _device_of_counters(trace: Trace, row: int) -> int | None:
+    """Return the device whose power, temperature or clock an event samples, by its process; None for others."""
+    match = _DEVICE_COUNTERS.match(str(trace.threads[trace.events.thread[row]].pid))
+    return int(match[1]) if match else None
+
+
 def _memory_series(trace: Trace) -> list[CounterSeries]:
     """Return allocated and reserved bytes per device, from the `[memory]` instants."""
     series = []
@@ -178,10 +188,11 @@ def _file_series(trace: Trace) -> list[CounterSeries]:
             if metric is not None:
                 series += _machine_series(metric, _group_of_process(trace, first), samples)
             else:
-                group = _group_of_process(trace, first)
+                device = _device_of_counters(trace, first)
+                group = _group_of_process(trace, first) if device is None else _group_of_device(trace, device)
                 title = _counter_title(trace, first, argument, with_pid=group is None)
                 unit = "bytes" if "bytes" in title.lower() else ""
-                series.append(CounterSeries("", title, group, None, unit, *samples))
+                series.append(CounterSeries("", title, group, device, unit, *samples))
     return series
 
 

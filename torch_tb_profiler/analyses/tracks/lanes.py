@@ -201,7 +201,7 @@ def slice_at(trace: Trace, thread: int, time: int, *wanted: Kind) -> int:
 
 
 def _slice_tracks_of(trace: Trace, thread: int) -> list[int]:
-    roles = (Role.HOST, Role.DEVICE, Role.ANNOTATION, Role.SYNC, Role.TRAINER)
+    roles = (Role.HOST, Role.DEVICE, Role.ANNOTATION, Role.SYNC, Role.TRAINER, Role.GRAPH)
     return [track for track in tracks(trace).lookup[thread, list(roles)].tolist() if track != NO_CODE]
 
 

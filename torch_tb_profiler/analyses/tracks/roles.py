@@ -17,7 +17,14 @@ from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import device_ids, stream_ids
-from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_ends, event_kinds, rows_of_kind
+from torch_tb_profiler.model.kinds import (
+    DEVICE_KINDS,
+    GRAPH_NODE_KINDS,
+    Kind,
+    event_ends,
+    event_kinds,
+    rows_of_kind,
+)
 from torch_tb_profiler.model.memory.events import is_memory_event
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace, name_mask
 from torch_tb_profiler.model.vendors.gaudi import thread_engines
@@ -32,6 +39,7 @@ class Role(IntEnum):
     SYNC = 3
     INSTANT = 4
     TRAINER = 5
+    GRAPH = 6
 
 
 _ROLE_OF_KIND = np.zeros(len(Kind), np.int8)
@@ -39,6 +47,7 @@ _ROLE_OF_KIND[list(DEVICE_KINDS)] = Role.DEVICE
 _ROLE_OF_KIND[[Kind.DEVICE_ANNOTATION, Kind.METRICS]] = Role.ANNOTATION
 _ROLE_OF_KIND[Kind.SYNC] = Role.SYNC
 _ROLE_OF_KIND[Kind.TRAINER] = Role.TRAINER
+_ROLE_OF_KIND[list(GRAPH_NODE_KINDS)] = Role.GRAPH
 
 
 @derived
@@ -129,7 +138,7 @@ def count_thread_events(trace: Trace) -> ThreadEventCounts:
 
 def thread_devices_and_streams(trace: Trace) -> tuple[dict[int, int | None], dict[int, int | None]]:
     """Return (devices, streams) by code of the threads that carry device work, annotations or synchronization."""
-    rows = rows_of_kind(trace, *DEVICE_KINDS, Kind.DEVICE_ANNOTATION, Kind.SYNC)
+    rows = rows_of_kind(trace, *DEVICE_KINDS, *GRAPH_NODE_KINDS, Kind.DEVICE_ANNOTATION, Kind.SYNC)
 
     def by_code(values: Int64) -> dict[int, int | None]:
         """Return the first known value of each thread code; waits recorded on a stream may have none."""

@@ -22,7 +22,7 @@ from torch_tb_profiler.analyses.tracks.roles import (
     thread_roles,
 )
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.devices import device_kind, device_name, devices
+from torch_tb_profiler.model.devices import device_kind, device_name, devices, graph_lanes
 from torch_tb_profiler.model.iteration_metrics import ITERATIONS_PROCESS
 from torch_tb_profiler.model.kinds import HOST_KINDS, rows_of_kind
 from torch_tb_profiler.model.serving.requests import REQUESTS_PROCESS
@@ -41,12 +41,19 @@ _ROLE_ORDER = (
     "",
     "annotation",
     "sync",
+    "graph",
     "memory",
 )
 """Roles of tracks, in the order in which a group shows them."""
 
-_MIRRORED_ROLES = {Role.ANNOTATION: ("annotation", ", annotations"), Role.SYNC: ("sync", ", waits")}
-"""Role and name suffix of the tracks that the profiler mirrors onto a stream."""
+_BESIDE_WORK = {
+    Role.ANNOTATION: ("annotation", ", annotations"),
+    Role.SYNC: ("sync", ", waits"),
+    Role.GRAPH: ("graph", ", graph nodes"),
+}
+"""Role and name suffix of the tracks of a stream that hold no device work."""
+
+ROLES_BESIDE_WORK = tuple(role for role, _ in _BESIDE_WORK.values())
 
 NO_STREAM = 2**32 - 1
 """Stream number that the driver records for a wait on all streams."""
@@ -66,7 +73,7 @@ class Track(msgspec.Struct, frozen=True):
 
     kind     "thread" | "stream" | "instants"
     role     threads: "trainer", "main", "backward" or ""; streams: "compute", "communication", "copy",
-             "annotation", "sync";
+             "annotation", "sync", "graph" (nodes of CUDA graphs that are no work of the device);
              instants: "memory" (nothing but allocations, which the memory counters show) or ""
     group    index into `TrackTable.groups`
     code     thread code in the trace
@@ -150,7 +157,7 @@ def work_tracks(trace: Trace) -> list[int]:
     """
     table = tracks(trace)
     program_tracks = [(id, t) for id, t in enumerate(table.tracks) if table.groups[t.group].kind != "profiler"]
-    streams = [id for id, t in program_tracks if t.kind == "stream" and t.role not in ("annotation", "sync")]
+    streams = [id for id, t in program_tracks if t.kind == "stream" and t.role not in ROLES_BESIDE_WORK]
     threads = [(id, trace.threads[t.code].pid) for id, t in program_tracks if t.kind == "thread"]
     return streams or [id for id, pid in threads if pid not in _BESIDE] or [id for id, _ in threads]
 
@@ -179,8 +186,9 @@ class _TrackGrouping:
     def key(self, code: int, role: Role) -> _GroupKey:
         """Return the key of the group that a thread's events in a role belong to."""
         pid = self._threads[code].pid
-        if role in (Role.DEVICE, Role.ANNOTATION, Role.SYNC) and self._device_of_thread.get(code) is not None:
-            return ("device", self._device_of_thread[code])
+        device = self._device_of_thread.get(code)
+        if (role == Role.DEVICE or role in _BESIDE_WORK) and device is not None:
+            return ("device", device)
         if self._slices[code] and self._spans[code] == self._slices[code]:
             return ("profiler", "")
         if pid in self._device_of_pid and pid not in self._host_pids:
@@ -226,7 +234,7 @@ class _TrackBuilder:
         self._device_of_thread, self._stream_of_thread = device_of_thread, stream_of_thread
         self._stream_roles = stream_roles(trace)
         # Only these streams are shown by the names that the file records for them.
-        self._has_stream_name = (thread_engines(trace) >= 0) | (ascend_roles(trace) == GROUP)
+        self._has_stream_name = (thread_engines(trace) >= 0) | (ascend_roles(trace) == GROUP) | graph_lanes(trace)
         self._main_thread, self._backward_threads = thread_roles(trace)
 
     def track(self, code: int, role: Role, group: int) -> Track:
@@ -263,7 +271,7 @@ class _TrackBuilder:
         stream = self._stream_of_thread.get(code)
         if not self._has_stream_name[code] or code not in self._names.thread:
             name = "all streams" if stream == NO_STREAM else f"stream {tid if stream is None else stream}"
-        track_role, suffix = _MIRRORED_ROLES.get(role, (self._stream_roles[code], ""))
+        track_role, suffix = _BESIDE_WORK.get(role, (self._stream_roles[code], ""))
         return "stream", track_role, name + suffix
 
     def order(self, track: Track) -> tuple[int, ...]:

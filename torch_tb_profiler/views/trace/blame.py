@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.timeline.counters import all_series, counter_id
 from torch_tb_profiler.analyses.timeline.tile import arranged_tile
 from torch_tb_profiler.analyses.tracks.flows import operator_of
 from torch_tb_profiler.analyses.tracks.sources import name_of
-from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
+from torch_tb_profiler.analyses.tracks.tracks import ROLES_BESIDE_WORK, device_labels, tracks
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.memo import derived, seed_derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
@@ -44,7 +44,7 @@ def blame_tracks(trace: Trace) -> BlameTracks:
     table, first = tracks(trace), counter_id(trace, len(all_series(trace))) + 1
     if not steps(trace).complete.any() or missing_kernels_reason(trace) is not None:
         return ()
-    groups = {t.group for t in table.tracks if t.kind == "stream" and t.role not in ("annotation", "sync")}
+    groups = {t.group for t in table.tracks if t.kind == "stream" and t.role not in ROLES_BESIDE_WORK}
     devices = [table.groups[group].device for group in sorted(groups)]
     return tuple((device, first + i) for i, device in enumerate(d for d in devices if d is not None))
 

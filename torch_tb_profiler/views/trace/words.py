@@ -183,6 +183,8 @@ _KIND_TEXTS = {
     Kind.DEVICE_ANNOTATION: "Annotation on the device",
     Kind.SYNC: "Synchronization",
     Kind.METRICS: "Hardware metrics of a kernel",
+    Kind.GRAPH_HOST: "Host function that a CUDA graph calls",
+    Kind.GRAPH_EVENT: "Event that a CUDA graph records",
 }
 
 

@@ -32,7 +32,8 @@ export function busiestTracks(
       !hidden.includes(track.id) &&
       (track.kind === 'thread' || track.kind === 'stream') &&
       track.role !== 'annotation' &&
-      track.role !== 'sync',
+      track.role !== 'sync' &&
+      track.role !== 'graph',
   );
   const chosen = new Set(
     [...candidates]
