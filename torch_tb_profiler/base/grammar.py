@@ -56,18 +56,19 @@ def join_words(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def share_base(steps: int, recorded: bool, has_odd: bool = False) -> str:
+def share_base(steps: int, recorded: bool, has_odd: bool = False, noun: str = "step") -> str:
     """Return what percentages refer to: "an average step", "the step" (one is no average), or "the trace".
 
     steps     typical steps that were averaged
     recorded  False where the trace records no steps and is shown as one
     has_odd   whether odd steps were left out: then it is "a typical step"
+    noun      what a step is, see `model.steps.step_noun`
     """
     if not recorded:
         return "the trace"
     if has_odd:
-        return "a typical step"
-    return "the step" if steps == 1 else "an average step"
+        return f"a typical {noun}"
+    return f"the {noun}" if steps == 1 else f"an average {noun}"
 
 
 def per_step(recorded: bool) -> str:

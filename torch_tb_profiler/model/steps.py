@@ -69,6 +69,11 @@ def steps(trace: Trace) -> Steps:
     return Steps(names, starts, finish, host_start, host_end, complete, recorded=True, vary=vary)
 
 
+def step_noun(trace: Trace) -> str:
+    """Return what a step of the trace is in a sentence: "step", or "iteration" of an inference engine."""
+    return "iteration" if steps(trace).vary else "step"
+
+
 def _iteration_bounds(engine: ServingIterations) -> tuple[Int64, Int64]:
     """Return when the host works on each iteration of an inference engine, int64[k] each.
 

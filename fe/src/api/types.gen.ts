@@ -6559,6 +6559,7 @@ export interface components {
      *     steps        all, or of more than 2,000 the longest of each stretch, the odd ones, and those with the least and
      *                  the most of the time and of each category
      *     step_count   how many were recorded
+     *     step_noun    what a step is in a sentence: "step", or "iteration" of an inference engine
      *     reasons      category, `steps`, `average` or `hardware` -> why it is null
      */
     Overview: {
@@ -6584,6 +6585,8 @@ export interface components {
         [key: string]: components['schemas']['Phrase'][];
       };
       health: components['schemas']['HealthNote'][];
+      /** @default step */
+      step_noun: string;
     };
     /**
      * Phrase
@@ -7813,6 +7816,7 @@ export interface components {
      *     clock_shift_ns  shift of the device clock that makes it comparable with the host's
      *     limits          how well the recorded launches and syncs explain the work, and what one rank can't show
      *     reasons         field -> why it is null
+     *     step_noun       what a step is in a sentence: "step", or "iteration" of an inference engine
      */
     IdlePayload: {
       headline: components['schemas']['Phrase'][];
@@ -7847,6 +7851,8 @@ export interface components {
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
+      /** @default step */
+      step_noun: string;
     };
     /**
      * IdleStream
@@ -8123,6 +8129,7 @@ export interface components {
      *     clock_shift_ns  shift of device times, so that nothing starts before its launch
      *     reasons    field -> what is unknown, and why
      *     device_type  as in `device_kind`
+     *     step_noun  what a step is in a sentence: "step", or "iteration" of an inference engine
      *     communication  the communication on the path, split; None until the other ranks are read
      *     beside     what the other ranks' traces say about it; empty until they are read (`critical_path/beside` does)
      */
@@ -8147,6 +8154,8 @@ export interface components {
       communication: components['schemas']['CommunicationParts'] | null;
       /** @default [] */
       beside: components['schemas']['Phrase'][];
+      /** @default step */
+      step_noun: string;
     };
     /**
      * PathSummary

@@ -91,6 +91,13 @@ def draw_long_wait(line: str) -> Document:
     return picture(BEGIN, line, END)
 
 
+def draw_engine(line: str) -> Document:
+    """Return two iterations of an inference engine, between whose work 4920 us pass on the device."""
+    label = "host user_annotation execute_context_0(0)_generation_8(8)"
+    lines = (f"{label} 0 100", work(10, 80, 5, 1), line, f"{label} 5000 100", work(5_010, 80, 5_005, 2))
+    return {"traceEvents": [event(each) for each in "\n".join(lines).splitlines()]}
+
+
 def beside(thread: str, time: int) -> Document:
     """Return a function of the program between operators, which no device follows."""
     return picture(
@@ -264,6 +271,11 @@ RULES: dict[tuple[str, str], Three] = {
         draw_long_wait("host user_annotation prepare 100 4443"),
         draw_long_wait("host user_annotation prepare 100 4442"),
         draw_long_wait("host2 user_annotation prepare 100 8000"),
+    ),
+    ("host_code", "engine"): Three(
+        draw_engine("host user_annotation schedule 100 2460"),
+        draw_engine("host user_annotation schedule 100 2459"),
+        draw_engine("host2 user_annotation schedule 100 4900"),
     ),
     ("host_code", "alone"): Three(beside("host", 1_001), beside("host", 1_000), beside("host2", 4_000)),
     ("host_code", "operator"): Three(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,8 +10,11 @@ import pytest
 from tests.support.serving import Workload, serve
 from tests.support.traces import draw
 from tests.support.views import ask
+from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
+from torch_tb_profiler.cli.screens.screen import plain as shown_text
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.overview.advice import RULE_WORDS, build_recommendation
 from torch_tb_profiler.views.overview.build import build as overview
 from torch_tb_profiler.views.serving.build import TAB, build
 
@@ -42,6 +46,31 @@ def test_the_headline_names_what_holds_the_engine_back(bottleneck: str) -> None:
     assert all(len(sentence.split()) <= 28 for sentence in headline.split(". "))
     if bottleneck not in ("device", "no_requests"):
         assert payload.advice and plain(payload.advice[0].detail).startswith("Saves up to")
+
+
+@pytest.mark.parametrize("bottleneck", ["host_scheduler", "sampling_on_host", "network", "device"])
+def test_the_other_tabs_speak_of_iterations_not_of_steps(bottleneck: str) -> None:
+    trace = serve(LOADS[bottleneck])[0]
+    shown = overview(trace, NoParams())
+    sentences = [plain(shown.headline), plain(shown.spent), plain(shown.gains), plain(shown.no_advice)]
+    for each in shown.recommendations:
+        sentences += [plain(each.title), plain(each.text), each.rule, each.exception]
+    for view in ("idle", "critical_path"):
+        payload = ask(trace, view)
+        sentences += [shown_text(payload["headline"]), shown_text(payload["explanation"])]
+    said = "\n".join(sentences)
+    assert "an average iteration" in said
+    assert not re.search(r"\bsteps?\b|training", said, re.IGNORECASE), said
+    if bottleneck == "host_scheduler":
+        assert shown.recommendations[0].case == "engine"
+
+
+@pytest.mark.parametrize("case", RULE_WORDS)
+def test_no_advice_for_an_engine_speaks_of_steps(case: tuple[str, str]) -> None:
+    advice = Advice(Finding(case[0], case=case[1], subject="GPU 0"), Gain(9.0, 1.0, "what_if"), 0.5)
+    shown = build_recommendation(advice, "an average iteration", noun="iteration")
+    said = "\n".join((plain(shown.title), plain(shown.text), shown.rule, shown.exception))
+    assert not re.search(r"\bsteps?\b|\ba iteration", said), said
 
 
 def test_a_likely_cause_is_called_likely() -> None:

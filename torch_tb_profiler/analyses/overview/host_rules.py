@@ -148,6 +148,8 @@ def _host_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     stretches = long_stretches(subtract(host_late_times(trace), passes))
     for stretch in dominant_frames(trace, stretches)[:1]:
         case = _CASE_BY_KIND[Kind(event_kinds(trace)[stretch.event])]
+        if case == "code" and steps(trace).vary:
+            case = "engine"
         yield Finding(
             "host_code",
             stretch.during,

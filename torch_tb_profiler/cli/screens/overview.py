@@ -74,7 +74,8 @@ def _average_title(payload: dict[str, Any]) -> str:
     average = payload["average"]
     if not payload["steps_recorded"]:
         return "The whole trace"
-    return capitalize(share_base(average["steps"] if average else 0, True, bool(average and average["outliers"])))
+    has_odd = bool(average and average["outliers"])
+    return capitalize(share_base(average["steps"] if average else 0, True, has_odd, payload["step_noun"]))
 
 
 def _mfu(hardware: dict[str, Any]) -> str | None:

@@ -76,9 +76,13 @@ def build_beside_ranks(
     times = words.times_by_part(path)
     return replace(
         alone,
-        headline=words.headline(path, times, targets, alone.steps_recorded, alone.device_type, compared=compared),
+        headline=words.headline(
+            path, times, targets, alone.steps_recorded, alone.device_type, compared=compared, noun=alone.step_noun
+        ),
         explanation=sentences(
-            words.explanation(path, targets, alone.explained, alone.steps_recorded, compared=compared),
+            words.explanation(
+                path, targets, alone.explained, alone.steps_recorded, compared=compared, noun=alone.step_noun
+            ),
             alone.odd_steps,
         ),
         limits=sentences(alone.limits, words.COMPARED_LIMIT),

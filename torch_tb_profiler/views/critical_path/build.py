@@ -32,7 +32,7 @@ from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.schedule.stream_waits import has_unknown_consumers
-from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import RankView, Tab, TraceView
@@ -76,13 +76,16 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
         headline=truncation_sentence() if cut_off else _headline(trace, path, targets),
         explanation=()
         if cut_off
-        else sentences(words.explanation(path, targets, graph.explained_share, recorded), odd),
+        else sentences(
+            words.explanation(path, targets, graph.explained_share, recorded, noun=step_noun(trace)), odd
+        ),
         limits=words.limits(
             graph.clock_shift_ns, communicates=any(words.is_communication(row) for row in targets)
         ),
         path=path,
         steps=_step_paths(trace),
         steps_recorded=recorded,
+        step_noun=step_noun(trace),
         odd_steps=odd,
         targets=targets,
         percents=list(REDUCTION_PERCENTS),
@@ -153,9 +156,13 @@ def build_groups(trace: Trace, params: PathGroupsParams) -> PathGroupsPayload:
 
 
 def _headline(trace: Trace, path: PathSummary, targets: list[TargetRow]) -> Text:
-    recorded = steps(trace).recorded
-    of_host = words.host_headline(path, targets, recorded) if schedule(trace).explained_share is None else None
-    return of_host or words.headline(path, bottleneck_times(trace), targets, recorded, device_kind(trace))
+    recorded, noun = steps(trace).recorded, step_noun(trace)
+    of_host = (
+        words.host_headline(path, targets, recorded, noun) if schedule(trace).explained_share is None else None
+    )
+    return of_host or words.headline(
+        path, bottleneck_times(trace), targets, recorded, device_kind(trace), noun=noun
+    )
 
 
 def _path_summary(trace: Trace) -> PathSummary:

@@ -117,6 +117,7 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
     clock_shift_ns  shift of device times, so that nothing starts before its launch
     reasons    field -> what is unknown, and why
     device_type  as in `device_kind`
+    step_noun  what a step is in a sentence: "step", or "iteration" of an inference engine
     communication  the communication on the path, split; None until the other ranks are read
     beside     what the other ranks' traces say about it; empty until they are read (`critical_path/beside` does)
     """
@@ -137,6 +138,7 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
     device_type: str
     communication: CommunicationParts | None = None
     beside: Text = ()
+    step_noun: str = "step"
 
 
 class PathSegmentsPayload(msgspec.Struct, frozen=True):

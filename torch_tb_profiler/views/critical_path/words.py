@@ -155,6 +155,7 @@ def headline(
     kind: str,
     *,
     compared: bool = False,
+    noun: str = "step",
 ) -> Text:
     """Say what most of the path is, and how long the step would be if that were twice as fast.
 
@@ -164,8 +165,9 @@ def headline(
     times  ns of the path by BOTTLENECKS, or by `times_by_part` where the ranks are compared
     kind   of device, as in `device_kind`
     compared  all ranks are compared, so that communication contains no waiting
+    noun      what a step is, see `steps.step_noun`
     """
-    base = share_base(path.steps, recorded, bool(path.odd))
+    base = share_base(path.steps, recorded, bool(path.odd), noun)
     if path.duration_ns <= 0:
         return text("No time passes in {base}.", base=base)
     bottleneck = max(times, key=lambda part: times[part])
@@ -175,8 +177,8 @@ def headline(
         part = "communication, including any waiting for other ranks"
     share_phrase = Phrase(format_ratio(share), _TIMELINE_WITH_PATH)
     if share >= _MAJORITY:
-        noun = device_noun(kind) if bottleneck == "device" else bottleneck
-        bound = "bound by other ranks" if bottleneck == "rank_wait" else f"{noun}-bound"
+        limit = device_noun(kind) if bottleneck == "device" else bottleneck
+        bound = "bound by other ranks" if bottleneck == "rank_wait" else f"{limit}-bound"
         finding = text(
             "{base} is {bound}: {share} of its critical path is {part}.",
             base=capitalize(base),
@@ -206,7 +208,7 @@ def headline(
         effect = text(
             "Making {it} twice as fast wouldn't shorten {step} ({now}).",
             it=it,
-            step=_step(recorded),
+            step=_step(recorded, noun),
             now=now,
         )
     else:
@@ -214,7 +216,7 @@ def headline(
         effect = text(
             "Making {it} twice as fast would cut {step} from {now} to {then}.",
             it=it,
-            step=_step(recorded),
+            step=_step(recorded, noun),
             now=now,
             then=then,
         )
@@ -244,8 +246,13 @@ def _transfer_effect(path: PathSummary, targets: Sequence[TargetRow]) -> Text:
     return text("A faster network would save at most {saved}.", saved=format_duration(saved))
 
 
-def host_headline(path: PathSummary, targets: Sequence[TargetRow], recorded: bool) -> Text | None:
-    """Say what the largest part of a step without device work is; that it is host-bound would be obvious."""
+def host_headline(
+    path: PathSummary, targets: Sequence[TargetRow], recorded: bool, noun: str = "step"
+) -> Text | None:
+    """Say what the largest part of a step without device work is; that it is host-bound would be obvious.
+
+    noun  what a step is, see `steps.step_noun`
+    """
     best = _best_target(path, targets)
     if best is None or best.step_ns is None:
         return None
@@ -253,7 +260,7 @@ def host_headline(path: PathSummary, targets: Sequence[TargetRow], recorded: boo
         "{subject} is {share} of the critical path. Removing it would cut {step} from {now} to {then}{condition}.",
         subject=_subject(best),
         share=format_ratio(best.path_ns / path.duration_ns),
-        step=_step(recorded),
+        step=_step(recorded, noun),
         now=format_duration(path.duration_ns),
         then=format_duration(best.step_ns[4]),
         condition=_condition(path),
@@ -267,10 +274,12 @@ def explanation(
     recorded: bool,
     *,
     compared: bool = False,
+    noun: str = "step",
 ) -> Text:
     """Say which named part would save most if it were gone, what faster kernels save, and how sure this is.
 
     compared  all ranks are compared, so that communication contains no waiting
+    noun      what a step is, see `steps.step_noun`
     """
     if explained is None:
         return text(
@@ -290,7 +299,7 @@ def explanation(
         values: dict[str, str | Phrase] = {
             "subject": _subject(best),
             "time": format_duration(best.path_ns),
-            "step": _step(recorded),
+            "step": _step(recorded, noun),
             "then": format_duration(best.step_ns[4]),
             "condition": "" if is_communication(best) else _condition(path),
         }
@@ -322,8 +331,8 @@ def _condition(path: PathSummary) -> str:
     return f"{_AT_BEST}{condition}" if path.saves_at_most else condition
 
 
-def _step(recorded: bool) -> str:
-    return "the step" if recorded else "the trace"
+def _step(recorded: bool, noun: str) -> str:
+    return f"the {noun}" if recorded else "the trace"
 
 
 def _best_target(path: PathSummary, targets: Sequence[TargetRow]) -> TargetRow | None:

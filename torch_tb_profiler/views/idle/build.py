@@ -24,7 +24,7 @@ from torch_tb_profiler.model.kernels.short_names import display_name
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.schedule import schedule
-from torch_tb_profiler.model.steps import has_host_events, steps
+from torch_tb_profiler.model.steps import has_host_events, step_noun, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason
 from torch_tb_profiler.view import RankView, Tab, TraceView
@@ -92,6 +92,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         clock_shift_ns=clock_shift_ns(trace),
         limits=words.limits(schedule(trace).explained_share, clock_shift_ns(trace)),
         reasons=reason_texts(_reasons(trace)),
+        step_noun=step_noun(trace),
     )
     if is_truncated(trace.health):
         return structs.replace(payload, headline=truncation_sentence())

@@ -133,6 +133,7 @@ class IdlePayload(msgspec.Struct, frozen=True):
     clock_shift_ns  shift of the device clock that makes it comparable with the host's
     limits          how well the recorded launches and syncs explain the work, and what one rank can't show
     reasons         field -> why it is null
+    step_noun       what a step is in a sentence: "step", or "iteration" of an inference engine
     """
 
     headline: Text
@@ -164,6 +165,7 @@ class IdlePayload(msgspec.Struct, frozen=True):
     clock_shift_ns: int
     limits: Text
     reasons: Mapping[str, Text]
+    step_noun: str = "step"
 
 
 class IdleGapRow(msgspec.Struct, frozen=True):

@@ -107,7 +107,7 @@ def headline(payload: IdlePayload, kind: str) -> Text:
 def _share_base(payload: IdlePayload) -> str:
     """Return what shares refer to; a chosen step is "the step", typical or not."""
     has_odd = payload.counted > 1 and any(each.complete and not each.typical for each in payload.steps)
-    return share_base(payload.counted, payload.steps_recorded, has_odd)
+    return share_base(payload.counted, payload.steps_recorded, has_odd, payload.step_noun)
 
 
 def _exposed_clause(payload: IdlePayload) -> str:
@@ -134,7 +134,7 @@ def explanation(payload: IdlePayload) -> Text:
             "{rank}{time}{per_step} {cause}.",
             rank="Largest idle time: " if busy else "Next: ",
             time=format_duration(time / payload.counted),
-            per_step=" per step" if payload.steps_recorded and payload.counted > 1 else "",
+            per_step=f" per {payload.step_noun}" if payload.steps_recorded and payload.counted > 1 else "",
             cause=Phrase(CAUSE_CLAUSES[cause], _evidence(payload, longest)),
         )
     main_cause = ranked[0][0] if ranked else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -10,6 +11,7 @@ from torch_tb_profiler.analyses.overview.device_rules import LATE_RATIO, MEMORY_
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Basis, Finding, Gain
 from torch_tb_profiler.analyses.overview.kernel_rules.precision import TENSOR_CORE_MULTIPLES
 from torch_tb_profiler.base.format import format_duration, format_ratio
+from torch_tb_profiler.base.grammar import with_article
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.overview.payload import Recommendation
 
@@ -102,6 +104,12 @@ RULE_WORDS = {
         "For {time} of {base}, the {device} is idle while the host is in {subject}.",
         f"idle stretches of over a millisecond, half of each in one frame or annotation, cost {_COST}",
         "it depends on what the device computed just before.",
+    ),
+    ("host_code", "engine"): RuleWords(
+        "Move host work out of the iteration",
+        "For {time} of {base}, the {device} is idle while the host is in {subject}.",
+        f"idle stretches of over a millisecond, half of each in one frame or annotation, cost {_COST}",
+        "the next batch depends on its result: then only making it faster, or scheduling ahead, helps.",
     ),
     ("host_code", "alone"): RuleWords(
         "Move {subject} out of the step",
@@ -362,16 +370,23 @@ RULE_WORDS = {
 
 
 def build_recommendation(
-    advice: Advice, base: str, device: str = "device", evidence: str | None = None, *, alone: bool = False
+    advice: Advice,
+    base: str,
+    device: str = "device",
+    evidence: str | None = None,
+    *,
+    alone: bool = False,
+    noun: str = "step",
 ) -> Recommendation:
     """Build what to do about a finding.
 
     base      what shares refer to, see `grammar.share_base`; device: the noun for the devices, "GPU"
     evidence  the link that shows it, if not what the finding names
     alone     whether the rank communicates, and what it saves is estimated from its file alone
+    noun      what a step is, see `steps.step_noun`
     """
     finding = advice.finding
-    words = RULE_WORDS[finding.id, finding.case]
+    words = _say_iterations(RULE_WORDS[finding.id, finding.case], noun)
     evidence = evidence or _evidence(finding)
     parts: dict[str, str | Phrase | Text] = {
         "time": Phrase(format_duration(None if advice.gain is None else advice.gain.measured_ns), evidence),
@@ -403,6 +418,24 @@ def build_recommendation(
         exception=_exception(words, advice.gain),
         evidence=evidence,
     )
+
+
+_STEP = re.compile(r"\b([Aa] (?:training )?)?step(s?)\b")
+
+
+def _say_iterations(words: RuleWords, noun: str) -> RuleWords:
+    """Return the words with the noun for a step; names in braces and code keep theirs."""
+    if noun == "step":
+        return words
+
+    def replaced(found: re.Match[str]) -> str:
+        return f"{with_article(noun) if found[1] else noun}{found[2]}"
+
+    changed = {
+        field: _STEP.sub(replaced, getattr(words, field))
+        for field in ("title", "text", "rule", "exception", "more")
+    }
+    return msgspec.structs.replace(words, **changed)
 
 
 def _origin_sentence(finding: Finding, evidence: str | None) -> Text:

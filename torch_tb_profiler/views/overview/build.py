@@ -27,7 +27,7 @@ from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.schedule.schedule import schedule
-from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.roofline import device_peaks
 from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
@@ -77,7 +77,10 @@ def build(trace: Trace, params: NoParams) -> Overview:
         reasons["hardware"] = (Phrase(used),)
     kind = recorded_device_type(first.configuration)
     alone = _communicates(trace)
-    recommendations = [build_recommendation(each, base, device_noun(kind), alone=alone) for each in advice(trace)]
+    recommendations = [
+        build_recommendation(each, base, device_noun(kind), alone=alone, noun=first.step_noun)
+        for each in advice(trace)
+    ]
     reason = replay_unavailable_reason(trace)
     times = bottleneck_times(trace) if reason is None and not is_truncated(trace.health) else None
     path = words.critical_path_sentence(times, base, _exposed_share(trace, first.average))
@@ -129,7 +132,9 @@ def _build_measured(trace: Trace) -> Overview:
         reasons["hardware"] = no_hardware
     evidence = _evidence(trace, average, kind)
     spent = sentences(_step_sentence(trace, average, kind), *evidence)
-    explanation = words.steps_explanation(step_list, average, reasons, is_truncated(trace.health))
+    explanation = words.steps_explanation(
+        step_list, average, reasons, is_truncated(trace.health), step_noun(trace)
+    )
     return Overview(
         preview=True,
         headline=_headline(trace, spent, ()),
@@ -152,7 +157,7 @@ def _build_measured(trace: Trace) -> Overview:
         configuration=configuration,
         gains=(),
         recommendations=[
-            build_recommendation(each, base, device_noun(kind), alone=_communicates(trace))
+            build_recommendation(each, base, device_noun(kind), alone=_communicates(trace), noun=step_noun(trace))
             for each in measured_advice(trace)
         ],
         no_advice=() if reason is None else words.no_advice_sentence(average, reason, kind),
@@ -160,6 +165,7 @@ def _build_measured(trace: Trace) -> Overview:
         waiting=None,
         reasons=reason_texts(reasons),
         health=[*trace.health, *health_notes(trace, times)],
+        step_noun=step_noun(trace),
     )
 
 
@@ -177,6 +183,7 @@ def _share_base(trace: Trace) -> str:
         0 if average is None else average.steps,
         steps(trace).recorded,
         average is not None and bool(average.outliers),
+        step_noun(trace),
     )
 
 

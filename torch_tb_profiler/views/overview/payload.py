@@ -168,6 +168,7 @@ class Overview(msgspec.Struct, frozen=True):
     steps        all, or of more than 2,000 the longest of each stretch, the odd ones, and those with the least and
                  the most of the time and of each category
     step_count   how many were recorded
+    step_noun    what a step is in a sentence: "step", or "iteration" of an inference engine
     reasons      category, `steps`, `average` or `hardware` -> why it is null
     """
 
@@ -191,3 +192,4 @@ class Overview(msgspec.Struct, frozen=True):
     waiting: CommunicationParts | None
     reasons: Mapping[str, Text]
     health: list[HealthNote]
+    step_noun: str = "step"

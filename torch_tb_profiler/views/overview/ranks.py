@@ -63,7 +63,7 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
     if not verdict.splits_waiting or position is None:
         return replace(alone, beside=sentences(verdict_headline(members, verdict), coverage_sentence(members)))
     average = alone.average
-    base = share_base(average.steps, alone.steps_recorded, bool(average.outliers))
+    base = share_base(average.steps, alone.steps_recorded, bool(average.outliers), alone.step_noun)
     exposed = exposed_communication(comparison, position)
     waiting = communication_parts(average.categories.communication or 0.0, exposed)
     by_kernels = comparison.sources[position].summary.by_kernels

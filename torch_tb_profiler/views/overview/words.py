@@ -266,7 +266,7 @@ def critical_path_sentence(times: Mapping[str, float] | None, base: str, exposed
     if times is None or (total := sum(times.values())) <= 0:
         return ()
     largest = max(times, key=lambda part: times[part])
-    path = "the trace's" if base == "the trace" else "the step's"
+    path = "the trace's" if base == "the trace" else f"the {base.split()[-1]}'s"
     share = Phrase(f"{format_ratio(times[largest] / total)} of {path} critical path", link("critical_path"))
     rest = ""
     if largest != "communication" and exposed >= _MIN_EXPOSED_SHARE:
@@ -343,18 +343,24 @@ def redirect_operator_links(texts: Text, has_operators: bool) -> Text:
 
 
 def steps_explanation(
-    steps: Sequence[Step], average: Average | None, reasons: Mapping[str, str], truncated: bool = False
+    steps: Sequence[Step],
+    average: Average | None,
+    reasons: Mapping[str, str],
+    truncated: bool = False,
+    noun: str = "step",
 ) -> Text:
     """Say how the steps vary, and which are left out; or why the trace is shown as one step.
 
-    What varies in a truncated file is unknown, because the missing part may.
+    What varies in a truncated file is unknown, because the missing part may. `noun`: see `steps.step_noun`.
     """
     if "steps" in reasons:
         return text("{reason}.", reason=capitalize(reasons["steps"]))
     complete = [step for step in steps if step.complete]
     dropped = len(steps) - len(complete)
     left_out = (
-        text("{count} {are} left out.", count=plural(dropped, "incomplete step"), are=agree(dropped, "is", "are"))
+        text(
+            "{count} {are} left out.", count=plural(dropped, f"incomplete {noun}"), are=agree(dropped, "is", "are")
+        )
         if dropped
         else ()
     )
@@ -362,7 +368,7 @@ def steps_explanation(
     filling = average.filling if average is not None else None
     first = _filling_sentence(complete[0]) if filling is not None else ()
     typical = [step for step in complete if step.name not in odd and step.name != filling]
-    return sentences(_variation(typical, truncated, bool(odd)), first, left_out)
+    return sentences(_variation(typical, truncated, bool(odd), noun), first, left_out)
 
 
 def _filling_sentence(step: Step) -> Text:
@@ -373,13 +379,13 @@ def _filling_sentence(step: Step) -> Text:
     )
 
 
-def _variation(complete: Sequence[Step], truncated: bool, typical: bool) -> Text:
+def _variation(complete: Sequence[Step], truncated: bool, typical: bool, noun: str) -> Text:
     """Say how long steps take, and what varies; `typical`: odd ones, which have their own sentence, are out."""
     if len(complete) < 2:
-        return text("{count} recorded.", count=plural(len(complete), "complete step"))
+        return text("{count} recorded.", count=plural(len(complete), f"complete {noun}"))
     durations = [step.duration_ns for step in complete]
     count, times = (
-        plural(len(complete), "typical step" if typical else "step"),
+        plural(len(complete), f"typical {noun}" if typical else noun),
         _range(min(durations), max(durations)),
     )
     if truncated:

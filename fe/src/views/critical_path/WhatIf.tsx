@@ -15,7 +15,7 @@ interface Props {
   percents: readonly number[];
   selectors: Selectors;
   /** What the times refer to: a step, or the trace if no steps were recorded. */
-  base: 'step' | 'trace';
+  base: string;
 }
 
 /** A step now and with a share of a target's time removed, chosen with a slider. */

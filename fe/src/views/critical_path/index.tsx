@@ -43,7 +43,7 @@ export default function CriticalPathView({
   const by = GROUPINGS.find(([key]) => key === params.path_by)?.[0] ?? 'category';
   const table = useTableState({ id: 'path_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
-  const base = payload.steps_recorded ? 'step' : 'trace';
+  const base = payload.steps_recorded ? payload.step_noun : 'trace';
   const average = payload.steps.length > 1;
   const title = average ? titleOfAverage(payload) : `The ${base}`;
   return (
@@ -198,6 +198,6 @@ export function savedTime({ percents }: CriticalPathPayload, row: TargetRow, per
   return now === undefined || then === undefined ? null : now - then;
 }
 
-function titleOfAverage({ path }: CriticalPathPayload): string {
-  return path.odd.length > 0 ? 'A typical step' : 'An average step';
+function titleOfAverage({ path, step_noun: noun }: CriticalPathPayload): string {
+  return path.odd.length > 0 ? `A typical ${noun}` : `An average ${noun}`;
 }

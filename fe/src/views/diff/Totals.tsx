@@ -166,8 +166,8 @@ function FlopsRows({ payload: { work, work_coverage: coverage, reasons } }: { pa
   );
 }
 
-/** The typical step of the headline; with several recordings the mean of their means. */
-function TypicalStep({ payload: { step, base, candidate } }: { payload: DiffPayload }) {
+/** The typical step of the headline, which of engines is per token; with several recordings the mean of their means. */
+function TypicalStep({ payload: { step, base, candidate, serving } }: { payload: DiffPayload }) {
   if (base.steps.length === 0 || candidate.steps.length === 0) {
     return null;
   }
@@ -179,7 +179,13 @@ function TypicalStep({ payload: { step, base, candidate } }: { payload: DiffPayl
     delta_ns,
     delta_ratio: base.typical_ns > 0 ? delta_ns / base.typical_ns : null,
   };
-  return <TimeRow name="Typical step, as in the headline" change={typical} />;
+  const isPerToken = serving.some(phase => phase.per_token.base_ns !== null);
+  return (
+    <TimeRow
+      name={isPerToken ? 'Average iteration of all phases' : 'Typical step, as in the headline'}
+      change={typical}
+    />
+  );
 }
 
 interface TimeRowProps {

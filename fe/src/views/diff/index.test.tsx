@@ -38,6 +38,14 @@ it('distinguishes the typical step of the headline from the mean', () => {
   expect(row('Mean step, all steps')).not.toMatch(/faster|slower|unchanged|equal|inconclusive/);
 });
 
+it('does not call the average iteration of engines what the headline says', () => {
+  const change = { ...golden.diff.step, base_ns: 40_000, candidate_ns: 30_000, delta_ns: -10_000 };
+  const phase = { phase: 'decode', iterations: [10, 10], tokens: [80, 80], iteration: change };
+  drawView(View, { ...golden.diff, serving: [{ ...phase, per_token: change }] }, { base });
+  expect(screen.getByText('Average iteration of all phases', { selector: 'td' })).toBeTruthy();
+  expect(screen.queryByText('Typical step, as in the headline')).toBeNull();
+});
+
 it('writes the verdicts below the bars as in the tables', async () => {
   const [first, ...others] = golden.diff.waterfalls;
   const bars = first!.bars

@@ -109,14 +109,15 @@ function useRankComparison(
   };
 }
 
-function titleOf({ counted, duration_ns: ns, steps, steps_recorded: recorded }: IdlePayload): string {
+function titleOf(payload: IdlePayload): string {
+  const { counted, duration_ns: ns, steps, steps_recorded: recorded, step_noun: noun } = payload;
   if (!recorded) {
     return `The trace, ${formatDuration(ns)}`;
   }
   if (counted > 1 && steps.some(step => step.complete && !step.typical)) {
-    return `A typical step, ${formatDuration(ns / counted)}`;
+    return `A typical ${noun}, ${formatDuration(ns / counted)}`;
   }
   return counted === 1
-    ? `The step, ${formatDuration(ns)}`
-    : `An average step, ${formatDuration(ns / Math.max(counted, 1))}`;
+    ? `The ${noun}, ${formatDuration(ns)}`
+    : `An average ${noun}, ${formatDuration(ns / Math.max(counted, 1))}`;
 }

@@ -10,6 +10,8 @@ describe('the overview', () => {
   it('shows one step alone when it is chosen', () => {
     expect(shown(overview(), '2')).toMatchObject({ title: 'Step 2', duration: 1e6 });
     expect(shown(overview(), undefined)).toMatchObject({ title: 'An average step' });
+    const engine = { ...overview(), step_noun: 'iteration' };
+    expect(shown(engine, undefined)).toMatchObject({ title: 'An average iteration' });
   });
 
   it('draws only what takes time and keeps what is unknown in the table', () => {

@@ -66,8 +66,9 @@ export function shown(overview: Overview, step: string | undefined): Shown | nul
   if (!average) {
     return null;
   }
-  const one = average.steps === 1 ? 'The step' : 'An average step';
-  const recorded = average.outliers.length > 0 ? 'A typical step' : one;
+  const { step_noun: noun } = overview;
+  const one = average.steps === 1 ? `The ${noun}` : `An average ${noun}`;
+  const recorded = average.outliers.length > 0 ? `A typical ${noun}` : one;
   const title = overview.steps_recorded ? recorded : 'The whole trace';
   return { title, duration: average.duration_ns, times: average.categories };
 }
