@@ -36,6 +36,9 @@ from torch_tb_profiler.views.distributed.payload.job import (
     VerdictPayload,
 )
 
+MIN_EXPLAINED_COST_RATIO = 0.01
+"""A rank that costs less than this share of what the costliest one costs needs no cause."""
+
 
 def build_verdict(comparison: RankComparison, verdict: StragglerVerdict, headline: Text) -> VerdictPayload:
     """Return which rank stands out and at what cost."""
@@ -126,7 +129,9 @@ def build_stragglers(
     before: Sequence[StragglerActivity],
 ) -> list[StragglerRow]:
     """Return every rank, highest cost first; empty if nothing was compared."""
-    causes = {row.member: find_work_cause(comparison, row) for row in before}
+    notable = MIN_EXPLAINED_COST_RATIO * max([row.cost for row in rows], default=0.0)
+    costly = {row.member for row in rows if row.cost >= notable}
+    causes = {row.member: find_work_cause(comparison, row) for row in before if row.member in costly}
     if verdict.cause is not None:
         causes[verdict.cause.member] = verdict.cause
     return [_straggler(comparison, row, causes.get(row.member)) for row in rows]
