@@ -81,8 +81,8 @@ CLAIMS = [
         job(Delay("host", 1, us=8000)),
     ),
     Claim(
-        "{rank} is late {often}: in {noun} {steps}, by {most}{excess}.",
-        r"Rank 1 is late once: in step 3, by [78]\.\d+ ms\.",
+        "{rank} is late {often}: in {noun} {steps}, by {most}{excess}{cause}.",
+        r"Rank 1 is late once: in step 3, by [78]\.\d+ ms, mostly in prepare_batch\.",
         job(Delay("host", 1, us=8000, steps=(2,))),
         "another rank is as late in the next step",
         job(Delay("host", 1, us=8000, steps=(1,)), Delay("host", 3, us=8000, steps=(2,))),

@@ -12,6 +12,7 @@ from tests.support.simulation.simulator import (
     Action,
     Collective,
     Delay,
+    Host,
     Simulation,
     ddp,
     fsdp,
@@ -93,6 +94,43 @@ def test_a_delay_in_one_step_is_an_event_and_no_straggler(job: str, us: int) -> 
     )
     assert float(plain(payload.headline).partition(", by ")[2].split()[0]) == pytest.approx(us / 1000, rel=0.1)
     assert max(row.cost_ns for row in payload.stragglers) < 20 * us  # ns per step: 2% of the delay
+
+
+@pytest.mark.parametrize("everywhere", [0.0, 5000.0])
+@pytest.mark.parametrize(
+    ("late", "name"),
+    [
+        (Delay("host", 1, us=8000, steps=(2,)), "prepare_batch"),
+        (Delay("loading", 1, us=8000, steps=(2,)), "enumerate(DataLoader)"),
+        (Delay("work", 1, us=8000, steps=(2,)), "extra_expert"),
+        (Delay("frame", 1, us=8000, steps=(2,)), "prepare_batch (train.py:42)"),
+        (Delay("stall", 1, us=8000, steps=(2,)), ""),  # nothing of it is recorded
+        (Delay("device", 1, factor=2.5, steps=(2,)), ""),  # all kernels take longer: no single one is why
+    ],
+)
+def test_a_rank_late_once_has_what_it_does_then_as_its_cause(late: Delay, name: str, everywhere: float) -> None:
+    """What every rank does in each step is no cause, though it takes nearly as long."""
+    programs = [[Host("tokenize", everywhere), *program] if everywhere else program for program in ddp(4)]
+    headline = plain(view(Simulation(programs, delays=[late], jitter=0.01, steps=6)).headline)
+    said, _, cause = headline.partition(", mostly in ")
+    assert "Rank 1 is late once: in step 3" in said
+    assert cause.startswith(name) and bool(cause) == bool(name)
+
+
+@pytest.mark.parametrize(("host", "stall", "name"), [(4300, 3900, "prepare_batch"), (3700, 4500, "")])
+def test_the_cause_of_being_late_once_is_half_of_it_in_that_step_alone(
+    host: float, stall: float, name: str
+) -> None:
+    """In all other steps, the rank sorts for a while."""
+    delays = [
+        Delay("host", 1, us=host, steps=(2,)),
+        Delay("stall", 1, us=stall, steps=(2,)),
+        Delay("frame", 1, us=150, steps=(0, 1, *range(3, 16))),
+    ]
+    headline = plain(view(Simulation(ddp(4), delays=delays, jitter=0.01, steps=16)).headline)
+    said, _, cause = headline.partition(", mostly in ")
+    assert "Rank 1 is late once: in step 3" in said
+    assert cause.split(" ")[0].removesuffix(".") == name
 
 
 @pytest.mark.parametrize("us", [1_000.0, 1_400.0])

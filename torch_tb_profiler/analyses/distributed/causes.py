@@ -11,9 +11,10 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import Suspect
 from torch_tb_profiler.analyses.distributed.job import DistributedJob
-from torch_tb_profiler.analyses.distributed.late_once import typical_job_steps
-from torch_tb_profiler.analyses.distributed.stragglers import RankTime, StragglerActivity
+from torch_tb_profiler.analyses.distributed.late_once import LateOnce, typical_job_steps
+from torch_tb_profiler.analyses.distributed.stragglers import RankTime, StragglerActivity, straggler_activity
 from torch_tb_profiler.analyses.distributed.uneven_work import ResizedKernel, find_resized_kernel, runs_more_often
+from torch_tb_profiler.analyses.distributed.work_windows import WorkWindows
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.markers import is_data_loading
 
@@ -132,6 +133,20 @@ def find_work_cause(comparison: RankComparison, activity: StragglerActivity) -> 
     time, typical = category.time / steps, (category.median or 0) / steps
     category_kind = _CATEGORY_CAUSES.get(category.name, "other")
     return StragglerCause(category_kind, member, "category", category.name, time, typical, latest)
+
+
+def name_late_once(comparison: RankComparison, work: WorkWindows, once: LateOnce) -> LateOnce:
+    """Return `once` with what the rank does in these steps beyond the median rank; `work`: of all steps."""
+    job = comparison.job
+    late = np.isin(job.table.step[work.rows], [job.steps.index(name) for name in once.steps])
+    during = msgspec.structs.replace(work, typical=np.where(late, work.typical, work.work))
+    for activity in straggler_activity(comparison, during, [once.member]):
+        for times in (activity.frames, activity.host, activity.kernels):
+            largest = _largest(times, MAJORITY_SHARE * activity.excess)
+            if largest is not None:
+                name = activity.short_names.get(largest.name, largest.name)
+                return msgspec.structs.replace(once, name=name)
+    return once
 
 
 def _largest(times: Sequence[RankTime], min_excess: float) -> RankTime | None:

@@ -32,12 +32,14 @@ class LateOnce(msgspec.Struct, frozen=True):
     steps   names of these, in order
     all_steps  number of steps of the job
     excess  ns that it works longer than is typical in the worst of them
+    name    the frame, operator, or kernel in which it spends most of that, "" if no single one is known
     """
 
     member: int
     steps: tuple[str, ...]
     all_steps: int
     excess: int
+    name: str = ""
 
 
 def typical_job_steps(job: DistributedJob) -> Bool:

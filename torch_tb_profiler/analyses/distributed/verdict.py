@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.distributed.causes import StragglerCause, find_cause
+from torch_tb_profiler.analyses.distributed.causes import StragglerCause, find_cause, name_late_once
 from torch_tb_profiler.analyses.distributed.comparison import RankComparison
 from torch_tb_profiler.analyses.distributed.costs import StragglerCosts, Suspect
 from torch_tb_profiler.analyses.distributed.groups import RankCoverage
@@ -154,6 +154,9 @@ def judge_ranks(
         imbalance = imbalance if imbalance >= min_cost else None
     if not (suspect or uncertain) and hidden:
         return StragglerVerdict("unknown", "missing", costliest=costliest, missing_cost=missing_cost)
+    if once is not None:
+        is_named = any(row.member == once.member for row in named)
+        once = None if is_named else name_late_once(comparison, costs.all_work, once)
     return StragglerVerdict(
         kind="straggler" if suspect else "uncertain" if uncertain else "balanced",
         suspect=suspect,
@@ -166,7 +169,7 @@ def judge_ranks(
         communication=_communication_share(comparison, totals, named),
         cause=find_cause(comparison, suspect, named[0].member, activities) if suspect else None,
         missing_cost=missing_cost,
-        once=None if once is None or any(row.member == once.member for row in named) else once,
+        once=once,
         cost_is_limit=suspect is not None and (passes_messages or missing_cost is not None),
     )
 

@@ -135,16 +135,17 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
 
 
 def late_once_sentence(comparison: RankComparison, once: LateOnce) -> Text:
-    """Say in which steps a rank is late that isn't late in most, and by how much."""
+    """Say in which steps a rank is late that isn't late in most, by how much, and in what it spends that."""
     several = len(once.steps) > 1
     return text(
-        "{rank} is late {often}: in {noun} {steps}, by {most}{excess}.",
+        "{rank} is late {often}: in {noun} {steps}, by {most}{excess}{cause}.",
         rank=member_names(comparison, [once.member]),
         often=f"{len(once.steps)} times" if several else "once",
         noun="steps" if several else "step",
         steps=join_phrases(once.steps),
         most="up to " if several else "",
         excess=format_duration(once.excess),
+        cause=f", mostly in {shorten_name(shorten_frame(once.name))}" if once.name else "",
     )
 
 
