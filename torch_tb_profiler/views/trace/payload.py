@@ -108,7 +108,7 @@ class TraceTrack(msgspec.Struct, frozen=True):
 
     kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter |
              blame (how a device spends its time, drawn from `trace/blame`)
-    role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync;
+    role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync, graph;
              instants: memory (nothing but allocations), "";
              counter: utilization, sm_efficiency, memory, "" (of the file)
     group    index into `groups`, null for the ruler
