@@ -182,6 +182,17 @@ def test_where_gains_come_from_is_said_of_what_the_file_itself_tells() -> None:
         assert len(payload.recommendations) == len(given) and payload.gains == kept
 
 
+def test_corrected_advice_on_an_engine_speaks_of_iterations() -> None:
+    job = Simulation(ddp(8, overlap=False), jitter=0.02).run()
+    members, own = job.members(), alone(job, 0)
+    assert own.average is not None
+    gain = Gain(0.2 * own.average.duration_ns, 0.2 * own.average.duration_ns, "share")
+    advice = build_recommendation(Advice(Finding("communication", case="ddp"), gain, 0.2), "an average step")
+    engine = replace(own, recommendations=[advice], step_noun="iteration")
+    (shown,) = build_beside_ranks(engine, members[0].worker, members, NoParams()).recommendations
+    assert "of an average iteration" in plain(shown.text) and shown.rule.endswith("of the iteration")
+
+
 @pytest.mark.parametrize(("share", "named"), [(0.5, False), (3.0, True)])
 def test_a_rank_is_advised_on_where_its_lateness_is_worth_naming(share: float, named: bool) -> None:
     """Late by half of what is worth naming, or by three times that."""

@@ -69,7 +69,9 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
     by_kernels = comparison.sources[position].summary.by_kernels
     kind = recorded_device_type(alone.configuration)
     recommendations = list(
-        _corrected_advice(alone.recommendations, average, waiting, base, device_noun(kind), by_kernels)
+        _corrected_advice(
+            alone.recommendations, average, waiting, base, device_noun(kind), by_kernels, alone.step_noun
+        )
     )
     if verdict.kind == "straggler":
         recommendations.append(_straggler_advice(members, verdict, position, average))
@@ -98,6 +100,7 @@ def _corrected_advice(
     base: str,
     device: str,
     by_kernels: bool,
+    noun: str,
 ) -> Iterator[Recommendation]:
     """Yield the advice of the file without its guess that a rank is late; less communication saves no waiting."""
     for advice in recommendations:
@@ -106,7 +109,7 @@ def _corrected_advice(
             if gain >= MIN_GAIN_SHARE * average.duration_ns:
                 finding = Finding(advice.id, case=advice.case, on_device=by_kernels)
                 corrected = Advice(finding, Gain(gain, gain, "ranks"), gain / average.duration_ns)
-                yield build_recommendation(corrected, base, device, advice.evidence)
+                yield build_recommendation(corrected, base, device, advice.evidence, noun=noun)
         elif advice.id != "late_rank":
             yield advice
 
