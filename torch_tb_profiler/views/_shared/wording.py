@@ -45,6 +45,6 @@ def clock_shift_sentence(shift_ns: int) -> Text:
 def truncation_sentence() -> Text:
     """Return what every view says of a truncated file instead of a verdict."""
     return text(
-        "The file is truncated. Kineto writes GPU work last, so it's probably missing; shown is only what was "
-        "written before."
+        "The file is truncated. Kineto writes GPU work last, so it's probably missing; you see only what came "
+        "before the cut."
     )
