@@ -46,6 +46,7 @@ def _idle(payload: Payload) -> Iterable[PartRequest]:
 def _critical_path(payload: Payload) -> Iterable[PartRequest]:
     if any(category["name"] == "communication" for category in payload["path"]["categories"]):
         yield PartRequest("critical_path/beside", {})
+    yield PartRequest("critical_path/ranks", {})
 
 
 def _memory(payload: Payload) -> Iterable[PartRequest]:

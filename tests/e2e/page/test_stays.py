@@ -83,8 +83,8 @@ def test_nothing_moves_from_the_first_paint_to_the_last_answer(
 
 
 def tabs_of(run: str) -> tuple[str, ...]:
-    """Return the tabs that a sample may have something for: flight recorders alone have one."""
-    return ("hangs",) if run.startswith("hang") else SLUGS
+    """Return the tabs that a sample may have something for: flight recorders or snapshots alone have one."""
+    return {"hang_gloo": ("hangs",), "simulated_out_of_memory": ("memory",)}.get(run, SLUGS)
 
 
 def collect_shifts(page: Page, run: str, slug: str) -> list[tuple[float, list[str]]]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.page.places import go, start
 from tests.support.jobs import CULPRIT
-from tests.support.page import Open
+from tests.support.page import NewPage, Open
+from tests.support.servers.tensorboard import tensorboard
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -108,12 +112,26 @@ def test_threads_and_streams_are_in_sight_when_the_timeline_opens(open_page: Ope
     page, frame = open_page(view="trace", run="m_modules")
     for name in ("thread 1", "thread 2", "stream 7"):
         expect(frame.locator("[data-part=track-label]", has_text=name).first).to_be_in_viewport(ratio=1)
-    page, frame = open_page(view="trace", run="m_modules", height=500)  # without room for all lanes
-    label = frame.locator("[data-part=track-label]", has_text="thread 1").first
-    before = label.bounding_box()
-    label.get_by_role("button", name="2 more lanes of thread 1").click()
-    expect(page).to_have_url(re.compile("deep="))
-    expect(label.get_by_role("button", name="The first 4 lanes of thread 1")).to_be_visible()
-    after = label.bounding_box()
-    assert before is not None and after is not None
-    assert after["height"] > before["height"] + 18
+
+
+def test_lanes_without_room_are_a_click_away(new_page: NewPage, tmp_path: Path) -> None:
+    nested = [
+        {"ph": "X", "cat": "cpu_op", "name": f"level {i}", "pid": 1, "tid": 1, "ts": i, "dur": 200 - 2 * i}
+        for i in range(60)
+    ]
+    (tmp_path / "log" / "deep").mkdir(parents=True)
+    (tmp_path / "log" / "deep" / "w.pt.trace.json").write_text(json.dumps({"traceEvents": nested}))
+    with tensorboard("--logdir", str(tmp_path / "log"), cache=tmp_path / "cache") as address:
+        page = new_page()
+        start(page, address)
+        go(page, {"view": "trace", "run": "deep"})
+        label = page.locator("[data-part=track-label]", has_text="thread 1").first
+        button = label.get_by_role("button", name="56 more lanes of thread 1")
+        expect(button).to_be_visible()
+        before = label.bounding_box()
+        button.click()
+        expect(page).to_have_url(re.compile("deep="))
+        expect(label.get_by_role("button", name="The first 4 lanes of thread 1")).to_be_visible()
+        after = label.bounding_box()
+        assert before is not None and after is not None
+        assert after["height"] > before["height"] + 18

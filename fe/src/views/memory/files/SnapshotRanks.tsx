@@ -2,7 +2,7 @@
 import { memo } from 'react';
 import type { Selectors, SnapshotRanks as RanksPayload } from '../../../api/types';
 import { deviceName, formatBytes } from '../../../base/format';
-import { useView } from '../../../state/queries';
+import { useView, useWorkers } from '../../../state/queries';
 import { useSelection } from '../../../state/selection';
 import { Button } from '../../../widgets/inputs/Button';
 import { Panel } from '../../../widgets/Panel';
@@ -10,6 +10,12 @@ import { Sentence } from '../../../widgets/Sentence';
 import { categoryColor } from './categories';
 import { signed } from './signed';
 import css from './Snapshot.module.css';
+
+/** Pixels of a row of the table. */
+const ROW_HEIGHT = 29;
+
+/** Rows that space is reserved for while ranks are read. */
+const MOST_RESERVED = 16;
 
 interface Props {
   selectors: Selectors;
@@ -20,8 +26,15 @@ export const SnapshotRanks = memo(function SnapshotRanks({ selectors }: Props) {
   const { run, span } = selectors;
   const { data, error } = useView<RanksPayload>('memory/ranks', { run, span }, {});
   const ranks = data?.state === 'ready' ? data.payload : undefined;
+  const workers = useWorkers(run).data?.workers.length ?? 1;
+  // The headline, the head of the table and a row for each rank: they come while the files are read.
+  const reserved = { minHeight: error ? 0 : 66 + ROW_HEIGHT * Math.min(workers, MOST_RESERVED) };
   if (!ranks) {
-    return <Panel title="Ranks">{error && <p className="dim">{error.message}</p>}</Panel>;
+    return (
+      <Panel title="Ranks">
+        <div style={reserved}>{error && <p className="dim">{error.message}</p>}</div>
+      </Panel>
+    );
   }
   const largest = Math.max(...ranks.rows.map(row => row.peak_bytes), 1);
   return (
@@ -29,59 +42,64 @@ export const SnapshotRanks = memo(function SnapshotRanks({ selectors }: Props) {
       title="Ranks"
       note="in use at the peak, by category; the difference is from the median of the others"
     >
-      <p data-part="ranks-headline">
-        <Sentence text={ranks.headline} />
-      </p>
-      <div className={css.scroll}>
-        <table className={css.ranks} aria-label="Ranks">
-          <thead>
-            <tr>
-              <th>Rank</th>
-              <th>By category</th>
-              <th>Peak</th>
-              <th>Difference</th>
-              <th>At the end</th>
-              <th>Reserved</th>
-              <th>Likely leaked</th>
-              <th>Out of memory</th>
-            </tr>
-          </thead>
-          <tbody>
-            {ranks.rows.map((row, i) => (
-              <tr key={`${row.worker} ${row.device}`} className={i === ranks.different ? css.different : ''}>
-                <td>
-                  <Button look="link" onClick={() => select({ worker: row.worker, params: {} })}>
-                    {row.worker}
-                  </Button>
-                  {row.device > 0 && <span className="dim"> {deviceName('CUDA', row.device)}</span>}
-                </td>
-                <td>
-                  <span className={css.stack}>
-                    {Object.entries(row.categories).map(([name, bytes]) => (
-                      <i
-                        key={name}
-                        title={`${name}: ${formatBytes(bytes)}`}
-                        style={{ width: `${(bytes / largest) * 100}%`, background: categoryColor(name) }}
-                      />
-                    ))}
-                  </span>
-                </td>
-                <td>{formatBytes(row.peak_bytes)}</td>
-                <td>{row.difference_bytes === null ? '–' : signed(row.difference_bytes)}</td>
-                <td>{formatBytes(row.live_bytes)}</td>
-                <td>{formatBytes(row.reserved_bytes)}</td>
-                <td>{row.leaked_bytes === null ? '–' : formatBytes(row.leaked_bytes)}</td>
-                <td>{row.out_of_memory || ''}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {Object.entries(ranks.reasons).map(([worker, reason]) => (
-        <p key={worker} className="dim">
-          {worker}: <Sentence text={reason} />.
+      <div style={reserved}>
+        <p data-part="ranks-headline">
+          <Sentence text={ranks.headline} />
         </p>
-      ))}
+        <div className={css.scroll}>
+          <table className={css.ranks} aria-label="Ranks">
+            <thead>
+              <tr>
+                <th>Rank</th>
+                <th>By category</th>
+                <th>Peak</th>
+                <th>Difference</th>
+                <th>At the end</th>
+                <th>Reserved</th>
+                <th>Likely leaked</th>
+                <th>Out of memory</th>
+              </tr>
+            </thead>
+            <tbody>
+              {ranks.rows.map((row, i) => (
+                <tr
+                  key={`${row.worker} ${row.device}`}
+                  className={i === ranks.different ? css.different : ''}
+                >
+                  <td>
+                    <Button look="link" onClick={() => select({ worker: row.worker, params: {} })}>
+                      {row.worker}
+                    </Button>
+                    {row.device > 0 && <span className="dim"> {deviceName('CUDA', row.device)}</span>}
+                  </td>
+                  <td>
+                    <span className={css.stack}>
+                      {Object.entries(row.categories).map(([name, bytes]) => (
+                        <i
+                          key={name}
+                          title={`${name}: ${formatBytes(bytes)}`}
+                          style={{ width: `${(bytes / largest) * 100}%`, background: categoryColor(name) }}
+                        />
+                      ))}
+                    </span>
+                  </td>
+                  <td>{formatBytes(row.peak_bytes)}</td>
+                  <td>{row.difference_bytes === null ? '–' : signed(row.difference_bytes)}</td>
+                  <td>{formatBytes(row.live_bytes)}</td>
+                  <td>{formatBytes(row.reserved_bytes)}</td>
+                  <td>{row.leaked_bytes === null ? '–' : formatBytes(row.leaked_bytes)}</td>
+                  <td>{row.out_of_memory || ''}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+        {Object.entries(ranks.reasons).map(([worker, reason]) => (
+          <p key={worker} className="dim">
+            {worker}: <Sentence text={reason} />.
+          </p>
+        ))}
+      </div>
     </Panel>
   );
 });
