@@ -129,7 +129,7 @@ def test_the_log_of_a_job_says_what_its_watchdogs_gave_up(tmp_path: Path, monkey
     facts = {fact.title: fact.text for fact in payload.facts}
     assert facts["Watchdog"] == "gave up all_reduce 4 after 10 min on ranks 0 and 3"
     assert headline(payload) == SENTENCE and not payload.problems  # the files' times are those of a copy
-    monkeypatch.setattr("torch_tb_profiler.session.dumps.MAX_LOGS", 1)
+    monkeypatch.setattr("torch_tb_profiler.session.answers.dumps.MAX_LOGS", 1)
     with torch_tb_profiler.open(str(tmp_path)) as log:
         assert log.run().hangs().data.problems == ["Only 1 of 2 logs were searched for timeouts."]
 

@@ -1,7 +1,7 @@
 """Views as a terminal shows them: the finding, a few facts, and tables with the page's columns and words.
 
-A view may have a module named like its slug (`memory_ranks` for `memory/ranks`), whose `lay_out` arranges the
-payload. Others are arranged from the names of their fields.
+A tab may have a module named like its slug: `lay_out` arranges the payload of the tab's view, `lay_out_ranks` that
+of `memory/ranks`. Others are arranged from the names of their fields.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from torch_tb_profiler.views import SLUGS, views_of
 
 def screen_of(slug: str, payload: dict[str, Any], rows: str = "rows") -> Screen:
     """Return the screen of a view's payload; `rows` is the table that comes first if the view has no layout."""
-    name = slug.replace("/", "_")
-    module = f"{__name__}.{name}"
-    if name.isidentifier() and find_spec(module) is not None:
-        screen: Screen = import_module(module).lay_out(payload)
-        return screen
+    tab, _, part = slug.partition("/")
+    module = f"{__name__}.{tab}"
+    if tab.isidentifier() and find_spec(module) is not None:
+        arrange = getattr(import_module(module), f"lay_out_{part}" if part else "lay_out", None)
+        if arrange is not None:
+            screen: Screen = arrange(payload)
+            return screen
     packed = _packed_fields(slug)
     return lay_out({key: value for key, value in payload.items() if key not in packed}, rows)
 
