@@ -10,8 +10,8 @@ from torch_tb_profiler.model.serving.iterations import (
     ServingIterations,
     no_iterations_reason,
     serving_iterations,
-    unknown_labels,
 )
+from torch_tb_profiler.model.serving.labeled import unknown_labels
 from torch_tb_profiler.model.serving.labels import PHASES
 from torch_tb_profiler.model.trace import Trace
 

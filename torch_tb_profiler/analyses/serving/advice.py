@@ -22,7 +22,8 @@ from torch_tb_profiler.analyses.serving.stalls import PREFILL_BLOCKS, serving_st
 from torch_tb_profiler.analyses.serving.summary import decodes_mask
 from torch_tb_profiler.analyses.serving.verdict import Bottleneck, serving_verdict
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.serving.iterations import DECODE, ServingIterations, serving_iterations
+from torch_tb_profiler.model.serving.iterations import ServingIterations, serving_iterations
+from torch_tb_profiler.model.serving.labeled import DECODE
 from torch_tb_profiler.model.trace import ABSENT, Trace
 
 AdviceKind = Literal[

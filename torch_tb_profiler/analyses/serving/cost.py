@@ -27,7 +27,8 @@ from torch_tb_profiler.analyses.serving.idle import serving_times
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.serving.iterations import DECODE, ServingIterations, serving_iterations
+from torch_tb_profiler.model.serving.iterations import ServingIterations, serving_iterations
+from torch_tb_profiler.model.serving.labeled import DECODE
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
 
 COEFFICIENTS = ("fixed", "per_prompt_token", "per_request", "per_kv_token")

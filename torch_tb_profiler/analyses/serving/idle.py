@@ -31,13 +31,8 @@ from torch_tb_profiler.model.kinds import (
     event_kinds,
     rows_of_kind,
 )
-from torch_tb_profiler.model.serving.iterations import (
-    PREFILL,
-    ServingIterations,
-    iteration_labels,
-    running_before,
-    serving_iterations,
-)
+from torch_tb_profiler.model.serving.iterations import ServingIterations, running_before, serving_iterations
+from torch_tb_profiler.model.serving.labeled import PREFILL, iteration_labels
 from torch_tb_profiler.model.serving.labels import host_work_of
 from torch_tb_profiler.model.serving.requests import serving_requests
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, distinct_codes, name_mask

@@ -17,13 +17,8 @@ from torch_tb_profiler.analyses.serving.idle import (
     serving_times,
 )
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.serving.iterations import (
-    DECODE,
-    MIXED,
-    PREFILL,
-    ServingIterations,
-    serving_iterations,
-)
+from torch_tb_profiler.model.serving.iterations import ServingIterations, serving_iterations
+from torch_tb_profiler.model.serving.labeled import DECODE, MIXED, PREFILL
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int64, Trace
 
 PREFILL_BLOCKS, PREEMPTION, SLOW_DEVICE = "prefill_blocks_decode", "preemption", "slow_device"

@@ -11,8 +11,9 @@ from torch_tb_profiler.analyses.serving.idle import CAUSES, WAITING, ServingTime
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.serving.iterations import DECODE, MIXED, ServingIterations, serving_iterations
+from torch_tb_profiler.model.serving.iterations import ServingIterations, serving_iterations
 from torch_tb_profiler.model.serving.kernels import serving_kernels
+from torch_tb_profiler.model.serving.labeled import DECODE, MIXED
 from torch_tb_profiler.model.serving.labels import PHASES
 from torch_tb_profiler.model.serving.requests import ServingRequests, serving_requests
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace

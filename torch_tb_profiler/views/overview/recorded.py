@@ -16,7 +16,7 @@ from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.health import HealthNote, is_truncated
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.ranks import trace_rank
-from torch_tb_profiler.model.serving.iterations import unknown_labels
+from torch_tb_profiler.model.serving.labeled import unknown_labels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.gaudi_config import (
     contradictions,
