@@ -18,7 +18,7 @@ from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.module_parts import FlameParams, build_flame
-from torch_tb_profiler.views.lightning.build import build as build_lightning
+from torch_tb_profiler.views.lightning import build as build_lightning
 from torch_tb_profiler.views.modules import build
 
 pytestmark = real_traces.MARKS

@@ -36,7 +36,7 @@ from torch_tb_profiler.views.idle.launches import (
 )
 from torch_tb_profiler.views.idle.payload import IdleFlamePayload, IdleGapsPayload, IdlePayload
 from torch_tb_profiler.views.kernels.payload import KernelsPayload
-from torch_tb_profiler.views.lightning.payload import LightningPayload
+from torch_tb_profiler.views.lightning import LightningPayload
 from torch_tb_profiler.views.memory.curve import MemoryCurve
 from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.memory.snapshot.address_map import AddressMap

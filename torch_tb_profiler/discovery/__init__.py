@@ -13,10 +13,9 @@ from torch_tb_profiler.discovery.catalog import (
     Span,
     Worker,
 )
-from torch_tb_profiler.discovery.companions import with_counters, with_tables
+from torch_tb_profiler.discovery.companions import with_counters, with_request_files, with_tables
 from torch_tb_profiler.discovery.dumps import find_dumps, with_dumps
 from torch_tb_profiler.discovery.origin_files import with_origin_files
-from torch_tb_profiler.discovery.request_files import with_request_files
 from torch_tb_profiler.discovery.sniffer import Sniffer
 
 __all__ = [

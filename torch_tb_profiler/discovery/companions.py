@@ -13,6 +13,11 @@ Hardware counters that rocprofv3 measured for the kernels of another trace:
     run/host.1.pt.trace.json                  the trace
     run/4242_counter_collection.csv           one pass
     run/pass_1/host_counter_collection.csv    several passes
+
+OpenTelemetry spans with the requests of an inference engine, which belong to all traces of their run, as one
+server writes them for all of its ranks:
+    run/rank0.1.pt.trace.json                 the trace
+    run/otlp.jsonl                            also spans.json, vllm_spans.jsonl.gz, otel-traces.json
 """
 
 from __future__ import annotations
@@ -30,7 +35,11 @@ from torch_tb_profiler.discovery.names import (
     parse_file_name,
     rank_in_name,
 )
+from torch_tb_profiler.discovery.origin_files import run_folder
 from torch_tb_profiler.storage import FileId
+
+MAX_REQUEST_FILES = 64
+"""Most files of spans that belong to one run; the Collector rotates its file."""
 
 _RUN, _END = r"^(?P<run>(?:.*/)?)", r"\.json(?:\.gz)?$"
 _COMPOSER_RANK = re.compile(rf"{_RUN}traces/ep\d+-ba(?P<batch>\d+)-rank(?P<rank>\d+){_END}")
@@ -42,6 +51,10 @@ _AGENTS = re.compile(r"^(?P<stem>(?:.*/)?(?:[^/]+_)?)agent_info\.csv(?:\.gz)?$",
 
 _COUNTERS = re.compile(r"counter_collection\.csv(?:\.gz)?$", re.IGNORECASE)
 _PASS = re.compile(r"^(?:pass|pmc)_\d+$", re.IGNORECASE)
+
+_REQUESTS = re.compile(
+    r"(?:^|/)(?:[^/]*[-_.])?(?:otlp|otel|spans)(?:[-_.][^/]*)?\.jsonl?(?:\.gz)?$", re.IGNORECASE
+)
 
 
 def pytorch_companions(files: Iterable[ListedFile]) -> dict[str, tuple[ListedFile, ...]]:
@@ -185,3 +198,25 @@ def _counted_folder(path: str) -> str:
     """Return the folder of the traces that a file of counters belongs to, above the folder of a pass."""
     folder = posixpath.dirname(path)
     return posixpath.dirname(folder) if _PASS.match(posixpath.basename(folder)) else folder
+
+
+def with_request_files(files: Sequence[ListedFile], is_trace: Callable[[ListedFile], bool]) -> list[ListedFile]:
+    """Return the files in their order, where each trace has the files with the requests of its run.
+
+    is_trace  whether a file is a trace; called only if its name leaves that open
+    """
+    beside: dict[str, list[ListedFile]] = defaultdict(list)
+    for file in files:
+        if _REQUESTS.search(file.path) and not is_trace(file):
+            beside[run_folder(file.path)].append(file)
+    if not beside:
+        return list(files)
+
+    def with_own(file: ListedFile) -> ListedFile:
+        own = beside.get(run_folder(file.path), [])
+        name = parse_file_name(file.name)
+        if not own or name is None or not (name.certain or is_trace(file)):
+            return file
+        return file.with_requests(sorted(own, key=lambda each: each.path)[:MAX_REQUEST_FILES])
+
+    return [with_own(file) for file in files]

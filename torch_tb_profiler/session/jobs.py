@@ -24,7 +24,7 @@ from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.ingest.runtime import Report, lend_threads, receive_preview
 from torch_tb_profiler.model.calls.nesting import use_compiled_functions
 from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
-from torch_tb_profiler.model.health import HealthLog, HealthNote
+from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.ranks import split_trace, trace_rank, with_fallback_rank
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.cache.columns import save_columns
@@ -254,13 +254,15 @@ def _load(
     for format_ in request.formats:
         identity = combined_identity(identity, format_.identity)
     if request.counters:
-        trace = _add_counters(trace, location, request.counters, request.limit)
+        from torch_tb_profiler.session.companion_files import add_counters
+
+        trace = add_counters(trace, location, request.counters, request.limit)
     if request.origins:
         from torch_tb_profiler.session.origin_files import add_origin_files
 
         trace = add_origin_files(trace, location, path, request.origins, request.limit)
     if request.requests:
-        from torch_tb_profiler.session.request_files import add_request_files
+        from torch_tb_profiler.session.companion_files import add_request_files
 
         trace = add_request_files(trace, location, request.requests, request.limit)
     release_memory()  # of the pieces that columns were joined from; otherwise the analyses would add to it
@@ -322,29 +324,6 @@ def _open_joined(location: Location, paths: Sequence[str]) -> BinaryIO:
 def _available_cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _add_counters(trace: Trace, location: Location, files: Sequence[tuple[str, int]], limit: int) -> Trace:
-    """Add the hardware counters in `files` (path, stored bytes) to a trace; unusable files only leave a note.
-
-    limit  bytes of each file that may be read, 0 for no limit
-
-    Raises StorageError if a file can't be read.
-    """
-    from torch_tb_profiler.ingest.rocprof.counters import read_counters
-    from torch_tb_profiler.model.counters.dispatches import DispatchCounters, with_counters
-
-    health = HealthLog()
-    tables: list[DispatchCounters] = []
-    for path, size in files:
-        try:
-            with location.open(path) as stream:
-                tables.append(read_counters(stream, size=size, report=lambda progress: None, limit=limit))
-        except TraceError as error:
-            health.add(
-                "counters_unreadable", "warning", f"skipped a counter file next to the trace: {error.message}"
-            )
-    return with_counters(replace(trace, health=(*trace.health, *health.notes())), tables)
 
 
 def analyze(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, bytes]]:

@@ -10,7 +10,7 @@ from tests.support.traces import draw
 from tests.support.views import ask, words
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.lightning.build import build, unavailable
+from torch_tb_profiler.views.lightning import build, unavailable
 
 HOOKS = """
     host   {cat}          [pl][profile]run_training_batch                               0  200
