@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import re
 import subprocess
@@ -36,6 +37,32 @@ def test_a_module_of_the_old_plugin_says_where_it_went(name: str) -> None:
     assert said.startswith(f"ImportError: torch_tb_profiler.{name} was a module of torch-tb-profiler 0.4: ")
     with pytest.raises(ImportError, match=f"{name} was a module"):
         getattr(torch_tb_profiler, name)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import torch_tb_profiler.io as io",
+        "from torch_tb_profiler.run import RunProfile",
+        "from torch_tb_profiler.profiler import RunLoader",
+        "from torch_tb_profiler.profiler.data import RunProfileData",
+    ],
+)
+def test_what_was_in_such_a_module_says_where_it_went(code: str) -> None:
+    (name,) = re.findall(r"torch_tb_profiler\.(\w+)", code)
+    with pytest.raises(ModuleNotFoundError, match=rf"^torch_tb_profiler\.{name} was a module of .*0\.4: "):
+        exec(code)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'torch_tb_profiler.never'"):
+        importlib.import_module("torch_tb_profiler.never")
+
+
+def test_the_plugin_answers_to_its_old_name(tmp_path: Path) -> None:
+    from tensorboard.plugins.base_plugin import TBContext
+
+    from torch_tb_profiler.plugin import TorchProfilerPlugin
+
+    plugin = TorchProfilerPlugin(TBContext(logdir=str(tmp_path)))
+    assert plugin.plugin_name == "pytorch_profiler" and not plugin.is_active()
 
 
 def test_the_version_is_that_of_the_installed_package() -> None:

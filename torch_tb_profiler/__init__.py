@@ -11,6 +11,8 @@ profile(on_trace_ready=ttp.handler("log/resnet50"))         record, with a summa
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,11 +45,11 @@ _MODULES = {
 }
 
 _REMOVED = {
-    "consts": "settings are environment variables (docs/storage.md)",
-    "io": "files of any storage are opened by `torch_tb_profiler.open(url)`, or with fsspec",
-    "profiler": "traces are read by `torch_tb_profiler.open(path)` and asked by its runs (docs/python.md)",
-    "run": "runs are the values of `torch_tb_profiler.open(path)` (docs/python.md)",
-    "utils": "nothing replaces it: it had helpers of the old plugin alone",
+    "consts": "settings are environment variables now (the README lists them)",
+    "io": "`torch_tb_profiler.open(url)` opens traces in any storage; for other files use fsspec",
+    "profiler": "`torch_tb_profiler.open(path)` reads traces; its runs have a method per view (docs/python.md)",
+    "run": "`torch_tb_profiler.open(path)` holds the runs by name (docs/python.md)",
+    "utils": "nothing replaces it: it held helpers of the old plugin",
 }
 """Modules of torch-tb-profiler 0.4 that code elsewhere imports: what to use instead."""
 
@@ -60,7 +62,7 @@ def __getattr__(name: str) -> Any:
         return version("torch-tb-profiler")
     if name in _REMOVED:
         # An AttributeError's message would be replaced by Python's own.
-        raise ImportError(f"{__name__}.{name} was a module of torch-tb-profiler 0.4: {_REMOVED[name]}")
+        raise ImportError(_removed_text(name))
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
@@ -78,3 +80,21 @@ def open(path: str, settings: Settings | None = None) -> Log:
     from torch_tb_profiler.session import open_session
 
     return Log(open_session(path, settings))
+
+
+def _removed_text(name: str) -> str:
+    """Return what to use instead of a module of version 0.4."""
+    return f"{__name__}.{name} was a module of torch-tb-profiler 0.4: {_REMOVED[name]}"
+
+
+class _RemovedModules:
+    """The last finder of imports: `import torch_tb_profiler.run` says what replaces that module."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> None:
+        parent, _, child = name.rpartition(".")
+        if parent == __name__ and child in _REMOVED:
+            raise ModuleNotFoundError(_removed_text(child), name=name)
+
+
+sys.meta_path.append(_RemovedModules)

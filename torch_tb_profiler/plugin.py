@@ -92,6 +92,10 @@ class ProfilerPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return base_plugin.FrontendMetadata(es_module_path="/index.js", disable_reload=False)
 
 
+TorchProfilerPlugin = ProfilerPlugin
+"""The plugin's name in version 0.4, which programs outside import."""
+
+
 def _settings(flags: Any) -> Settings:
     flag_values = {
         row.name: value
