@@ -8,8 +8,7 @@ import pytest
 
 from tests.support.traces import document, draw, event, read_bytes
 from tests.support.views import ask
-from torch_tb_profiler.analyses.overview.listed_steps import MAX_STEPS
-from torch_tb_profiler.analyses.shared.breakdown import Breakdown, breakdown
+from torch_tb_profiler.analyses.shared.breakdown import MAX_STEPS, Breakdown, breakdown
 from torch_tb_profiler.views.overview.recorded import (
     build_configuration,
     build_steps,

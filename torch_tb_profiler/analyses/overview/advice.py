@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.overview.communication_rules import find_contention, find_small_collectives
-from torch_tb_profiler.analyses.overview.cpu_rules import find_optimizer_on_cpu
 from torch_tb_profiler.analyses.overview.device_rules import (
     find_communication,
     find_data_parallel,
@@ -31,7 +30,7 @@ from torch_tb_profiler.analyses.overview.host_rules import (
 )
 from torch_tb_profiler.analyses.overview.kernel_rules.attention import find_unfused_attention
 from torch_tb_profiler.analyses.overview.kernel_rules.chains import find_elementwise_chains
-from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import find_optimizer_loop
+from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import find_optimizer_loop, find_optimizer_on_cpu
 from torch_tb_profiler.analyses.overview.kernel_rules.precision import find_missing_mixed_precision
 from torch_tb_profiler.analyses.overview.kernel_rules.products import find_slow_products
 from torch_tb_profiler.analyses.shared.origin_times import indirect_origin

@@ -39,6 +39,10 @@ MISSING_HOST = "the profiler did not record the host"
 TRAINER_ONLY_REASON = "the trainer recorded its own loop; the PyTorch profiler did not run beside it"
 
 
+MAX_STEPS = 2000
+"""Of more steps than this an overview lists a selection: a chart has no room for more, and 100,000 take 21 MB."""
+
+
 class Breakdown(msgspec.Struct, frozen=True):
     """Time per category and step.
 
@@ -103,6 +107,26 @@ def role_intervals(trace: Trace) -> dict[str, Intervals]:
         "dataloader": event_intervals(trace, np.concatenate([host[loading], trainer_loading(trace)])),
         "cpu_exec": event_intervals(trace, host[~outside]),
     }
+
+
+def listed_steps(times: Breakdown) -> list[int]:
+    """Return the numbers of at most about MAX_STEPS steps in order: all, or of each stretch the longest.
+
+    The complete ones that come first and last, or have the least or the most of the time or of a category, always
+    stay, so that what is derived from the list is true of all steps.
+    """
+    durations, complete = times.durations, np.flatnonzero(times.steps.complete)
+    count = len(durations)
+    if count <= MAX_STEPS:
+        return list(range(count))
+    size = -(-count // MAX_STEPS)
+    listed = {first + int(np.argmax(durations[first : first + size])) for first in range(0, count, size)}
+    if len(complete):
+        listed |= {int(complete[0]), int(complete[-1])}
+        for values in (durations, *times.times.values()):
+            among = values[complete]
+            listed |= {int(complete[np.argmin(among)]), int(complete[np.argmax(among)])}
+    return sorted(listed)
 
 
 def missing_host_reason(trace: Trace) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from torch_tb_profiler.analyses.overview.listed_steps import listed_steps
-from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown, listed_steps
 from torch_tb_profiler.analyses.shared.typical_steps import average_step
 from torch_tb_profiler.analyses.shared.utilization import DeviceUtilization
 from torch_tb_profiler.model.calls.calltree import count_unexplained_overlaps
