@@ -10,7 +10,8 @@ from tests.model.origins.drawing import LAYERS, capture, host, replay
 from tests.support.traces import read
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel, OriginRecords
-from torch_tb_profiler.views.origins.event import OriginEventParams, SourceLine, build_origin
+from torch_tb_profiler.views.origins.build import build_origin
+from torch_tb_profiler.views.origins.payload import OriginEventParams, SourceLine
 
 SOURCE = """
 import torch

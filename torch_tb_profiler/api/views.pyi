@@ -52,8 +52,7 @@ from torch_tb_profiler.views.operators.payload import (
     OperatorsPayload,
     OperatorStacksPayload,
 )
-from torch_tb_profiler.views.origins.event import OriginEvent
-from torch_tb_profiler.views.origins.payload import OriginsPayload
+from torch_tb_profiler.views.origins.payload import OriginEvent, OriginsPayload
 from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPayload, OverlapReport
 from torch_tb_profiler.views.overview.payload import Overview
 from torch_tb_profiler.views.roofline.payload import RooflinePayload

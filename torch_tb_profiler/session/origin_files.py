@@ -32,8 +32,7 @@ from torch_tb_profiler.model.origin_records import (
 from torch_tb_profiler.model.origins.captures import find_captures
 from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.origins.graph_nodes import NODE_KEY
-from torch_tb_profiler.model.origins.replays import graph_replays
-from torch_tb_profiler.model.origins.same_graphs import same_node_names, same_node_times
+from torch_tb_profiler.model.origins.replays import graph_replays, same_node_names, same_node_times
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ROCPROF, Trace

@@ -146,3 +146,13 @@ def test_a_kernel_renamed_to_a_name_of_another_launch_does_not_take_its_operator
     assert (rows[8]["operator"], rows[8]["reason"]) == (None, replayed_kernels.NOT_CAPTURED)
     others = [(row["operator"], many[n][0]) for n, row in enumerate(rows) if row["operator"] is not None]
     assert len(others) >= 12 and all(found == wanted for found, wanted in others)
+
+
+@pytest.mark.parametrize(("cells", "reason"), [(10_000, None), (10, alignment.TOO_MANY)])
+def test_replays_that_would_take_too_long_to_align_say_so(
+    monkeypatch: pytest.MonkeyPatch, cells: int, reason: str | None
+) -> None:
+    monkeypatch.setattr(alignment, "MAX_CELLS", cells)
+    many = [*LAYERS * 5]
+    rows = kernel_origins(replay([kernel for _, _, kernel in many[1:]]), captures_of(capture(many)))
+    assert set(column(rows, "reason")) == {reason}

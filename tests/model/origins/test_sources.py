@@ -55,6 +55,25 @@ def test_what_was_not_recorded_is_named_as_the_reason() -> None:
     ]
 
 
+def without(prefix: str) -> list[Event]:
+    return [event for event in EAGER if not event["name"].startswith(prefix)]
+
+
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        (EAGER, None),
+        (without("aten::mm"), origins.NO_OPERATOR),
+        ([*without("aten::mm"), host("cpu_op", "Torch-Compiled Region: 0/0", 4, 30)], origins.COMPILED_LAUNCH),
+        (without("nn.Module"), origins.NO_MODULES),
+        ([event for event in without("train.py") if event["name"] != "model.py(9): forward"], origins.NO_LINE),
+        ([event | {"args": {}} if event["name"] == "aten::mm" else event for event in EAGER], origins.NO_SHAPES),
+    ],
+)
+def test_each_reason_holds_only_without_what_it_says_is_missing(events: list[Event], reason: str | None) -> None:
+    assert column(kernel_origins(events), "reason") == [reason]
+
+
 def test_a_backward_kernel_has_the_lines_of_its_forward_operator() -> None:
     forward = [
         event | {"args": event["args"] | {"Sequence number": 4}} if event["cat"] == "cpu_op" else event
@@ -157,6 +176,19 @@ def test_a_record_that_may_be_of_another_graph_says_nothing(
 def test_library_kernels_are_joined_where_generated_ones_are_not_recorded() -> None:
     rows = kernel_origins(compiled_call(names=("aten::mm",)), graphs=(GRAPH,))
     assert column(rows, "lines") == [("model.py:5",)]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reason"),
+    [
+        (CompiledKernel("cpp_fused_add_0", ("add",), None, ("model.py:4",)), origins.NO_MODULES),
+        (CompiledKernel("cpp_fused_add_0", None, None, ("model.py:4",)), compiled.NO_MAPPING),
+        (CompiledKernel("cpp_fused_add_0", ("add",)), compiled.NO_LINES),
+    ],
+)
+def test_a_record_without_nodes_or_lines_is_named_as_the_reason(kernel: CompiledKernel, reason: str) -> None:
+    graph = CompiledGraph("0/0", False, KEY, (kernel, GRAPH.kernels[1]))
+    assert kernel_origins(compiled_call(), graphs=(graph,))[0]["reason"] == reason
 
 
 def test_a_device_kernel_has_the_record_of_the_compiled_kernel_that_launched_it() -> None:

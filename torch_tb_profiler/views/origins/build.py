@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from torch_tb_profiler.analyses.origins.coverage import Coverage, coverage
-from torch_tb_profiler.analyses.origins.groups import origin_groups, origin_values
+from torch_tb_profiler.analyses.origins.events import (
+    generated_source,
+    index_of_event,
+    origin_groups,
+    origin_values,
+)
+from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.base.grammar import join_words, plural
 from torch_tb_profiler.model.kernels.short_names import display_name
@@ -14,13 +20,15 @@ from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.origins import coverage_headline
 from torch_tb_profiler.views._shared.text import Text, sentences, text
-from torch_tb_profiler.views.origins.event import PARTS
 from torch_tb_profiler.views.origins.payload import (
     CaptureRow,
+    OriginEvent,
+    OriginEventParams,
     OriginRow,
     OriginsParams,
     OriginsPayload,
     ReasonRow,
+    SourceLine,
 )
 
 
@@ -95,6 +103,38 @@ def _details(covered: Coverage) -> Text:
     return sentences(found, lost)
 
 
+def build_origin(trace: Trace, params: OriginEventParams) -> OriginEvent:
+    """Build the origin of one event. Raise NotFoundError if the trace has no such row."""
+    row = params.event
+    if not 0 <= row < len(trace):
+        raise NotFoundError(f"there is no event {row}", hint=f"events: 0 to {len(trace) - 1}")
+    index = index_of_event(trace, row)
+    if index is None:
+        return OriginEvent(row, False, *[None] * 11)
+    values = origin_values(trace, index)
+    modules, lines, nodes = values["modules"], values["lines"], values["nodes"]
+    return OriginEvent(
+        event=row,
+        has_origin=True,
+        how=values["how"],
+        operator=values["operator"],
+        modules=None if modules is None else list(modules),
+        lines=None if lines is None else [_source_line(line) for line in lines],
+        shapes=values["shapes"],
+        nodes=None if nodes is None else list(nodes),
+        region=values["region"],
+        compile_id=values["compile_id"],
+        backward=values["backward"],
+        reason=values["reason"],
+        source=generated_source(trace, row),
+    )
+
+
+def _source_line(text: str) -> SourceLine:
+    file, _, line = text.rpartition(":")
+    return SourceLine(file, int(line))
+
+
 def unavailable(trace: Trace) -> str | None:
     """Return why there is nothing to show; None if a kernel ran on a device, or a compiled one on the host."""
     if len(rows_of_kind(trace, Kind.KERNEL)) or has_compiled_calls(trace):
@@ -106,5 +146,5 @@ TAB = Tab(
     "Where the time goes",
     TraceView("origins", "Origins", OriginsParams, OriginsPayload, build, cached="on_request", captures=True),
     unavailable,
-    PARTS,
+    (TraceView("origins/event", "Origin of an event", OriginEventParams, OriginEvent, build_origin),),
 )

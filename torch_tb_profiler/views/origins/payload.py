@@ -86,3 +86,41 @@ class OriginsPayload(msgspec.Struct, frozen=True):
     captures: list[CaptureRow]
     total: int
     rows: list[OriginRow]
+
+
+class OriginEventParams(msgspec.Struct, frozen=True):
+    """`event`: row number in the trace."""
+
+    event: int
+
+
+class SourceLine(msgspec.Struct, frozen=True):
+    """A line of the program."""
+
+    file: str
+    line: int
+
+
+class OriginEvent(msgspec.Struct, frozen=True):
+    """Where an event comes from; what is unknown is null, with the `reason`.
+
+    has_origin  false for an event that is neither device work nor a call of a compiled kernel
+    modules     outermost first
+    lines       innermost first; of a compiled kernel, one for each statement that it computes
+    nodes       FX nodes of the program that a compiled kernel computes
+    source      what torch.compile generated for it
+    """
+
+    event: int
+    has_origin: bool
+    how: str | None
+    operator: str | None
+    modules: list[str] | None
+    lines: list[SourceLine] | None
+    shapes: str | None
+    nodes: list[str] | None
+    region: str | None
+    compile_id: str | None
+    backward: bool | None
+    reason: str | None
+    source: str | None

@@ -1,7 +1,8 @@
-"""Kernels grouped by name and origin."""
+"""The origin of single events, the source that was generated for them, and events grouped by name and origin."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -9,9 +10,16 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.origins.compiled import calls_around, compiled_calls
 from torch_tb_profiler.model.origins.origins import HOW, origins
-from torch_tb_profiler.model.trace import Int32, Int64, Trace
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
+
+MAX_SOURCE_LENGTH = 20_000
+"""Most characters of a kernel's source that are shown."""
+
+_END = re.compile(r"^''', .*$|^'''\)$", re.MULTILINE)
 
 
 class OriginGroups(msgspec.Struct, frozen=True):
@@ -62,3 +70,25 @@ def origin_values(trace: Trace, index: int) -> dict[str, Any]:
     columns = ("operator", "modules", "lines", "shapes", "nodes", "region", "compile_id", "reason")
     values: dict[str, Any] = {name: found.value(name, index) for name in columns}
     return values | {"how": HOW[how] if how >= 0 else None, "backward": bool(backward) if backward >= 0 else None}
+
+
+def generated_source(trace: Trace, row: int) -> str | None:
+    """Return the generated source of the kernel that an event runs or calls, None if no record has it."""
+    calls = compiled_calls(trace)
+    if len(calls.rows) == 0:
+        return None
+    links = device_links(trace)
+    place = int(np.searchsorted(links.rows, row))
+    is_device = place < len(links.rows) and int(links.rows[place]) == row
+    operator = int(links.operator[place]) if is_device else row
+    index = int(calls_around(trace, np.array([operator], np.int32), calls)[0]) if operator >= 0 else NO_CODE
+    if index < 0:
+        return None
+    kernel, graph = calls.kernels[index], calls.graphs[index]
+    if kernel is None or graph is None:
+        return None
+    begin = re.search(rf"^{re.escape(kernel.name)} = async_compile\.", graph.source, re.MULTILINE)
+    if begin is None:
+        return None
+    end = _END.search(graph.source, begin.end())
+    return graph.source[begin.start() : end.end() if end else None][:MAX_SOURCE_LENGTH]
