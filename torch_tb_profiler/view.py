@@ -86,12 +86,26 @@ def _no_details() -> NoReturn:
 
 
 @dataclass(frozen=True)
+class TracedIterations:
+    """A trace of the same process as a member's iterations: which of them it holds, and where.
+
+    windows  number of the iteration -> begin and end in the trace, ns
+    """
+
+    run: str
+    worker: str
+    span: str
+    windows: Mapping[int, tuple[int, int]]
+
+
+@dataclass(frozen=True)
 class Member(Generic[S]):
     """One worker of a run at the selected span, with the reduction of its trace.
 
     state    of its file; only a `ready` one may have a result
     reason   why there is no result: the file's error, what the trace lacks, or that the span doesn't exist
     details  loads the result of the reduction's `details` for its trace
+    traced   traces that were joined with the member's iterations
     """
 
     worker: str
@@ -101,6 +115,7 @@ class Member(Generic[S]):
     reason: str | None
     result: S | None
     details: Callable[[], Any] = _no_details
+    traced: tuple[TracedIterations, ...] = ()
 
 
 class Members(tuple[Member[S], ...]):
@@ -124,6 +139,7 @@ class Reduction(Generic[S]):
     reduce   computes the result of one trace when the trace is loaded
     details  what a view needs of few members: cached separately, and loaded on demand (`Member.details`)
     on_load  computed when a trace is loaded even if its view doesn't open a tab
+    traced   members know the traces that were joined with their iterations (`Member.traced`)
     """
 
     slug: str
@@ -131,6 +147,7 @@ class Reduction(Generic[S]):
     reduce: Callable[[Trace], S]
     details: Reduction[Any] | None = None
     on_load: bool = False
+    traced: bool = False
 
     @property
     def cache_name(self) -> str:

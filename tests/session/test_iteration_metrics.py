@@ -10,31 +10,17 @@ from typing import Any
 import pytest
 
 from tests.support.producers.aorta import Busy, line, write
-from tests.support.producers.rocprof import RocprofCall, RocprofDispatch, RocprofRun, rocprof_json
-from tests.support.traces import document, event
+from tests.support.producers.aorta_traces import (
+    BEGINS,
+    COLLECTIVES,
+    STEPS,
+    iterations,
+    timed_iterations,
+    write_capture,
+    write_trace,
+)
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Session, open_session
-
-STEPS = [
-    "host user_annotation ProfilerStep#3 0 1000",
-    "host cpu_op aten::mm 10 50",
-    "host cuda_runtime hipEventRecord 200 5",
-    "host cuda_runtime hipEventRecord 700 5",
-    "gpu0 kernel gemm 250 300 stream=1",
-    "host user_annotation ProfilerStep#4 1000 1000",
-    "gpu0 kernel gemm 1100 300 stream=1",
-    "host cpu_op aten::mm 1010 50",
-]
-RANGES = [Busy("compute", 50, 350), Busy("allreduce", 300, 400)]
-
-
-def iterations(*steps: int, total: int = 500, **more: Any) -> list[dict[str, Any]]:
-    return [line(step, RANGES, total, **more) for step in steps]
-
-
-def write_trace(folder: Path, events: Sequence[str] = STEPS) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "host_1.1700000000000.pt.trace.json").write_bytes(document([event(each) for each in events]))
 
 
 @pytest.fixture
@@ -143,47 +129,6 @@ def test_a_trace_without_steps_is_left_as_it_is(job: Path) -> None:
     assert Opened(job).notes() == {}
 
 
-KERNEL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)"
-BEGINS = [100, 1200, 2350, 3300, 4500]
-"""When each iteration of the recording of rocprofv3 began, µs."""
-COLLECTIVES = [[(100, 300), (500, 620)], [(100, 340), (560, 700)], [(100, 260), (430, 600)],
-               [(100, 300), (610, 740)], [(100, 320), (520, 600)]]  # fmt: skip
-"""Ranges of all-reduces in each of them, µs."""
-
-
-def timed_iterations(collectives: Sequence[Sequence[tuple[int, int]]] = COLLECTIVES) -> list[dict[str, Any]]:
-    return [
-        line(step, [Busy("compute", 0, 80), *(Busy("allreduce", *each) for each in ranges)], 800)
-        for step, ranges in enumerate(collectives)
-    ]
-
-
-def write_capture(folder: Path, more: Sequence[int] = (), *, marked: bool = False, late: int = 0) -> None:
-    """Write a recording of rocprofv3: a kernel 15 µs inside of each range, and `more` all-reduces, µs."""
-    run = RocprofRun()
-    times = [
-        (begin + low + 15 + late * (number == 2), begin + high - 15)
-        for number, (begin, ranges) in enumerate(zip(BEGINS, COLLECTIVES, strict=True))
-        for low, high in ranges
-    ]
-    for number, (low, high) in enumerate(sorted([*times, *((at, at + 20) for at in more)]), 1):
-        run.dispatches.append(RocprofDispatch(1, 1000 * low, 1000 * high, number, 1))
-    if marked:
-        run.calls += [
-            RocprofCall(
-                "MARKER_CORE_RANGE_API",
-                "roctxThreadRangeA",
-                1000 * at,
-                1000 * (at + 900),
-                100 + step,
-                f"step {step}",
-            )
-            for step, at in enumerate(BEGINS)
-        ]
-    folder.mkdir(parents=True)
-    (folder / "4242_results.json").write_bytes(rocprof_json(run))
-
-
 CAPTURE = "rocprof_traces/run_20260101"
 
 
@@ -246,3 +191,54 @@ def test_a_capture_with_steps_of_roctx_is_joined_by_number(tmp_path: Path) -> No
     assert iteration_slices(opened) == [
         (f"iteration {step}", begin - BEGINS[0], 800) for step, begin in enumerate(BEGINS)
     ]
+
+
+def overlap_links(folder: Path, *, read: Sequence[str] = (), span: str = "1") -> list[list[str | None]]:
+    """Return where the cells of the metrics' maps lead beyond their own run, once the runs in `read` are read."""
+    with open_session(str(folder.parent), Settings(executor="serial", cache_dir="")) as session:
+        for run in read:
+            assert session.view("overview", run, None, wait=True).payload is not None
+        found = session.view("overlap", folder.name, None, span, wait=True)
+        assert found.payload is not None, found.state
+        links: list[list[str | None]] = json.loads(found.payload)["traced_links"]
+    return links
+
+
+TRACES = "artifacts/torch_profiler"
+
+
+def test_an_iteration_leads_to_the_trace_of_its_process_in_another_run(job: Path) -> None:
+    write(job, 0, iterations(2, 3, 4))
+    write(job, 1, iterations(2, 3, 4, rank=1))
+    assert overlap_links(job) == [[None] * 3] * 2, "nothing is known of a trace that was not read"
+    place = "trace?run=artifacts%2Ftorch_profiler&worker=rank0&span=1&at="
+    assert overlap_links(job, read=[TRACES]) == [
+        [None, f"{place}200000-700000", f"{place}1000000-1500000"],
+        [None] * 3,
+    ]
+
+
+def test_only_the_recording_that_was_joined_leads_to_the_trace(job: Path) -> None:
+    write(job, 0, iterations(3, 4, total=1200) + iterations(3, 4, total=600))
+    assert overlap_links(job, read=[TRACES], span="1") == [[None, None]]
+    assert all(overlap_links(job, read=[TRACES], span="2")[0])
+
+
+def test_an_iteration_leads_to_the_capture_of_rocprofv3(tmp_path: Path) -> None:
+    write(tmp_path / "artifacts", 0, timed_iterations())
+    write_capture(tmp_path / CAPTURE, more=[10, 5600])
+    (links,) = overlap_links(tmp_path / "artifacts", read=[CAPTURE])
+    ends = [f"at={1000 * (begin - 10)}-{1000 * (begin + 790)}" for begin in BEGINS]
+    assert [link is not None and link.rpartition("&")[2] for link in links] == ends
+
+
+def test_a_page_that_shows_iterations_has_the_traces_beside_them_read(job: Path) -> None:
+    write(job, 0, iterations(3, 4))
+    with open_session(str(job.parent), Settings(executor="serial", cache_dir="")) as session:
+        session.view("overlap", "artifacts", None, wait=True)
+        first = session.view("overlap", "artifacts", None)
+        assert first.payload is not None and first.loading == 1
+        session.view("overview", TRACES, None, wait=True)
+        then = session.view("overlap", "artifacts", None)
+        assert then.payload is not None and then.loading == 0
+        assert "at=200000-700000" in json.loads(then.payload)["traced_links"][0][0]

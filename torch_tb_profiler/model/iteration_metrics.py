@@ -20,6 +20,7 @@ from torch_tb_profiler.model.added_slices import AddedSlice, add_slices
 from torch_tb_profiler.model.iteration_alignment import IterationPlaces, place_iterations
 from torch_tb_profiler.model.iterations import SEGMENT_CATEGORY, iterations, stream_ranges
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
+from torch_tb_profiler.model.origin_records import PlacedIterations
 from torch_tb_profiler.model.ranks import split_trace
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import ArgColumn, Int32, Thread, Trace, name_mask
@@ -41,13 +42,13 @@ _EVENT_RECORDS = ("cudaEventRecord", "hipEventRecord")
 class JoinedIterations(NamedTuple):
     """A trace with iterations, or as it was with the reason.
 
-    iterations  number of iterations that were joined
+    placed      the iterations that were joined; their `path` is empty
     slack_ns    how far an iteration may be from its place: the most that a step takes longer than its iteration
     kernels     number of kernels that place the iterations; 0 if the numbers of steps do
     """
 
     trace: Trace
-    iterations: int
+    placed: PlacedIterations | None
     slack_ns: int
     reason: str | None
     kernels: int = 0
@@ -68,24 +69,23 @@ def join_iterations(trace: Trace, metrics: Trace) -> JoinedIterations:
     """
     spans = steps(trace)
     recordings = list(split_trace(metrics).values()) or [metrics]
-    pairs = [(each, _match(spans, each)) for each in recordings]
-    named = [(each, matches) for each, matches in pairs if matches]
-    fitting = [(each, matches) for each, matches in named if _fits(each, matches)]
+    named = [(number, each, matches) for number, each in enumerate(recordings) if (matches := _match(spans, each))]
+    fitting = [(number, each, matches) for number, each, matches in named if _fits(each, matches)]
     if not named:
-        return JoinedIterations(trace, 0, 0, "no iteration has the number of a step")
+        return JoinedIterations(trace, None, 0, "no iteration has the number of a step")
     if not fitting:
-        return JoinedIterations(trace, 0, 0, "an iteration takes longer than the step with its number")
+        return JoinedIterations(trace, None, 0, "an iteration takes longer than the step with its number")
     if len(fitting) > 1:
-        return JoinedIterations(trace, 0, 0, f"{len(fitting)} recordings of the file fit the steps")
-    recording, matches = fitting[0]
-    totals = iterations(recording).totals
-    slack = max(end - begin - int(totals[number]) for number, begin, end in matches)
+        return JoinedIterations(trace, None, 0, f"{len(fitting)} recordings of the file fit the steps")
+    which, recording, matches = fitting[0]
     found = iterations(recording)
+    slack = max(end - begin - int(found.totals[number]) for number, begin, end in matches)
     moves: list[tuple[int, int]] = []
     for number, begin, end in matches:
         start = _first_event_record(trace, begin, end - int(found.totals[number]))
         moves.append((number, (begin if start is None else start) - int(found.starts[number])))
-    return JoinedIterations(_place(trace, recording, moves), len(matches), max(slack, 0), None)
+    joined, placed = _place(trace, recording, which, moves)
+    return JoinedIterations(joined, placed, max(slack, 0), None)
 
 
 def join_by_kernels(trace: Trace, metrics: Trace) -> JoinedIterations:
@@ -94,16 +94,17 @@ def join_by_kernels(trace: Trace, metrics: Trace) -> JoinedIterations:
     Of several recordings in the file it is the only one that has such a place.
     """
     recordings = list(split_trace(metrics).values()) or [metrics]
-    places = [(each, place_iterations(trace, each)) for each in recordings]
-    placed = [(each, place) for each, place in places if isinstance(place, IterationPlaces)]
-    if len(placed) > 1:
-        return JoinedIterations(trace, 0, 0, f"{len(placed)} recordings of the file fit the kernels")
-    if not placed:
-        reasons = dict.fromkeys(place for _, place in places if isinstance(place, str))
-        return JoinedIterations(trace, 0, 0, "; ".join(reasons))
-    recording, place = placed[0]
-    moves = list(enumerate((place.starts - iterations(recording).starts).tolist()))
-    return JoinedIterations(_place(trace, recording, moves), len(moves), place.slack_ns, None, place.kernels)
+    places = [place_iterations(trace, each) for each in recordings]
+    fitting = [(number, place) for number, place in enumerate(places) if isinstance(place, IterationPlaces)]
+    if len(fitting) > 1:
+        return JoinedIterations(trace, None, 0, f"{len(fitting)} recordings of the file fit the kernels")
+    if not fitting:
+        reasons = dict.fromkeys(place for place in places if isinstance(place, str))
+        return JoinedIterations(trace, None, 0, "; ".join(reasons))
+    which, place = fitting[0]
+    moves = list(enumerate((place.starts - iterations(recordings[which]).starts).tolist()))
+    joined, placed = _place(trace, recordings[which], which, moves)
+    return JoinedIterations(joined, placed, place.slack_ns, None, place.kernels)
 
 
 def _match(spans: Steps, recording: Trace) -> list[_Pair]:
@@ -123,9 +124,12 @@ def _fits(recording: Trace, matches: Sequence[_Pair]) -> bool:
     return all(totals[number] <= (1 + _MAX_EXCESS_RATIO) * (end - begin) for number, begin, end in matches)
 
 
-def _place(trace: Trace, recording: Trace, moves: Sequence[tuple[int, int]]) -> Trace:
-    """Return the trace with a slice per iteration, and with the ranges and segments of its streams.
+def _place(
+    trace: Trace, recording: Trace, which: int, moves: Sequence[tuple[int, int]]
+) -> tuple[Trace, PlacedIterations]:
+    """Return the trace with a slice per iteration and the ranges and segments of its streams, and where they are.
 
+    which  number of the recording in its file
     moves  number of each iteration, and how much later than in the recording it is, ns
     """
     found, reach = iterations(recording), int(event_ends(trace).max(initial=0))
@@ -134,18 +138,21 @@ def _place(trace: Trace, recording: Trace, moves: Sequence[tuple[int, int]]) -> 
     parts = np.concatenate([np.empty(0, np.int32), *rows])
     owner = np.searchsorted(bounds, recording.events.start[parts], "right") - 1
     slices: list[AddedSlice] = []
-    first_row, placed = len(trace), list[int]()
+    first_row, placed_rows = len(trace), list[int]()
+    windows: list[tuple[int, int, int]] = []
     for number, shift in moves:
-        placed.append(first_row + len(slices))
+        placed_rows.append(first_row + len(slices))
         name = f"iteration {steps(recording).names[number]}"
         lane = Thread(ITERATIONS_PROCESS, "iterations")
         begin = int(found.starts[number]) + shift
         start_ns = max(begin, 0)
         end_ns = max(min(begin + int(found.totals[number]), reach), start_ns)
         slices.append(AddedSlice(ITERATION_CATEGORY, name, lane, start_ns, end_ns))
+        windows.append((number, start_ns, end_ns))
         slices += _parts(recording, parts[owner == number], shift, reach)
     rows_of_iterations = found.row[[number for number, _ in moves]]
-    return add_slices(trace, slices, dict(_metric_args(recording, rows_of_iterations, placed)))
+    joined = add_slices(trace, slices, dict(_metric_args(recording, rows_of_iterations, placed_rows)))
+    return joined, PlacedIterations("", which, *zip(*windows, strict=True))
 
 
 def _segment_rows(recording: Trace) -> Int32:

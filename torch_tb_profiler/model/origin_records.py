@@ -96,6 +96,22 @@ class NodeAnnotation(msgspec.Struct, frozen=True):
     backward: bool | None = None
 
 
+class PlacedIterations(msgspec.Struct, frozen=True):
+    """Where iterations of AORTA's metrics lie in a trace of the same process.
+
+    path        of the file of metrics, in the location of the trace
+    recording   number of the recording in the file
+    number      of each iteration in that recording
+    begin, end  of each in the trace, ns
+    """
+
+    path: str
+    recording: int
+    number: tuple[int, ...]
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+
+
 class OriginRecords(msgspec.Struct, frozen=True):
     """All that files beside a trace say about origins.
 
@@ -103,12 +119,14 @@ class OriginRecords(msgspec.Struct, frozen=True):
     graphs       compile records
     stacks       lines of each graph node, by the node's whole ID as text
     annotations  notes on graph nodes, in the same way
+    iterations   iterations that were joined with the trace
     """
 
     captures: CaptureSet = CaptureSet()
     graphs: tuple[CompiledGraph, ...] = ()
     stacks: dict[str, tuple[str, ...]] = {}
     annotations: dict[str, NodeAnnotation] = {}
+    iterations: PlacedIterations | None = None
 
 
 NO_RECORDS = OriginRecords()

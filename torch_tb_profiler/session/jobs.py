@@ -357,5 +357,6 @@ def analyze(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, byte
         unavailable,
         tuple(health.values()),
         sketch_names(trace),
+        trace.origin_records.iterations,
     )
     return summary, results, reduced

@@ -27,6 +27,7 @@ from torch_tb_profiler.model.origin_records import (
     CompiledGraph,
     NodeAnnotation,
     OriginRecords,
+    PlacedIterations,
     join_captures,
 )
 from torch_tb_profiler.model.origins.captures import find_captures
@@ -82,7 +83,7 @@ def add_origin_files(
             return unknown
 
     metrics = [(path, size) for path, size in files if is_metrics_file(path)]
-    trace = _add_metrics(trace, location, metrics, health, limit)
+    trace, iterations = _add_metrics(trace, location, metrics, health, limit)
     for path, size in files:
         kind = origin_kind(path) or "capture"
         if is_metrics_file(path):
@@ -113,7 +114,7 @@ def add_origin_files(
 
             no_annotations: dict[str, NodeAnnotation] = {}
             annotations.update(read(path, kind, read_node_annotations, no_annotations))
-    records = OriginRecords(join_captures(captures), tuple(graphs), stacks, annotations)
+    records = OriginRecords(join_captures(captures), tuple(graphs), stacks, annotations, iterations)
     if records == trace.origin_records and metadata is trace.metadata and not health.notes():
         return trace
     return replace(
@@ -123,11 +124,11 @@ def add_origin_files(
 
 def _add_metrics(
     trace: Trace, location: Location, files: Sequence[tuple[str, int]], health: HealthLog, limit: int
-) -> Trace:
-    """Return the trace with the iterations in the metrics of its process; a note says what was joined."""
+) -> tuple[Trace, PlacedIterations | None]:
+    """Return the trace with the iterations in its process's metrics, and these; a note says what was joined."""
     has_steps = steps(trace).recorded
     if not files or not (has_steps or trace.producer == ROCPROF):
-        return trace
+        return trace, None
     if len(files) > 1:
         rank = trace_rank(trace)
         files = [each for each in files if rank_in_name(posixpath.basename(each[0])) == rank]
@@ -135,7 +136,7 @@ def _add_metrics(
         health.add(
             "metrics_unknown", "info", "the iteration metrics beside the trace are of other or unknown ranks"
         )
-        return trace
+        return trace, None
     path, size = files[0]
     name = posixpath.basename(path)
     try:
@@ -143,23 +144,23 @@ def _add_metrics(
             metrics = read_trace(stream, size=size, report=lambda progress: None, limit=limit, name=path)
     except (TraceError, TooLargeError) as error:
         health.add("metrics_unreadable", "warning", f"{name}: its iterations can't be used: {error.message}")
-        return trace
+        return trace, None
     joined = join_iterations(trace, metrics) if has_steps else join_by_kernels(trace, metrics)
-    if joined.reason is not None:
+    if joined.placed is None:
         what, advice = ("steps", "") if has_steps else ("kernels", _MARK_STEPS)
         message = f"{name}: its iterations are not joined with the {what}: {joined.reason}{advice}"
         health.add("metrics_outside", "info", message)
-    else:
-        count = plural(joined.iterations, "iteration")
-        how = (
-            f"{count} joined by {plural(joined.kernels, 'kernel')} of collectives, which fit their ranges "
-            "in one way; each lies"
-            if joined.kernels
-            else f"{count} joined by step number; each lies in its step,"
-        )
-        far = f"at most {format_duration(joined.slack_ns)} from where it is drawn"
-        health.add("metrics_joined", "info", f"{name}: {how} {far}")
-    return joined.trace
+        return trace, None
+    count = plural(len(joined.placed.number), "iteration")
+    how = (
+        f"{count} joined by {plural(joined.kernels, 'kernel')} of collectives, which fit their ranges "
+        "in one way; each lies"
+        if joined.kernels
+        else f"{count} joined by step number; each lies in its step,"
+    )
+    far = f"at most {format_duration(joined.slack_ns)} from where it is drawn"
+    health.add("metrics_joined", "info", f"{name}: {how} {far}")
+    return joined.trace, msgspec.structs.replace(joined.placed, path=path)
 
 
 def _is_same_recording(trace: Trace, location: Location, owner: str, limit: int) -> bool:
@@ -207,5 +208,5 @@ def with_captures(trace: Trace, captured: Sequence[tuple[str, Trace]]) -> Trace:
             stacks = {**other.origin_records.stacks, **stacks}
             annotations = {**other.origin_records.annotations, **annotations}
     captures = join_captures([records.captures, *sets])
-    updated = OriginRecords(captures, records.graphs, stacks, annotations)
+    updated = msgspec.structs.replace(records, captures=captures, stacks=stacks, annotations=annotations)
     return replace(trace, origin_records=updated, _memo=Memo())

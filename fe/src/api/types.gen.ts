@@ -9861,6 +9861,8 @@ export interface components {
      *
      *     workers   the rows of the maps; steps: their columns, "4" or "4–7"
      *     links     by row and column of the maps: opens the iteration with the most exposed communication
+     *     traced_links  opens the same iteration in a trace of the same process, in another run; null if none that was
+     *               read has it
      *     recorded_headline  whether the recorded totals match the ranges
      *     series    metrics by the columns of the maps, those that were recorded; their ranks together
      *     reading   how many files are still to be read, empty once all are; until then all figures are of those read
@@ -9874,6 +9876,7 @@ export interface components {
       steps: string[];
       maps: components['schemas']['OverlapMap'][];
       links: (string | null)[][];
+      traced_links: (string | null)[][];
       recorded: components['schemas']['RecordedTotalRow'][];
       recorded_headline: components['schemas']['Phrase'][];
       series: components['schemas']['OverlapSeries'][];
@@ -9891,6 +9894,7 @@ export interface components {
      *     overlap_ratio  overlap / computation, as AORTA defines it
      *     hidden_ratio   share of communication that overlaps with computation
      *     link           opens the iteration with the most exposed communication, on the timeline
+     *     traced_link    opens it in a trace of the same process, in another run; null if none that was read has it
      */
     OverlapRankRow: {
       worker: string;
@@ -9913,6 +9917,7 @@ export interface components {
       overlap_ratio: number | null;
       hidden_ratio: number | null;
       link: string | null;
+      traced_link: string | null;
     };
     /**
      * OverlapMap

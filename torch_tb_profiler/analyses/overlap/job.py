@@ -53,12 +53,12 @@ class OverlapHeatMap(NamedTuple):
     """Means by rank and group of consecutive steps; None if the rank has no such step.
 
     steps   first and last step of each group
-    worst   per rank and group: (begin, end) ns, in the rank's trace, of the iteration with the highest value
+    worst   per rank and group: number of the iteration, in the rank's recording, with the highest value
     """
 
     steps: list[tuple[int, int]]
     values: list[list[float | None]]
-    worst: list[list[tuple[int, int] | None]]
+    worst: list[list[int | None]]
 
 
 def column_mean(tables: Sequence[OverlapColumns], name: str) -> float | None:
@@ -133,17 +133,22 @@ def build_heat_map(tables: Sequence[OverlapColumns], name: str, max_columns: int
         values.append(
             [column_mean if count else None for column_mean, count in zip(means, counts.tolist(), strict=True)]
         )
-        worst.append(_worst_iterations(table, group, name, groups))
+        worst.append(_worst_iterations(table[name], group, groups))
     return OverlapHeatMap(bounds, values, worst)
 
 
-def _worst_iterations(table: OverlapColumns, group: Int64, name: str, groups: int) -> list[tuple[int, int] | None]:
-    places: list[tuple[int, int] | None] = [None] * groups
+def iteration_window(table: OverlapColumns, number: int) -> tuple[int, int]:
+    """Return begin and end of an iteration in the rank's recording, ns."""
+    begin = int(table["begin"][number])
+    return begin, begin + int(table["total"][number])
+
+
+def _worst_iterations(values: Float64, group: Int64, groups: int) -> list[int | None]:
+    worst: list[int | None] = [None] * groups
     first = -np.arange(len(group))  # among equal values the first iteration wins
-    for row in np.lexsort((first, table[name], group)).tolist():  # the last one of a group has its highest value
-        begin = int(table["begin"][row])
-        places[int(group[row])] = (begin, begin + int(table["total"][row]))
-    return places
+    for row in np.lexsort((first, values, group)).tolist():  # the last one of a group has its highest value
+        worst[int(group[row])] = row
+    return worst
 
 
 def means_by_group(

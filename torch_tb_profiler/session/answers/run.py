@@ -13,6 +13,7 @@ import msgspec
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.discovery import ListedRun, Span, Worker
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest
+from torch_tb_profiler.session.answers.traced import TracedFile, TracedFiles, traced_iterations
 from torch_tb_profiler.session.cache.entries import encode_json
 from torch_tb_profiler.session.cache.packed import unpack
 from torch_tb_profiler.session.files import RequestedFiles
@@ -29,12 +30,16 @@ TracePayload = Callable[[TraceView[Any, Any], msgspec.Struct, Target, bool], tup
 
 @dataclass(frozen=True)
 class _WorkerFile:
-    """A worker and its file of the span, or None if it has no such span; `part` is its number in a merged file."""
+    """A worker and its file of the span, or None if it has no such span; `part` is its number in a merged file.
+
+    traced  traces of other runs that were joined with the file's iterations
+    """
 
     worker: Worker
     file: FileId | None
     part: int | None
     state: FileState
+    traced: tuple[TracedFile, ...] = ()
 
 
 class _ReloadingError(Exception):
@@ -52,6 +57,7 @@ class RunAnswers:
         self._files = files
         self._targets = targets
         self._trace_payload = trace_payload
+        self._traced = TracedFiles(files, targets)
         self._last: tuple[list[tuple[str, str, _WorkerFile]], Members[Any]] = [], Members(())
 
     def answer(self, view: RunView[Any, Any, Any] | RankView[Any, Any, Any], request: ViewRequest) -> Answer:
@@ -71,6 +77,13 @@ class RunAnswers:
         if all_files and request.wait and len(loaded_spans) > len(spans):
             self._request_files(loaded_spans, request)
         files = self._worker_files(run, span, all_files)
+        joining = 0
+        if view.reduction.traced:
+            traced, joining = self._traced.find([each.file for each in loaded_spans], request=not request.wait)
+            files = [
+                file if file.file is None else replace(file, traced=tuple(traced.get(file.file.uri, ())))
+                for file in files
+            ]
         states = [file.state for file in files]
         worker = request.names.worker or files[0].worker.name
         answer = Answer(view.slug, run.name, worker, span, states[0], None)
@@ -84,7 +97,7 @@ class RunAnswers:
         if len(reasons) == len(members) and reasons[0] is not None:
             raise NotFoundError(reasons[0], where=run.name)
         try:
-            return self._build(view, request, members, replace(answer, loading=loading), params)
+            return self._build(view, request, members, replace(answer, loading=loading + joining), params)
         except _ReloadingError as reloading:
             if request.wait and self._files.wait(reloading.file, request.timeout):
                 return self.answer(view, request)
@@ -160,7 +173,8 @@ class RunAnswers:
         worker, state = file.worker, file.state
 
         def member(name: StateName, reason: str | None, result: object = None) -> Member[Any]:
-            return Member(worker.name, worker.rank, span, name, reason, result, load_details)
+            traced = traced_iterations(file.traced, file.part or 0)
+            return Member(worker.name, worker.rank, span, name, reason, result, load_details, traced)
 
         def load_details() -> object:
             assert reduction.details is not None and file.file is not None

@@ -15,6 +15,7 @@ from torch_tb_profiler import views
 from torch_tb_profiler.cache import Cache, cache_key
 from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
+from torch_tb_profiler.model.origin_records import PlacedIterations
 from torch_tb_profiler.session.cache.similarity import NameSketch
 from torch_tb_profiler.storage import FileId
 
@@ -101,6 +102,7 @@ class FileSummary:
     unavailable  view slug -> why this trace has nothing to show there
     health       all notes on the trace, including those of the analyses
     sketch       compared to find the run that is most similar to another
+    iterations   iterations of metrics in another file that were joined with it, if any
     """
 
     events: int
@@ -110,6 +112,7 @@ class FileSummary:
     unavailable: dict[str, str]
     health: tuple[HealthNote, ...]
     sketch: NameSketch
+    iterations: PlacedIterations | None = None
 
     @property
     def parts(self) -> tuple[int, ...]:

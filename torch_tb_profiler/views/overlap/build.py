@@ -9,6 +9,7 @@ from torch_tb_profiler.analyses.overlap.job import (
     OverlapColumns,
     build_heat_map,
     column_mean,
+    iteration_window,
     means_by_group,
     means_by_step,
     overlap_totals,
@@ -75,11 +76,16 @@ def build(members: Members[RankOverlap], params: OverlapParams) -> OverlapPayloa
     """Show the ranks whose files have been read."""
     by_worker = _columns_by_worker(members)
     tables = list(by_worker.values())
-    spans = {member.worker: member.span for member in members}
+    member_of = {member.worker: member for member in members}
     maps = {name: build_heat_map(tables, name, params.columns) for name in _MAPS}
+    worst_iterations = list(zip(by_worker.items(), maps["exposed"].worst, strict=True))
     links = [
-        [None if window is None else _timeline_link(worker, spans[worker], window) for window in row]
-        for worker, row in zip(by_worker, maps["exposed"].worst, strict=True)
+        [None if number is None else _timeline_link(member_of[worker], table, number) for number in row]
+        for (worker, table), row in worst_iterations
+    ]
+    traced_links = [
+        [None if number is None else _traced_link(member_of[worker], number) for number in row]
+        for (worker, _), row in worst_iterations
     ]
     rows = [_rank_row(member, by_worker.get(member.worker)) for member in members]
     collectives = {
@@ -105,6 +111,7 @@ def build(members: Members[RankOverlap], params: OverlapParams) -> OverlapPayloa
         steps=[f"{begin}" if begin == end else f"{begin}–{end}" for begin, end in maps["total"].steps],
         maps=[OverlapMap(name, heat_map.values) for name, heat_map in maps.items()],
         links=links,
+        traced_links=traced_links,
         recorded=[
             RecordedTotalRow(
                 wording.title(difference.name),
@@ -172,7 +179,7 @@ def _rank_row(member: Member[RankOverlap], columns: OverlapColumns | None) -> Ov
 
     compute, overlap = mean("compute"), mean("overlap")
     worst = build_heat_map(tables, "exposed", 1).worst if columns is not None else []
-    window = worst[0][0] if worst and worst[0] else None
+    number = worst[0][0] if worst and worst[0] else None
     return OverlapRankRow(
         worker=member.worker,
         rank=member.rank if member.result is None or member.result.rank is None else member.result.rank,
@@ -192,7 +199,8 @@ def _rank_row(member: Member[RankOverlap], columns: OverlapColumns | None) -> Ov
         idle_ns=mean("idle"),
         overlap_ratio=None if not compute or overlap is None else overlap / compute,
         hidden_ratio=_hidden_ratio(mean("hidden"), mean("exposed")),
-        link=None if window is None else _timeline_link(member.worker, member.span, window),
+        link=None if number is None or columns is None else _timeline_link(member, columns, number),
+        traced_link=None if number is None else _traced_link(member, number),
     )
 
 
@@ -202,8 +210,18 @@ def _hidden_ratio(hidden: float | None, exposed: float | None) -> float | None:
     return None if not communication else (hidden or 0.0) / communication
 
 
-def _timeline_link(worker: str, span: str, window: tuple[int, int]) -> str:
-    return link("trace", worker=worker, span=span, at=f"{window[0]}-{window[1]}")
+def _timeline_link(member: Member[RankOverlap], columns: OverlapColumns, number: int) -> str:
+    begin, end = iteration_window(columns, number)
+    return link("trace", worker=member.worker, span=member.span, at=f"{begin}-{end}")
+
+
+def _traced_link(member: Member[RankOverlap], number: int) -> str | None:
+    """Return what opens an iteration in a trace that was joined with it; None if no trace has it."""
+    for traced in member.traced:
+        if (window := traced.windows.get(number)) is not None:
+            at = f"{window[0]}-{window[1]}"
+            return link("trace", run=traced.run, worker=traced.worker, span=traced.span, at=at)
+    return None
 
 
 def build_report(members: Members[RankOverlap], _: NoParams) -> OverlapReport:
@@ -240,7 +258,7 @@ def unavailable(trace: Trace) -> str | None:
     return f"no iteration metrics were recorded ({AORTA}: `rank_*_metrics.jsonl`)"
 
 
-REDUCTION = Reduction("overlap", RankOverlap, summarize_overlap)
+REDUCTION = Reduction("overlap", RankOverlap, summarize_overlap, traced=True)
 
 TAB = Tab(
     "Resources",

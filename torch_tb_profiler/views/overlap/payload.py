@@ -34,6 +34,7 @@ class OverlapRankRow(msgspec.Struct, frozen=True):
     overlap_ratio  overlap / computation, as AORTA defines it
     hidden_ratio   share of communication that overlaps with computation
     link           opens the iteration with the most exposed communication, on the timeline
+    traced_link    opens it in a trace of the same process, in another run; null if none that was read has it
     """
 
     worker: str
@@ -55,6 +56,7 @@ class OverlapRankRow(msgspec.Struct, frozen=True):
     overlap_ratio: float | None
     hidden_ratio: float | None
     link: str | None
+    traced_link: str | None
 
 
 class OverlapMap(msgspec.Struct, frozen=True):
@@ -129,6 +131,8 @@ class OverlapPayload(msgspec.Struct, frozen=True):
 
     workers   the rows of the maps; steps: their columns, "4" or "4–7"
     links     by row and column of the maps: opens the iteration with the most exposed communication
+    traced_links  opens the same iteration in a trace of the same process, in another run; null if none that was
+              read has it
     recorded_headline  whether the recorded totals match the ranges
     series    metrics by the columns of the maps, those that were recorded; their ranks together
     reading   how many files are still to be read, empty once all are; until then all figures are of those read
@@ -142,6 +146,7 @@ class OverlapPayload(msgspec.Struct, frozen=True):
     steps: list[str]
     maps: list[OverlapMap]
     links: list[list[str | None]]
+    traced_links: list[list[str | None]]
     recorded: list[RecordedTotalRow]
     recorded_headline: Text
     series: list[OverlapSeries]

@@ -2,6 +2,8 @@ import { fireEvent, screen, within } from '@testing-library/react';
 import { expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/overlap.json';
 import { drawView, serveGoldens } from '../../testing/view';
+import type { OverlapPayload } from '../../api/types';
+import { preferTraces } from './select';
 import View from '.';
 
 serveGoldens({
@@ -37,6 +39,20 @@ it('opens the iteration of a cell on the timeline', async () => {
   fireEvent.click(cell!);
   expect(location.hash).toContain('view=trace');
   expect(location.hash).toContain('worker=rank0');
+});
+
+it('prefers a trace of the same process in another run, if that run is listed', () => {
+  const { overlap } = golden;
+  const traced = 'trace?run=traces&worker=rank0&span=1&at=5-9';
+  const payload = {
+    ...overlap,
+    traced_links: overlap.links.map((row, i) => row.map((_, j) => (i === 0 && j === 1 ? traced : null))),
+    ranks: overlap.ranks.map(each => ({ ...each, traced_link: traced })),
+  } as OverlapPayload;
+  const shown = preferTraces(payload, ['job', 'traces']);
+  expect(shown.links[0]!.slice(0, 2)).toEqual([overlap.links[0]![0], traced]);
+  expect(shown.ranks[0]!.link).toBe(traced);
+  expect(preferTraces(payload, ['job']).links).toEqual(overlap.links);
 });
 
 it('shows what was recorded beside what the ranges give, with the reason of a difference', () => {

@@ -1,4 +1,5 @@
 // How much communication overlaps with computation: by rank and iteration, recorded and recomputed, and two runs.
+import { useMemo } from 'react';
 import type { OverlapPayload } from '../../api/types';
 import { plural } from '../../base/format';
 import { useRuns } from '../../state/queries';
@@ -14,6 +15,7 @@ import { Maps } from './Maps';
 import { Ranks } from './Ranks';
 import { Recorded } from './Recorded';
 import { Steps } from './Steps';
+import { preferTraces } from './select';
 import css from './index.module.css';
 
 interface Props {
@@ -22,9 +24,12 @@ interface Props {
   span: string;
 }
 
-export default function OverlapView({ payload, run, span }: Props) {
+export default function OverlapView({ payload: answer, run, span }: Props) {
   const { selection, select } = useSelection();
-  const others = (useRuns().data?.runs ?? []).map(each => each.name).filter(name => name !== run);
+  const listed = useRuns().data;
+  const runs = useMemo(() => (listed?.runs ?? []).map(each => each.name), [listed]);
+  const payload = useMemo(() => preferTraces(answer, runs), [answer, runs]);
+  const others = runs.filter(name => name !== run);
   const open = (link: string) => select(parseLink(link));
   return (
     <div className={css.view}>
