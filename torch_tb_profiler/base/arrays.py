@@ -26,6 +26,21 @@ def median(values: npt.NDArray[Any] | Sequence[float]) -> float:
     return (float(partitioned[half - 1]) + float(partitioned[half])) / 2
 
 
+def distinct_numbers(values: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> list[int]:
+    """Return the distinct values, ascending.
+
+    Numbers of devices, streams and threads lie close together: a table is many times faster than np.unique.
+    """
+    if len(values) == 0:
+        return []
+    low, high = int(values.min()), int(values.max())
+    if high - low > 4 * len(values) + 1024:
+        return np.unique(values).tolist()  # type: ignore[no-any-return]
+    seen = np.zeros(high - low + 1, np.bool_)
+    seen[np.subtract(values, low, dtype=np.int64)] = True
+    return [low + number for number in np.flatnonzero(seen).tolist()]
+
+
 class ArrowTexts(Sequence[str]):
     """The strings of an Arrow array; each becomes a Python object when it is read."""
 

@@ -32,8 +32,9 @@ def merge(starts: Int64, ends: Int64) -> Intervals:
         starts, ends = starts[nonempty], ends[nonempty]
     if len(starts) == 0:
         return NO_INTERVALS
-    order = np.argsort(starts, kind="stable")
-    starts, ends = starts[order], ends[order]
+    if not (starts[1:] >= starts[:-1]).all():  # most are in order already
+        order = np.argsort(starts, kind="stable")
+        starts, ends = starts[order], ends[order]
     reach = np.maximum.accumulate(ends)
     # A merged interval begins where a start lies beyond all ends before it.
     first = np.empty(len(starts), np.bool_)

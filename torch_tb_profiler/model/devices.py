@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, names_of_kind, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace
@@ -98,7 +99,7 @@ def devices(trace: Trace) -> tuple[DeviceInfo, ...]:
     used = device_ids(trace)[rows]
     kind = device_kind(trace)
     properties = _properties(trace.metadata)
-    return tuple(_describe(int(id), kind, properties.get(int(id))) for id in np.unique(used[used != ABSENT]))
+    return tuple(_describe(id, kind, properties.get(id)) for id in distinct_numbers(used[used != ABSENT]))
 
 
 def describe_device(trace: Trace, id: int) -> DeviceInfo | None:

@@ -181,8 +181,13 @@ def slice_mask(trace: Trace) -> Bool:
 
 def rows_of_kind(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
     """Return the rows of the slices of these kinds, int32[k], in file order."""
+    return _rows_by_kind(trace)[wanted[0]] if len(wanted) == 1 else _rows_of_kinds(trace, wanted)
+
+
+@derived
+def _rows_of_kinds(trace: Trace, wanted: tuple[Kind, ...]) -> npt.NDArray[np.int32]:
     parts = [_rows_by_kind(trace)[kind] for kind in wanted]
-    return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts), kind="stable")
+    return np.sort(np.concatenate(parts), kind="stable")
 
 
 @derived
@@ -204,8 +209,10 @@ def names_of_kind(trace: Trace, *wanted: Kind) -> set[str]:
 def event_ends(trace: Trace) -> npt.NDArray[np.int64]:
     """Return the end of every event, int64[n], or ABSENT; a missing or negative duration counts as 0."""
     events = trace.events
-    duration = np.maximum(events.duration, 0)  # ABSENT is negative too
-    return np.where(events.start == ABSENT, ABSENT, events.start + duration)
+    ends = np.maximum(events.duration, 0)  # ABSENT is negative too
+    ends += events.start
+    ends[events.start == ABSENT] = ABSENT
+    return ends
 
 
 def event_intervals(trace: Trace, rows: npt.NDArray[np.integer[Any]]) -> Intervals:

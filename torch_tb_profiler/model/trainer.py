@@ -156,8 +156,9 @@ def merge_offsets(ranks: Mapping[int, Trace]) -> dict[int, int]:
 
 def _metadata_value(trace: Trace, name: str) -> int | None:
     """Return the value of a metadata event, or None if there is none or several differ."""
-    named = name_mask(trace.strings, lambda text: text == name)[trace.events.name]
-    rows = np.flatnonzero(named & (trace.events.phase == ord("M"))).astype(np.int32)
+    rows = np.flatnonzero(trace.events.phase == ord("M")).astype(np.int32)
+    names = trace.events.name[rows]
+    rows = rows[name_mask(trace.strings, lambda text: text == name, names)[names]]
     values = set(trace.arg_int("value", rows).tolist()) - {int(ABSENT)}
     value = values.pop() if len(values) == 1 else None
     return value if value is not None and abs(value) < 2**53 else None

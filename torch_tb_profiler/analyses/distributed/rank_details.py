@@ -191,12 +191,13 @@ class _WindowNameSums:
         """Sum the times that share window and name."""
         if len(time) == 0:
             return
-        order = np.lexsort((name, window))
-        window, name, time = window[order], name[order], time[order]
-        is_first = np.append(True, (np.diff(window) != 0) | (np.diff(name) != 0))
-        first = np.flatnonzero(is_first)
-        self._window.append(window[first])
-        self._name.append(name[first])
+        names = int(name.max()) + 1
+        key = window * names + name
+        order = np.argsort(key, kind="stable")
+        key, time = key[order], time[order]
+        first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+        self._window.append(key[first] // names)
+        self._name.append(key[first] % names)
         self._time.append(np.add.reduceat(time, first))
 
     def top(self) -> _TopNames:

@@ -68,13 +68,37 @@ _KERNEL_RULES = (
 @derived
 def advice(trace: Trace) -> tuple[Advice, ...]:
     """Return the advice of all rules that apply, largest gain first; empty where `no_advice_reason` says why."""
-    rules = (*_RULES, *_KERNEL_RULES) if len(rows_of_kind(trace, *DEVICE_KINDS)) else _RULES
-    return _worthwhile_advice(trace, rules, estimate_gains)
+    if no_advice_reason(trace) is not None:
+        return ()
+    has_device_work = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0
+    findings = [*_measured_findings(trace), *_find_all(trace, _KERNEL_RULES if has_device_work else ())]
+    return _worthwhile_advice(trace, findings, estimate_gains(trace, findings))
 
 
 def measured_advice(trace: Trace) -> tuple[Advice, ...]:
     """Return the advice of rules that read events alone, by measured time: nothing is replayed."""
-    return _worthwhile_advice(trace, _RULES, measure_gains)
+    if no_advice_reason(trace) is not None:
+        return ()
+    findings = _measured_findings(trace)
+    return _worthwhile_advice(trace, findings, measure_gains(trace, findings))
+
+
+@derived
+def _measured_findings(trace: Trace) -> tuple[Finding, ...]:
+    """Return what the rules find that read events alone; the first page and the whole Overview need them."""
+    return tuple(_find_all(trace, _RULES))
+
+
+def _find_all(trace: Trace, rules: Sequence[Callable[[Trace], Iterator[Finding]]]) -> list[Finding]:
+    """Return what these rules find; nothing where steps have no length."""
+    if _typical_step_ns(trace) <= 0:
+        return []
+    return [_with_origin(trace, finding) for rule in rules for finding in rule(trace)]
+
+
+def _typical_step_ns(trace: Trace) -> float:
+    spans, typical = steps(trace), step_kinds(trace).typical
+    return float((spans.ends - spans.starts)[typical].mean())
 
 
 def _with_origin(trace: Trace, finding: Finding) -> Finding:
@@ -84,19 +108,12 @@ def _with_origin(trace: Trace, finding: Finding) -> Finding:
     return replace(finding, origin=indirect_origin(trace, finding.event))
 
 
-def _worthwhile_advice(
-    trace: Trace,
-    rules: Sequence[Callable[[Trace], Iterator[Finding]]],
-    estimate: Callable[[Trace, Sequence[Finding]], list[Gain]],
-) -> tuple[Advice, ...]:
-    if no_advice_reason(trace) is not None:
-        return ()
-    spans, typical = steps(trace), step_kinds(trace).typical
-    step = float((spans.ends - spans.starts)[typical].mean())
-    findings = [_with_origin(trace, finding) for rule in rules for finding in rule(trace)] if step > 0 else []
+def _worthwhile_advice(trace: Trace, findings: Sequence[Finding], gains: Sequence[Gain]) -> tuple[Advice, ...]:
+    """Return the findings whose gain is worth a person's time, largest first, and then the memory limit."""
+    step = _typical_step_ns(trace)
     worthwhile = [
         Advice(finding, gain, gain.ns / step)
-        for finding, gain in zip(findings, estimate(trace, findings), strict=True)
+        for finding, gain in zip(findings, gains, strict=True)
         if gain.measured_ns > 0 and gain.ns >= MIN_GAIN_SHARE * step
     ]
     worthwhile.sort(key=lambda each: -advice_priority(each.finding.id, each.gain_share))

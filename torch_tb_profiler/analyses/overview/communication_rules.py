@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
-from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.analyses.shared.grouping import group, positions_by_value
 from torch_tb_profiler.analyses.shared.kernel_sizes import kernel_size_codes
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import median
@@ -114,27 +114,31 @@ def find_contention(trace: Trace) -> Iterator[Finding]:
     if len(rows) == 0 or len(communication.starts) == 0:
         return
     start, end = trace.events.start[rows], event_ends(trace)[rows]
-    beside = covered_time(communication, start, end)
+    length, beside = end - start, covered_time(communication, start, end)
     grid, shape = kernel_size_codes(trace, rows)
-    sized = (grid != NO_CODE) | (shape != NO_CODE)
     kernels = group(trace.events.name[rows].astype(np.int64), grid, shape)
+    is_alone, is_during = beside == 0, 2 * beside >= length
+    compared = kernels.counts >= 2 * MIN_COMPARED_CALLS
+    compared &= ((grid != NO_CODE) | (shape != NO_CODE))[kernels.first]
+    for mask in (is_alone, is_during):
+        compared &= np.bincount(kernels.which[mask], minlength=len(kernels)) >= MIN_COMPARED_CALLS
+    chosen = np.flatnonzero(compared[kernels.which])
+    number = (np.cumsum(compared) - 1)[kernels.which[chosen]]
     begins, ends, slowed = [], [], []
-    for number in np.flatnonzero(kernels.counts >= 2 * MIN_COMPARED_CALLS).tolist():
-        calls = kernels.members(number)
-        alone, during = calls[beside[calls] == 0], calls[2 * beside[calls] >= (end - start)[calls]]
-        if not sized[calls[0]] or min(len(alone), len(during)) < MIN_COMPARED_CALLS:
-            continue
-        usual = float(median((end - start)[alone]))
-        ratio = float(median((end - start)[during])) / max(usual, 1.0)
+    for positions in positions_by_value(number, int(compared.sum())):
+        calls = chosen[positions]
+        alone, during = calls[is_alone[calls]], calls[is_during[calls]]
+        usual = float(median(length[alone]))
+        ratio = float(median(length[during])) / max(usual, 1.0)
         if ratio >= MIN_CONTENTION_RATIO:
-            long = during[(end - start)[during] > usual]
+            long = during[length[during] > usual]
             begins.append(start[long] + int(usual))
             ends.append(end[long])
-            slowed.append((int((end - start)[long].sum() - usual * len(long)), ratio, long))
+            slowed.append((int(length[long].sum() - usual * len(long)), ratio, long))
     if not slowed:
         return
     _, ratio, calls = max(slowed, key=lambda each: each[0])
-    example = int(rows[calls[np.argmax((end - start)[calls])]])
+    example = int(rows[calls[np.argmax(length[calls])]])
     name = trace.strings[trace.events.name[example]]
     yield Finding(
         "contention",

@@ -170,7 +170,8 @@ def find_layout_conversions(trace: Trace) -> Iterator[Finding]:
     mine = kernels[name_mask(trace.strings, _CONVERSION.search, names)[names]]
     if len(mine) == 0:
         return
-    others = np.setdiff1d(rows_of_kind(trace, *DEVICE_KINDS), mine)
+    work = rows_of_kind(trace, *DEVICE_KINDS)
+    others = work[~np.isin(work, mine)]
     yield Finding(
         "layout_conversion",
         event_intervals(trace, mine),

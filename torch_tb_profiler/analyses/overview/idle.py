@@ -10,6 +10,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.gaps import device_gaps
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, intersect, merge, subtract, union
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
@@ -46,7 +47,7 @@ def host_late_times(trace: Trace) -> Intervals:
     # Where nothing follows on any device, the host isn't late; but long stretches after that are its own work.
     is_tail = idle.starts >= device_busy(trace).ends[-1:].max(initial=0)
     late = _select(idle, is_tail & (idle.ends - idle.starts > LONG_STRETCH_NS))
-    for device in np.unique(device_items(trace).device).tolist():
+    for device in distinct_numbers(device_items(trace).device):
         table = device_gaps(trace, device)
         until = np.where(table.thread >= 0, table.late_until, table.end)
         late = union(late, merge(table.begin, np.where(table.next >= 0, until, table.begin)))
@@ -60,7 +61,7 @@ def submitted_idle_times(trace: Trace) -> Intervals:
     Where a device's next work has no recorded launch, or none follows, the time doesn't count.
     """
     submitted = NO_INTERVALS
-    for device in np.unique(device_items(trace).device).tolist():
+    for device in distinct_numbers(device_items(trace).device):
         table = device_gaps(trace, device)
         is_known = (table.thread >= 0) & (table.next >= 0)
         submitted = union(submitted, merge(table.late_until[is_known], table.end[is_known]))

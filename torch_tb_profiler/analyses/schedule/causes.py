@@ -13,6 +13,7 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.intervals import Intervals, union
 from torch_tb_profiler.base.markers import is_data_loading
 from torch_tb_profiler.base.memo import derived
@@ -133,8 +134,12 @@ def slice_causes(trace: Trace) -> Int8:
     cause[_matching(trace, _WAIT_PATTERN, kind == Kind.PYTHON)] = Cause.WAIT
     call = (kind == Kind.RUNTIME) | (kind == Kind.DRIVER)
     cause[call] = Cause.RUNTIME
+    calls = np.flatnonzero(call)
+    names_of_calls = name[calls]
     for pattern_cause, pattern in reversed(_CALL_PATTERNS):
-        cause[_matching(trace, pattern, call)] = pattern_cause
+        is_named = name_mask(trace.strings, re.compile(pattern).search, names_of_calls)
+        if is_named.any():
+            cause[calls[is_named[names_of_calls]]] = pattern_cause
     marks = (kind == Kind.ANNOTATION) | (kind == Kind.CPU_OP)
     cause[_matching(trace, _COMPILE_PATTERN, marks | (kind == Kind.PYTHON))] = Cause.COMPILE
     cause[is_communication_call(trace)] = Cause.HOST_COMMUNICATION
@@ -144,8 +149,10 @@ def slice_causes(trace: Trace) -> Int8:
 
 def _matching(trace: Trace, pattern: str, candidates: Bool) -> Bool:
     """Return which of `candidates` have a name that matches: bool[n]."""
-    names = trace.events.name
-    matching: Bool = candidates & name_mask(trace.strings, re.compile(pattern).search, names[candidates])[names]
+    rows = np.flatnonzero(candidates)
+    names = trace.events.name[rows]
+    matching = np.zeros(len(trace), np.bool_)
+    matching[rows] = name_mask(trace.strings, re.compile(pattern).search, names)[names]
     return matching
 
 
@@ -173,7 +180,7 @@ def thread_states(trace: Trace, thread: int) -> ThreadStates:
 def split_by_state(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> StateIntervals:
     """Split windows on threads (NO_CODE: on no thread) where the thread's state changes."""
     parts: list[tuple[Int64, Int64, Int64, Int32, Int8]] = []
-    for code in np.unique(thread[end > begin]).tolist():
+    for code in distinct_numbers(thread[end > begin]):
         mine = np.flatnonzero((thread == code) & (end > begin))
         low, high = begin[mine], end[mine]
         if code == NO_CODE:
@@ -197,6 +204,8 @@ def split_by_state(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> Sta
     if not parts:
         none = np.empty(0, np.int64)
         return StateIntervals(none, none, none, none.astype(np.int32), none.astype(np.int8))
+    if len(parts) == 1:
+        return StateIntervals(*parts[0])
     return StateIntervals(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
@@ -218,8 +227,12 @@ def _profiler_overhead(trace: Trace, thread: int) -> Intervals:
 
 def _lies_within(inside: Intervals, times: Int64) -> Bool:
     """Return whether the state that ends at each time lies in `inside`, whose borders are among `times`."""
+    if len(inside.starts) == 0:
+        return np.zeros(len(times), np.bool_)
     begin = np.append(times[:1], times[:-1])
-    at = np.searchsorted(inside.starts, begin, "right") - 1
+    # Intervals are searched among times, as in `covered_time_between`, because there are fewer of them.
+    first = np.searchsorted(begin, inside.starts, "left")
+    at = np.cumsum(np.bincount(first, minlength=len(times) + 1))[: len(times)] - 1
     within: Bool = (at >= 0) & (times > begin)
     within[within] &= inside.ends[at[within]] >= times[within]
     return within

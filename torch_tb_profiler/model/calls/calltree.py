@@ -152,10 +152,12 @@ def running_slices(trace: Trace, tree: CallTree, rows: Int32) -> tuple[Int64, In
 def _without_shorter(trace: Trace, tree: CallTree, running_at: Int32) -> Int32:
     """Replace slices that start with an event but lie inside it by what encloses both."""
     events, finish = trace.events, event_ends(trace)
-    turn = np.full(len(trace), len(tree.rows), np.int64)
-    turn[tree.rows] = np.arange(len(tree.rows))
     rows = np.flatnonzero(running_at >= 0)
     rows = rows[events.start[running_at[rows]] == events.start[rows]]
+    if len(rows) == 0:
+        return running_at
+    turn = np.full(len(trace), len(tree.rows), np.int64)
+    turn[tree.rows] = np.arange(len(tree.rows))
     while len(rows):
         inner = running_at[rows]
         outside = (events.start[inner] == events.start[rows]) & (

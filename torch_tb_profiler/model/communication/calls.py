@@ -106,8 +106,9 @@ def _find_chains(trace: Trace, tree: CallTree) -> _Chains:
     rows = tree.rows
     outer = _outermost_calls(tree, rows)
     sticks_out = tree.lane[outer] > 0
-    around = innermost_enclosing(trace, tree)[outer[sticks_out]]
-    outer[sticks_out] = np.where(around >= 0, _outermost_calls(tree, around), outer[sticks_out])
+    outside = outer[sticks_out]
+    around = innermost_enclosing(trace, tree, among=outside)[outside]
+    outer[sticks_out] = np.where(around >= 0, _outermost_calls(tree, around), outside)
     roots = np.unique(outer).astype(np.int32)
     by_row = np.full(len(trace) + 1, NO_CODE, np.int32)
     by_row[rows] = np.searchsorted(roots, outer)
@@ -142,7 +143,8 @@ def _launching_chains(trace: Trace, tree: CallTree, chains: _Chains, kernels: In
     links = device_links(trace)
     at = np.searchsorted(links.rows, kernels)
     launch, operator = links.launch[at], links.operator[at]
-    by_launch = np.where(launch >= 0, chains.by_row[innermost_enclosing(trace, tree)[launch]], NO_CODE)
+    around = innermost_enclosing(trace, tree, among=launch[launch >= 0])
+    by_launch = np.where(launch >= 0, chains.by_row[around[launch]], NO_CODE)
     return np.where(by_launch >= 0, by_launch, chains.by_row[operator]).astype(np.int32)
 
 

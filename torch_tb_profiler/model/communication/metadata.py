@@ -31,7 +31,7 @@ from torch_tb_profiler.model.communication.groups import (
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.dtypes import bytes_per_element
 from torch_tb_profiler.model.ranks import trace_rank
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, distinct_codes
 
 _MAX_BYTES = 2**50
 """An operation of this many bytes or more is damage."""
@@ -235,13 +235,13 @@ def _peer_rank(inputs: object, group: ProcessGroup) -> int:
 
 
 def _arg_texts(trace: Trace, key: str, rows: Int32) -> list[str | None]:
-    codes, texts = trace.arg_codes(key)
-    cells = np.append(codes, np.int32(NO_CODE))[rows]
-    return [texts[code].strip('"') if code >= 0 else None for code in cells.tolist()]
+    codes, texts = trace.arg_codes(key, rows)
+    known = {code: texts[code].strip('"') for code in distinct_codes(codes)}
+    return [known.get(code) for code in codes.tolist()]
 
 
 def _event_names(trace: Trace, rows: Int32) -> list[str | None]:
-    names = np.append(trace.events.name, np.int32(NO_CODE))[rows]
+    names = np.where(rows >= 0, trace.events.name[rows], NO_CODE)
     return [trace.strings[code] if code >= 0 else None for code in names.tolist()]
 
 

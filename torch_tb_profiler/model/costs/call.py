@@ -168,8 +168,8 @@ def read_call(name: str, texts: Sequence[str | None], kernel: str) -> OperatorCa
 
 def _parse_list(text: str | None) -> list[object] | None:
     try:
-        value = json.loads(text) if text else None
-    except (ValueError, RecursionError):
+        value = msgspec.json.decode(text) if text else None
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
     return value if isinstance(value, list) else None
 

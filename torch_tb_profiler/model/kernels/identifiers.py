@@ -16,6 +16,7 @@ MAX_NAME_LENGTH = 4096
 _CPLUSPLUS = re.compile(r"::|<|\(|^void ")
 _RETURN = re.compile(r"^(?:void|bool|__global__|static|inline|std::enable_if<.*?>::type)\s+")
 _ANONYMOUS = "(anonymous namespace)::"
+_BRACKETS = re.compile(r"[<>(]")
 _LENGTH = re.compile(r"\d{1,4}")
 
 
@@ -50,26 +51,36 @@ def _parse_demangled(text: str) -> KernelIdentifiers:
     while text != previous:
         previous, text = text, _RETURN.sub("", text)
     text = text.replace(_ANONYMOUS, "")
-    path: list[str] = []
-    arguments: list[str] = []
-    depth = 0
-    for before, letter in zip(" " + text, text, strict=False):
-        if letter == "<" and "".join(path[-8:]) != "operator":
+    path = arguments = ""
+    depth = begin = 0
+    for match in _BRACKETS.finditer(text):
+        at, bracket = match.start(), match[0]
+        if bracket == "(" and depth:
+            continue
+        path, arguments = _add_part(path, arguments, depth, text[begin:at])
+        begin = at + 1
+        if bracket == "<" and not path.endswith("operator"):
             depth += 1
             if depth > 1:
-                arguments.append(letter)
+                arguments += bracket
             elif arguments:
-                arguments.append(", ")
-        elif letter == ">" and depth > 0 and before != "-":
+                arguments += ", "
+        elif bracket == ">" and depth > 0 and text[at - 1] != "-":
             depth -= 1
             if depth > 0:
-                arguments.append(letter)
-        elif letter == "(" and depth == 0:
+                arguments += bracket
+        elif bracket == "(":
             break
         else:
-            (arguments if depth else path).append(letter)
-    joined = "".join(path).strip()
-    return KernelIdentifiers(joined, "".join(arguments).strip()) if joined else KernelIdentifiers(text, "")
+            path, arguments = _add_part(path, arguments, depth, bracket)
+    else:
+        path, arguments = _add_part(path, arguments, depth, text[begin:])
+    joined = path.strip()
+    return KernelIdentifiers(joined, arguments.strip()) if joined else KernelIdentifiers(text, "")
+
+
+def _add_part(path: str, arguments: str, depth: int, part: str) -> tuple[str, str]:
+    return (path, arguments + part) if depth else (path + part, arguments)
 
 
 def _parse_mangled(text: str) -> KernelIdentifiers:

@@ -7,6 +7,7 @@ import re
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.kinds import Kind, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, name_mask
 
@@ -39,10 +40,17 @@ def makes_stream_wait(trace: Trace) -> Bool:
 
 
 def _is_call_named(trace: Trace, pattern: re.Pattern[str]) -> Bool:
-    kind, names = event_kinds(trace), trace.events.name
-    calls: Bool = ((kind == Kind.RUNTIME) | (kind == Kind.DRIVER)) & (trace.events.start != ABSENT)
-    calls &= name_mask(trace.strings, pattern.search, names[calls])[names]
-    return calls
+    calls = _placed_calls(trace)
+    names, named = trace.events.name[calls], np.zeros(len(trace), np.bool_)
+    named[calls] = name_mask(trace.strings, pattern.search, names)[names]
+    return named
+
+
+@derived
+def _placed_calls(trace: Trace) -> Int64:
+    """Return the rows of runtime and driver calls with a time, int64[k], whatever their phase."""
+    kind = event_kinds(trace)
+    return np.flatnonzero(((kind == Kind.RUNTIME) | (kind == Kind.DRIVER)) & (trace.events.start != ABSENT))
 
 
 class RecordedWaits(msgspec.Struct, frozen=True):

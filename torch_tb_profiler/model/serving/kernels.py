@@ -6,6 +6,7 @@ Template arguments don't count: `flash_fwd_splitkv_kernel<Flash_fwd_kernel_trait
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -56,9 +57,7 @@ class ServingKernels(msgspec.Struct, frozen=True):
 def serving_kernels(trace: Trace) -> ServingKernels:
     """Return what the names of the kernels tell about serving."""
     rows = rows_of_kind(trace, Kind.KERNEL)
-    names = trace.events.name
-    is_kernel = np.zeros(len(trace), np.bool_)
-    is_kernel[rows] = True
+    names = trace.events.name[rows]
 
     def mask(predicate: re.Pattern[str], whole: bool = False) -> Bool:
         def matches(name: str) -> object:
@@ -67,14 +66,18 @@ def serving_kernels(trace: Trace) -> ServingKernels:
             wrapped = path.endswith("kentry")
             return predicate.search(name[:4096] if whole or wrapped else path)
 
-        found: Bool = name_mask(trace.strings, matches, names[rows])[names] & is_kernel
+        return mask_by_name(matches)
+
+    def mask_by_name(matches: Callable[[str], object]) -> Bool:
+        found = np.zeros(len(trace), np.bool_)
+        found[rows] = name_mask(trace.strings, matches, names)[names]
         return found
 
     decode, prefill = mask(_DECODE), mask(_PREFILL)
-    by_family = name_mask(trace.strings, lambda name: family_of_name(name) == "attention", names[rows])
-    attention: Bool = (by_family[names] & is_kernel) | decode | prefill
+    by_family = mask_by_name(lambda name: family_of_name(name) == "attention")
+    attention: Bool = by_family | decode | prefill
     kv_cache = mask(_KV_CACHE)
-    writes = name_mask(trace.strings, lambda name: "cache" in parse_identifiers(name).path.lower(), names[rows])
-    attention &= ~(writes[names] & ~decode & ~prefill)
+    writes = mask_by_name(lambda name: "cache" in parse_identifiers(name).path.lower())
+    attention &= ~(writes & ~decode & ~prefill)
     # Argmax is a functor among the template arguments of a reduction.
     return ServingKernels(decode, prefill & ~decode, attention, kv_cache, mask(_SAMPLER, whole=True))

@@ -25,7 +25,17 @@ from torch_tb_profiler.model.costs.call import Cost, UnknownCostError, read_call
 from torch_tb_profiler.model.costs.models import find_cost_model
 from torch_tb_profiler.model.dtypes import peak_dtype
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import (
+    ABSENT,
+    NO_CODE,
+    Bool,
+    Float64,
+    Int32,
+    Int64,
+    Trace,
+    distinct_codes,
+    name_mask,
+)
 from torch_tb_profiler.model.work.measured import measured_call_work
 from torch_tb_profiler.model.work.ownership import INPUT_KEYS, WorkOwners, work_owners
 
@@ -82,7 +92,7 @@ def operator_work(trace: Trace) -> OperatorWork:
     length = (event_ends(trace) - trace.events.start)[rows]
     main = _longest_event(call, length, rows, count)
     signature, first = _signatures(trace, owners, main)
-    costs = [_owner_cost(trace, owners, position, int(main[position])) for position in first.tolist()]
+    costs = _owner_costs(trace, owners, first, main[first])
     kernels = [_event_name(trace, row) for row in main[first].tolist()]
     types, reasons = _TextCodes(), _TextCodes()
     type_codes = [types.add(peak_dtype(c.type, c.unit, k)) for c, k in zip(costs, kernels, strict=True)]
@@ -199,23 +209,38 @@ def _input_shapes(trace: Trace, rows: Int32) -> tuple[Int32, list[str]]:
 
 def call_cost(trace: Trace, row: int, kernel: int) -> Cost:
     """Return the cost of a call that runs as `kernel` (both rows), or an unknown cost with its reason."""
-    rows = np.array([row], np.int32)
-    columns = [_input_shapes(trace, rows), *(trace.arg_codes(key, rows) for key in INPUT_KEYS[1:])]
-    texts = [texts[codes[0]] if codes[0] >= 0 else None for codes, texts in columns]
+    (texts,) = input_texts(trace, np.array([row], np.int32))
     return _cost(trace, _event_name(trace, row), texts, kernel)
 
 
-def _owner_cost(trace: Trace, owners: WorkOwners, position: int, kernel: int) -> Cost:
-    """Return the cost of the call at a position, whose longest kernel is the row `kernel`."""
-    if not owners.modeled[position]:
-        return Cost(None, None, reason=NOT_MODELED)
-    row = int(owners.calls[position])
-    captured = owners.captured_call(row)
-    return (
-        call_cost(trace, row, kernel)
-        if captured is None
-        else _cost(trace, captured.operator, captured.inputs, kernel)
-    )
+def input_texts(trace: Trace, rows: Int32) -> list[tuple[str | None, ...]]:
+    """Return the texts of the arguments of calls that their cost depends on, in the order of `INPUT_KEYS`."""
+    columns = [_input_shapes(trace, rows), *(trace.arg_codes(key, rows) for key in INPUT_KEYS[1:])]
+    return list(zip(*(_texts_of(codes, texts) for codes, texts in columns), strict=True))
+
+
+def _texts_of(codes: Int32, texts: Sequence[str]) -> list[str | None]:
+    """Return the text of each code, None for NO_CODE; each distinct one is looked up once."""
+    known: dict[int, str | None] = {code: texts[code] for code in distinct_codes(codes)}
+    return [known.get(code) for code in codes.tolist()]
+
+
+def _owner_costs(trace: Trace, owners: WorkOwners, positions: Int64, kernels: Int32) -> list[Cost]:
+    """Return the costs of the calls at these positions, whose longest kernels are the rows `kernels`."""
+    calls = owners.calls[positions]
+    costs = []
+    for position, row, kernel, texts in zip(
+        positions.tolist(), calls.tolist(), kernels.tolist(), input_texts(trace, calls), strict=True
+    ):
+        captured = int(owners.captured[position])
+        if not owners.modeled[position]:
+            costs.append(Cost(None, None, reason=NOT_MODELED))
+        elif captured < 0:
+            costs.append(_cost(trace, _event_name(trace, row), texts, kernel))
+        else:
+            call = owners.captures[captured]
+            costs.append(_cost(trace, call.operator, call.inputs, kernel))
+    return costs
 
 
 def _cost(trace: Trace, name: str, texts: Sequence[str | None], kernel: int) -> Cost:

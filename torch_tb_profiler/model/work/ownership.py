@@ -64,6 +64,8 @@ class WorkOwners(msgspec.Struct, frozen=True):
 
     def captured_call(self, row: int) -> CapturedCall | None:
         """Return the operator at capture that a row stands for, None if it stands for itself."""
+        if not self.captures:
+            return None
         at = self.position(row)
         code = int(self.captured[at]) if at >= 0 else NO_CODE
         return self.captures[code] if code >= 0 else None

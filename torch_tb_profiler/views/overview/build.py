@@ -22,6 +22,7 @@ from torch_tb_profiler.analyses.shared.utilization import utilizations
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.grammar import share_base
 from torch_tb_profiler.base.intervals import total
+from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import host_communication_calls, is_communication_kernel
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
@@ -121,8 +122,9 @@ def build_preview(trace: Trace, params: NoParams) -> Overview:
     return build(trace, params) if is_truncated(trace.health) or not devices(trace) else _build_measured(trace)
 
 
+@derived
 def _build_measured(trace: Trace) -> Overview:
-    """Build what the file says without a replay."""
+    """Build what the file says without a replay; the first page and the whole Overview begin with it."""
     times = breakdown(trace)
     step_list, average, reasons = build_steps(times), build_average(times), missing_reasons(trace, times)
     configuration = build_configuration(trace)

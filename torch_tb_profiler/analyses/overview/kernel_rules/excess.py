@@ -6,8 +6,7 @@ fused kernel keeps its intermediate results); the arithmetic stays.
 
 from __future__ import annotations
 
-import json
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_shape_texts
@@ -76,8 +75,8 @@ def times_after_share(trace: Trace, rows: Int32, share: Float64) -> Intervals:
 
 def other_device_work(trace: Trace, rows: Int32) -> Intervals:
     """Return when other device work runs."""
-    others = np.setdiff1d(rows_of_kind(trace, *DEVICE_KINDS), rows)
-    return event_intervals(trace, others)
+    work = rows_of_kind(trace, *DEVICE_KINDS)
+    return event_intervals(trace, work[~np.isin(work, rows)])
 
 
 def recorded_shapes(trace: Trace, row: int) -> str:
@@ -92,8 +91,8 @@ def recorded_shapes(trace: Trace, row: int) -> str:
 def parse_input_shapes(trace: Trace, row: int) -> list[tuple[int, ...]]:
     """Return the shapes of an operator's input tensors, () for other inputs; tensors in lists are left out."""
     try:
-        listed = json.loads(recorded_shapes(trace, row) or "[]")
-    except (ValueError, RecursionError):
+        listed = msgspec.json.decode(recorded_shapes(trace, row) or "[]")
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return []
     given = [shape if isinstance(shape, list) else [] for shape in listed] if isinstance(listed, list) else []
     return [tuple(shape) if all(type(size) is int for size in shape) else () for shape in given]
