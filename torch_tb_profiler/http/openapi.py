@@ -18,7 +18,7 @@ from torch_tb_profiler.http.query import SELECTORS
 from torch_tb_profiler.http.routes import ROUTES
 from torch_tb_profiler.summary.schema import clean_description
 from torch_tb_profiler.view import OF_PAIR, NoParams, PairView
-from torch_tb_profiler.views import all_views
+from torch_tb_profiler.views import all_tabs, all_views
 
 _FILE = {"description": "a trace file", "content": {"application/json": {}, "application/gzip": {}}}
 
@@ -42,6 +42,7 @@ def document() -> dict[str, Any]:
         raise TypeError(f"two payload types share a name: {', '.join(ambiguous)}")
     refs = dict(zip(types, schemas, strict=True))
     names = {view.slug: refs[view.payload] for view in views}
+    sections = {tab.view.slug: tab.section for tab in all_tabs()}
     paths: dict[str, Any] = {}
     for route in ROUTES:
         if route.params is None:
@@ -72,7 +73,9 @@ def document() -> dict[str, Any]:
         responses = {"200": _json(ready), "202": _json(refs[bodies.PendingBody])}
         compared = OF_PAIR if isinstance(view, PairView) else ()
         parameters = _parameters((*SELECTORS, *compared), view.params)
-        paths[f"/view/{view.slug}"] = {"get": _operation(f"The {view.title} view", parameters, responses, refs)}
+        operation = _operation(f"The {view.title} view", parameters, responses, refs)
+        section = sections.get(view.slug)
+        paths[f"/view/{view.slug}"] = {"get": {**operation, "tags": [section]} if section else operation}
     return {
         "openapi": "3.1.0",
         "info": {"title": "torch-tb-profiler", "version": "1"},

@@ -126,7 +126,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
         Skip to content
       </Button>
       <Nav
-        views={views.data?.views ?? []}
+        views={views.data?.views}
         selectors={selectors}
         onApproach={onApproach}
         theme={theme}
@@ -158,7 +158,9 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
               answer={answer}
               awaited={awaited}
               run={run}
-              title={views.data?.views.find(v => v.slug === selection.view)?.title}
+              title={
+                views.data?.views.find(v => v.slug === selection.view)?.title ?? VIEWS[selection.view]?.title
+              }
             />
           </ErrorBoundary>
         </main>
@@ -192,6 +194,10 @@ function serverParams({ view, params }: Selection): Record<string, string> {
   return Object.fromEntries(Object.entries(params).filter(([name]) => entry.serverParams.includes(name)));
 }
 
+/** Return the names of the trace that is shown. */
+const crumbOf = ({ run, worker, span }: ViewAnswer<never>): string =>
+  [run, worker, span && `span ${span}`].filter(Boolean).join(' · ');
+
 interface PageContentProps {
   runs: ReturnType<typeof useRuns>;
   view: string;
@@ -207,7 +213,7 @@ function PageContent({ runs, view, answer, awaited, run, title }: PageContentPro
     return <Unreachable error={runs.error} />;
   }
   if (!runs.data || (runs.data.scanning && runs.data.runs.length === 0)) {
-    return <Loading run="" progress={null} activity="Looking for traces" />;
+    return <Loading title={title} crumb={run} progress={null} activity="Looking for traces" />;
   }
   if (awaited && !runs.data.error && answer.data?.state !== 'ready') {
     return <Waiting target={awaited} root={runs.data.root} run={run} />;
@@ -220,16 +226,23 @@ function PageContent({ runs, view, answer, awaited, run, title }: PageContentPro
     return <Failed error={answer.error} run={run} />;
   }
   if (data?.state !== 'ready') {
-    return <Loading run={run ?? ''} progress={data?.progress ?? null} waiting={data?.state === 'waiting'} />;
+    return (
+      <Loading
+        title={title}
+        crumb={data ? crumbOf(data) : run}
+        progress={data?.progress ?? null}
+        waiting={data?.state === 'waiting'}
+      />
+    );
   }
   const entry = VIEWS[view];
-  const crumb = [data.run, data.worker, data.span && `span ${data.span}`].filter(Boolean).join(' · ');
+  const crumb = crumbOf(data);
   if (!entry) {
     return <GenericView payload={data.payload} crumb={crumb} title={title ?? view} />;
   }
   const Component = entry.Component as React.ComponentType<ViewProps>;
   return (
-    <Suspense fallback={<Loading run={data.run} progress={null} />}>
+    <Suspense fallback={<Loading title={title} crumb={crumb} progress={null} />}>
       <Component
         payload={data.payload}
         crumb={crumb}

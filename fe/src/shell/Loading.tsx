@@ -1,8 +1,8 @@
 import type { ProgressInfo } from '../api/types';
 import { formatBytes, plural } from '../base/format';
 import { Icon } from '../widgets/Icon';
+import { Opening } from '../widgets/Opening';
 import css from './Loading.module.css';
-import answerCss from '../widgets/Answer.module.css';
 
 const STAGES = [
   ['reading', 'Read the file'],
@@ -12,23 +12,20 @@ const STAGES = [
 ] as const;
 
 interface Props {
-  run: string;
+  /** The view that is being opened, and the trace as far as it is known. */
+  title: string | undefined;
+  crumb: string | undefined;
   progress: ProgressInfo | null;
   waiting?: boolean;
   activity?: string;
 }
 
-/** A skeleton of the page with the progress of reading; it stays invisible for the first moment. */
-export function Loading({ run, progress, waiting = false, activity = 'Reading the trace' }: Props) {
+/** The frame of a view whose trace is read, with the progress. */
+export function Loading({ title, crumb, progress, waiting = false, activity = 'Reading the trace' }: Props) {
   const current = STAGES.findIndex(([stage]) => stage === progress?.stage);
   const share = progress?.bytes_total ? progress.bytes_done / progress.bytes_total : null;
   return (
-    <div className={css.appearing} aria-busy="true">
-      <div className={answerCss.answer} data-part="answer">
-        <p className={answerCss.crumb}>{run || '\u00a0'}</p>
-        <div className="skeleton" style={{ width: '56%', height: 22, marginTop: 6 }} />
-        <div className="skeleton" style={{ width: '38%', height: 12, marginTop: 10 }} />
-      </div>
+    <Opening title={title} crumb={crumb}>
       <section className={`panel ${css.loading}`} role="status">
         <div className={css.line}>
           <strong>{waiting ? 'Queued' : activity}</strong>
@@ -43,19 +40,14 @@ export function Loading({ run, progress, waiting = false, activity = 'Reading th
         </div>
         <progress max={1} value={share ?? undefined} aria-label="Progress" />
         <ol>
-          {STAGES.map(([stage, title], i) => (
+          {STAGES.map(([stage, name], i) => (
             <li key={stage} className={i < current ? css.done : i === current ? css.now : undefined}>
               {i < current ? <Icon name="check" size={14} /> : <i />}
-              {title}
+              {name}
             </li>
           ))}
         </ol>
       </section>
-      <div className="skeleton panel" style={{ height: 152 }} />
-      <div className={css.columns}>
-        <div className="skeleton panel" style={{ height: 290 }} />
-        <div className="skeleton panel" style={{ height: 290 }} />
-      </div>
-    </div>
+    </Opening>
   );
 }

@@ -12,8 +12,17 @@ import css from './Nav.module.css';
 
 const THEME_TITLES: Record<ThemeChoice, string> = { host: 'auto', light: 'light', dark: 'dark' };
 
+/** All views, until the server tells which of them the trace has. */
+const ALL_VIEWS: ViewInfo[] = Object.entries(VIEWS).map(([slug, { title, section }]) => ({
+  slug,
+  title,
+  section,
+  available: null,
+  reason: null,
+}));
+
 interface Props {
-  views: ViewInfo[];
+  views: ViewInfo[] | undefined;
   selectors: Selectors;
   /** The pointer or the focus is on a view with data, so it may be opened next. */
   onApproach: (slug: string) => void;
@@ -23,7 +32,7 @@ interface Props {
   onHelp: () => void;
 }
 
-export function Nav({ views, selectors, onApproach, theme, onTheme, onHealth, onHelp }: Props) {
+export function Nav({ views = ALL_VIEWS, selectors, onApproach, theme, onTheme, onHealth, onHelp }: Props) {
   const { selection, select } = useSelection();
   return (
     <nav className={css.nav} aria-label="Views">

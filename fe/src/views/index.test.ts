@@ -3,7 +3,10 @@ import openapi from '../../openapi.json';
 import { VIEWS } from '.';
 
 const SELECTORS = ['run', 'worker', 'span'];
-type Operations = Record<string, { get?: { parameters: { name: string }[] } } | undefined>;
+type Operations = Record<
+  string,
+  { get?: { summary: string; tags?: string[]; parameters: { name: string }[] } } | undefined
+>;
 const paths = openapi.paths as unknown as Operations;
 
 test.each(Object.entries(VIEWS))(
@@ -14,7 +17,14 @@ test.each(Object.entries(VIEWS))(
   },
 );
 
-test('every tab of the server has a view', () => {
+test('the navigation is drawn before the server answers as it is afterwards', () => {
   const tabs = Object.keys(paths).filter(path => /^\/view\/[^/]+$/.test(path));
-  expect(tabs.map(path => path.slice('/view/'.length)).toSorted()).toEqual(Object.keys(VIEWS).toSorted());
+  const served = tabs.map(path => ({ path, ...paths[path]!.get! }));
+  expect(served.map(({ path, summary, tags = [] }) => [path, summary, tags])).toEqual(
+    Object.entries(VIEWS).map(([slug, { title, section }]) => [
+      `/view/${slug}`,
+      `The ${title} view`,
+      section ? [section] : [],
+    ]),
+  );
 });

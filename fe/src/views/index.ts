@@ -1,6 +1,6 @@
 // The views of the page by slug; a new view is a folder and an entry here.
 import { lazy, type ComponentType } from 'react';
-import type { Selectors } from '../api/types';
+import type { Selectors, ViewInfo } from '../api/types';
 import type { IconName } from '../widgets/Icon';
 
 export interface ViewProps {
@@ -15,7 +15,12 @@ export interface ViewProps {
   base: Required<Selectors> | null;
 }
 
+type Section = ViewInfo['section'];
+
 export interface ViewEntry {
+  /** Its name and section in the navigation, until the server tells which views the trace has. */
+  title: string;
+  section: Section;
   icon: IconName;
   Component: ComponentType<ViewProps>;
   /** Load the code of the view once. */
@@ -32,6 +37,7 @@ type ViewModule = { default: ComponentType<ViewProps> };
 
 /** Return the entry of a view whose module exports its component as default. */
 function defineView(
+  [title, section]: readonly [title: string, section: Section],
   icon: IconName,
   importModule: () => Promise<{ default: unknown }>,
   {
@@ -48,42 +54,53 @@ function defineView(
     then: (resolve: (module: ViewModule) => void) => resolve(loaded),
   });
   const Component = lazy(() => (module ? (resolved(module) as unknown as Promise<ViewModule>) : load()));
-  return { icon, Component, load, serverParams, slow, initialSlug };
+  return { title, section, icon, Component, load, serverParams, slow, initialSlug };
 }
 
+const TIME = 'Where the time goes';
+const RESOURCES = 'Resources';
+
+/** In the order of the navigation. */
 export const VIEWS: Record<string, ViewEntry> = {
-  overview: defineView('overview', () => import('./overview'), { initialSlug: 'overview/preview' }),
-  operators: defineView('table', () => import('./operators'), {
+  overview: defineView(['Overview', ''], 'overview', () => import('./overview'), {
+    initialSlug: 'overview/preview',
+  }),
+  operators: defineView(['Operators', TIME], 'table', () => import('./operators'), {
     serverParams: ['group_by', 'step', 'thread', 'phase', 'kernel', 'family'],
   }),
-  kernels: defineView('kernel', () => import('./kernels'), {
+  kernels: defineView(['Kernels', TIME], 'kernel', () => import('./kernels'), {
     serverParams: ['group_by', 'step', 'device', 'stream', 'operator', 'family', 'origin'],
   }),
-  roofline: defineView('roofline', () => import('./roofline'), {
+  roofline: defineView(['Roofline', TIME], 'roofline', () => import('./roofline'), {
     serverParams: ['group_by', 'step', 'device', 'peaks'],
     slow: true,
   }),
-  trace: defineView('timeline', () => import('./trace'), { serverParams: ['python'], slow: true }),
-  idle: defineView('clock', () => import('./idle'), {
+  trace: defineView(['Trace', TIME], 'timeline', () => import('./trace'), {
+    serverParams: ['python'],
+    slow: true,
+  }),
+  idle: defineView(['Idle time', TIME], 'clock', () => import('./idle'), {
     serverParams: ['by', 'step', 'device', 'stream'],
     slow: true,
   }),
-  critical_path: defineView('swap', () => import('./critical_path'), {
+  critical_path: defineView(['Critical path', TIME], 'swap', () => import('./critical_path'), {
     serverParams: ['what_if'],
     slow: true,
   }),
-  modules: defineView('modules', () => import('./modules')),
-  memory: defineView('memory', () => import('./memory')),
-  distributed: defineView('distributed', () => import('./distributed')),
-  hangs: defineView('hourglass', () => import('./hangs')),
-  overlap: defineView('overlap', () => import('./overlap'), { serverParams: ['columns'] }),
-  diff: defineView('diff', () => import('./diff'), {
-    serverParams: ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'],
-  }),
-  origins: defineView('search', () => import('./origins'), {
+  modules: defineView(['Modules', TIME], 'modules', () => import('./modules')),
+  origins: defineView(['Origins', TIME], 'search', () => import('./origins'), {
     serverParams: ['capture', 'first', 'limit'],
     slow: true,
   }),
-  lightning: defineView('logo', () => import('./lightning')),
-  serving: defineView('serving', () => import('./serving')),
+  lightning: defineView(['Lightning', TIME], 'logo', () => import('./lightning')),
+  serving: defineView(['Serving', TIME], 'serving', () => import('./serving')),
+  distributed: defineView(['Distributed', RESOURCES], 'distributed', () => import('./distributed')),
+  overlap: defineView(['Overlap', RESOURCES], 'overlap', () => import('./overlap'), {
+    serverParams: ['columns'],
+  }),
+  memory: defineView(['Memory', RESOURCES], 'memory', () => import('./memory')),
+  hangs: defineView(['Hangs', RESOURCES], 'hourglass', () => import('./hangs')),
+  diff: defineView(['Diff', 'Compare'], 'diff', () => import('./diff'), {
+    serverParams: ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'],
+  }),
 };

@@ -94,6 +94,7 @@ def collect_shifts(page: Page, run: str, slug: str) -> list[tuple[float, list[st
     parts = (f"p.pytorch_profiler.run={run}", f"p.pytorch_profiler.view={slug}")
     page.evaluate("hash => { location.hash = hash }", "&".join(["pytorch_profiler", *parts]))
     expect(page.locator(f"#page[data-shown='{slug} {run}']")).to_be_visible()
+    expect(page.locator("#page [data-part=answer]")).to_be_visible()
     page.evaluate(TWO_FRAMES)
     while page.evaluate(RELEASE):
         page.evaluate(TWO_FRAMES)
@@ -101,6 +102,31 @@ def collect_shifts(page: Page, run: str, slug: str) -> list[tuple[float, list[st
     page.evaluate(TWO_FRAMES)
     moved: list[tuple[float, list[str]]] = page.evaluate("window.moved")
     return moved
+
+
+def test_the_frame_of_a_tab_is_painted_before_any_answer(new_page: NewPage, server: str) -> None:
+    """Its title, all tabs, and what is being done come from the static page; no answer moves any of it."""
+    page = new_page()
+    page.add_init_script(WATCH)
+    held: list[Route] = []
+    answers = re.compile(r"/(runs|workers|views|view/[^?]*)(\?|$)")
+    page.route(answers, lambda route: held.append(route))
+    page.goto(
+        f"{server}/data/plugin_entry.html?name=pytorch_profiler#pytorch_profiler&p.pytorch_profiler.view=kernels"
+    )
+    expect(page.get_by_role("heading", level=1)).to_have_text("Kernels")
+    expect(page.locator("nav [aria-current=page]")).to_have_text("Kernels")
+    expect(page.get_by_role("status")).to_contain_text("Looking for traces")
+    until(lambda: held)
+    before = page.locator("nav").inner_text()
+    for route in held:
+        route.continue_()
+    page.unroute(answers)
+    expect(page.locator("[data-part=table-body] [role=row]").first).to_be_visible()
+    expect(page.locator("#page [aria-busy=true]")).to_have_count(0)
+    after = page.locator("nav").inner_text()
+    assert [line for line in after.split("\n") if line in before.split("\n")] == before.split("\n")
+    assert sum(value for value, _ in page.evaluate("window.moved")) < MOST_SHIFT
 
 
 @pytest.mark.parametrize(("run", "width"), [("w_busy", 900), ("o_job", 1440), ("a_training", 1920)])

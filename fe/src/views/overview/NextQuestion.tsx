@@ -1,4 +1,5 @@
 // Without advice: the answer to the question that comes next.
+import { useState } from 'react';
 import type {
   IdlePayload,
   KernelsPayload,
@@ -15,8 +16,10 @@ import { Button } from '../../widgets/inputs/Button';
 import { idleShare } from './select';
 import css from './Advice.module.css';
 
-/** Rows of the answer; those that it doesn't fill stay empty, so that nothing moves when it arrives. */
+/** Most rows of the answer, whose height is reserved if it comes late, so that nothing moves. */
 const ROWS = 5;
+/** Height of a row, px. */
+const ROW_HEIGHT = 41;
 
 /** A device that is idle for more than this share of the step raises the question why. */
 const MIN_IDLE_SHARE = 0.1;
@@ -67,10 +70,15 @@ function topRows(view: View, payload: Payload): Answered {
   return { lines: rows.map(row => ({ name: row.name, ns: row.host_self_ns })), total: totals.host_self_ns };
 }
 
-/** The largest causes of idle time, kernels, or operators: what to look at where no fix is known. */
-export function NextQuestion({ overview, selectors }: { overview: Overview; selectors: Selectors }) {
-  const view = nextView(overview);
-  const { select } = useSelection();
+/** What to look at where no fix is known; `found` is null until the answer is there. */
+export interface NextAnswer {
+  view: View;
+  found: Answered | null;
+}
+
+/** Request the answer to the next question; null if there is none, or while it isn't `enabled`. */
+export function useNextAnswer(overview: Overview, selectors: Selectors, enabled: boolean): NextAnswer | null {
+  const view = enabled ? nextView(overview) : null;
   const answer: { data?: ViewAnswer<Payload>; error: Error | null } = useView<Payload>(
     view ?? 'overview',
     selectors,
@@ -80,9 +88,18 @@ export function NextQuestion({ overview, selectors }: { overview: Overview; sele
   if (view === null || answer.error) {
     return null;
   }
+  return { view, found: answer.data?.state === 'ready' ? topRows(view, answer.data.payload) : null };
+}
+
+/** The largest causes of idle time, kernels, or operators. */
+export function NextQuestion({ answer: { view, found } }: { answer: NextAnswer }) {
+  const { select } = useSelection();
+  const [wasLate] = useState(found === null);
   const [title, more] = QUESTIONS[view];
-  const found = answer.data?.state === 'ready' ? topRows(view, answer.data.payload) : null;
   const lines = (found?.lines ?? []).toSorted((a, b) => b.ns - a.ns).slice(0, ROWS);
+  if (found && lines.length === 0 && !wasLate) {
+    return null;
+  }
   return (
     <section
       className={`panel ${css.advice}`}
@@ -98,19 +115,19 @@ export function NextQuestion({ overview, selectors }: { overview: Overview; sele
           </Button>
         </span>
       </header>
-      <ol className={css.rows}>
-        {Array.from({ length: ROWS }, (_, i) => {
+      <ol className={css.rows} style={wasLate ? { minHeight: ROWS * ROW_HEIGHT } : undefined}>
+        {Array.from({ length: found ? lines.length : ROWS }, (_, i) => {
           const line = lines[i];
           const share = line && found && found.total > 0 ? line.ns / found.total : 0;
           return (
             <li key={i} className={css.row}>
               <span className={css.title}>
-                <span className={css.rank}>{line || !found ? i + 1 : ''}</span>
+                <span className={css.rank}>{i + 1}</span>
                 <span className={`${css.words} clip`} title={line?.name}>
                   {line?.name ?? '\u00a0'}
                 </span>
               </span>
-              <span className={line || !found ? css.bar : undefined}>
+              <span className={css.bar}>
                 {line && <i className={css.time} style={{ width: `${share * 100}%` }} />}
               </span>
               <span className={`${css.gain} ${css.plain}`}>

@@ -5,9 +5,28 @@ import golden from '../../../../tests/golden/payloads/overview.json';
 import { capitalize } from '../../base/text';
 import { drawView, serveGoldens, textOf } from '../../testing/view';
 import { longestSteps } from './select';
-import View from '.';
+import View, { GRACE_MS } from '.';
 
 serveGoldens({ ...golden, idle: idle.idle });
+
+/** Hold all answers back until the function that is returned is called. */
+function holdAnswers(): () => void {
+  const answers = globalThis.fetch;
+  let release!: () => void;
+  const released = new Promise<void>(resolve => (release = resolve));
+  vi.stubGlobal('fetch', async (address: URL) => {
+    await released;
+    return answers(address);
+  });
+  return release;
+}
+
+/** Let the page wait for all answers, however long they take. */
+function waitForAll(): void {
+  const start = globalThis.setTimeout;
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms?: number) =>
+    ms === GRACE_MS ? 0 : start(run, ms)) as typeof setTimeout);
+}
 
 it('says why the device is idle, and for how long', () => {
   drawView(View, golden.overview);
@@ -34,12 +53,13 @@ it('calls a device a GPU where its vendor does', async () => {
   }
 });
 
-it('keeps the words around a link in one line where nothing is advised', () => {
+it('keeps the words around a link in one line where nothing is advised', async () => {
   const none = ['The ', 'timeline', ' shows it.'].map((text, i) => ({
     text,
     link: i === 1 ? 'trace' : null,
   }));
   drawView(View, { ...golden.overview, recommendations: [], no_advice: none });
+  await screen.findByText('timeline');
   const { children, textContent } = document.querySelector('[data-part=advice]')!;
   // The room that is kept for cards lays its children out below each other.
   expect([children.length, textContent]).toEqual([1, 'The timeline shows it.']);
@@ -170,8 +190,10 @@ it('says what the other ranks tell of its communication once they are compared',
     waiting: null,
     recommendations: [],
   };
+  const release = holdAnswers();
   drawView(View, alone);
-  expect(document.querySelector('h1')!.textContent).toMatch(/^Alone\b/);
+  expect((await screen.findByText(/^Alone\b/)).tagName).toBe('H1');
+  release();
   expect(await screen.findByText('waiting for other ranks', { selector: 'th' })).toBeTruthy();
   expect(document.querySelector('h1')!.textContent).toBe(textOf(ranks.headline));
   expect(document.querySelector('[data-part="beside"]')!.textContent).toBe(textOf(ranks.beside));
@@ -180,17 +202,28 @@ it('says what the other ranks tell of its communication once they are compared',
 
 it('reserves space for advice until the savings are estimated', async () => {
   const preview = golden['overview/preview'];
+  const release = holdAnswers();
   drawView(View, preview);
-  const advice = screen.getByRole('region', { name: 'What to change first' });
+  const advice = await screen.findByRole('region', { name: 'What to change first' });
   expect(advice.getAttribute('aria-busy')).toBe('true');
   expect(advice.textContent).toContain('Replaying the schedule');
   expect(document.querySelector('h1')!.textContent).toContain(textOf(preview.headline));
+  release();
   await waitFor(() => expect(advice.getAttribute('aria-busy')).toBe('false'));
   expect(document.querySelector('h1')!.textContent).toBe(textOf(golden.overview.headline));
   expect(advice.textContent).not.toContain('Replaying');
   expect(document.querySelector('[data-part=how-we-know] p')!.textContent).toBe(
     textOf(golden.overview.gains),
   );
+});
+
+it('draws what comes in time at once, without room for what may come', async () => {
+  waitForAll();
+  drawView(View, golden['overview/preview']);
+  expect(document.querySelector('h1')!.textContent).toBe('Overview');
+  const advice = await screen.findByRole('region', { name: 'What to change first' });
+  expect(advice.getAttribute('aria-busy')).toBe('false');
+  expect(document.querySelector('h1')!.textContent).toBe(textOf(golden.overview.headline));
 });
 
 it('lists advice as rows: the first open, the others with one line, and a last one that says it is all', () => {
@@ -235,10 +268,23 @@ it('draws what a change saves on the scale of the step, and says so where the pa
 });
 
 it('answers the next question where nothing is advised', async () => {
+  waitForAll();
+  const four = { ...idle.idle, sums: idle.idle.sums.slice(0, 4) };
+  const answer = {
+    view: 'idle',
+    run: 'run',
+    worker: 'w',
+    span: '1',
+    state: 'ready',
+    loading: 0,
+    payload: four,
+  };
+  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(answer))));
   drawView(View, { ...golden.overview, recommendations: [], no_advice: [{ text: 'None.', link: null }] });
-  const answer = screen.getByRole('region', { name: 'Where the idle time is' });
-  await waitFor(() => expect(answer.getAttribute('aria-busy')).toBe('false'));
-  expect(answer.querySelectorAll('li').length).toBeGreaterThan(0);
+  const drawn = await screen.findByRole('region', { name: 'Where the idle time is' });
+  expect(drawn.getAttribute('aria-busy')).toBe('false');
+  expect(drawn.querySelectorAll('li').length).toBe(4);
+  expect(drawn.querySelector('ol')!.style.minHeight).toBe('');
   expect(document.querySelector('[data-part=advice]')!.tagName).toBe('P');
 });
 

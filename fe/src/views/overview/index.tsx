@@ -1,11 +1,13 @@
 import type { Overview, ViewAnswer } from '../../api/types';
 import type { Category } from '../../base/category';
 import { formatDuration } from '../../base/format';
+import { useGrace } from '../../state/grace';
 import { useView, useWorkers } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { HowWeKnow } from '../../widgets/HowWeKnow';
+import { Opening } from '../../widgets/Opening';
 import { Panel } from '../../widgets/Panel';
 import { ReservedWidth } from '../../widgets/Pending';
 import { Sentence } from '../../widgets/Sentence';
@@ -16,12 +18,15 @@ import { MAX_RANKS } from './RankPicture';
 import { Breakdown } from './Breakdown';
 import { Configuration, DeviceCard } from './Devices';
 import { Hardware } from './Hardware';
-import { NextQuestion } from './NextQuestion';
+import { NextQuestion, useNextAnswer } from './NextQuestion';
 import { communicates, evidence, shown } from './select';
 import { StepBar } from './StepBar';
 import { Story } from '../../widgets/Story';
 import { StepColumns } from './StepColumns';
 import css from './index.module.css';
+
+/** How long all answers are waited for, ms: what comes in time is drawn at once, without room for what may come. */
+export const GRACE_MS = 500;
 
 /** Letters reserved in the headline until it says what to do first, and in a job until it names a late rank. */
 const START_LETTERS = 60;
@@ -61,6 +66,11 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
   const now = shown(payload, chosen);
   const hasSeveralSteps = payload.steps.length > 1;
   const isAnswered = !coming && !comparing && payload.recommendations.length === 0;
+  const next = useNextAnswer(payload, { run, worker, span }, isAnswered);
+  const waits = useGrace(coming || comparing || next?.found === null, crumb, GRACE_MS);
+  if (waits) {
+    return <Opening title="Overview" crumb={crumb} />;
+  }
   const advice = (
     <Advice
       items={payload.recommendations}
@@ -129,7 +139,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
       </Story>
       <Story coming={coming || comparing}>
         {advice}
-        {isAnswered && <NextQuestion overview={payload} selectors={{ run, worker, span }} />}
+        {next && <NextQuestion answer={next} />}
       </Story>
       <Panel
         title={`${now.title}, ${formatDuration(now.duration)}`}
