@@ -123,6 +123,54 @@ def test_what_cannot_be_used_is_named_and_costs_nothing_else(tmp_path: Path) -> 
         assert "start SGLang with" in payload["rates"]["reasons"]["time_to_first_token_ns"]
 
 
+LOG = """[2026-11-18 19:06:40] Profiling starts. Traces will be saved to: /traces
+[2026-11-18 19:06:40 TP0] Decode batch, #running-req: 1, #token: 9, token usage: 0.25, #queue-req: 2
+[2026-11-18 19:06:40] ReqTimeStats(rid=7f, input_len=64, cached_input_len=0, output_len=9, type=unified): \
+queue_duration=100.00ms, initial_prefill_elapsed=18.00ms, forward_duration=99.00ms, entry_time=1795000000.300
+"""
+
+
+def test_a_server_log_beside_a_trace_gives_arrivals_queue_and_first_token(tmp_path: Path) -> None:
+    write(tmp_path / "run", LOG, name="sglang_tp8.log")
+    with open_run(tmp_path) as session:
+        assert [run.name for run in session.catalog.runs] == ["run"]
+        payload = answer(session, "serving")
+        counters = {track["name"] for track in answer(session, "trace")["tracks"] if track["kind"] == "counter"}
+    rates, requests = payload["rates"], payload["requests"]
+    assert (rates["time_to_first_token_ns"], rates["queue_median_ns"]) == (118 * MS, 100 * MS)
+    assert rates["arrivals"] == 1 and requests["arrival_ns"] == [300 * MS] and requests["end_ns"] == [499 * MS]
+    assert (rates["queued_mean"], rates["queued_max"]) == (2.0, 2)
+    assert counters >= {"log: requests running", "log: requests waiting", "log: KV cache usage"}
+
+
+def test_whole_seconds_do_not_tell_what_arrived_within_the_trace(tmp_path: Path) -> None:
+    """Nor that a request was there in a pause of less than a second."""
+    received = "[2026-11-18 19:06:40] Receive: obj=GenerateReqInput(rid='7f')\n"
+    write(tmp_path / "run", LOG.splitlines(keepends=True)[0] + received, name="server.log")
+    with open_run(tmp_path) as session:
+        payload = answer(session, "serving")
+    assert payload["rates"]["arrivals"] is None and "whole seconds" in payload["rates"]["reasons"]["arrivals"]
+    assert payload["requests"]["arrival_precision_ns"] == [10**9] and payload["requests"]["end_ns"] == [None]
+    assert payload["idle_by_cause"]["idle"] == pytest.approx(301 * MS, rel=0.01)
+
+
+def test_an_unusable_log_is_named_and_other_logs_are_not(tmp_path: Path) -> None:
+    for folder, log, notes in (
+        ("zone", LOG.splitlines(keepends=True)[1], {"requests_unreadable"}),
+        (
+            "late",
+            LOG.splitlines(keepends=True)[0] + LOG.splitlines()[1].replace("19:06:40", "19:09:40"),
+            {"requests_outside"},
+        ),
+        ("other", "epoch 3 loss 0.1\n", set()),
+    ):
+        write(tmp_path / folder / "run", log, name="engine.txt")
+        with open_run(tmp_path / folder) as session:
+            found = health(session)
+            assert {kind for kind in found if kind.startswith("requests")} == notes, folder
+            assert "`sglang.log`" in answer(session, "serving")["rates"]["reasons"]["queued_mean"]
+
+
 def test_a_trace_whose_name_reads_like_spans_stays_a_trace(tmp_path: Path) -> None:
     write(tmp_path / "run", None)
     (tmp_path / "run" / "rank0.1.pt.trace.json").rename(tmp_path / "run" / "spans.json")

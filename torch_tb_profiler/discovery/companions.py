@@ -14,10 +14,11 @@ Hardware counters that rocprofv3 measured for the kernels of another trace:
     run/4242_counter_collection.csv           one pass
     run/pass_1/host_counter_collection.csv    several passes
 
-OpenTelemetry spans with the requests of an inference engine, which belong to all traces of their run, as one
-server writes them for all of its ranks:
+Requests of an inference engine, which belong to all traces of their run, as one server writes them for all of its
+ranks:
     run/rank0.1.pt.trace.json                 the trace
-    run/otlp.jsonl                            also spans.json, vllm_spans.jsonl.gz, otel-traces.json
+    run/otlp.jsonl                            OpenTelemetry spans; also spans.json, vllm_spans.jsonl.gz
+    run/sglang.log                            log of the server; also vllm.log, server.log.gz, serve_tp8.out
 """
 
 from __future__ import annotations
@@ -52,8 +53,10 @@ _AGENTS = re.compile(r"^(?P<stem>(?:.*/)?(?:[^/]+_)?)agent_info\.csv(?:\.gz)?$",
 _COUNTERS = re.compile(r"counter_collection\.csv(?:\.gz)?$", re.IGNORECASE)
 _PASS = re.compile(r"^(?:pass|pmc)_\d+$", re.IGNORECASE)
 
-_REQUESTS = re.compile(
-    r"(?:^|/)(?:[^/]*[-_.])?(?:otlp|otel|spans)(?:[-_.][^/]*)?\.jsonl?(?:\.gz)?$", re.IGNORECASE
+_SPANS = re.compile(r"(?:^|/)(?:[^/]*[-_.])?(?:otlp|otel|spans)(?:[-_.][^/]*)?\.jsonl?(?:\.gz)?$", re.IGNORECASE)
+_ENGINE_LOG = re.compile(
+    r"(?:^|/)(?:[^/]*[-_.])?(?:vllm|sglang|server?|engine)(?:[-_.][^/]*)?\.(?:log|out|txt)(?:\.gz)?$",
+    re.IGNORECASE,
 )
 
 
@@ -200,6 +203,11 @@ def _counted_folder(path: str) -> str:
     return posixpath.dirname(folder) if _PASS.match(posixpath.basename(folder)) else folder
 
 
+def is_engine_log(path: str) -> bool:
+    """Return whether the name of a file says that it may be the log of a server."""
+    return _ENGINE_LOG.search(path) is not None
+
+
 def with_request_files(files: Sequence[ListedFile], is_trace: Callable[[ListedFile], bool]) -> list[ListedFile]:
     """Return the files in their order, where each trace has the files with the requests of its run.
 
@@ -207,7 +215,7 @@ def with_request_files(files: Sequence[ListedFile], is_trace: Callable[[ListedFi
     """
     beside: dict[str, list[ListedFile]] = defaultdict(list)
     for file in files:
-        if _REQUESTS.search(file.path) and not is_trace(file):
+        if (_SPANS.search(file.path) or is_engine_log(file.path)) and not is_trace(file):
             beside[run_folder(file.path)].append(file)
     if not beside:
         return list(files)

@@ -8729,7 +8729,7 @@ export interface components {
      *                          no_requests or device; null with a reason where it is unknown
      *     idle_by_cause        cause -> ns of all idle time
      *     families             kernel family -> ns of device time of all decode iterations
-     *     requests             those in a file of spans beside the trace; null without one
+     *     requests             those in spans or the server's log beside the trace; null without any
      *     reasons              field -> why it is null
      */
     ServingPayload: {
@@ -8841,8 +8841,9 @@ export interface components {
      *     output_tokens_per_s  of requests that decode; the first token, which a prefill makes, isn't counted
      *     between_tokens_*     from a token of a request to its next
      *     time_to_first_token_*, queue_*  from a request's arrival to its first token, and until it is scheduled first;
-     *                          they need a file of request spans beside the trace
+     *                          they need request spans or the server's log beside the trace
      *     arrivals             requests that arrived while the trace was recorded
+     *     queued_mean, queued_max  requests in the queue, over the lines of the server's log within the trace
      *     window               steady, ramp_up or draining
      */
     Rates: {
@@ -8863,6 +8864,8 @@ export interface components {
       queue_median_ns: number | null;
       queue_p99_ns: number | null;
       arrivals: number | null;
+      queued_mean: number | null;
+      queued_max: number | null;
       waiting_ns: number;
       window: string | null;
       reasons: {
@@ -8942,6 +8945,7 @@ export interface components {
      *     event                      row of its slice, which carries its name
      *     arrival_ns, end_ns         since the begin of the trace; they may lie outside of it
      *     queue_ns, first_token_ns   since its arrival
+     *     arrival_precision_ns       it arrived less than this after `arrival_ns`: a log may say whole seconds
      */
     RequestColumns: {
       event: number[];
@@ -8951,6 +8955,7 @@ export interface components {
       first_token_ns: (number | null)[];
       prompt_tokens: (number | null)[];
       output_tokens: (number | null)[];
+      arrival_precision_ns: (number | null)[];
     };
     /**
      * DistributedPayload

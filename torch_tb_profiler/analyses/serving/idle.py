@@ -157,11 +157,16 @@ def _split_gaps(
 
 
 def _time_with_requests(trace: Trace, gaps: Intervals) -> Int64:
-    """Return the ns of each gap in which a request recorded beside the trace is in the engine, int64[g]."""
+    """Return the ns of each gap in which a request recorded beside the trace is in the engine, int64[g].
+
+    Only what is certain: from the latest time at which a request may have arrived to its end.
+    """
     requests = serving_requests(trace)
     if requests is None:
         return np.zeros(len(gaps.starts), np.int64)
-    within: Int64 = covered_time(merge(requests.arrival_ns, requests.end_ns), gaps.starts, gaps.ends)
+    arrival = requests.arrival_ns + requests.arrival_precision_ns
+    present = requests.end_ns > arrival  # an unknown end is ABSENT
+    within: Int64 = covered_time(merge(arrival[present], requests.end_ns[present]), gaps.starts, gaps.ends)
     return within
 
 

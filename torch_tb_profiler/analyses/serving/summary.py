@@ -15,6 +15,7 @@ from torch_tb_profiler.model.serving.iterations import ServingIterations, servin
 from torch_tb_profiler.model.serving.kernels import serving_kernels
 from torch_tb_profiler.model.serving.labeled import DECODE, MIXED
 from torch_tb_profiler.model.serving.labels import PHASES
+from torch_tb_profiler.model.serving.queue import QueueCounts, queue_counts
 from torch_tb_profiler.model.serving.requests import ServingRequests, serving_requests
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
 
@@ -68,7 +69,11 @@ class ServingRates(msgspec.Struct, frozen=True):
     kv_tokens          (mean, most) in an iteration
     first_token        (median, p99) ns from a request's arrival to its first token; None without recorded arrivals
     queue              (median, p99) ns from a request's arrival until it is scheduled first
-    arrivals           requests that arrived while the trace was recorded; None without recorded arrivals
+    recorded           whether something beside the trace says when requests arrived
+    arrivals           requests that arrived while the trace was recorded; None where that isn't certain
+    queued             (mean, most) requests in the queue, by the server's log; None without the log of
+                       one engine
+    engines            how many engines the log beside the trace is of; 0 without one
     waiting_ns         time in which no request waited
     window             steady, ramp_up or draining
     """
@@ -83,7 +88,10 @@ class ServingRates(msgspec.Struct, frozen=True):
     kv_tokens: tuple[float, int] | None
     first_token: tuple[float, float] | None
     queue: tuple[float, float] | None
+    recorded: bool
     arrivals: int | None
+    queued: tuple[float, int] | None
+    engines: int
     waiting_ns: int
     window: Window | None
 
@@ -134,6 +142,7 @@ def serving_rates(trace: Trace) -> ServingRates | None:
     if found is None or times is None:
         return None
     span, arrived = int(times.end[-1] - times.begin[0]), serving_requests(trace)
+    counted = queue_counts(trace)
     output = _sum_if_known(found.decode_requests) if not found.speculative else None
     prompt = _sum_if_known(found.prompt_tokens)
     return ServingRates(
@@ -147,7 +156,10 @@ def serving_rates(trace: Trace) -> ServingRates | None:
         kv_tokens=_kv_tokens(found),
         first_token=_median_and_p99(arrived.first_token_ns) if arrived is not None else None,
         queue=_median_and_p99(arrived.queue_ns) if arrived is not None else None,
+        recorded=arrived is not None,
         arrivals=_count_arrivals(trace, arrived) if arrived is not None else None,
+        queued=_queued(counted),
+        engines=counted.engines if counted is not None else 0,
         waiting_ns=int(times.idle[:, WAITING].sum()),
         window=_window(found),
     )
@@ -158,9 +170,20 @@ def _median_and_p99(values: Int64) -> tuple[float, float] | None:
     return (float(np.median(known)), float(np.percentile(known, 99))) if len(known) else None
 
 
-def _count_arrivals(trace: Trace, requests: ServingRequests) -> int:
+def _count_arrivals(trace: Trace, requests: ServingRequests) -> int | None:
+    """Return how many requests arrived within the trace, or None if their times leave that open."""
     reach = int(event_ends(trace).max(initial=0))
-    return int(((requests.arrival_ns >= 0) & (requests.arrival_ns <= reach)).sum())
+    first, last = requests.arrival_ns, requests.arrival_ns + requests.arrival_precision_ns
+    inside = (first >= 0) & (last <= reach)
+    if ((last > 0) & (first <= reach) & ~inside & (first < last)).any():
+        return None
+    return int(inside.sum())
+
+
+def _queued(counted: QueueCounts | None) -> tuple[float, int] | None:
+    if counted is None or counted.engines != 1:
+        return None
+    return float(counted.waiting.mean()), int(counted.waiting.max())
 
 
 def _rate(tokens: int | None, span: int, iterations: int) -> float | None:

@@ -22,27 +22,32 @@ REQUEST_CATEGORY = "request"
 PHASE_CATEGORY = "request_phase"
 REQUESTS_PROCESS = "requests"
 
-_INTEGERS = ("arrival_ns", "end_ns", "queue_ns", "first_token_ns", "prompt_tokens", "output_tokens")
+_INTEGERS = (
+    *("arrival_ns", "end_ns", "queue_ns", "first_token_ns", "prompt_tokens", "output_tokens"),
+    "arrival_precision_ns",
+)
 """Fields of a request, each an argument `request <field>` of its slice."""
 
 
 class RequestRecord(msgspec.Struct, frozen=True):
     """A request as an engine recorded it; None where it didn't.
 
-    arrival_ns, end_ns  ns since the epoch
-    queue_ns            from its arrival until it is scheduled first
-    first_token_ns      from its arrival until its first token
-    prefill_ns          from the begin of its prefill to its first token
+    arrival_ns, end_ns    ns since the epoch
+    queue_ns              from its arrival until it is scheduled first
+    first_token_ns        from its arrival until its first token
+    prefill_ns            from the begin of its prefill to its first token
+    arrival_precision_ns  it arrived less than this after `arrival_ns`; 0 where the time is exact
     """
 
     name: str
     arrival_ns: int
-    end_ns: int
+    end_ns: int | None
     queue_ns: int | None = None
     first_token_ns: int | None = None
     prefill_ns: int | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    arrival_precision_ns: int = 0
 
 
 class ServingRequests(msgspec.Struct, frozen=True):
@@ -52,6 +57,7 @@ class ServingRequests(msgspec.Struct, frozen=True):
     arrival_ns, end_ns   int64[r] ns since the begin of the trace; may lie outside the recording
     queue_ns, first_token_ns  int64[r] ns since its arrival
     prompt_tokens, output_tokens  int64[r]
+    arrival_precision_ns          int64[r] it arrived less than this after `arrival_ns`
     """
 
     event: Int32
@@ -61,6 +67,7 @@ class ServingRequests(msgspec.Struct, frozen=True):
     first_token_ns: Int64
     prompt_tokens: Int64
     output_tokens: Int64
+    arrival_precision_ns: Int64
 
 
 @derived
@@ -83,11 +90,20 @@ def with_requests(trace: Trace, records: Sequence[RequestRecord]) -> Trace:
     if origin is None:
         return trace
     moved = [
-        msgspec.structs.replace(each, arrival_ns=each.arrival_ns - origin, end_ns=each.end_ns - origin)
-        for each in sorted(records, key=lambda each: (each.arrival_ns, each.end_ns, each.name))
+        msgspec.structs.replace(
+            each,
+            arrival_ns=each.arrival_ns - origin,
+            end_ns=None if each.end_ns is None else each.end_ns - origin,
+        )
+        for each in sorted(records, key=lambda each: (each.arrival_ns, _last_seen(each), each.name))
     ]
-    inside = [each for each in moved if each.arrival_ns < reach and each.end_ns > 0]
+    inside = [each for each in moved if each.arrival_ns < reach and _last_seen(each) > 0]
     return _append(trace, inside, reach) if inside else trace
+
+
+def _last_seen(request: RequestRecord) -> int:
+    """Return the last time at which a request is known to be in the engine, in ns."""
+    return request.end_ns if request.end_ns is not None else request.arrival_ns + request.arrival_precision_ns
 
 
 def _append(trace: Trace, records: Sequence[RequestRecord], reach: int) -> Trace:
@@ -97,9 +113,9 @@ def _append(trace: Trace, records: Sequence[RequestRecord], reach: int) -> Trace
     free: list[int] = []  # end of the last request of each lane
     for each in records:
         lane = next((number for number, end in enumerate(free) if end <= each.arrival_ns), len(free))
-        free[lane : lane + 1] = [each.end_ns]
+        free[lane : lane + 1] = [_last_seen(each)]
         rows.append(first_row + len(slices))
-        parts = [(REQUEST_CATEGORY, each.name, each.arrival_ns, each.end_ns), *_phases(each)]
+        parts = [(REQUEST_CATEGORY, each.name, each.arrival_ns, _last_seen(each)), *_phases(each)]
         for category, name, start, end in parts:
             low, high = max(start, 0), min(end, reach)
             if low < high or category == REQUEST_CATEGORY:
@@ -115,7 +131,7 @@ def _append(trace: Trace, records: Sequence[RequestRecord], reach: int) -> Trace
 
 def _phases(request: RequestRecord) -> list[tuple[str, str, int, int]]:
     """Return (category, name, start, end) of what a request goes through, as far as it is known."""
-    arrival, end = request.arrival_ns, request.end_ns
+    arrival, end = request.arrival_ns, _last_seen(request)
     scheduled = None if request.queue_ns is None else min(arrival + request.queue_ns, end)
     first = None if request.first_token_ns is None else min(arrival + request.first_token_ns, end)
     phases = []
@@ -123,6 +139,6 @@ def _phases(request: RequestRecord) -> list[tuple[str, str, int, int]]:
         phases.append((PHASE_CATEGORY, "queue", arrival, scheduled))
     if first is not None and scheduled is not None and scheduled <= first:
         phases.append((PHASE_CATEGORY, "prefill", scheduled, first))
-    if first is not None:
+    if first is not None and request.end_ns is not None:
         phases.append((PHASE_CATEGORY, "decode", first, end))
     return phases

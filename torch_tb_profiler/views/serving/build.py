@@ -84,9 +84,13 @@ def _rates(found: ServingIterations, rates: ServingRates) -> Rates:
     between, requests, kv = rates.between_tokens, rates.requests, rates.kv_tokens
     first_token, queue, reasons = rates.first_token, rates.queue, dict[str, str]()
     if first_token is None:
-        reasons["time_to_first_token_ns"] = words.no_arrivals(found.engine, rates.arrivals)
+        reasons["time_to_first_token_ns"] = words.no_arrivals(found.engine, rates.recorded)
     if queue is None:
-        reasons["queue_median_ns"] = words.no_arrivals(found.engine, rates.arrivals)
+        reasons["queue_median_ns"] = words.no_arrivals(found.engine, rates.recorded)
+    if rates.arrivals is None:
+        reasons["arrivals"] = words.WHOLE_SECONDS if rates.recorded else words.no_arrivals(found.engine, False)
+    if rates.queued is None:
+        reasons["queued_mean"] = words.no_queue(rates.engines)
     uncounted = "iterations without labels have no counts" if found.source == "kernels" else "the labels don't say"
     single = "one iteration is no rate" if len(found) == 1 else uncounted
     if rates.output is None:
@@ -119,6 +123,8 @@ def _rates(found: ServingIterations, rates: ServingRates) -> Rates:
         queue_median_ns=queue and queue[0],
         queue_p99_ns=queue and queue[1],
         arrivals=rates.arrivals,
+        queued_mean=rates.queued and rates.queued[0],
+        queued_max=rates.queued and rates.queued[1],
         waiting_ns=rates.waiting_ns,
         window=rates.window,
         reasons=reasons,

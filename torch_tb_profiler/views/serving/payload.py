@@ -90,8 +90,9 @@ class Rates(msgspec.Struct, frozen=True):
     output_tokens_per_s  of requests that decode; the first token, which a prefill makes, isn't counted
     between_tokens_*     from a token of a request to its next
     time_to_first_token_*, queue_*  from a request's arrival to its first token, and until it is scheduled first;
-                         they need a file of request spans beside the trace
+                         they need request spans or the server's log beside the trace
     arrivals             requests that arrived while the trace was recorded
+    queued_mean, queued_max  requests in the queue, over the lines of the server's log within the trace
     window               steady, ramp_up or draining
     """
 
@@ -112,6 +113,8 @@ class Rates(msgspec.Struct, frozen=True):
     queue_median_ns: float | None
     queue_p99_ns: float | None
     arrivals: int | None
+    queued_mean: float | None
+    queued_max: int | None
     waiting_ns: int
     window: str | None
     reasons: Mapping[str, str]
@@ -123,6 +126,7 @@ class RequestColumns(msgspec.Struct, frozen=True):
     event                      row of its slice, which carries its name
     arrival_ns, end_ns         since the begin of the trace; they may lie outside of it
     queue_ns, first_token_ns   since its arrival
+    arrival_precision_ns       it arrived less than this after `arrival_ns`: a log may say whole seconds
     """
 
     event: list[int]
@@ -132,6 +136,7 @@ class RequestColumns(msgspec.Struct, frozen=True):
     first_token_ns: list[int | None]
     prompt_tokens: list[int | None]
     output_tokens: list[int | None]
+    arrival_precision_ns: list[int | None]
 
 
 class CostTerm(msgspec.Struct, frozen=True):
@@ -204,7 +209,7 @@ class ServingPayload(msgspec.Struct, frozen=True):
                          no_requests or device; null with a reason where it is unknown
     idle_by_cause        cause -> ns of all idle time
     families             kernel family -> ns of device time of all decode iterations
-    requests             those in a file of spans beside the trace; null without one
+    requests             those in spans or the server's log beside the trace; null without any
     reasons              field -> why it is null
     """
 

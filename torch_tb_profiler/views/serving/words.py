@@ -21,19 +21,35 @@ _WINDOWS = {
 }
 
 
-_SPAN_FLAGS = {
-    "vLLM": "start vLLM with `--otlp-traces-endpoint`",
-    "SGLang": "start SGLang with `--enable-trace --otlp-traces-endpoint`",
+_RECORD_REQUESTS = {
+    "vLLM": "start vLLM with `--otlp-traces-endpoint`, and put the spans beside the trace as `otlp.jsonl`",
+    "SGLang": "start SGLang with `--enable-request-time-stats-logging`, and put its log beside the trace as "
+    "`sglang.log`",
 }
 
+WHOLE_SECONDS = (
+    "the log's times are whole seconds, so requests at the edges of the trace may have arrived in it or not; "
+    "set `SGLANG_LOG_MS=1`, or save the log with `docker logs --timestamps`"
+)
 
-def no_arrivals(engine: str | None, arrivals: int | None) -> str:
+
+def no_arrivals(engine: str | None, recorded: bool) -> str:
     """Return why the times of requests are unknown, and what would record them."""
-    if arrivals is not None:
-        return "the request spans beside the trace don't say"
-    how = _SPAN_FLAGS.get(engine or "", "export the engine's request spans (OpenTelemetry)")
+    how = _RECORD_REQUESTS.get(
+        engine or "",
+        "export the engine's request spans (OpenTelemetry), and put them beside the trace as `otlp.jsonl`",
+    )
+    if recorded:
+        return f"what is recorded of the requests doesn't say; {how}"
+    return f"a trace doesn't record when requests arrive; {how}"
+
+
+def no_queue(engines: int) -> str:
+    """Return why the length of the queue is unknown, and what would tell it."""
+    if engines > 1:
+        return f"the log is of {engines} engines, and the trace doesn't say which of them it is of"
     return (
-        f"a trace doesn't record when requests arrive; {how}, and put the spans beside the trace as `otlp.jsonl`"
+        "a trace doesn't count requests in the queue; put the server's log beside it as `vllm.log` or `sglang.log`"
     )
 
 

@@ -150,6 +150,16 @@ function Figures({ payload: { rates } }: { payload: ServingPayload }) {
             undefined,
           ] satisfies [string, string, string, undefined],
         ]),
+    ...(rates.queued_mean === null
+      ? []
+      : [
+          [
+            'Requests in the queue',
+            formatNumber(rates.queued_mean),
+            `mean; at most ${formatCount(rates.queued_max ?? 0)}`,
+            undefined,
+          ] satisfies [string, string, string, undefined],
+        ]),
   ];
   return (
     <section className="panel" aria-label="Rates" data-part="figures">
