@@ -258,11 +258,15 @@ class PairView(_View[P, R]):
 class FileView(_View[P, R], Generic[P, R, F]):
     """A view of a file next to the traces, as its importer parsed it; `params` are `FileParams`.
 
-    format  the `kind` of an `ingest.formats.FileFormat`, whose `parse` returns the input of `build`
+    format   the `kind` of an `ingest.formats.FileFormat`, whose `parse` returns the input of `build`
+    cached   whether the answer without parameters but `file` is cached with a file that is loaded as traces are
+    prepare  derives what further requests need; a server calls it in the background after a cached answer
     """
 
     build: Callable[[F, P], R]
     format: str
+    cached: bool = field(default=False, kw_only=True)
+    prepare: Callable[[F], object] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -168,3 +168,11 @@ def test_pandas_is_asked_for_only_where_it_is_wanted(log: ttp.Log, monkeypatch: 
     assert result.to_arrow().num_rows
     with pytest.raises(MissingExtraError, match="pandas is not installed"):
         result.to_pandas()
+
+
+def test_the_diff_of_two_snapshots_is_their_comparison(log: ttp.Log) -> None:
+    ranks: dict[str, Any] = {"worker": "rank1", "base_run": "snapshots", "base_worker": "rank0"}
+    found = log["snapshots"].diff(**ranks)
+    assert found.to_dict() == log["snapshots"].memory.compare(**ranks).to_dict()
+    with pytest.raises(NotFoundError, match="records only the allocator"):
+        log["snapshots"].diff(base_run="lightning")

@@ -228,3 +228,33 @@ def test_two_runs_are_compared_by_the_name_of_the_other(folder: Path) -> None:
     first, second = (json.loads(answer.payload or b"") for answer in answers)
     assert first == second and answers[0].base is not None and answers[0].base.run == "elsewhere"
     assert first["peak_difference_bytes"] == 7 == sum(site["bytes"] for site in first["sites"])
+
+
+def test_the_second_opening_of_a_snapshot_reads_no_column(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(cache_dir=str(tmp_path / "cache"), executor="serial", small_file_bytes=1)
+
+    def view(**params: str) -> dict[str, Any]:
+        with Session([Root(str(folder))], settings) as opened:
+            opened.scan()
+            answer = opened.view("memory/snapshot", "elsewhere", params=params, wait=True, timeout=PATIENCE)
+            assert answer.payload is not None
+            payload: dict[str, Any] = json.loads(answer.payload)
+            return payload
+
+    first, fewer = view(), view(points="1")
+    loaded: list[str] = []
+    load_trace = Cache.load_trace
+
+    def record_load(self: Cache, key: str) -> Any:
+        loaded.append(key)
+        return load_trace(self, key)
+
+    monkeypatch.setattr(Cache, "load_trace", record_load)
+    assert view() == view(file="0") == first and loaded == []
+    assert view(points="1") == fewer != first and len(loaded) == 1
+    (folder / "elsewhere" / "d.pickle").write_bytes(
+        pickle.dumps({"segments": [], "device_traces": [[entry("alloc", 9, 1, [], addr=4096)]]})
+    )
+    assert view() != first, "another file at the same path has an answer of its own"

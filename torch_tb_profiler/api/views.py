@@ -15,7 +15,8 @@ from torch_tb_profiler.api.shared_session import SharedSession
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.session import FileState
 from torch_tb_profiler.session.state import POLL_SECONDS, wait_for_answer
-from torch_tb_profiler.view import OF_PAIR, PairView, View, options_of
+from torch_tb_profiler.session.targets import RequestedNames
+from torch_tb_profiler.view import BASE, OF_PAIR, PairView, View, options_of
 from torch_tb_profiler.views import SLUGS, all_views, find_view
 
 TRACE_PARAMETERS = ("worker", "span")
@@ -54,15 +55,17 @@ class ViewMethod:
         texts = {name: _parameter_text(value) for name, value in arguments.items()}
         params = {name: text for name, text in texts.items() if text is not None}
 
-        session = self._shared.session
+        session, view = self._shared.session, self._view
+        if view.slug == "diff":
+            base = RequestedNames(*(params.get(name) for name in BASE))
+            sides = [(self._run, worker, span), *([] if base == RequestedNames() else [base])]
+            view = find_view(session.comparison_view(*sides))
 
         def ask() -> tuple[FileState, bytes | None]:
-            answer = session.view(
-                self._view.slug, self._run, worker, span, params, wait=True, timeout=POLL_SECONDS
-            )
+            answer = session.view(view.slug, self._run, worker, span, params, wait=True, timeout=POLL_SECONDS)
             return answer.state, answer.payload
 
-        return Result(self._view, wait_for_answer(ask))
+        return Result(view, wait_for_answer(ask))
 
     def __getattr__(self, part: str) -> ViewMethod:
         try:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import mmap
-import os
 import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 _CHECKSUM = struct.Struct("<4sI")
 _CHECKSUM_MARK = b"TTPC"
+
+_CHUNK_BYTES = 1 << 20
+"""Bytes of a file that are read at once to compute its checksum."""
 
 
 def cache_key(file: FileId, contents: str) -> str:
@@ -271,8 +272,8 @@ def _write_with_checksum(path: str, content: bytes) -> None:
 
 def _append_checksum_to_file(path: str) -> None:
     """Append the checksum of a file's content to it; OSError if that fails."""
-    with open(path, "r+b") as file:
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            checksum = isal_zlib.crc32(content)
-        file.seek(0, os.SEEK_END)
+    checksum = 0
+    with open(path, "r+b", buffering=0) as file:
+        while chunk := file.read(_CHUNK_BYTES):  # mapped, the whole file would count as memory of this process
+            checksum = isal_zlib.crc32(chunk, checksum)
         file.write(_CHECKSUM.pack(_CHECKSUM_MARK, checksum))

@@ -161,9 +161,8 @@ def _compare(options: argparse.Namespace, settings: Settings) -> tuple[str, byte
         candidate = _recordings(runs, candidate_roots, *selection(options))
         params = {name: text for name, text in zip(BASE, base[0], strict=True) if text is not None}
         params |= {name: json.dumps(side[1:]) for name, side in ((BASE_ALSO, base), (ALSO, candidate)) if side[1:]}
-        snapshots = all(session.is_snapshot(*each) for each in (base[0], candidate[0]))
-        slug = "memory/compare" if snapshots else "diff"
-        if not snapshots:
+        slug = session.comparison_view(candidate[0], base[0])
+        if slug == "diff":
             params["min_effect"] = str(_min_effect(options))
 
         def ask() -> tuple[FileState, bytes | None]:

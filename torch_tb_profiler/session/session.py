@@ -121,6 +121,10 @@ class Session:
         target = self.find(run, worker, span)
         return any(target.file.path == each.file.path for each in target.run.memory_files)
 
+    def comparison_view(self, *sides: tuple[str | None, str | None, str | None]) -> str:
+        """Return the view that compares recordings (run, worker, span): of memory snapshots, or of traces."""
+        return "memory/compare" if all(self.is_snapshot(*side) for side in sides) else "diff"
+
     # ---- files --------------------------------------------------------------------------------------
 
     def state(self, span: Span) -> FileState:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError, TraceError
 from torch_tb_profiler.discovery import ListedRun, MemoryFile
-from torch_tb_profiler.ingest.formats import file_format_by_kind
+from torch_tb_profiler.ingest.formats import FileFormat, file_format_by_kind
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest, check_available
 from torch_tb_profiler.session.answers.dumps import DumpAnswers
 from torch_tb_profiler.session.answers.pair import PairAnswers
@@ -25,6 +26,8 @@ from torch_tb_profiler.views import find_view
 
 if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace
+
+logger = logging.getLogger(__name__)
 
 MAX_RELOADS = 5
 """How often one request loads a trace again that others evict from a cache too small for all."""
@@ -167,6 +170,7 @@ class FileAnswers:
         self._targets = targets
         self._lock = threading.Lock()
         self._last: tuple[str, FileId, object] | None = None
+        self._prepared: set[FileId] = set()
 
     def answer(self, view: FileView[Any, Any, Any], request: ViewRequest) -> Answer:
         params = parse_params(view.params, request.params)
@@ -176,17 +180,47 @@ class FileAnswers:
             number = default_file(target, view.format)
         file = memory_file(target.run, number)
         format_ = file_format_by_kind(view.format)
-        loading = 0
         if format_.content is None:
-            state, content = FileState("ready"), self._read(view, file)
-        else:
-            state, trace = self._load(view, file, request)
-            if trace is None and not request.wait and state.state != "failed":
-                trace = self._files.preview(file.file.id)
-                loading = int(trace is not None)
-            content = None if trace is None else format_.content(trace)
-        payload = None if content is None else encode_json(view.build(content, params))
-        return Answer(view.slug, *target.names, state, payload, loading)
+            payload = encode_json(view.build(self._read(view, file), params))
+            return Answer(view.slug, *target.names, FileState("ready"), payload)
+        id_ = file.file.id
+        cacheable = view.cached and msgspec.structs.replace(params, file=None) == view.params()
+        if cacheable and (cached := self._cached(view, file)) is not None:
+            self._prepare(view, format_, id_)
+            return Answer(view.slug, *target.names, self._files.state(id_), cached)
+        state, trace = self._load(view, file, request)
+        preview = None
+        if trace is None and not request.wait and state.state != "failed":
+            preview = self._files.preview(id_)
+        shown = preview if trace is None else trace
+        payload = None if shown is None else encode_json(view.build(format_.content(shown), params))
+        if cacheable and trace is not None and payload is not None:
+            self._files.cache_answer(id_, view.slug, None, payload)
+        return Answer(view.slug, *target.names, state, payload, int(preview is not None))
+
+    def _cached(self, view: FileView[Any, Any, Any], file: MemoryFile) -> bytes | None:
+        """Return the cached answer of a view without parameters but the file, or None if it must be built."""
+        if file.kind != view.format or self._files.cached_summary(file.file.id) is None:
+            return None
+        self._targets.request(file.file)
+        return self._files.result(file.file.id, view.slug, None)
+
+    def _prepare(self, view: FileView[Any, Any, Any], format_: FileFormat, id_: FileId) -> None:
+        """Derive in the background, once per file, what further requests need; return at once."""
+        content, prepare = format_.content, view.prepare
+        if content is None or prepare is None or id_ in self._prepared or not self._files.should_prepare(id_):
+            return
+        self._prepared.add(id_)
+
+        def derive() -> None:
+            try:
+                trace = self._files.open(id_, None)[1]
+                if trace is not None:
+                    prepare(content(trace))
+            except Exception:  # a request for it will return the error
+                logger.exception("%s: preparing %s failed", id_.uri, view.slug)
+
+        threading.Thread(target=derive, name="profiler-prepare", daemon=True).start()
 
     def _load(
         self, view: FileView[Any, Any, Any], file: MemoryFile, request: ViewRequest

@@ -141,7 +141,7 @@ def _find_leaks(
     snapshot: RecordedSnapshot, history: AllocatorHistory, begins: Int64, entry: int
 ) -> tuple[SiteGrowth, ...]:
     """Return the sites with blocks of most steps, none of which was freed later; most bytes first."""
-    live = live_allocations(snapshot, history, entry)
+    live = live_allocations(history, entry)
     step = np.searchsorted(begins, live, "right") - 1
     live, step = live[step >= 0], step[step >= 0]
     rows = history.rows.start + live
@@ -199,7 +199,7 @@ def _rising_stack(snapshot: RecordedSnapshot, history: AllocatorHistory, begins:
     """Return the stack whose blocks in use grow most from the second step to the last one."""
     sums = []
     for begin in (int(begins[1]), int(begins[-1])):
-        rows = history.rows.start + live_allocations(snapshot, history, max(begin - 1, 0))
+        rows = history.rows.start + live_allocations(history, max(begin - 1, 0))
         stack, size = snapshot.history.stack[rows], snapshot.history.size[rows]
         sums.append(np.bincount(stack, size, minlength=snapshot.stack_count))
     rise = sums[1] - sums[0]

@@ -6,7 +6,8 @@ are counted backwards from the state of the snapshot, because the oldest entries
     entry                alloc 100   free 40 (allocated before the history)   alloc 10     state: 110 in use
     in use, in bytes       140                 100                              110
 
-A file of 10 GB has 70 million entries, so there is one column of 8 bytes per entry and no temporary larger.
+A file of 10 GB has 70 million entries, so there is one column of 8 bytes per entry, one of 4, and no temporary
+larger.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class AllocatorHistory:
 
     rows              of the entries in the history of the snapshot
     in_use            int64[k]: requested bytes in use
+    freed_by          int32[k]: the entry that frees the allocation of each entry, k if none does; -1 if an entry
+                      is no allocation
     recorded_peak     the entry after which the allocations in the history use most, None without a history
     reserved_entries  the entries that change the reserved bytes, ascending
     reserved_bytes    bytes in segments before the first of them, and after each
@@ -48,6 +51,7 @@ class AllocatorHistory:
 
     rows: slice
     in_use: Int64
+    freed_by: Int32
     recorded_peak: int | None
     reserved_entries: Int64
     reserved_bytes: Int64
@@ -85,6 +89,8 @@ def allocator_history(snapshot: RecordedSnapshot, device: int) -> AllocatorHisto
     in_use = np.where(action == ALLOC, size, 0)
     ends = np.flatnonzero(freed >= 0)
     in_use[ends] = -recorded.size[freed[ends]]
+    freed_by = np.where(action == ALLOC, np.int32(len(action)), np.int32(-1))
+    freed_by[freed[ends] - rows.start] = ends
     del ends
     np.cumsum(in_use, out=in_use)
     recorded_peak = int(in_use.argmax()) if len(in_use) else None
@@ -97,6 +103,7 @@ def allocator_history(snapshot: RecordedSnapshot, device: int) -> AllocatorHisto
     return AllocatorHistory(
         rows=rows,
         in_use=in_use,
+        freed_by=freed_by,
         recorded_peak=recorded_peak,
         reserved_entries=events,
         reserved_bytes=reserved,
@@ -150,13 +157,9 @@ def _end_in(totals: Int64, last: int | None) -> None:
         totals += least if last is None else max(last - int(totals[-1]), least)
 
 
-def live_allocations(snapshot: RecordedSnapshot, history: AllocatorHistory, entry: int) -> Int64:
+def live_allocations(history: AllocatorHistory, entry: int) -> Int64:
     """Return the entries whose allocations are in use after `entry`, of those in the history; ascending."""
-    rows = slice(history.rows.start, history.rows.start + entry + 1)
-    live = snapshot.history.action[rows] == ALLOC
-    freed = snapshot.history.freed[rows]
-    live[freed[freed >= 0] - history.rows.start] = False
-    return np.flatnonzero(live)
+    return np.flatnonzero(history.freed_by[: entry + 1] > entry)
 
 
 class SampledHistory(msgspec.Struct, frozen=True):

@@ -97,7 +97,7 @@ def _with_older(rows: list[tuple[str, int, int]], older: int) -> list[tuple[str,
 def recorded_live_memory(snapshot: RecordedSnapshot, history: AllocatorHistory, entry: int) -> LiveMemory:
     """Return what is in use after an entry, of the allocations in the history."""
     recorded = snapshot.history
-    rows = history.rows.start + live_allocations(snapshot, history, entry)
+    rows = history.rows.start + live_allocations(history, entry)
     stack, label = recorded.stack[rows], recorded.label[rows]
     context = snapshot.labels.context[label] if len(label) else np.empty(0, np.int32)
     return LiveMemory(stack, recorded.size[rows], categorize(snapshot, stack, label), context, 0)
@@ -142,7 +142,7 @@ def older_blocks(snapshot: RecordedSnapshot, device: int) -> Int64:
     used = np.flatnonzero(blocks_in_use(snapshot, device))
     if not len(history):
         return used
-    rows = history.rows.start + live_allocations(snapshot, history, len(history) - 1)
+    rows = history.rows.start + live_allocations(history, len(history) - 1)
     return used[~np.isin(snapshot.blocks.address[used], snapshot.history.address[rows])]
 
 

@@ -127,6 +127,15 @@ def build_snapshot(snapshot: RecordedSnapshot, params: SnapshotParams) -> Memory
     )
 
 
+def prepare_instants(snapshot: RecordedSnapshot) -> None:
+    """Derive what the live set of any instant of the first device shown needs."""
+    device = find_allocator(snapshot, None).device
+    history = allocator_history(snapshot, device)
+    if len(history):
+        live_memory(snapshot, device, history, len(history) - 1).by_module(snapshot)
+    snapshot_steps(snapshot, device)
+
+
 def _snapshot_device(allocator: DeviceAllocator) -> SnapshotDevice:
     return SnapshotDevice(
         id=allocator.device,
@@ -316,4 +325,6 @@ SNAPSHOT = FileView(
     build_snapshot,
     "snapshot",
     rows="stacks",
+    cached=True,
+    prepare=prepare_instants,
 )
