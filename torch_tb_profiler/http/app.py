@@ -12,6 +12,7 @@ from torch_tb_profiler.base.errors import NotFoundError, ProfilerError, UsageErr
 from torch_tb_profiler.http.query import read_content, read_query
 from torch_tb_profiler.http.responses import refuse_method, respond, respond_error
 from torch_tb_profiler.http.routes import ROUTES, VIEW, Route
+from torch_tb_profiler.http.sandboxed import SandboxedPage
 from torch_tb_profiler.http.static import StaticFiles
 from torch_tb_profiler.session import Session
 
@@ -28,6 +29,7 @@ class App:
         self._session = session
         self._static = StaticFiles()
         self._routes = self._mount_routes()
+        self._sandboxed = SandboxedPage(self._answer)
 
     def _mount_routes(self) -> dict[str, Callable[..., Any]]:
         """Return path -> WSGI application, relative to the plugin's prefix; "*" at the end matches any rest."""
@@ -40,6 +42,11 @@ class App:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         """Serve all routes as one WSGI application."""
+        if self._sandboxed.serves(environ.get("PATH_INFO", "")):
+            return self._sandboxed(environ, start_response)
+        return self._answer(environ, start_response)
+
+    def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         path = environ.get("PATH_INFO", "")
         for pattern, application in self._routes.items():
             if path == pattern or (pattern.endswith("/*") and path.startswith(pattern[:-1])):
