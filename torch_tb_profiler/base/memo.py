@@ -6,18 +6,34 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from inspect import signature
 from threading import Lock, RLock
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, get_type_hints
 
 P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M", bound="Memoized")
 
 
+class TableStore(Protocol):
+    """Keeps the tables of one trace for other processes."""
+
+    def load(self, name: str, type_: Any) -> Any | None:
+        """Return a table of a type, or None if it isn't there or is damaged."""
+        ...
+
+    def save(self, name: str, table: object) -> None:
+        """Keep a table; a failure costs only time."""
+        ...
+
+
 class Memo(dict[Hashable, Any]):
-    """A cache of tables by name and arguments. It stays in its process: a pickled copy is empty."""
+    """A cache of tables by name and arguments. It stays in its process: a pickled copy is empty.
+
+    store  where tables are kept that are `stored`, None if nowhere
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.store: TableStore | None = None
         self._guard = Lock()
         self._locks: dict[Hashable, Any] = {}
 
@@ -50,6 +66,39 @@ def derived(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M,
     There is one table per combination of the further arguments, which must be hashable. If several threads ask at
     once, the first computes and the others wait for it.
     """
+    return _memoized(function, lambda trace, key, derive: derive())
+
+
+def stored(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P], T]:
+    """Cache a table like `derived`, and keep it in the store of the trace's memo, if it has one.
+
+        @stored
+        def device_items(trace: Trace) -> DeviceItems: ...
+
+    For tables that several views share and that take longer to derive than to read. The annotation of the result
+    says what is read: arrays, in structs of msgspec, named tuples, tuples and dictionaries beside plain values.
+    Arrays that were read can't be written to, so nothing may change the table. Further arguments are numbers, as
+    they are part of a file's name.
+    """
+
+    def restore_or_derive(trace: M, key: tuple[Hashable, ...], derive: Callable[[], T]) -> T:
+        store = trace._memo.store
+        if store is None:
+            return derive()
+        name = ".".join(map(str, key))
+        table: T | None = store.load(name, get_type_hints(function)["return"])
+        if table is None:
+            table = derive()
+            store.save(name, table)
+        return table
+
+    return _memoized(function, restore_or_derive)
+
+
+def _memoized(
+    function: Callable[Concatenate[M, P], T], obtain: Callable[[M, tuple[Hashable, ...], Callable[[], T]], T]
+) -> Callable[Concatenate[M, P], T]:
+    """Cache what `obtain` returns for (trace, key of the table, how to derive it)."""
     name, further = _table_name(function), signature(function).parameters
     defaults = [(parameter.name, parameter.default) for parameter in list(further.values())[1:]]
 
@@ -61,7 +110,7 @@ def derived(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M,
         if key not in memo:
             with memo.lock_of(key):
                 if key not in memo:
-                    memo[key] = function(trace, *args, **kwargs)
+                    memo[key] = obtain(trace, key, lambda: function(trace, *args, **kwargs))
         return memo[key]  # type: ignore[no-any-return]
 
     return memoized

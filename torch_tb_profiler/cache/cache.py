@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import mmap
+import os
 import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,7 +26,6 @@ logger = logging.getLogger(__name__)
 
 _CHECKSUM = struct.Struct("<4sI")
 _CHECKSUM_MARK = b"TTPC"
-
 _CHUNK_BYTES = 1 << 20
 """Bytes of a file that are read at once to compute its checksum."""
 
@@ -84,6 +85,27 @@ class Cache:
 
         return self._save(_columns_name(key, name), write)
 
+    def save_table(self, key: str, name: str, table: object) -> bool:
+        """Store a table that was derived from a trace next to it."""
+
+        def write(path: str) -> None:
+            from torch_tb_profiler.cache.tables import write_table
+
+            write_table(table, path)
+            _append_checksum_to_file(path)
+
+        return self._save(_table_name(key, name), write)
+
+    def load_table(self, key: str, name: str, type_: Any) -> Any | None:
+        """Return a table of a type, its arrays memory-mapped, or None."""
+
+        def read(path: Path) -> Any:
+            from torch_tb_profiler.cache.tables import read_table
+
+            return read_table(_map_entry(path), type_)
+
+        return self._load(_table_name(key, name), read)
+
     def save_json(self, key: str, name: str, payload: bytes) -> bool:
         """Store a small result next to a trace."""
         return self._save(_json_name(key, name), lambda path: _write_with_checksum(path, payload))
@@ -98,7 +120,7 @@ class Cache:
         def read(path: Path) -> Any:
             from torch_tb_profiler.cache.arrow import read_trace_file
 
-            return read_trace_file(_map_entry(path))
+            return read_trace_file(_map_arrow_entry(path))
 
         return self._load(_trace_name(key), read)
 
@@ -114,7 +136,7 @@ class Cache:
         def read(path: Path) -> dict[str, npt.NDArray[Any]]:
             from torch_tb_profiler.cache.arrow import read_columns_file
 
-            return read_columns_file(_map_entry(path))
+            return read_columns_file(_map_arrow_entry(path))
 
         columns: dict[str, npt.NDArray[Any]] | None = self._load(_columns_name(key, name), read)
         return columns
@@ -133,8 +155,10 @@ class Cache:
         """Return the reduction of a trace, or None; memory-mapped, or as a copy, which keeps no file open."""
 
         def read(path: Path) -> memoryview:
-            content = memoryview(_map_entry(path) if mapped else path.read_bytes())
-            return content if mapped else content[: checked_length(content)]
+            if mapped:
+                return _map_entry(path)
+            content = memoryview(path.read_bytes())
+            return content[: checked_length(content)]
 
         content: memoryview | None = self._load(_reduced_name(key, name), read)
         return content
@@ -233,13 +257,22 @@ def _columns_name(key: str, name: str) -> str:
     return f"{key}.{name}.arrow"
 
 
-def _map_entry(path: Path) -> Any:
+def _table_name(key: str, name: str) -> str:
+    return f"{key}.{name}.table"
+
+
+def _map_arrow_entry(path: Path) -> Any:
     """Return the content of an entry as a memory-mapped Arrow buffer."""
     import pyarrow as pa
 
-    with pa.memory_map(str(path)) as file:
-        content = file.read_buffer()
-    return content.slice(0, checked_length(content))
+    return pa.py_buffer(_map_entry(path))
+
+
+def _map_entry(path: Path) -> memoryview:
+    """Return the memory-mapped content of an entry; DamagedError if its checksum doesn't match."""
+    with open(path, "rb", buffering=0) as file:
+        length = _check_file(file)
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[:length]
 
 
 # Every entry ends with a checksum, so that damage is detected before any of its numbers is used.
@@ -262,6 +295,26 @@ def checked_length(entry: Any) -> int:
         raise DamagedError("it is truncated")
     mark, checksum = _CHECKSUM.unpack(view[length:])
     if mark != _CHECKSUM_MARK or isal_zlib.crc32(view[:length]) != checksum:
+        raise DamagedError("its checksum doesn't match")
+    return length
+
+
+def _check_file(file: Any) -> int:
+    """Return how many bytes of a file precede its checksum; DamagedError if the checksum doesn't match.
+
+    The file is read piece by piece: if it were mapped, all of it would count as memory of this process.
+    """
+    length = os.fstat(file.fileno()).st_size - _CHECKSUM.size
+    if length < 0:
+        raise DamagedError("it is truncated")
+    buffer = memoryview(bytearray(min(_CHUNK_BYTES, length)))
+    checksum = 0
+    for left in range(length, 0, -_CHUNK_BYTES):
+        piece = buffer[: min(_CHUNK_BYTES, left)]
+        if file.readinto(piece) != len(piece):
+            raise DamagedError("it is truncated")
+        checksum = isal_zlib.crc32(piece, checksum)
+    if file.read(_CHECKSUM.size) != _CHECKSUM.pack(_CHECKSUM_MARK, checksum):
         raise DamagedError("its checksum doesn't match")
     return length
 

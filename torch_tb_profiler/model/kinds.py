@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.intervals import Intervals, merge
 from torch_tb_profiler.base.markers import is_composer_event, is_lightning_mark
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, distinct_codes, name_mask
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
@@ -103,7 +103,7 @@ _KIND_OF_ENGINE[gaudi.DMA] = Kind.MEMCPY
 _AUTOGRAD_PROCESSES = {"CPU functions": Kind.CPU_OP, "CUDA functions": Kind.KERNEL}
 
 
-@derived
+@stored
 def event_kinds(trace: Trace) -> npt.NDArray[np.int8]:
     """Return the Kind of every event, int8[n], whatever its phase."""
     table = np.array([KIND_BY_CATEGORY.get(text.lower(), Kind.UNKNOWN) for text in trace.strings] + [0], np.int8)

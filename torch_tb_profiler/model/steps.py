@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import is_step, step_number
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.serving.iterations import ServingIterations, running_before, serving_iterations
@@ -47,7 +47,7 @@ class Steps(msgspec.Struct, frozen=True):
     vary: bool = False
 
 
-@derived
+@stored
 def steps(trace: Trace) -> Steps:
     """Return the recorded steps, else batches of a trainer or iterations of an engine, else the trace as one."""
     rows = _step_rows(trace)

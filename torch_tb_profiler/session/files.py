@@ -75,6 +75,7 @@ class RequestedFiles:
     def __init__(self, settings: Settings, own_process: bool = False) -> None:
         self._cache = Cache.from_settings(settings)
         self._loader = Loader(settings, self._cache, own_process)
+        self._own_process = own_process
         self._small_bytes = settings.small_file_bytes
         self._files: dict[FileId, _RequestedFile] = {}
         self._open = OpenTraces(settings.memory_bytes)
@@ -258,6 +259,13 @@ class RequestedFiles:
                 trace = split_trace(trace).get(part)
             if trace is None:
                 return None
+            if self._own_process:
+                from torch_tb_profiler.session.jobs import enable_compiled_functions
+
+                enable_compiled_functions(own_process=True)
+            from torch_tb_profiler.session.cache.tables import keep_tables
+
+            keep_tables(trace, self._cache, self._key(id_), part)
             trace = self._open.add(id_, part, trace)
         with self._lock:
             if id_ in self._files:
@@ -266,7 +274,7 @@ class RequestedFiles:
 
     def restore_columns(self, id_: FileId, part: int | None, view: TraceView[Any, Any], trace: Trace) -> None:
         """Let an open trace use the cached tables of a view."""
-        from torch_tb_profiler.session.cache.columns import restore_columns
+        from torch_tb_profiler.session.cache.tables import restore_columns
 
         restore_columns(trace, view, part, self._cache, self._key(id_))
 

@@ -27,7 +27,6 @@ from torch_tb_profiler.model.catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.ranks import split_trace, trace_rank, with_fallback_rank
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.session.cache.columns import save_columns
 from torch_tb_profiler.session.cache.entries import (
     SUMMARY,
     FileSummary,
@@ -39,6 +38,7 @@ from torch_tb_profiler.session.cache.entries import (
 )
 from torch_tb_profiler.session.cache.packed import pack
 from torch_tb_profiler.session.cache.similarity import sketch_names
+from torch_tb_profiler.session.cache.tables import keep_tables, save_columns
 from torch_tb_profiler.storage import FileId, Location, open_location
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views import all_tabs, all_views, find_view
@@ -134,8 +134,7 @@ def load_in_own_process(
 
     The native reader is used here, too: if it crashes, it says what to do, and nothing else is lost.
     """
-    os.environ.setdefault(*NATIVE_READER)
-    enable_compiled_functions()
+    enable_compiled_functions(own_process=True)
     with limited_memory(memory), without_gc():
         return load_file(request, cache, report)
 
@@ -164,6 +163,7 @@ def prefetch_answers(request: LoadRequest, part: int | None, slug: str, cache_di
     if file_trace is None:
         return
     trace = file_trace if part is None else split_trace(file_trace)[part]
+    keep_tables(trace, cache, key, part)
     view = find_view(slug)
     assert isinstance(view, TraceView)
     with without_gc():
@@ -188,8 +188,13 @@ def open_cached(cache: Cache, key: str, catalog: HardwareCatalog) -> Trace | Non
     return trace
 
 
-def enable_compiled_functions() -> None:
-    """Derive tables from traces with compiled functions, if they are allowed and were built."""
+def enable_compiled_functions(own_process: bool = False) -> None:
+    """Derive tables from traces with compiled functions, if they are allowed and were built.
+
+    own_process  this process has nothing else to do, so that they are allowed unless the user forbids it
+    """
+    if own_process:
+        os.environ.setdefault(*NATIVE_READER)
     from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
 
     use_compiled_functions(compiled_functions())
@@ -277,6 +282,7 @@ def _load(
     report(("analyzing", size, size, len(trace)))
     with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
         saved = saver.submit(cache.save_trace, key, trace)  # writing leaves the other core to the analyses
+        keep_tables(trace, cache, key)
         summary, results, reduced = analyze(trace)
         report(("saving", size, size, len(trace)))
         cached = saved.result()

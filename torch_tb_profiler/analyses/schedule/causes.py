@@ -16,7 +16,7 @@ import numpy as np
 from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.intervals import Intervals, union
 from torch_tb_profiler.base.markers import is_data_loading
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.calltree import call_tree, running_slices
 from torch_tb_profiler.model.communication.events import is_communication_call
 from torch_tb_profiler.model.kinds import (
@@ -123,7 +123,7 @@ class StateIntervals(msgspec.Struct, frozen=True):
     cause: Int8
 
 
-@derived
+@stored
 def slice_causes(trace: Trace) -> Int8:
     """Return the cause of each host slice, for the time outside its inner slices: int8[n], -1 for other events."""
     kind, name = event_kinds(trace), trace.events.name
@@ -156,7 +156,7 @@ def _matching(trace: Trace, pattern: str, candidates: Bool) -> Bool:
     return matching
 
 
-@derived
+@stored
 def thread_states(trace: Trace, thread: int) -> ThreadStates:
     """Return the states of a thread, on the host's clock."""
     tree = call_tree(trace)

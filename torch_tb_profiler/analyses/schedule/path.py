@@ -20,7 +20,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES, Cause, split_by_state
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_kinds
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit, schedule
@@ -119,7 +119,7 @@ class PathSegments(msgspec.Struct, frozen=True):
     step: Int64
 
 
-@derived
+@stored
 def critical_path(trace: Trace) -> CriticalPath:
     """Return the path through the complete steps of a trace; empty without a complete step or a host."""
     spans = recorded_spans(trace)
@@ -281,7 +281,7 @@ def path_segments(trace: Trace) -> PathSegments:
     )
 
 
-@derived
+@stored
 def path_times(trace: Trace) -> Int64:
     """Return ns of the path by step and category: int64[complete steps, categories]; rows sum to the steps."""
     segments, count = path_segments(trace), recorded_spans(trace).begin.shape[1]

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.schedule.replay import ReplayTimes
 from torch_tb_profiler.model.schedule.schedule import schedule
@@ -52,7 +52,7 @@ class StepItems(msgspec.Struct, frozen=True):
     loose: Int64
 
 
-@derived
+@stored
 def step_items(trace: Trace) -> StepItems:
     """Return which items the calls of each complete step launched, as in `model.steps`."""
     spans, work = steps(trace), schedule(trace).items
@@ -89,7 +89,7 @@ def step_spans(trace: Trace, times: ReplayTimes) -> StepSpans:
     return StepSpans(begin, np.maximum(end, begin), step_kinds(trace).typical[:count])
 
 
-@derived
+@stored
 def recorded_spans(trace: Trace) -> StepSpans:
     """Return the complete steps as recorded: one case."""
     graph = schedule(trace)

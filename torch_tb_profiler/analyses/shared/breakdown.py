@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, covered_time, union
 from torch_tb_profiler.base.markers import is_data_loading, is_step
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
 from torch_tb_profiler.model.communication.events import host_communication_calls, is_communication_kernel
 from torch_tb_profiler.model.kinds import (
@@ -60,7 +60,7 @@ class Breakdown(msgspec.Struct, frozen=True):
         return self.steps.ends - self.steps.starts
 
 
-@derived
+@stored
 def breakdown(trace: Trace) -> Breakdown:
     """Compute the time of each step by category.
 

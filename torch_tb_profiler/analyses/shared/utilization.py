@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, total
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices, stream_ids
@@ -75,7 +75,7 @@ class DeviceUtilization(msgspec.Struct, frozen=True):
     unknown: Mapping[str, str]
 
 
-@derived
+@stored
 def utilizations(trace: Trace) -> tuple[DeviceUtilization, ...]:
     """Compute the utilization of each device with work."""
     return tuple(_of_device(trace, device) for device in devices(trace))

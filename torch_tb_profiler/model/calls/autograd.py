@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import BACKWARD_FLOWS
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.nesting import nesting_order, place_on_one_axis
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
@@ -42,7 +42,7 @@ class BackwardLinks(msgspec.Struct, frozen=True):
     backward: Int32
 
 
-@derived
+@stored
 def backward_links(trace: Trace) -> BackwardLinks:
     """Return the pairs of forward and backward operators, by flows, else by sequence numbers."""
     by_flow = _links_by_flow(trace)
@@ -61,7 +61,7 @@ class BackwardTasks(msgspec.Struct, frozen=True):
     forward: Int32
 
 
-@derived
+@stored
 def backward_tasks(trace: Trace) -> BackwardTasks:
     """Return every task of the backward pass with the forward operator that it differentiates."""
     links = backward_links(trace)

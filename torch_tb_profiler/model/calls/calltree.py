@@ -17,7 +17,7 @@ import numpy as np
 
 from torch_tb_profiler.base.intervals import covered_time, merge
 from torch_tb_profiler.base.markers import is_profiler_frame
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.nesting import active_functions, nest, nesting_order, place_on_one_axis
 from torch_tb_profiler.model.kinds import HOST_KINDS, Kind, event_ends, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, name_mask
@@ -43,7 +43,7 @@ class CallTree(msgspec.Struct, frozen=True):
         return int((self.lane > 0).sum())
 
 
-@derived
+@stored
 def call_tree(trace: Trace) -> CallTree:
     """Return the call tree of every thread."""
     return build_call_tree(trace, rows_of_kind(trace, *HOST_KINDS))
@@ -73,7 +73,7 @@ def build_call_tree(trace: Trace, rows: Int32) -> CallTree:
     return CallTree(np.concatenate(rows_by_lane) if rows_by_lane else rows, parent, depth, lane)
 
 
-@derived
+@stored
 def enclosing_operators(trace: Trace) -> Int32:
     """Return the row of the innermost operator around each event of the tree (not the event itself), int32[n]."""
     return enclosing_rows(trace, event_kinds(trace) == Kind.CPU_OP)

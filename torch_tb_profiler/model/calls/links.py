@@ -20,7 +20,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, distinct_codes
@@ -43,7 +43,7 @@ class DeviceLinks(msgspec.Struct, frozen=True):
     operator: Int32
 
 
-@derived
+@stored
 def device_launches(trace: Trace) -> tuple[Int32, Int32]:
     """Return the rows of device events and of their launches, int32[k] each; NO_CODE without a recorded launch."""
     rows = rows_of_kind(trace, *DEVICE_KINDS)
@@ -54,7 +54,7 @@ def device_launches(trace: Trace) -> tuple[Int32, Int32]:
     return rows, _first_match(correlation[calls], calls, correlation[rows])
 
 
-@derived
+@stored
 def device_links(trace: Trace) -> DeviceLinks:
     """Return the launch and the operator of every device event, as far as they can be found."""
     rows, launch = device_launches(trace)

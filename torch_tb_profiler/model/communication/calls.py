@@ -19,7 +19,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import (
@@ -57,7 +57,7 @@ class CollectiveCalls(msgspec.Struct, frozen=True):
         return first
 
 
-@derived
+@stored
 def collective_calls(trace: Trace) -> CollectiveCalls:
     """Return the operations of a trace, in no particular order."""
     rows = np.flatnonzero(is_communication_call(trace)).astype(np.int32)

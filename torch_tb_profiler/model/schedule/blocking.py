@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import median
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.schedule.items import (
     NEVER,
@@ -113,7 +113,7 @@ class BlockingCalls(msgspec.Struct, frozen=True):
         return np.repeat(np.arange(len(self.call)), np.diff(self.first_source))
 
 
-@derived
+@stored
 def blocking_calls(trace: Trace) -> BlockingCalls:
     """Return all calls of a trace that wait for a device, including launches into a full queue."""
     items = device_items(trace)

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.arrays import median
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.kinds import event_ends
@@ -76,7 +76,7 @@ class DeviceItems(msgspec.Struct, frozen=True):
         return len(self.bounds) - 1
 
 
-@derived
+@stored
 def clock_shift_ns(trace: Trace) -> int:
     """Return what analyses add to device times so that nothing starts before its call; 0 where nothing does.
 
@@ -90,7 +90,7 @@ def clock_shift_ns(trace: Trace) -> int:
     return max(0, _MIN_LAUNCH_LATENCY_NS - shortest) if shortest < 0 else 0
 
 
-@derived
+@stored
 def device_items(trace: Trace) -> DeviceItems:
     """Return all device work of a trace.
 

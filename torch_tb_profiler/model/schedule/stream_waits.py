@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.schedule.items import (
     NEVER,
@@ -46,7 +46,7 @@ class StreamWaits(msgspec.Struct, frozen=True):
     inferred: Bool
 
 
-@derived
+@stored
 def stream_waits(trace: Trace) -> StreamWaits:
     """Return all waits between streams."""
     items = device_items(trace)

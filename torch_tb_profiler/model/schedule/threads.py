@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import is_step
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_launches
@@ -29,7 +29,7 @@ _MIN_BURST_SHARE = 0.5
 """Smallest share of the main thread's pause that a burst must fill to be what it waits for."""
 
 
-@derived
+@stored
 def main_thread(trace: Trace) -> int:
     """Return the code of the thread of the steps, or NO_CODE if the host was not recorded.
 
@@ -70,7 +70,7 @@ class HandOffs(msgspec.Struct, frozen=True):
     waiting_since: Int64
 
 
-@derived
+@stored
 def handoffs(trace: Trace) -> HandOffs:
     """Return the hand-offs between the main thread and each thread that launches or runs autograd tasks."""
     main, tree = main_thread(trace), call_tree(trace)

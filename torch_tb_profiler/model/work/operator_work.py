@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.intervals import merge_by_owner
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators, innermost_enclosing
 from torch_tb_profiler.model.costs.call import Cost, UnknownCostError, read_call
@@ -82,7 +82,7 @@ class OperatorWork(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...]
 
 
-@derived
+@stored
 def operator_work(trace: Trace) -> OperatorWork:
     """Return FLOPs and bytes of every call that owns device work."""
     owners = work_owners(trace)

@@ -1,0 +1,84 @@
+"""Tables of arrays and plain values are read as they were written, as views of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from torch_tb_profiler.cache import Cache
+from torch_tb_profiler.cache.tables import read_table, write_table
+
+Int64 = npt.NDArray[np.int64]
+
+
+class Range(NamedTuple):
+    begin: Int64
+    end: Int64
+
+
+class Table(msgspec.Struct, frozen=True):
+    row: npt.NDArray[np.int32]
+    chosen: npt.NDArray[np.bool_]
+    times: Int64
+    ranges: dict[int, Range]
+    names: tuple[str, ...]
+    share: float
+    nothing: Int64 | None = None
+
+
+def table() -> Table:
+    times = np.arange(6).reshape(2, 3).T  # not contiguous
+    ranges = {3: Range(np.array([1]), np.empty(0, np.int64))}
+    return Table(np.array([4, -1], np.int32), np.array([True, False, True]), times, ranges, ("a", "é"), np.nan)
+
+
+def written(value: object, folder: Path) -> bytes:
+    write_table(value, str(folder / "table"))
+    return (folder / "table").read_bytes()
+
+
+def plain(value: Any) -> Any:
+    return msgspec.to_builtins(value, enc_hook=lambda each: (str(each.dtype), each.tolist()))
+
+
+def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
+    found = read_table(written(table(), tmp_path), Table)
+    assert isinstance(found, Table)
+    assert isinstance(found.ranges[3], Range)
+    assert np.isnan(found.share)
+    assert plain(msgspec.structs.replace(found, share=0.0)) == plain(msgspec.structs.replace(table(), share=0.0))
+    with pytest.raises(ValueError):
+        found.times[0] = 1  # of the file
+
+
+def test_plain_values_and_tuples_of_arrays(tmp_path: Path) -> None:
+    assert read_table(written(-(2**63), tmp_path), int) == -(2**63)
+    first, second = read_table(written((np.arange(3), np.empty((0, 4))), tmp_path), tuple[Int64, Any])
+    assert first.tolist() == [0, 1, 2]
+    assert isinstance(second, int) or second.shape == (0, 4)
+
+
+@pytest.mark.parametrize("type_", [Range, int, tuple[int, int]])
+def test_content_of_another_type_is_an_error(tmp_path: Path, type_: Any) -> None:
+    with pytest.raises(ValueError):
+        read_table(written(table(), tmp_path), type_)
+
+
+def test_any_cut_or_changed_byte_is_an_error(tmp_path: Path) -> None:
+    cache = Cache(str(tmp_path), 1 << 20)
+    assert cache.save_table("key", "t", table())
+    (path,) = tmp_path.glob("*.table")
+    content = path.read_bytes()
+    for at in range(0, len(content), 7):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 64]) + content[at + 1 :])
+        assert cache.load_table("key", "t", Table) is None
+        assert not path.exists()
+        path.write_bytes(content[:at])
+        assert cache.load_table("key", "t", Table) is None
+    path.write_bytes(content)
+    assert cache.load_table("key", "t", Table).names == ("a", "é")

@@ -1,0 +1,143 @@
+"""Answers are the same whether tables are derived or read from the cache, and damage costs only time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.payloads import ASKED, Ask, write_runs
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cache import Cache, tables
+from torch_tb_profiler.session import open_session
+from torch_tb_profiler.session.cache import tables as kept
+from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.views import all_tabs, find_view
+
+SAMPLES = Path(__file__).parents[3] / "samples"
+NAMES = ("transformer", "simulated_graph_replay")
+
+Answers = list[tuple[Ask, bytes | str]]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    write_runs(folder)
+    for name in NAMES:
+        (folder / f"sample_{name}").symlink_to(SAMPLES / name, target_is_directory=True)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _small_traces_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MIN_EVENTS", 0)
+
+
+def asked() -> list[Ask]:
+    asks = [ask for ask in ASKED if isinstance(find_view(ask.slug), TraceView)]
+    slugs = [tab.slug for tab in all_tabs() if isinstance(tab.view, TraceView)]
+    return [*asks, *(Ask(slug, f"sample_{name}") for name in NAMES for slug in slugs)]
+
+
+FEW = [Ask(slug, "training") for slug in ("overview", "idle", "operators", "trace")]
+
+
+def answers(runs: Path, cache: Path | None, asks: Sequence[Ask] = FEW) -> Answers:
+    """Return every answer, or why there is none, built from what the cache has beside answers."""
+    for answer in cache.glob("*.json") if cache is not None else ():
+        if not answer.name.endswith(".summary.json"):
+            answer.unlink(missing_ok=True)
+    settings = replace(
+        Settings.from_environment(),
+        small_file_bytes=0,
+        executor="serial",
+        cache_dir=str(cache),
+        cache_bytes=0 if cache is None else 1 << 30,
+    )
+    found: Answers = []
+    with open_session(str(runs), settings) as session:
+        for ask in asks:
+            try:
+                payload = session.view(ask.slug, ask.run, params=ask.params, wait=True).payload
+            except NotFoundError as error:  # the recording has nothing to show there
+                found.append((ask, str(error)))
+            else:
+                assert payload is not None, ask
+                found.append((ask, payload))
+    return found
+
+
+@pytest.fixture
+def writes(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count how often each table is written, as it is after it was derived."""
+    counts: Counter[str] = Counter()
+    write = Cache.save_table
+
+    def count(self: Cache, key: str, name: str, table: object) -> bool:
+        counts[name] += 1
+        return write(self, key, name, table)
+
+    monkeypatch.setattr(Cache, "save_table", count)
+    return counts
+
+
+def test_answers_from_read_tables_are_those_from_derived_ones(
+    runs: Path, tmp_path: Path, writes: Counter[str]
+) -> None:
+    derived = answers(runs, None, asked())
+    assert answers(runs, tmp_path, asked()) == derived
+    assert {
+        "torch_tb_profiler.model.steps.steps",
+        "torch_tb_profiler.model.schedule.items.device_items",
+        "torch_tb_profiler.model.work.operator_work.operator_work",
+        "torch_tb_profiler.analyses.schedule.causes.thread_states.0",
+    } <= writes.keys()
+    writes.clear()
+    assert answers(runs, tmp_path, asked()) == derived
+    assert not writes  # all were read
+
+
+def test_damaged_tables_and_those_of_another_type_are_derived_again(
+    runs: Path, tmp_path: Path, writes: Counter[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    derived = answers(runs, None)
+    answers(runs, tmp_path)
+    files = sorted(tmp_path.glob("*.table"))
+    other = files[0].read_bytes()
+    for number, file in enumerate(files):
+        content = bytearray(file.read_bytes())
+        content[number * 7919 % len(content)] ^= 1
+        file.write_bytes(content if number % 2 else other)
+    writes.clear()
+    assert answers(runs, tmp_path) == derived
+    assert caplog.text.count("is damaged") == writes.total() > len(files) / 2
+
+
+def test_a_full_disk_costs_only_time(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(table: object, path: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tables, "write_table", write)
+    assert answers(runs, tmp_path) == answers(runs, None)
+    assert not list(tmp_path.glob("*.table"))
+
+
+def test_two_processes_may_write_at_once(runs: Path, tmp_path: Path) -> None:
+    derived = answers(runs, tmp_path)
+    for table in tmp_path.glob("*.table"):
+        table.unlink()
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda _: answers(runs, tmp_path), range(2)))
+    assert both == [derived, derived]
+
+
+def test_small_traces_keep_no_tables(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MIN_EVENTS", 10_000_000)
+    answers(runs, tmp_path)
+    assert not list(tmp_path.glob("*.table"))

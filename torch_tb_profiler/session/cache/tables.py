@@ -1,0 +1,55 @@
+"""Keep tables that were derived from a trace next to it, so that the next process reads them.
+
+Apart from `entries`, which must not import numpy. Tables of small traces are not kept, as they are derived faster
+than read; a cache that is shared over a network keeps none, as it would send them to every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.cache import Cache
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session.cache.entries import result_name
+from torch_tb_profiler.view import TraceView
+
+MIN_EVENTS = 100_000
+"""Tables of traces with fewer events are not kept: all of them together are derived in 0.1 s."""
+
+
+@dataclass(frozen=True)
+class KeptTables:
+    """The kept tables of a trace, or of one part of its file (`base.memo.TableStore`)."""
+
+    cache: Cache
+    key: str
+    part: int | None
+
+    def load(self, name: str, type_: Any) -> Any | None:
+        return self.cache.load_table(self.key, result_name(name, self.part), type_)
+
+    def save(self, name: str, table: object) -> None:
+        self.cache.save_table(self.key, result_name(name, self.part), table)
+
+
+def keep_tables(trace: Trace, cache: Cache, key: str, part: int | None = None) -> None:
+    """Let a trace read its `stored` tables from the cache, and write those that it derives."""
+    if cache.enabled and not cache.shared and len(trace) >= MIN_EVENTS:
+        trace._memo.store = KeptTables(cache, key, part)
+
+
+def save_columns(trace: Trace, view: TraceView[Any, Any], part: int | None, cache: Cache, key: str) -> None:
+    """Store the derived tables that a view's answers need; a failure costs only time."""
+    if view.columns is not None:
+        cache.save_columns(key, result_name(view.slug, part), view.columns.of(trace))
+
+
+@derived
+def restore_columns(trace: Trace, view: TraceView[Any, Any], part: int | None, cache: Cache, key: str) -> None:
+    """Let a trace use the cached tables of a view, if there are any."""
+    if view.columns is not None:
+        columns = cache.load_columns(key, result_name(view.slug, part))
+        if columns is not None:
+            view.columns.restore(trace, columns)
