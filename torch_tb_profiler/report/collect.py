@@ -163,7 +163,8 @@ class _Collector:
                 self._contents.add_alias(f"view/{slug}", _name_parameters(names))
                 resolution = msgspec.json.decode(body["payload"])["resolution_ns"]
                 self._contents.left_out.append(
-                    f"Trace: slices of {names[1]} that begin within {format_duration(resolution)} may be one box."
+                    f"Trace: slices of {names[1]} in {names[0]} that begin within {format_duration(resolution)} "
+                    "may be drawn as one box."
                 )
 
     def _ask(self, names: Names, part: PartRequest) -> Any:

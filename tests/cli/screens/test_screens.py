@@ -16,6 +16,7 @@ from torch_tb_profiler.cli.screens import screen_of
 from torch_tb_profiler.cli.screens.draw import ScreenLayout, draw_screen
 from torch_tb_profiler.cli.screens.idle import CAUSES
 from torch_tb_profiler.cli.screens.overview import CATEGORIES
+from torch_tb_profiler.cli.screens.screen import Column, format_value
 from torch_tb_profiler.session import open_session
 
 PAGE = Path(__file__).resolve().parents[3] / "fe" / "src"
@@ -179,3 +180,8 @@ def test_a_view_without_a_layout_is_arranged_from_its_fields() -> None:
         "Name  Device self      Live",
         "f         20.0 ns  2.00 KiB",
     ]
+
+
+@pytest.mark.parametrize(("value", "shown"), [(4e-32, "<0.001"), (0.001, "0.001"), (0.268, "0.268"), (1.0, "1.000")])
+def test_a_tiny_probability_is_said_to_be_below_a_thousandth(value: float, shown: str) -> None:
+    assert format_value(Column("q", "FDR", "probability"), value) == shown

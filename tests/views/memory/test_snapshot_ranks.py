@@ -65,7 +65,16 @@ def test_what_has_no_row_says_why() -> None:
     found = ranks(rank(), None)
     assert [row.worker for row in found.rows] == ["rank0"] and found.rows[0].difference_bytes is None
     assert "refused" in plain(found.reasons["rank1"])
-    assert plain(found.headline) == "Only one snapshot was found, with a peak of 140 MiB."
+    assert plain(found.headline) == "Rank 0 is the only one that was read; its peak is 140 MiB."
+    assert plain(ranks(rank()).headline) == "Only one snapshot was found, with a peak of 140 MiB."
+    assert plain(ranks(None).headline) == "No snapshot has been read yet."
+
+
+def test_nothing_is_said_of_ranks_that_were_not_read() -> None:
+    found = ranks(rank(), rank(), None)
+    assert plain(found.headline).startswith("The 2 ranks that were read peak within 1% of each other")
+    found = ranks(rank(), rank(), peaking((100, STEP)), None)
+    assert plain(found.headline).startswith("Rank 2 differs most of the 3 that were read: its peak")
 
 
 def test_failures_and_reserved_bytes_are_of_each_rank() -> None:

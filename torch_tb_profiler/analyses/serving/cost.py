@@ -52,7 +52,7 @@ MAX_INTERVAL_RATIO = 0.5
 """Half the width of an interval above this share of the value makes it of no use."""
 
 MIN_EFFECT_SHARE = 0.002
-"""A count that costs less than this share of an average iteration can't be told from nothing."""
+"""A count that costs less than this share of an average iteration is too small to be measured."""
 
 MIN_ATTENTION_SHARE = 0.9
 """Minimum share of the iterations with a known attention kernel for attention to be fitted apart."""
@@ -248,10 +248,10 @@ def _judge(column: int, fit: _Evidence) -> Coefficient:
     value, width = float(fit.values[column]), float(fit.half[column])
     share = value * float(fit.data[:, column].mean()) / float(fit.total.mean())
     if value <= 0 or width >= value or share < MIN_EFFECT_SHARE:
-        return Coefficient(None, reason="it is too small to be told from nothing")
+        return Coefficient(None, reason="it is too small to measure in these iterations")
     if width > MAX_INTERVAL_RATIO * value:
         low, high = format_duration(max(0.0, value - width)), format_duration(value + width)
-        return Coefficient(None, reason=f"these iterations only say that it lies between {low} and {high}")
+        return Coefficient(None, reason=f"it is between {low} and {high}; record more iterations to narrow it down")
     return Coefficient(value, max(0.0, value - width), value + width)
 
 

@@ -89,7 +89,7 @@ def _both_sides(prefix: str) -> list[Column]:
         Column(f"{prefix}candidate_ns", "Candidate"),
         Column(f"{prefix}delta_ns", "Change", signed=True),
         Column(f"{prefix}delta_ratio", "Relative", "ratio", signed=True),
-        Column(f"{prefix}q", "FDR", "number"),
+        Column(f"{prefix}q", "FDR", "probability"),
         Column(f"{prefix}verdict", "Verdict", "text"),
     ]
 

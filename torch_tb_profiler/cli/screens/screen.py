@@ -15,13 +15,16 @@ from torch_tb_profiler.base.format import (
     replace_unprintable,
 )
 
-Kind = Literal["text", "count", "number", "duration", "bytes", "ratio", "rate", "flag"]
-"""Kinds of values: durations in ns, rates in bytes per second, ratios 0..1; the others as they are."""
+Kind = Literal["text", "count", "number", "duration", "bytes", "ratio", "rate", "probability", "flag"]
+"""Kinds of values: durations in ns, rates in bytes per second, ratios and probabilities 0..1; the others as they are."""
 
 Row = dict[str, Any]
 
 UNIT_GIGA, UNIT_TERA = 1e9, 1e12
 """What a number is divided by where its title names GB/s, GFLOP or TFLOP/s."""
+
+MIN_PROBABILITY = 0.001
+"""A probability below this is shown as being below it."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ def format_value(column: Column, value: Any) -> str:
         return format_bytes(value)
     if column.kind == "ratio":
         return format_ratio(value)
+    if column.kind == "probability":
+        return f"{value:.3f}" if value >= MIN_PROBABILITY else f"<{MIN_PROBABILITY}"
     if column.kind == "rate":
         return f"{format_number(value / UNIT_GIGA)} GB/s"
     if column.kind == "count" and value == int(value):

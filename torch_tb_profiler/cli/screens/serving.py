@@ -103,7 +103,7 @@ _PHASES = (
     Column("mostly", "Mostly", "text"),
 )
 
-_ADVICE = (Column("number", "", "count"), Column("title", "What to set", "text"), Column("gain_ns", "Saves up to"))
+_ADVICE = (Column("number", "", "count"), Column("title", "Change", "text"), Column("gain_ns", "Saves up to"))
 
 _COST = (
     Column("title", "Cost", "text"),

@@ -82,7 +82,7 @@ def build_ranks(members: Members[SnapshotDigest], _: NoParams) -> SnapshotRanks:
     totals = {name: sum(each.categories.get(name, 0) for each in digests) for name in CATEGORIES}
     categories = sorted((name for name in totals if totals[name]), key=lambda name: -totals[name])
     return SnapshotRanks(
-        headline=_headline(found, different),
+        headline=_headline(found, different, sum(member.result is None for member in members)),
         rows=[_row(row, index, digests, categories) for index, row in enumerate(found)],
         different=None if different is None else different.index,
         categories=categories,
@@ -112,16 +112,25 @@ def _row(
     )
 
 
-def _headline(found: list[tuple[str, int | None, DeviceDigest]], different: RankDifference | None) -> Text:
+def _headline(
+    found: list[tuple[str, int | None, DeviceDigest]], different: RankDifference | None, unread: int
+) -> Text:
+    """Return the finding about the ranks; it speaks of those that were read if `unread` others weren't."""
     if not found:
+        if unread:
+            return text("No snapshot has been read yet.")
         return text("None of the recordings is a memory snapshot.")
     peaks = [digest.peak for *_, digest in found]
     if len(found) == 1:
+        if unread:
+            name, peak = _name(found, 0), format_bytes(peaks[0])
+            return text("{rank} is the only one that was read; its peak is {peak}.", rank=name, peak=peak)
         return text("Only one snapshot was found, with a peak of {peak}.", peak=format_bytes(peaks[0]))
     if different is None:
+        ranks = plural(len(found), "rank")
         return text(
-            "All {ranks} peak within 1% of each other: {low} to {high}.",
-            ranks=plural(len(found), "rank"),
+            "{ranks} peak within 1% of each other: {low} to {high}.",
+            ranks=f"The {ranks} that were read" if unread else f"All {ranks}",
             low=format_bytes(min(peaks)),
             high=format_bytes(max(peaks)),
         )
@@ -130,8 +139,9 @@ def _headline(found: list[tuple[str, int | None, DeviceDigest]], different: Rank
         name = shorten_middle(different.site, MAX_FRAME_LENGTH)
         site = f"; {format_bytes(abs(different.site_bytes))} of the difference is from {name}"
     return text(
-        "{rank} differs most: its peak of {peak} is {difference} {direction} the median of the others{site}.",
+        "{rank} differs most{among}: its peak of {peak} is {difference} {direction} the median of the others{site}.",
         rank=_name(found, different.index),
+        among=f" of the {len(found)} that were read" if unread else "",
         peak=format_bytes(peaks[different.index]),
         difference=format_bytes(abs(different.bytes)),
         direction="above" if different.bytes > 0 else "below",

@@ -72,7 +72,7 @@ export function SnapshotInstant({ selectors, file, snapshot, entry, onPick }: Pr
         <>
           <p className={`dim ${pageCss.pad}`} data-part="unknown-share">
             {instant.unknown_ratio > 0
-              ? `No rule gives ${formatRatio(instant.unknown_ratio)} of it a category.`
+              ? `${formatRatio(instant.unknown_ratio)} of it has no known category.`
               : 'All of it has a category.'}
             {instant.older_bytes > 0 &&
               ` ${formatBytes(instant.older_bytes)} were allocated before the history; their sites aren’t recorded.`}
