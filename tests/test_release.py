@@ -12,6 +12,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from torch_tb_profiler.ingest.kineto.native.library import LIBRARY
@@ -127,3 +128,12 @@ def test_no_other_file_says_a_version() -> None:
 def test_lock_files_name_no_registry() -> None:
     lock = (ROOT / "fe" / "package-lock.json").read_text("utf-8")
     assert "integrity" in lock and "resolved" not in lock
+
+
+def test_the_citation_agrees_with_the_package() -> None:
+    project = msgspec.toml.decode((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\ntitle: {project['name']}\n" in citation and f"\nlicense: {project['license']}\n" in citation
+    names = [author["name"] for author in project["authors"]]
+    assert names == re.findall(r"^  - name: (.*)$", citation, re.MULTILINE)
+    assert "Development Status :: 5 - Production/Stable" in project["classifiers"]

@@ -251,7 +251,7 @@ def _judge(column: int, fit: _Evidence) -> Coefficient:
         return Coefficient(None, reason="it is too small to measure in these iterations")
     if width > MAX_INTERVAL_RATIO * value:
         low, high = format_duration(max(0.0, value - width)), format_duration(value + width)
-        return Coefficient(None, reason=f"it is between {low} and {high}; record more iterations to narrow it down")
+        return Coefficient(None, reason=f"it is between {low} and {high}; more iterations would narrow it down")
     return Coefficient(value, max(0.0, value - width), value + width)
 
 

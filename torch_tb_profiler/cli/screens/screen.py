@@ -16,7 +16,7 @@ from torch_tb_profiler.base.format import (
 )
 
 Kind = Literal["text", "count", "number", "duration", "bytes", "ratio", "rate", "probability", "flag"]
-"""Kinds of values: durations in ns, rates in bytes per second, ratios and probabilities 0..1; the others as they are."""
+"""Kinds of values: durations in ns, rates in bytes per second, ratios and probabilities 0..1."""
 
 Row = dict[str, Any]
 

@@ -9,7 +9,6 @@ import msgspec
 
 from torch_tb_profiler.base.formulas import evaluate_formula
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.catalog import OperatorModel
 from torch_tb_profiler.model.costs.call import Cost, OperatorCall, Tensor
 from torch_tb_profiler.model.costs.formulas import (
     attention,
@@ -19,6 +18,7 @@ from torch_tb_profiler.model.costs.formulas import (
     movement,
     reductions,
 )
+from torch_tb_profiler.model.hardware.schema import OperatorModel
 from torch_tb_profiler.model.trace import Trace
 
 MISSING_FORMULA = "the user's model of this operator has no formula for it"

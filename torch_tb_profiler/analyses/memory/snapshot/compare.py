@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from torch_tb_profiler.analyses.memory.snapshot.history import allocator_history
-from torch_tb_profiler.analyses.memory.snapshot.live import LiveMemory, live_at_end, live_memory
+from torch_tb_profiler.analyses.memory.snapshot.live import MemoryInUse, live_at_end, live_memory
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
 
 SiteKind = Literal["stack", "no stack", "before the history", "other sites"]
@@ -57,7 +57,7 @@ class SiteDifference:
 class PeakState:
     """What is in use on a device when most is, after `entry` (None: without a history), and what is reserved."""
 
-    live: LiveMemory
+    live: MemoryInUse
     entry: int | None
     reserved: int
 
@@ -75,7 +75,7 @@ def state_at_peak(snapshot: RecordedSnapshot, device: int, reserved: int) -> Pea
 
 
 def compare_sites(
-    base: RecordedSnapshot, base_live: LiveMemory, snapshot: RecordedSnapshot, live: LiveMemory, limit: int
+    base: RecordedSnapshot, base_live: MemoryInUse, snapshot: RecordedSnapshot, live: MemoryInUse, limit: int
 ) -> list[SiteDifference]:
     """Return the sites by the size of their difference; beyond `limit` they are one row, so that all add up."""
     of_base, of_other = _sites(base, base_live), _sites(snapshot, live)
@@ -101,7 +101,7 @@ def compare_sites(
     return [*rows[:limit], other]
 
 
-def _sites(snapshot: RecordedSnapshot, live: LiveMemory) -> dict[SiteKey, tuple[int, int]]:
+def _sites(snapshot: RecordedSnapshot, live: MemoryInUse) -> dict[SiteKey, tuple[int, int]]:
     """Return (bytes, blocks) by kind and frames of each site."""
     sites: dict[SiteKey, tuple[int, int]] = {}
     for stack, size, blocks, _ in live.by_site():

@@ -25,7 +25,7 @@ _CHUNK_ENTRIES = 1 << 21
 
 
 @dataclass(frozen=True)
-class LiveMemory:
+class MemoryInUse:
     """Allocations in use at an instant; columns of length n.
 
     stack      code into the stacks
@@ -94,16 +94,16 @@ def _with_older(rows: list[tuple[str, int, int]], older: int) -> list[tuple[str,
     return sorted(((name, *value) for name, value in known.items()), key=lambda row: -row[1])
 
 
-def recorded_live_memory(snapshot: RecordedSnapshot, history: AllocatorHistory, entry: int) -> LiveMemory:
+def recorded_live_memory(snapshot: RecordedSnapshot, history: AllocatorHistory, entry: int) -> MemoryInUse:
     """Return what is in use after an entry, of the allocations in the history."""
     recorded = snapshot.history
     rows = history.rows.start + live_allocations(history, entry)
     stack, label = recorded.stack[rows], recorded.label[rows]
     context = snapshot.labels.context[label] if len(label) else np.empty(0, np.int32)
-    return LiveMemory(stack, recorded.size[rows], categorize(snapshot, stack, label), context, 0)
+    return MemoryInUse(stack, recorded.size[rows], categorize(snapshot, stack, label), context, 0)
 
 
-def live_memory(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int) -> LiveMemory:
+def live_memory(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int) -> MemoryInUse:
     """Return what is in use after an entry, including what is older than the history.
 
     Of a truncated file only the allocations in the history are known.
@@ -113,7 +113,7 @@ def live_memory(snapshot: RecordedSnapshot, device: int, history: AllocatorHisto
         return recorded
     old = older_blocks(snapshot, device)
     sizes, stacks = requested_sizes(snapshot)[old], snapshot.blocks.stack[old]
-    return LiveMemory(
+    return MemoryInUse(
         np.concatenate([recorded.stack, stacks]),
         np.concatenate([recorded.size, sizes]),
         np.concatenate([recorded.category, categorize(snapshot, stacks, None)]),
@@ -122,11 +122,11 @@ def live_memory(snapshot: RecordedSnapshot, device: int, history: AllocatorHisto
     )
 
 
-def live_at_end(snapshot: RecordedSnapshot, device: int) -> LiveMemory:
+def live_at_end(snapshot: RecordedSnapshot, device: int) -> MemoryInUse:
     """Return what is in use in the snapshot itself, whose file may have no history."""
     used = np.flatnonzero(blocks_in_use(snapshot, device))
     stack = snapshot.blocks.stack[used]
-    return LiveMemory(
+    return MemoryInUse(
         stack,
         requested_sizes(snapshot)[used],
         categorize(snapshot, stack, None),

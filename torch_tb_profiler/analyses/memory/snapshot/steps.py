@@ -29,7 +29,7 @@ class SnapshotStep:
 
 
 @dataclass(frozen=True)
-class PeakMoment:
+class HistoryPeak:
     """Most bytes in use in some entries, the first such entry, and its step ("" outside of steps)."""
 
     bytes: int
@@ -65,7 +65,7 @@ def snapshot_steps(snapshot: RecordedSnapshot, device: int) -> tuple[SnapshotSte
 
 def find_peaks(
     history: AllocatorHistory, steps: Iterable[SnapshotStep]
-) -> tuple[PeakMoment | None, PeakMoment | None]:
+) -> tuple[HistoryPeak | None, HistoryPeak | None]:
     """Return the peak inside of steps and the one outside; None where there are no such entries."""
     ordered = sorted(steps, key=lambda step: step.begin)
     inside = [_peak(history, step.begin, step.end, step.name) for step in ordered]
@@ -83,10 +83,10 @@ def _between(steps: list[SnapshotStep], count: int) -> Iterator[tuple[int, int]]
         yield done, count
 
 
-def _peak(history: AllocatorHistory, begin: int, end: int, step: str) -> PeakMoment:
+def _peak(history: AllocatorHistory, begin: int, end: int, step: str) -> HistoryPeak:
     entry = begin + int(history.in_use[begin:end].argmax())
-    return PeakMoment(int(history.in_use[entry]), entry, step)
+    return HistoryPeak(int(history.in_use[entry]), entry, step)
 
 
-def _highest(moments: list[PeakMoment]) -> PeakMoment | None:
+def _highest(moments: list[HistoryPeak]) -> HistoryPeak | None:
     return max(moments, key=lambda moment: moment.bytes, default=None)

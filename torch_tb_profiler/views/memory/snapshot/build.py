@@ -22,13 +22,13 @@ from torch_tb_profiler.analyses.memory.snapshot.history import (
     sample_history,
 )
 from torch_tb_profiler.analyses.memory.snapshot.live import (
-    LiveMemory,
+    MemoryInUse,
     live_memory,
     recorded_live_memory,
     sample_categories,
 )
 from torch_tb_profiler.analyses.memory.snapshot.steps import (
-    PeakMoment,
+    HistoryPeak,
     SnapshotStep,
     find_peaks,
     snapshot_steps,
@@ -235,7 +235,7 @@ def _grows(growth: SnapshotGrowthPayload) -> bool:
     return bool(growth.leaks) or growth.live_bytes is not None or growth.reserved_bytes is not None
 
 
-def _top_site(snapshot: RecordedSnapshot, live: LiveMemory) -> tuple[str, int] | None:
+def _top_site(snapshot: RecordedSnapshot, live: MemoryInUse) -> tuple[str, int] | None:
     """Return the innermost Python frame of the site that holds most, and its bytes; None if it has no stack."""
     for stack, size, *_ in live.by_site()[:1]:
         frames = snapshot.stack(stack)
@@ -246,7 +246,7 @@ def _top_site(snapshot: RecordedSnapshot, live: LiveMemory) -> tuple[str, int] |
 
 
 def list_sites(snapshot: RecordedSnapshot, sites: list[tuple[int, int, int, int]]) -> list[SnapshotSite]:
-    """Return sites (`LiveMemory.by_site`) with their frames."""
+    """Return sites (`MemoryInUse.by_site`) with their frames."""
     return [
         SnapshotSite(read_frames(snapshot, stack), size, blocks, CATEGORIES[category])
         for stack, size, blocks, category in sites
@@ -258,7 +258,7 @@ def read_frames(snapshot: RecordedSnapshot, code: int) -> list[SourceFrame]:
     return [parse_frame(text) for text in snapshot.stack(code)]
 
 
-def _step_peak(moment: PeakMoment | None) -> StepPeak | None:
+def _step_peak(moment: HistoryPeak | None) -> StepPeak | None:
     return None if moment is None else StepPeak(moment.bytes, moment.entry, moment.step)
 
 

@@ -139,9 +139,9 @@ def _headline(
         name = shorten_middle(different.site, MAX_FRAME_LENGTH)
         site = f"; {format_bytes(abs(different.site_bytes))} of the difference is from {name}"
     return text(
-        "{rank} differs most{among}: its peak of {peak} is {difference} {direction} the median of the others{site}.",
+        "{rank} differs most{of}: its peak of {peak} is {difference} {direction} the median of the others{site}.",
         rank=_name(found, different.index),
-        among=f" of the {len(found)} that were read" if unread else "",
+        of=f" of the {len(found)} that were read" if unread else "",
         peak=format_bytes(peaks[different.index]),
         difference=format_bytes(abs(different.bytes)),
         direction="above" if different.bytes > 0 else "below",
