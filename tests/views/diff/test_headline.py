@@ -111,8 +111,8 @@ def test_notes_say_how_the_recordings_differ() -> None:
     candidate = replace(SIDE, devices=["H100"], rank=3, steps_recorded=False)
     assert note_texts(change("cannot_tell", 11), base, candidate, (4, 8)) == [
         "1 step in the base, 2 in the candidate. All numbers are per step.",
-        "2 steps of the base left out: device work is missing.",
-        "1,234 operator calls of the base outside the compared steps.",
+        "2 steps of the base are left out: device work is missing.",
+        "1,234 operator calls of the base are outside the compared steps.",
         "No steps in the trace of the candidate, so it counts as one. Call `prof.step()` once per iteration.",
         "At least one side has fewer than two steps, so there's no significance test. Record several steps "
         "(`schedule(active=...)`).",
@@ -141,7 +141,7 @@ def test_a_note_names_each_odd_step_and_its_cause() -> None:
         "Step 7 of the candidate is left out: it takes 5.00 ms less than a typical step.",
     ]
     four = [DiffOddStep(str(number), MS, "") for number in range(5)]
-    assert note_texts(base=replace(SIDE, odd_steps=four))[3:] == ["2 more steps of the base left out as well."]
+    assert note_texts(base=replace(SIDE, odd_steps=four))[3:] == ["2 more steps of the base are left out as well."]
 
 
 def test_a_note_warns_of_a_single_recording_per_side() -> None:

@@ -25,7 +25,7 @@ CAUSE_TEXTS = {
     "graph_gap": "gaps inside graphs",
     "waits_for_stream": "other streams",
     "device_wait": "the device itself, with work submitted",
-    "unlinked": "work without a recorded launch",
+    "unlinked": "work whose launch wasn't recorded",
     "before_recording": "work launched before the recording",
     "tail": "no further work",
 }

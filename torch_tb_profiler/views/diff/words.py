@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.diff.comparison import PairComparison
 from torch_tb_profiler.analyses.diff.serving_phases import ComparedPhase
 from torch_tb_profiler.analyses.shared.significance import MAX_NEEDED
 from torch_tb_profiler.base.format import MINUS, format_duration, format_number, format_ratio
-from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.diff.payload import (
     DiffBar,
@@ -393,15 +393,19 @@ def _side_notes(side: DiffSide, name: str) -> list[str]:
     lines += [_odd_step_note(step, name) for step in side.odd_steps[:MAX_ODD_STEPS]]
     if len(side.odd_steps) > MAX_ODD_STEPS:
         more = len(side.odd_steps) - MAX_ODD_STEPS
-        lines.append(f"{plural(more, 'more step')} of the {name} left out as well.")
+        lines.append(f"{plural(more, 'more step')} of the {name} {agree(more, 'is', 'are')} left out as well.")
     if not side.steps_recorded:
         lines.append(
             f"No steps in the trace of the {name}, so it counts as one. Call `prof.step()` once per iteration."
         )
     if side.left_out:
-        lines.append(f"{plural(side.left_out, 'step')} of the {name} left out: device work is missing.")
+        lines.append(
+            f"{plural(side.left_out, 'step')} of the {name} {agree(side.left_out, 'is', 'are')} left out: "
+            "device work is missing."
+        )
     if side.outside_calls:
-        lines.append(f"{plural(side.outside_calls, 'operator call')} of the {name} outside the compared steps.")
+        calls, are = plural(side.outside_calls, "operator call"), agree(side.outside_calls, "is", "are")
+        lines.append(f"{calls} of the {name} {are} outside the compared steps.")
     return lines
 
 

@@ -43,8 +43,8 @@ CAUSE_CLAUSES = {
     "graph_gap": "in gaps inside graphs",
     "waits_for_stream": "waiting for other streams",
     "device_wait": "with work already submitted",
-    "unlinked": "before work without a recorded launch",
-    "before_recording": "before work launched before the recording",
+    "unlinked": "before work whose launch wasn't recorded",
+    "before_recording": "before work that was launched before the recording",
     "tail": "after its last work",
 }
 """Cause -> the end of a sentence that says what a device idles for: "66 ms of it waiting for data loading"."""

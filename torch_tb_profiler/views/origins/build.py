@@ -95,7 +95,7 @@ def _details(covered: Coverage) -> Text:
         return found
     first = covered.lost[0]
     lost = text(
-        "Most is missing for this reason: {reason} ({kernels}, {time}).",
+        "Main gap: {reason} ({kernels}, {time}).",
         reason=first.reason,
         kernels=plural(first.kernels, "kernel"),
         time=format_duration(first.ns),

@@ -325,7 +325,7 @@ RULE_WORDS = {
     ),
     ("elementwise_chains", ""): RuleWords(
         "Fuse elementwise kernels",
-        "{count} chains of elementwise kernels follow each other on tensors of one size. If each reads what the "
+        "{count} chains of elementwise kernels run on tensors of the same size. If each kernel reads what the "
         "one before wrote, as their sizes suggest, one kernel could do a whole chain: all but the longest kernel "
         "of each take {time} of {base}.",
         "three or more elementwise kernels of different operators in a row on a stream, each with as many "
