@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.memo import Memo
-from torch_tb_profiler.model.hardware.schema import EMPTY_CATALOG, HardwareCatalog
+from torch_tb_profiler.model.hardware_catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.origin_records import NO_RECORDS, OriginRecords
 

@@ -23,7 +23,7 @@ from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.ingest.runtime import Report, lend_threads, receive_preview
 from torch_tb_profiler.model.calls.nesting import use_compiled_functions
-from torch_tb_profiler.model.hardware.schema import EMPTY_CATALOG, HardwareCatalog
+from torch_tb_profiler.model.hardware_catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.ranks import split_trace, trace_rank, with_fallback_rank
 from torch_tb_profiler.model.trace import Trace

@@ -13,7 +13,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.discovery.companions import companion_rank
-from torch_tb_profiler.model.hardware.schema import EMPTY_CATALOG, HardwareCatalog
+from torch_tb_profiler.model.hardware_catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.session.cache.entries import FileSummary, fetch_results, load_summary, result_name
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from torch_tb_profiler.model.costs.formulas import (
     movement,
     reductions,
 )
-from torch_tb_profiler.model.hardware.schema import OperatorModel
+from torch_tb_profiler.model.hardware_catalog import OperatorModel
 from torch_tb_profiler.model.trace import Trace
 
 MISSING_FORMULA = "the user's model of this operator has no formula for it"

@@ -12,7 +12,7 @@ import msgspec
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.formulas import parse_formula
-from torch_tb_profiler.model.hardware.schema import DeviceEntry, HardwareCatalog, OperatorModel
+from torch_tb_profiler.model.hardware_catalog import DeviceEntry, HardwareCatalog, OperatorModel
 
 DEVICE_HINT = "[[device]] with name, match, hbm_gbs, source, matrix = { bf16 = ... }, vector = { fp32 = ... }"
 OPERATOR_HINT = "[[operator]] with name, flops = 'elements[0]', bytes = 'bytes[0]', unit = 'matrix' or 'vector'"

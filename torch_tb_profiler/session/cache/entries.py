@@ -13,7 +13,7 @@ import msgspec
 
 from torch_tb_profiler import views
 from torch_tb_profiler.cache import Cache, cache_key
-from torch_tb_profiler.model.hardware.schema import EMPTY_CATALOG, HardwareCatalog
+from torch_tb_profiler.model.hardware_catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.origin_records import PlacedIterations
 from torch_tb_profiler.session.cache.similarity import NameSketch
