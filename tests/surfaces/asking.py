@@ -144,7 +144,7 @@ class Surfaces:
 
 
 def agrees(part: Any, whole: Any) -> bool:
-    """Return whether an answer of bounded size is the begin of the whole, number by number."""
+    """Return whether an answer of bounded size is the start of the whole, number by number."""
     if isinstance(whole, dict):
         return isinstance(part, dict) and all(key in whole and agrees(part[key], whole[key]) for key in part)
     if isinstance(whole, list):

@@ -27,7 +27,7 @@ _STACK = re.compile(
 )
 _LOG = (".log", ".out", ".err")
 _EVENT_FILE = "events.out.tfevents."
-"""Begin of the names of TensorBoard's own files, which end in a number."""
+"""Start of the names of TensorBoard's own files, which end in a number."""
 
 
 def find_dumps(files: Iterable[ListedFile], is_dump: Callable[[ListedFile], bool]) -> list[DumpFile]:

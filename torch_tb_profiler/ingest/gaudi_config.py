@@ -31,7 +31,7 @@ _KNOWN_PLUGINS = re.compile(rb'"(?:HwTrace|HostProfiler)"')
 
 
 def is_gaudi_config(content: bytes) -> bool:
-    """Return whether the begin of a file reads like a configuration of Gaudi's profiler, whatever its name is."""
+    """Return whether the start of a file reads like a configuration of Gaudi's profiler, whatever its name is."""
     return bool(_PLUGINS.search(content)) and bool(_KNOWN_PLUGINS.search(content))
 
 

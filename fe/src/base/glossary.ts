@@ -20,7 +20,7 @@ export const GLOSSARY = {
     text: 'One batch that an inference engine runs: prompts that are read (prefill), requests that generate a token each (decode), or both (mixed).',
     formula:
       'duration: from the end of the device work before it to the end of its own, without waits for requests',
-    caveat: 'It owns the device work launched from the begin of its label to the begin of the next.',
+    caveat: 'It owns the device work launched from the start of its label to the start of the next.',
   },
   iteration_cost: {
     title: 'What an iteration costs',

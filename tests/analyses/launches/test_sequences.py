@@ -150,7 +150,7 @@ def test_where_a_sequence_is_launched() -> None:
 
 
 def test_capturing_gains_the_host_time_between_the_launches_of_a_run() -> None:
-    """48 us from the begin of the first call to the end of the second, in each of 6 runs."""
+    """48 us from the start of the first call to the end of the second, in each of 6 runs."""
     lines = []
     for run in range(3):
         lines.append(f"host user_annotation ProfilerStep#{run} {200 * run} 200")

@@ -43,7 +43,7 @@ def picture(*lines: str, more: list[dict[str, Any]] | None = None, **metadata: A
 END = work(9_000, 1_000, 8_900, 99)
 BEGIN = work(10, 10, 2, 1)
 ALL = work(100, 9_900, 50, 1)
-"""Work of the device at the end of the step, at its begin, and during all of it."""
+"""Work of the device at the end of the step, at its start, and during all of it."""
 
 
 ON_CPU = "host cpu_op aten::mm 5000 5000"

@@ -60,7 +60,7 @@ def test_the_host_is_late_until_it_submits_what_a_device_waits_for(
 
 @pytest.mark.parametrize(("begin", "long"), [(2_000, False), (2_001, True)])
 def test_a_stretch_of_more_than_a_millisecond_is_long(begin: int, long: bool) -> None:
-    """From the end of the first kernel at 1,000 us to the begin of the second."""
+    """From the end of the first kernel at 1,000 us to the start of the second."""
     alone = idle_times(draw(f"{STEP}\n{FIRST}\n{kernel(begin, 10_000 - begin, 500, 2)}"))
     assert (len(long_stretches(alone).starts), len(short_stretches(alone).starts)) == ((1, 1) if long else (0, 2))
 

@@ -89,7 +89,7 @@ def test_a_microsecond_clock_is_exact_to_a_microsecond() -> None:
 
 @pytest.mark.parametrize("format_", ["json", "rocpd 3", "rocpd 4"])
 def test_counters_equal_those_of_the_other_formats(format_: str) -> None:
-    """There they are arguments: the bytes of copies, and what was counted of a kernel from its begin on."""
+    """There they are arguments: the bytes of copies, and what was counted of a kernel from its start on."""
     other, actual = read_bytes(content(RUN, format_)), read(read_bytes(rocprof_pftrace(RUN)))
     begin = other.events.start + other.trace_start_ns - BOOT
     kernels = rows_of_kind(other, Kind.KERNEL)

@@ -105,7 +105,7 @@ class Simulation:
     per_host  number of ranks on one host
     stacks    record each step as a Python frame, too
     syncs     record the call in which the host waits for the compute stream
-    odd       (step, µs): at the begin of that step, all ranks run ODD_OPERATOR on the host, equally long
+    odd       (step, µs): at the start of that step, all ranks run ODD_OPERATOR on the host, equally long
     """
 
     programs: Sequence[Sequence[Action]]

@@ -115,10 +115,10 @@ def _waited_for_stream(issue: Int64, stall: Int64, start: Int64, end: Int64, pre
 
 
 def _stalls_within(stalled_before: Int64, first: Bool, stalled_first: Int64) -> Int64:
-    """Return int64[m], the ns of stalls in each window: those before its end less those before its begin.
+    """Return int64[m], the ns of stalls in each window: those before its end less those before its start.
 
     stalled_before  ns of stalls before the end of each window, where the next one begins
-    stalled_first   ns of stalls before the begin of each rank's first window
+    stalled_first   ns of stalls before the start of each rank's first window
     """
     before_begin = np.roll(stalled_before, 1)
     before_begin[first] = stalled_first

@@ -18,7 +18,7 @@ class TokenCounts(msgspec.Struct, frozen=True):
     iterations
     prompt     tokens of prompts that went through the model
     generating  tokens of requests that generate: one for each request and iteration, more with drafts
-    duration_ns  from the begin of the first iteration to the end of the last, of its work on the device too
+    duration_ns  from the start of the first iteration to the end of the last, of its work on the device too
     event      row of the first iteration
     """
 

@@ -1,7 +1,7 @@
 """Chains of dependencies: what delayed each collective on its rank, back to the collective or step begin before.
 
     host     |step|-- data --|launch|                 chain of all_reduce: back, the gap, forward, the latency
-    stream 7                    . [ forward ][ back ]  of its launch, the launch and data, the begin of the step
+    stream 7                    . [ forward ][ back ]  of its launch, the launch and data, the start of the step
     stream 20                                       . [ all_reduce ]
 
 At a collective a rank waits for the rank that arrives last. Joined there, the chains are the path of the job.
@@ -36,7 +36,7 @@ class DependencyChains(msgspec.Struct, frozen=True):
     Nodes: the k operations of `collectives`, the begins of the s complete steps, the end of the last step.
 
     begin, end  int64  begin: the end of the node's source; end: the time of the node; equal for host operations
-    source      int64  the node that it depends on; NO_CODE: the begin of the first step; UNKNOWN_SOURCE
+    source      int64  the node that it depends on; NO_CODE: the start of the first step; UNKNOWN_SOURCE
     times       int64[k + s + 1, len(PATH_CATEGORIES)]  the chain by category; sums to end - begin
     """
 

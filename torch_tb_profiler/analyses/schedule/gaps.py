@@ -51,7 +51,7 @@ class DeviceGaps(msgspec.Struct, frozen=True):
     late_until   int64  when the host had submitted the next work
     thread       int32  the thread that submits it, NO_CODE if unknown
     next         int64  index into `items` of the item that ends the gap or comes after it; -1 if nothing follows
-    emptied_by   int32  row of the blocking call that drained the queue: it spans the begin, and all that runs
+    emptied_by   int32  row of the blocking call that drained the queue: it spans the start, and all that runs
                         later was submitted after it returned. NO_CODE: the device caught up with the host, or had
                         work
     """
@@ -126,7 +126,7 @@ def _awaited_item(work: ItemsByStart, begin: Int64, end: Int64, following: Int64
 def _find_draining_calls(trace: Trace, work: ItemsByStart, begin: Int64, following: Int64) -> Int32:
     """Return the blocking call that drained the queue before each gap (of several the latest one), or NO_CODE.
 
-    It runs at the begin of the gap, and of what runs from `following` on nothing was submitted when it returned.
+    It runs at the start of the gap, and of what runs from `following` on nothing was submitted when it returned.
     """
     calls = blocking_calls(trace)
     waits = np.flatnonzero(calls.kind != WaitKind.QUEUE)

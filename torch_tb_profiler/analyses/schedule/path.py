@@ -5,7 +5,7 @@ The path goes backwards from the end of the last complete step along whatever wa
     host    data |launch|                     path: data and the launch on the host, the launch's latency,
     stream         . [ a ][ b ]                     a, the gap, b, to the end of the step
 
-Its segments tile the time from the begin of the first step to the end of the last. They are cut at step borders,
+Its segments tile the time from the start of the first step to the end of the last. They are cut at step borders,
 so those of a step sum to the step.
 """
 
@@ -166,7 +166,7 @@ class _PathWalk:
         }
 
     def walk_back(self, now: int, item: int | None) -> None:
-        """Walk from `now` to the begin, starting with an item that ends then, or else on the main thread."""
+        """Walk from `now` to the start, starting with an item that ends then, or else on the main thread."""
         thread = self.graph.main_thread
         while now > self.begin:
             if item is not None:

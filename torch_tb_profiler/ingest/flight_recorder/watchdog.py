@@ -4,8 +4,8 @@
 operation timeout: WorkNCCL(SeqNum=418, OpType=ALLREDUCE, ..., Timeout(ms)=600000) ran for 600061 milliseconds
 before timing out.
 
-The rank at the begin of a line is global, the one in the second bracket is that within the group. Older versions
-write `[Rank 0]` or `[PG 1 Rank 0]`, and nothing at the begin.
+The rank at the start of a line is global, the one in the second bracket is that within the group. Older versions
+write `[Rank 0]` or `[PG 1 Rank 0]`, and nothing at the start.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ then equal to the correlation, then id of the operator again.
 
 Ascend's calls and tasks share no number; there flows link them.
 
-    aten::mm    |------|                 s  async_npu        at the begin of the operator
-    CANN          |launch|               s  HostToDevice     at the begin of the call
-    stream                  |--MatMul--| f  of both          at the begin of the task
+    aten::mm    |------|                 s  async_npu        at the start of the operator
+    CANN          |launch|               s  HostToDevice     at the start of the call
+    stream                  |--MatMul--| f  of both          at the start of the task
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _first_match(keys: Int64, rows: Int32, wanted: Int64) -> Int32:
 
 
 def _flow_sources(trace: Trace, category: str, rows: Int32) -> Int32:
-    """Return the row of the flow event ("s") that leads to the begin of each slice, int32[k], or NO_CODE."""
+    """Return the row of the flow event ("s") that leads to the start of each slice, int32[k], or NO_CODE."""
     events = trace.events
     source = np.full(len(rows), NO_CODE, np.int32)
     codes = [code for code in distinct_codes(events.category) if trace.strings[code] == category]

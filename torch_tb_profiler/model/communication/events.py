@@ -40,7 +40,7 @@ _MOVES_NO_DATA = re.compile(r"(?:^|:)(?:init|wait|barrier_wait)$", re.IGNORECASE
 _DECORATION = re.compile(r"^[a-z0-9]+::?|[_\s]|oop", re.IGNORECASE)
 """Parts of a name that do not matter: the library's prefix, underscores, spaces, and "oop" (out of place)."""
 
-# Begin of a name without decoration, in lower case -> collective; the first that matches.
+# Start of a name without decoration, in lower case -> collective; the first that matches.
 _COLLECTIVES = {
     "allreducebarrier": "barrier",
     "monitoredbarrier": "barrier",

@@ -23,7 +23,7 @@ from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import ArgColumn, Float64, Int32, Int64, Trace
 
 COUNTER_PREFIX = "counter "
-"""Begin of the arguments that hold counters; the rest is the counter's name."""
+"""Start of the arguments that hold counters; the rest is the counter's name."""
 
 COUNTER_FILES_NOTE = "counters_beside"
 """Kind of the health note of a trace whose counters come from files beside it."""

@@ -33,7 +33,7 @@ MAX_DEVICES = 256
 """Most devices that are told apart; a damaged file may have a device for every event."""
 
 _PROVIDERS = "aten::empty"
-"""Begin of the names of operators that only provide memory for others."""
+"""Start of the names of operators that only provide memory for others."""
 
 _MAX_BYTES = 2**50
 """A size or total of this many bytes (a pebibyte) or more is damage."""

@@ -22,7 +22,7 @@ STREAM_WAKE_NS = 4_000
 """Longest time from the end of an item to the start of one on another stream that waits for it, ns."""
 
 _MIN_LAUNCH_LATENCY_NS = 1_000
-"""Shortest time from the begin of a launching call to the start of its work, ns."""
+"""Shortest time from the start of a launching call to the start of its work, ns."""
 
 _MAX_QUEUED_GAP_NS = 20_000
 """An item that starts within this time of the previous one on its stream was queued behind it, ns."""

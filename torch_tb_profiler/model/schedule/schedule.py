@@ -245,7 +245,7 @@ def _host_graph(
     """Return (step, edges, anchored) of the points; `places` are the positions of the requested points."""
     call_begin, resume, source_point, target_point = places[1], places[2], places[4], places[5]
     step = points.elapsed.copy()
-    # A call that waited works for part of the time from its begin to its resumption; the rest is waiting.
+    # A call that waited works for part of the time from its start to its resumption; the rest is waiting.
     own_work = np.where(calls.kind == WaitKind.QUEUE, items.typical_call_ns, _IDLE_SYNC_NS)
     has_waited = calls.has_waited
     already_past = points.time[np.maximum(resume - 1, 0)] - points.time[call_begin]

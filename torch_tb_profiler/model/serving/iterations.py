@@ -4,7 +4,7 @@ host    |- execute_context_0(0)_generation_8(8) -| sample |          |- execute_
             graph launch                       launch                    launches ...
 device           [ decode ..................][ sampling ]    idle             [ mixed ..............
 
-An iteration owns the device work launched from the begin of its label to the begin of the next one, because
+An iteration owns the device work launched from the start of its label to the start of the next one, because
 sampling is launched after the label ends, and with asynchronous scheduling the device runs an iteration behind.
 """
 

@@ -39,7 +39,7 @@ class QueueCounts(msgspec.Struct, frozen=True):
     """What the log counts while the trace is recorded.
 
     engines          how many engines wrote it
-    times            int64[k] ns since the begin of the trace
+    times            int64[k] ns since the start of the trace
     waiting          float64[k] requests in the queue of the engine that wrote the line
     """
 

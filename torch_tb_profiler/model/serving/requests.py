@@ -35,7 +35,7 @@ class RequestRecord(msgspec.Struct, frozen=True):
     arrival_ns, end_ns    ns since the epoch
     queue_ns              from its arrival until it is scheduled first
     first_token_ns        from its arrival until its first token
-    prefill_ns            from the begin of its prefill to its first token
+    prefill_ns            from the start of its prefill to its first token
     arrival_precision_ns  it arrived less than this after `arrival_ns`; 0 where the time is exact
     """
 
@@ -54,7 +54,7 @@ class ServingRequests(msgspec.Struct, frozen=True):
     """Columns of r requests that overlap the recording, in order of arrival; ABSENT where unknown.
 
     event                int32[r] row of its slice
-    arrival_ns, end_ns   int64[r] ns since the begin of the trace; may lie outside the recording
+    arrival_ns, end_ns   int64[r] ns since the start of the trace; may lie outside the recording
     queue_ns, first_token_ns  int64[r] ns since its arrival
     prompt_tokens, output_tokens  int64[r]
     arrival_precision_ns          int64[r] it arrived less than this after `arrival_ns`

@@ -155,7 +155,7 @@ class TokenRate(msgspec.Struct, frozen=True):
     """Tokens that went through the model in all iterations of a serving engine, by the names of its annotations.
 
     prompt, generating  of prompts, and of requests that generate
-    duration_ns  from the begin of the first iteration to the end of the last one's work
+    duration_ns  from the start of the first iteration to the end of the last one's work
     """
 
     per_second: float

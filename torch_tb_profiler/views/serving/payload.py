@@ -124,7 +124,7 @@ class RequestColumns(msgspec.Struct, frozen=True):
     """Columns of the requests that ran while the trace was recorded, in order of arrival; null where unknown.
 
     event                      row of its slice, which carries its name
-    arrival_ns, end_ns         since the begin of the trace; they may lie outside of it
+    arrival_ns, end_ns         since the start of the trace; they may lie outside of it
     queue_ns, first_token_ns   since its arrival
     arrival_precision_ns       it arrived less than this after `arrival_ns`: a log may say whole seconds
     """
