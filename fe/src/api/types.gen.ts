@@ -7234,7 +7234,7 @@ export interface components {
      * @description Tokens that went through the model in all iterations of a serving engine, by the names of its annotations.
      *
      *     prompt, generating  of prompts, and of requests that generate
-     *     duration_ns  from the begin of the first iteration to the end of the last one's work
+     *     duration_ns  from the start of the first iteration to the end of the last one's work
      */
     TokenRate: {
       per_second: number;
@@ -8943,7 +8943,7 @@ export interface components {
      * @description Columns of the requests that ran while the trace was recorded, in order of arrival; null where unknown.
      *
      *     event                      row of its slice, which carries its name
-     *     arrival_ns, end_ns         since the begin of the trace; they may lie outside of it
+     *     arrival_ns, end_ns         since the start of the trace; they may lie outside of it
      *     queue_ns, first_token_ns   since its arrival
      *     arrival_precision_ns       it arrived less than this after `arrival_ns`: a log may say whole seconds
      */
