@@ -1,8 +1,9 @@
-"""A compiled training that our handler records: its kernels lead to the lines of the program."""
+"""Compiled code that real PyTorch records: its kernels lead to the lines of the program."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,33 @@ with torch.profiler.profile(on_trace_ready=on_trace_ready, record_shapes=True):
     step(x, w).backward()
 """
 
+AHEAD_OF_TIME = """
+import sys, zipfile, pathlib, torch
+import torch._inductor.config as config
+config.trace.provenance_tracking_level = 1
+config.cpp.enable_kernel_profile = True
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = torch.nn.Linear(16, 32), torch.nn.Linear(32, 16)
+    def forward(self, x):
+        y = torch.nn.functional.silu(self.up(x))
+        return torch.softmax(self.down(y) + 1, -1)
+folder = pathlib.Path(sys.argv[1])
+x = torch.randn(8, 16)
+program = torch.export.export(Model(), (x,))
+package = torch._inductor.aoti_compile_and_package(program, package_path=str(folder / "model.pt2"))
+model = torch._inductor.aoti_load_package(package)
+(folder / "log/run").mkdir(parents=True)
+with zipfile.ZipFile(package) as content:
+    name = next(name for name in content.namelist() if name.endswith("/kernel_information.json"))
+    (folder / "log/run/kernel_information.json").write_bytes(content.read(name))
+with torch.profiler.profile() as prof:
+    for _ in range(3):
+        model(x)
+prof.export_chrome_trace(str(folder / "log/run/rank0.1.pt.trace.json"))
+"""
+
 
 @pytest.mark.torch
 @pytest.mark.slow
@@ -45,3 +73,22 @@ def test_compiled_kernels_lead_to_the_lines_of_the_program_with_and_without_the_
         assert lines == {f"{program}:6", f"{program}:7"}
         assert {row["backward"] for row in rows} == {True, False}
     assert found[0] == found[1]
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_kernels_of_a_model_compiled_ahead_of_time_lead_to_the_lines_of_the_program(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(AHEAD_OF_TIME.lstrip())
+    subprocess.run([sys.executable, program, tmp_path], check=True, timeout=600)
+    with torch_tb_profiler.open(str(tmp_path / "log")) as log:
+        rows = log["run"].columns().origins.to_pylist()
+    rows.sort(key=lambda row: row["start_ns"])
+    assert {row["how"] for row in rows} == {"compile record"}
+    names = [re.sub(r"^graph_\d+_|_\d+$", "", row["name"]) for row in rows]
+    lines = [{int(line.removeprefix(f"{program}:")) for line in row["lines"]} for row in rows]
+    products = [11, 12]
+    assert len(rows) == 3 * len(rows[::3])
+    called = [line for name, line in zip(names, lines, strict=True) if name == "aoti_torch_cpu_addmm_out"]
+    assert called == [{line} for line in products] * 3  # the same kernel, of two lines
+    assert set().union(*lines) == set(products)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import torch_tb_profiler
-from tests.model.origins.drawing import LAYERS, capture, replay
+from tests.model.origins.drawing import LAYERS, capture, host, replay
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Session, open_session
@@ -148,3 +148,26 @@ def test_launch_stacks_of_a_named_run_count_if_its_nodes_have_the_same_kernels(
     write(tmp_path / "later/rank0.2.pt.trace.json", replay(kernels, 50_000, nodes=NODES))
     assert lines_of(tmp_path, "later") == 0
     assert lines_of(tmp_path, "later", capture="first") == known
+
+
+@pytest.mark.parametrize(
+    ("record", "known"), [('"stack_traces": ["File \\"model.py\\", line 4, in f"]', 8_000), ("", None)]
+)
+def test_the_record_of_aotinductor_is_found_beside_the_trace(
+    tmp_path: Path, record: str, known: int | None
+) -> None:
+    name = "triton_poi_fused_add_0"
+    launch = host("cuda_driver", "cuLaunchKernel", 1, 4, correlation=1)
+    kernel = host("kernel", name, 9, 8, correlation=1, device=0, stream=7) | {"pid": 0, "tid": 7}
+    write(tmp_path / "run/rank0.2.pt.trace.json", [launch, kernel])
+    content = f'{{"{name}:1": {{{record}}}}}' if known else "nonsense"
+    (tmp_path / "run/kernel_information.json").write_text(content)
+    with open_folder(tmp_path) as session:
+        assert [worker.name for worker in session.catalog.runs[0].workers] == ["rank0"]
+        span = session.catalog.run("run").workers[0].spans[0]
+        payload = session.view("origins", "run", wait=True).payload
+        assert payload is not None and json.loads(payload)["known_ns"]["line"] == (known or 0)
+        notes = [note.message for note in session.health(span) if note.kind == "origins_unreadable"]
+    assert [note.split(":")[:2] for note in notes] == (
+        [] if known else [["kernel_information.json", " the record of AOTInductor can't be used"]]
+    )

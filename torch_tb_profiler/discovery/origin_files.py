@@ -6,6 +6,7 @@ run/rank0.1.pt.trace.json.py_stacks.json.gz                   launch stacks of i
 run/kernel_annotations.pkl                                    annotations of graph nodes
 run/rank0.1.compiled.log                                      compile record of `torch_tb_profiler.handler`
 run/torch_trace/dedicated_log_torch_trace_rank_0_x.log        compile record of TORCH_TRACE
+run/kernel_information.json                                   compile record of a package of AOTInductor
 run/capture_traces/bs_16_rank0.json                           captures of its graphs, by batch size
 run/graph_capture_rank_0.json, run/graph_capture_rank_0/...   captures of its graphs
 run_capture/rank0.1.pt.trace.json                             a run with the captures of this run's graphs
@@ -26,7 +27,7 @@ from typing import Literal
 from torch_tb_profiler.discovery.catalog import ListedFile
 from torch_tb_profiler.discovery.names import RANK_FOLDER, SPAN_FOLDER, parse_file_name, rank_in_name
 
-OriginKind = Literal["capture", "compile log", "stacks", "annotations", "configuration"]
+OriginKind = Literal["capture", "compile log", "package", "stacks", "annotations", "configuration"]
 
 MAX_FILES = 512
 """Most files of origins that belong to one trace; a server captures up to some hundred batch sizes."""
@@ -45,6 +46,7 @@ _COMPILE_LOG = re.compile(
     r"^(?P<run>(?:.*?/)?)(?:(?P<worker>[^/]+?)(?:\.(?P<stamp>\d+))?\.compiled\.log|"
     r"(?:torch_trace/)?dedicated_log_torch_trace[^/]*\.log|torch_trace/[^/]+\.log)$"
 )
+_PACKAGE = re.compile(r"^(?P<run>(?:.*?/)?)(?:[^/]+[._-])?kernel_information\.json$")
 STACKS_SUFFIX = ".py_stacks.json.gz"
 _ANNOTATIONS = re.compile(r"^(?P<run>(?:.*?/)?)[^/]*annotations[^/]*\.(?:pkl|pickle)$", re.IGNORECASE)
 _METRICS = re.compile(r"^rank_\d{1,9}_metrics\.jsonl(?:\.gz)?$")
@@ -64,6 +66,8 @@ def origin_kind(path: str) -> OriginKind | None:
         return "stacks"
     if _COMPILE_LOG.match(path):
         return "compile log"
+    if _PACKAGE.match(path):
+        return "package"
     if _ANNOTATIONS.match(path):
         return "annotations"
     if _CONFIGURATION.match(path):
@@ -157,7 +161,7 @@ def _owner(path: str) -> str | None:
     """Return the folder of the run that a file of origins belongs to, None for any other file."""
     if path.endswith(STACKS_SUFFIX):
         return run_folder(path)
-    for pattern in (_COMPILE_LOG, _ANNOTATIONS, _CONFIGURATION, _CAPTURE):
+    for pattern in (_COMPILE_LOG, _PACKAGE, _ANNOTATIONS, _CONFIGURATION, _CAPTURE):
         if match := pattern.match(path):
             return match["run"].rstrip("/")
     return None

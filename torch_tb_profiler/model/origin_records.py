@@ -117,6 +117,7 @@ class OriginRecords(msgspec.Struct, frozen=True):
 
     captures     found in other files; those of the trace's own file are found there
     graphs       compile records
+    packaged     calls of kernels in the code of a model that AOTInductor compiled, in order
     stacks       lines of each graph node, by the node's whole ID as text
     annotations  notes on graph nodes, in the same way
     iterations   iterations that were joined with the trace
@@ -124,6 +125,7 @@ class OriginRecords(msgspec.Struct, frozen=True):
 
     captures: CaptureSet = CaptureSet()
     graphs: tuple[CompiledGraph, ...] = ()
+    packaged: tuple[CompiledKernel, ...] = ()
     stacks: dict[str, tuple[str, ...]] = {}
     annotations: dict[str, NodeAnnotation] = {}
     iterations: PlacedIterations | None = None

@@ -25,6 +25,7 @@ from torch_tb_profiler.model.iteration_metrics import join_by_kernels, join_iter
 from torch_tb_profiler.model.origin_records import (
     CaptureSet,
     CompiledGraph,
+    CompiledKernel,
     NodeAnnotation,
     OriginRecords,
     PlacedIterations,
@@ -33,6 +34,7 @@ from torch_tb_profiler.model.origin_records import (
 from torch_tb_profiler.model.origins.captures import find_captures
 from torch_tb_profiler.model.origins.compiled import has_compiled_calls
 from torch_tb_profiler.model.origins.graph_nodes import NODE_KEY
+from torch_tb_profiler.model.origins.packaged import may_be_packaged
 from torch_tb_profiler.model.origins.replays import graph_replays, same_node_names, same_node_times
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.steps import steps
@@ -45,6 +47,7 @@ T = TypeVar("T")
 _NAMES: dict[OriginKind, str] = {
     "capture": "captures",
     "compile log": "compile record",
+    "package": "record of AOTInductor",
     "stacks": "launch stacks",
     "annotations": "annotations of graph nodes",
     "configuration": "configuration of Gaudi's profiler",
@@ -69,6 +72,7 @@ def add_origin_files(
     metadata = trace.metadata
     captures: list[CaptureSet] = []
     graphs: list[CompiledGraph] = []
+    packaged: list[CompiledKernel] = []
     stacks: dict[str, tuple[str, ...]] = {}
     annotations: dict[str, NodeAnnotation] = {}
     health = HealthLog()
@@ -97,6 +101,10 @@ def add_origin_files(
             from torch_tb_profiler.ingest.origins.compile_log import read_compile_log
 
             graphs += read(path, kind, read_compile_log, [])
+        elif kind == "package":
+            from torch_tb_profiler.ingest.origins.compile_log import read_kernel_information
+
+            packaged += read(path, kind, read_kernel_information, [])
         elif kind == "stacks":
             from torch_tb_profiler.ingest.origins.node_files import read_node_stacks
 
@@ -114,7 +122,9 @@ def add_origin_files(
 
             no_annotations: dict[str, NodeAnnotation] = {}
             annotations.update(read(path, kind, read_node_annotations, no_annotations))
-    records = OriginRecords(join_captures(captures), tuple(graphs), stacks, annotations, iterations)
+    records = OriginRecords(
+        join_captures(captures), tuple(graphs), tuple(packaged), stacks, annotations, iterations
+    )
     if records == trace.origin_records and metadata is trace.metadata and not health.notes():
         return trace
     return replace(
@@ -185,6 +195,8 @@ def _wanted_kinds(trace: Trace) -> set[OriginKind]:
         wanted |= {"stacks", "annotations"}
     if has_compiled_calls(trace):
         wanted.add("compile log")
+    if may_be_packaged(trace):
+        wanted.add("package")
     if is_gaudi(trace):
         wanted.add("configuration")
     return wanted

@@ -13,6 +13,10 @@ A record is a line with JSON and the indented lines after it. Of each graph, fou
 
 Stack traces of a backward graph repeat those of graphs that were compiled before, so only the kernels that the
 graph's own code calls count.
+
+AOTInductor writes `kernel_information.json` into its package: the nodes and stack traces of each call of a kernel.
+
+    {"cpp_fused_silu_0:2": {"stack_traces": ["File ..."], "post_grad_nodes": [...], "pre_grad_nodes": [...]}}
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel
 from torch_tb_profiler.model.origins.frames import is_user_file
 
@@ -41,6 +46,10 @@ _WANTED = (b"inductor_output_code", b"inductor_provenance_tracking", b"fx_graph_
 _MAPPINGS = "inductor_provenance_tracking_node_mappings"
 _STACKS = "inductor_provenance_tracking_kernel_stack_traces"
 _KEYED, _KEYLESS = ("fx_graph_cache_miss", "fx_graph_cache_hit"), "fx_graph_cache_bypass"
+
+
+_CALL = re.compile(r"^(?P<name>\S+):(?P<handle>\d+)$")
+"""A kernel's name and the number of its call in the generated code."""
 
 
 class _OpenGraph:
@@ -96,6 +105,24 @@ def read_compile_log(stream: BinaryIO) -> list[CompiledGraph]:
         elif current is not None and artifact == _STACKS:
             current.stacks = content
     return [each for graph in graphs if (each := graph.finish()).kernels]
+
+
+def read_kernel_information(stream: BinaryIO) -> list[CompiledKernel]:
+    """Return the calls of kernels in a model of AOTInductor, in order. Raises TraceError if it is no such file."""
+    data = stream.read(MAX_LOG_BYTES + 1)
+    if len(data) > MAX_LOG_BYTES:
+        raise TraceError(f"it is larger than {MAX_LOG_BYTES // 2**20} MiB")
+    calls: list[tuple[int, CompiledKernel]] = []
+    for label, content in _decode(data).items():
+        match = _CALL.match(label)
+        if match is None or not isinstance(content, dict):
+            raise TraceError(f"it isn't what AOTInductor writes: {label[:80]!r} isn't a call of a kernel")
+        nodes, post = (_names(content.get(key)) or None for key in ("pre_grad_nodes", "post_grad_nodes"))
+        kernel = CompiledKernel(match["name"], nodes, post, _lines(content.get("stack_traces")))
+        calls.append((int(match["handle"]), kernel))
+    if not calls:
+        raise TraceError("it names no kernel")
+    return [kernel for _, kernel in sorted(calls, key=lambda call: call[0])]
 
 
 def _records(stream: BinaryIO) -> Iterator[tuple[dict[str, Any], str]]:

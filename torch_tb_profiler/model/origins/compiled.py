@@ -6,7 +6,8 @@
                                      aten::copy_ |                      inside a kernel: not one of its own
 
 Without a key (the cache is off), the graph is found by the compile ID of the region around the call and whether it
-runs backward. A record counts only if its code calls exactly these kernels in this order.
+runs backward. A record counts only if its code calls exactly these kernels in this order. No such call is around
+kernels of AOTInductor: `packaged.py` joins them.
 """
 
 from __future__ import annotations
@@ -22,12 +23,11 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators, enclosing_rows
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel
+from torch_tb_profiler.model.origins.packaged import is_generated, kernel_name, packaged_kernels
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, name_mask
 
 CALL = re.compile(r"^## Call CompiledFxGraph (?P<key>\S+) ##$")
 _REGION = re.compile(r"^Torch-Compiled Region: (?P<id>\S+)")
-_CPP = re.compile(r"^graph_\d+_(?P<name>cpp_fused_\w+)$")
-_GENERATED = re.compile(r"^(?:cpp|triton|cutlass|cutedsl|pallas)_\w+")
 _EXTERN = re.compile(r"^(?:extern_kernels\.(?P<op>\w+)|(?:torch\.ops\.)?(?P<ns>\w+)\.(?P<name>\w+)(?:\.\w+)?)$")
 _FORWARD, _BACKWARD = "CompiledFunction", "CompiledFunctionBackward"
 
@@ -39,12 +39,12 @@ NO_LINES = "the compile record holds no source line for this kernel"
 
 
 class CompiledCalls(msgspec.Struct, frozen=True):
-    """Calls of compiled kernels on the host: the operators directly inside the calls of compiled graphs.
+    """Calls of compiled kernels on the host: operators directly inside a compiled graph, or of AOTInductor.
 
     rows        int32[c]  rows of the operators, ascending
     kernels     what the record says of each, None if unknown
     graphs      the graph of each, None if unknown
-    backward    int32[c]  1 if the graph runs backward, 0 if not
+    backward    int32[c]  1 if the graph runs backward, 0 if not, NO_CODE if unknown
     compile_ids of the region around each call, None if it isn't recorded
     reasons     why the kernel is unknown, None if it is known
     """
@@ -68,22 +68,26 @@ class _GraphCall(msgspec.Struct, frozen=True):
 
 
 def has_compiled_calls(trace: Trace) -> bool:
-    """Return whether a compiled graph is called in a trace."""
-    return any(CALL.match(text) for text in trace.strings)
+    """Return whether a trace calls a compiled graph, or kernels that a record of AOTInductor explains."""
+    return any(CALL.match(text) for text in trace.strings) or bool(packaged_kernels(trace).values)
 
 
 @derived
 def compiled_calls(trace: Trace) -> CompiledCalls:
     """Return all calls of compiled kernels, with what is known of each."""
     graphs = trace.origin_records.graphs
-    found: dict[int, tuple[CompiledKernel | None, CompiledGraph | None, bool, str | None, str | None]] = {}
+    found: dict[int, tuple[CompiledKernel | None, CompiledGraph | None, int, str | None, str | None]] = {}
     for call in _graph_calls(trace):
-        names = [_kernel_name(trace, row) for row in call.operators]
+        names = [kernel_name(trace.strings[int(trace.events.name[row])]) for row in call.operators]
         graph, reason = _find_graph(call, names, graphs)
         kernels = _pair_kernels(names, graph.kernels) if graph is not None else [None] * len(names)
         for row, name, kernel in zip(call.operators, names, kernels or [], strict=True):
-            if kernel is not None or _is_generated(name):
-                found[row] = kernel, graph, call.backward, call.compile_id, reason
+            if kernel is not None or is_generated(name):
+                found[row] = kernel, graph, int(call.backward), call.compile_id, reason
+    packaged, operators = packaged_kernels(trace), rows_of_kind(trace, Kind.CPU_OP)
+    for row in operators[packaged.of_event[operators] >= 0].tolist():
+        known, reason = packaged.values[int(packaged.of_event[row])]
+        found[row] = known, None, NO_CODE, None, reason
     rows = sorted(found)
     values = [found[row] for row in rows]
     return CompiledCalls(
@@ -164,17 +168,6 @@ def _directions(trace: Trace, calls: Int32) -> tuple[list[str | None], list[bool
     return ids, directions
 
 
-def _kernel_name(trace: Trace, row: int) -> str:
-    """Return the name in the generated code of the kernel that an operator is the call of."""
-    text = trace.strings[int(trace.events.name[row])]
-    match = _CPP.match(text)
-    return match["name"] if match else text
-
-
-def _is_generated(name: str) -> bool:
-    return _GENERATED.match(name) is not None
-
-
 def _find_graph(
     call: _GraphCall, names: Sequence[str], graphs: Sequence[CompiledGraph]
 ) -> tuple[CompiledGraph | None, str | None]:
@@ -206,13 +199,13 @@ def _pair_kernels(names: Sequence[str], kernels: Sequence[CompiledKernel]) -> li
     Returns None if the operators aren't the calls of exactly these kernels. Where the generated kernels themselves
     were not recorded (C++ kernels are only on request), those of libraries must fit.
     """
-    if not any(map(_is_generated, names)):
-        kernels = [each for each in kernels if not _is_generated(each.name)]
+    if not any(map(is_generated, names)):
+        kernels = [each for each in kernels if not is_generated(each.name)]
     known = {each.name for each in kernels} | {extern_operator(each.name) for each in kernels}
     result: list[CompiledKernel | None] = []
     place = 0
     for name in names:
-        if not (_is_generated(name) or name in known):
+        if not (is_generated(name) or name in known):
             result.append(None)
         elif place < len(kernels) and name in (kernels[place].name, extern_operator(kernels[place].name)):
             result.append(kernels[place])

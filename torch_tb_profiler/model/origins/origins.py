@@ -27,6 +27,7 @@ from torch_tb_profiler.model.origins import compiled, graph_nodes
 from torch_tb_profiler.model.origins.captures import input_shapes, is_wrapper
 from torch_tb_profiler.model.origins.frames import compiled_calls as compiled_regions
 from torch_tb_profiler.model.origins.frames import has_frames, stacks_around
+from torch_tb_profiler.model.origins.packaged import packaged_kernels
 from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
 from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.phases import PHASES, event_phases
@@ -245,12 +246,18 @@ def _add_captures(trace: Trace, columns: _Builder, is_replayed: Bool) -> None:
 def _add_compile_records(
     trace: Trace, columns: _Builder, is_replayed: Bool, calls: compiled.CompiledCalls
 ) -> None:
-    """Add the record of the compiled kernel around the launch of each event."""
-    if len(calls.rows) == 0:
-        return
-    operator = np.where(is_replayed, NO_CODE, device_links(trace).operator).astype(np.int32)
-    call = compiled.calls_around(trace, operator, calls)
-    _fill_record(columns, call, calls)
+    """Add the record of the compiled kernel around the launch of each event, or of the same name."""
+    links = device_links(trace)
+    if len(calls.rows):
+        operator = np.where(is_replayed, NO_CODE, links.operator).astype(np.int32)
+        _fill_record(columns, compiled.calls_around(trace, operator, calls), calls)
+    packaged = packaged_kernels(trace)
+    own = np.where(is_replayed, NO_CODE, packaged.of_event[links.rows]).astype(np.int32)
+    for name in ("nodes", "lines"):
+        values = [None if kernel is None else getattr(kernel, name) for kernel, _ in packaged.values]
+        columns.fill(COMPILE_RECORD, name, own, values)
+    reasons = columns.texts["reason"].codes(own, [reason for _, reason in packaged.values])
+    columns.codes["reason"] = np.where(reasons >= 0, reasons, columns.codes["reason"]).astype(np.int32)
 
 
 def _fill_record(columns: _Builder, call: Int32, calls: compiled.CompiledCalls) -> None:
