@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from torch_tb_profiler.ingest.origins.compile_log import read_compile_log
-from torch_tb_profiler.training.compile_record import CompileRecorder
+from torch_tb_profiler.training.compile_record import CompileRecorder, TraceLogHandlers
 
 CODE = "# AOT ID: ['0_forward']\n# [Provenance debug handles] cpp_fused_add_0:1"
 
@@ -43,3 +44,31 @@ def test_the_limit_holds_and_errors_do_not_reach_the_compile(tmp_path: Path) -> 
     assert recorder.write(tmp_path / "x.compiled.log")
     assert 0 < (tmp_path / "x.compiled.log").stat().st_size <= 1000
     assert recorder.dropped > 45
+
+
+def test_entries_that_nobody_keeps_are_not_rendered() -> None:
+    logger = logging.Logger("torch.__trace")
+    logger.handlers = TraceLogHandlers([CompileRecorder()])
+
+    def trace_structured(name: str, metadata_fn: Callable[[], Any] = dict) -> bool:
+        """Decide as PyTorch does whether to render an entry."""
+        if logger.handlers:
+            return True
+        return False
+
+    kept = [
+        trace_structured("inductor_output_code"),
+        trace_structured("artifact", lambda: {"name": "fx_graph_cache_miss"}),
+        trace_structured("artifact", lambda: {"name": "inductor_provenance_tracking_node_mappings"}),
+        trace_structured("artifact", lambda: 1 / 0),
+        bool(logger.handlers),
+    ]
+    left_out = [
+        trace_structured("chromium_event"),
+        trace_structured("artifact", lambda: {"name": "before_post_grad_graph"}),
+    ]
+    assert (kept, left_out) == ([True] * 5, [False] * 2)
+    logger.addHandler(logging.NullHandler())  # such as that of TORCH_TRACE
+    assert trace_structured("chromium_event")
+    logger.handlers.clear()
+    assert not trace_structured("inductor_output_code")

@@ -87,8 +87,32 @@ def test_kernels_of_a_model_compiled_ahead_of_time_lead_to_the_lines_of_the_prog
     assert {row["how"] for row in rows} == {"compile record"}
     names = [re.sub(r"^graph_\d+_|_\d+$", "", row["name"]) for row in rows]
     lines = [{int(line.removeprefix(f"{program}:")) for line in row["lines"]} for row in rows]
-    products = [11, 12]
-    assert len(rows) == 3 * len(rows[::3])
+    products = [10, 11]
     called = [line for name, line in zip(names, lines, strict=True) if name == "aoti_torch_cpu_addmm_out"]
     assert called == [{line} for line in products] * 3  # the same kernel, of two lines
     assert set().union(*lines) == set(products)
+
+
+UNWANTED = """
+import sys, torch, torch_tb_profiler
+from torch._logging import trace_structured
+on_trace_ready = torch_tb_profiler.handler(sys.argv[1], "rank0", summary=False)
+trace_structured("first")  # PyTorch's own handler leaves at the first entry, unless TORCH_TRACE is set
+def log(entry, **metadata):
+    trace_structured(entry, lambda: metadata, payload_fn=lambda: print(entry, *metadata.values()))
+log("chromium_event")
+log("artifact", name="before_post_grad_graph")
+log("artifact", name="fx_graph_cache_hit")
+log("inductor_output_code")
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_pytorch_renders_only_the_entries_that_are_kept(tmp_path: Path) -> None:
+    def rendered(**variables: str) -> str:
+        command = [sys.executable, "-c", UNWANTED, tmp_path / "log"]
+        return subprocess.check_output(command, env=os.environ | variables, text=True, timeout=300)
+
+    assert rendered().splitlines() == ["artifact fx_graph_cache_hit", "inductor_output_code"]
+    assert len(rendered(TORCH_TRACE=str(tmp_path / "trace")).splitlines()) == 4
