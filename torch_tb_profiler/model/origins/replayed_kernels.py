@@ -216,6 +216,16 @@ def _agreed_value(sites: Sequence[LaunchSite], doubt: str | None, several_sizes:
     if not sites:
         return ReplayedKernel(reason=NOT_CAPTURED)
     first = sites[0]
+    if len(sites) == 1 and doubt is None:
+        return ReplayedKernel(
+            first.operator,
+            first.modules,
+            first.lines or None,
+            first.shapes,
+            first.owner,
+            first.inputs,
+            first.backward,
+        )
     operator = first.operator if all(each.operator == first.operator for each in sites) else None
     modules = first.modules if all(each.modules == first.modules for each in sites) else None
     lines = _common_lines([each.lines for each in sites])
