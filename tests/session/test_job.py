@@ -12,6 +12,7 @@ from tests.support.jobs import CULPRIT, Job, ddp
 from tests.support.simulation.cached_jobs import cache_job
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.session import open_session
+from torch_tb_profiler.session.answers.run import RunAnswers
 
 
 def write(folder: Path, documents: dict[int, bytes]) -> None:
@@ -82,3 +83,49 @@ def test_a_thousand_ranks_are_answered_from_the_cache(tmp_path: Path, monkeypatc
     assert [table["total"] for table in tables] == [1000, 3000, 2000, 133]
     assert len(shown["columns"]) == 256 and sum(column["ranks"] for column in shown["columns"]) == 1000
     assert all(len(json.dumps(answer)) < 150_000 for answer in (payload, shown, *tables))
+
+
+def test_answers_about_a_large_job_are_kept_between_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are built again once a member has changed, for other parameters, and where one was damaged."""
+    monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path / "cache"))
+    cache = Cache(str(tmp_path / "cache"), 2**30)
+    cache_job(tmp_path / "log" / "job", cache, 64)
+    built: list[str] = []
+    build = RunAnswers._build
+
+    def count(self: RunAnswers, view: Any, *rest: Any) -> Any:
+        built.append(view.slug)
+        return build(self, view, *rest)
+
+    monkeypatch.setattr(RunAnswers, "_build", count)
+
+    def answers() -> list[dict[str, Any]]:
+        with open_session(str(tmp_path / "log")) as session:
+            pages = [ask(session, "distributed/ranks", first=first, limit="2") for first in ("0", "2")]
+            return [ask(session, "distributed"), *pages]
+
+    first = answers()
+    assert len(built) == 3
+    assert answers() == first and len(built) == 3
+    (kept,) = (tmp_path / "cache").glob("*.distributed.json")
+    kept.write_bytes(kept.read_bytes()[:-9])
+    assert answers() == first and len(built) == 4
+    worker = sorted((tmp_path / "log" / "job").iterdir())[-1]
+    worker.write_bytes(b'{"traceEvents": "none"}')
+    changed = answers()
+    assert len(built) == 7
+    assert [problem["kind"] for problem in changed[0]["problems"]] != [
+        problem["kind"] for problem in first[0]["problems"]
+    ]
+    worker.unlink()
+    assert answers()[0]["rank_count"] == 63
+
+
+def test_answers_about_small_jobs_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path / "cache"))
+    cache_job(tmp_path / "log" / "job", Cache(str(tmp_path / "cache"), 2**30), 63)
+    with open_session(str(tmp_path / "log")) as session:
+        ask(session, "distributed")
+    assert not list((tmp_path / "cache").glob("*.distributed.json"))

@@ -199,6 +199,20 @@ class RequestedFiles:
         """Cache a view's answer without parameters; a failure costs only time."""
         self._cache.save_json(self._key(id_), result_name(slug, part), payload)
 
+    def key(self, id_: FileId) -> str:
+        """Return the key of a file's cache entry."""
+        with self._lock:
+            file = self._files.get(id_)
+        return self._key(id_) if file is None else file.key
+
+    def kept_answer(self, key: str, slug: str) -> bytes | None:
+        """Return a kept answer about a whole job, or None if it must be built."""
+        return self._cache.load_json(key, result_name(slug, None))
+
+    def keep_answer(self, key: str, slug: str, payload: bytes) -> None:
+        """Keep an answer about a whole job for later servers; a failure costs only time."""
+        self._cache.save_json(key, result_name(slug, None), payload)
+
     def prefetch_answers(self, id_: FileId, part: int | None) -> None:
         """Let a worker build and cache the first answers of all tabs, once per trace that a user looks at."""
         if not self.prefetches or self._loader.closed:

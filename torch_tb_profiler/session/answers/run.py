@@ -14,7 +14,7 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.discovery import ListedRun, Span, Worker
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest
 from torch_tb_profiler.session.answers.traced import TracedFile, TracedFiles, traced_iterations
-from torch_tb_profiler.session.cache.entries import encode_json
+from torch_tb_profiler.session.cache.entries import encode_json, job_key
 from torch_tb_profiler.session.cache.packed import unpack
 from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName
@@ -26,6 +26,10 @@ logger = logging.getLogger(__name__)
 
 TracePayload = Callable[[TraceView[Any, Any], msgspec.Struct, Target, bool], tuple[FileState, bytes | None]]
 """Builds the payload of a view of one trace: (view, params, target, wait) -> (state, payload)."""
+
+
+MIN_KEPT_MEMBERS = 64
+"""Members from which on answers about a whole job are kept; those about fewer are built within 0.1 s."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +96,23 @@ class RunAnswers:
             return replace(answer, state=FileState("loading", progress=_sum_progress(states)), loading=loading)
         if all(state.state == "failed" for state in states):
             return replace(answer, state=next(state for state in states if state.error is not None))
+        key = None if loading else self._kept_key(view, params, span, files)
+        kept = None if key is None else self._files.kept_answer(key, view.slug)
+        if kept is not None:
+            return replace(answer, state=FileState("ready"), payload=kept)
         members = self._members(view.reduction, span, files)
         reasons = [member.reason for member in members if member.state == "ready" and member.result is None]
         if len(reasons) == len(members) and reasons[0] is not None:
             raise NotFoundError(reasons[0], where=run.name)
         try:
-            return self._build(view, request, members, replace(answer, loading=loading + joining), params)
+            built = self._build(view, request, members, replace(answer, loading=loading + joining), params)
+            if (
+                key is not None
+                and built.payload is not None
+                and not any(each.state == "loading" for each in members)
+            ):
+                self._files.keep_answer(key, view.slug, built.payload)
+            return built
         except _ReloadingError as reloading:
             if request.wait and self._files.wait(reloading.file, request.timeout):
                 return self.answer(view, request)
@@ -122,6 +137,32 @@ class RunAnswers:
         alone = msgspec.json.decode(trace_payload, type=view.alone.payload)
         payload = encode_json(view.build(alone, worker, members, params))
         return replace(answer, worker=worker, state=state, payload=payload)
+
+    def _kept_key(
+        self,
+        view: RunView[Any, Any, Any] | RankView[Any, Any, Any],
+        params: msgspec.Struct,
+        span: str,
+        files: list[_WorkerFile],
+    ) -> str | None:
+        """Return the key under which an answer about all members of a large job is kept, None if it isn't kept.
+
+        It names all that the answer is built from: the members, and the cache entry of each one's file.
+        """
+        if not isinstance(view, RunView) or view.reduction.traced or len(files) < MIN_KEPT_MEMBERS:
+            return None
+        members = [
+            (
+                each.worker.name,
+                each.worker.rank,
+                None if each.file is None else self._files.key(each.file),
+                each.part,
+                each.state.state,
+                None if each.state.error is None else each.state.error.message,
+            )
+            for each in files
+        ]
+        return job_key((view.slug, span, params, members))
 
     def _spans(self, run: ListedRun, name: str) -> list[Span]:
         """Return the spans of a name; NotFoundError lists the spans of the run."""

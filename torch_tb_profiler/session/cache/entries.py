@@ -42,6 +42,11 @@ def preview_key(key: str) -> str:
     return f"{key}.preview"
 
 
+def job_key(content: object) -> str:
+    """Return the key of an answer about a whole job, from all that it is built from (with keys of its files)."""
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:40]
+
+
 @lru_cache(maxsize=1)
 def program_digest(slugs: tuple[str, ...]) -> str:
     """Return a text that identifies everything that an entry holds: the columns, the summary, and the results.
