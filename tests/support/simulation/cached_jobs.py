@@ -15,14 +15,14 @@ from torch_tb_profiler.storage import FileId, open_location
 from torch_tb_profiler.views._shared.job.members import RANK_DETAILS, RANK_SUMMARIES
 
 
-def cache_job(folder: Path, cache: Cache, ranks: int) -> None:
+def cache_job(folder: Path, cache: Cache, ranks: int, steps: int = 3) -> None:
     """Create a file per rank in `folder`, and in the cache what would be built from each; nothing is parsed.
 
     The trace of rank 0 is cached as well, because the page opens with it.
     """
     folder.mkdir(parents=True)
     place = open_location(str(folder.parent))
-    for member in large_job(ranks):
+    for member in large_job(ranks, steps):
         path = f"{folder.name}/{member.worker}.pt.trace.json"
         (folder.parent / path).write_bytes(b"{}")
         key = entry_key(FileId(place.uri(path), place.entry(path).identity))
