@@ -2,9 +2,9 @@
 
     python -m benchmarks.contestants.kept_job --ranks 1000 10000 --steps 150
 
-What loading keeps of every rank is in the cache, as if all traces had been read (`tests.support.simulation`). Every
-server is a process of its own; times are of its processor, from its start to its end. *First* builds the answer
-about the whole job from what is kept of its ranks, *again* is the next server.
+What loading keeps of every rank is in the cache, as if all traces had been read (`tests.support.simulation`).
+Every server is a process of its own; times are of its processor, from its start to its end. *First* builds the
+answer about the whole job from what is kept of its ranks, *again* is the next server.
 """
 
 from __future__ import annotations

@@ -98,7 +98,12 @@ IMPORTERS: tuple[str, ...] = (
 
 
 def trace_formats() -> tuple[TraceFormat, ...]:
-    return tuple(fmt for fmt in _formats(IMPORTERS) if isinstance(fmt, TraceFormat))
+    return _trace_formats(IMPORTERS)
+
+
+@cache
+def _trace_formats(importers: tuple[str, ...]) -> tuple[TraceFormat, ...]:
+    return tuple(fmt for fmt in _formats(importers) if isinstance(fmt, TraceFormat))
 
 
 def recognize_trace(head: bytes) -> TraceFormat | None:
