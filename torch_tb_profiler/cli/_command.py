@@ -65,7 +65,10 @@ def _row_count(text: str) -> int:
 def add_table_size(parser: argparse.ArgumentParser) -> None:
     """Add `--limit` and `--wide`."""
     parser.add_argument(
-        "--limit", type=_row_count, metavar="N", help="show at most N rows of a table; 0 shows all, as a pipe gets"
+        "--limit",
+        type=_row_count,
+        metavar="N",
+        help="show at most N rows of a table; 0 shows all (the default in a pipe)",
     )
     parser.add_argument(
         "--wide",

@@ -51,10 +51,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--run-{side}", metavar="RUN", help="default: the first run with such metrics")
         parser.add_argument(f"--label-{side}", metavar="NAME", help="default: the name of the folder")
     parser.add_argument(
-        "--log-dir", metavar="DIR", action="append", default=[], help="instead of A and B, repeatable: a folder"
+        "--log-dir", metavar="DIR", action="append", default=[], help="a folder, instead of A and B; repeatable"
     )
     parser.add_argument(
-        "--label", metavar="NAME", action="append", default=[], help="the label of each --log-dir, in their order"
+        "--label", metavar="NAME", action="append", default=[], help="label of each --log-dir, in the same order"
     )
     parser.add_argument("--reference", metavar="NAME", help="label of the data set that others are compared with")
     parser.add_argument("--candidate", metavar="NAME", help="label of the data set that is compared with it")

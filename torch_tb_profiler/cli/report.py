@@ -26,7 +26,7 @@ METADATA_BYTES = 20_000
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
     add_selection(parser)
-    parser.add_argument("--compare", metavar="OTHER", help=f"compare it with the first run of OTHER, {PATH_HELP}")
+    parser.add_argument("--compare", metavar="OTHER", help=f"compare with the first run of OTHER, {PATH_HELP}")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the HTML file; - is stdout")
 
 

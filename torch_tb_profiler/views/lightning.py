@@ -61,7 +61,7 @@ class HookRow(msgspec.Struct, frozen=True):
 
 
 class LightningPayload(msgspec.Struct, frozen=True):
-    """Hooks and modules, the outermost in order of their first call.
+    """Hooks and modules of a Lightning run, the outermost in order of their first call.
 
     headline  the hook with the most host time, or without hooks the class of modules; details: how many ran
     rows      the model: dotted names, `class_name` in full; each module inside the module that its name says

@@ -7133,7 +7133,7 @@ export interface components {
     };
     /**
      * RooflinePayload
-     * @description Work and speed beside what the devices can do.
+     * @description How fast operators and kernels run, compared with the peak of the devices.
      *
      *     headline     MFU with its coverage, and what could be saved most
      *     coverage     share of the device time whose FLOPs or bytes are known, 0..1; null without device time
@@ -7448,8 +7448,9 @@ export interface components {
     };
     /**
      * TraceSelection
-     * @description What happens in a window. `names` and `slices` count all of them, whatever `rows` lists.
+     * @description Totals of a window: by name, and busy, idle and overlap per device.
      *
+     *     names, slices  count all of them, whatever `rows` lists
      *     summary   how each device spends the window, one text each; or that no device work was recorded
      *     families  of device work, most time first
      */
@@ -7660,7 +7661,7 @@ export interface components {
     };
     /**
      * TraceEvent
-     * @description An event in full.
+     * @description Everything about one event.
      *
      *     headline     what it is, how long it took, and in which step
      *     short_name   of a kernel as the Kernels view has it, of all else the name
@@ -7799,7 +7800,7 @@ export interface components {
     };
     /**
      * IdlePayload
-     * @description What the typical steps (or the chosen one) spend on one device or stream.
+     * @description Why a device or stream is idle, and how the typical steps (or the chosen one) spend its time.
      *
      *     device_type     CUDA, ROCm, XPU, HPU, NPU, MTIA or other
      *     counted         number of steps in the sums
@@ -8116,7 +8117,7 @@ export interface components {
     };
     /**
      * CriticalPathPayload
-     * @description What limits the steps of a trace.
+     * @description What limits a step, and what a change would save.
      *
      *     headline, explanation  what limits the step, and the largest part of that
      *     limits     what no what-if models, and whether the device clock was shifted
@@ -8197,7 +8198,7 @@ export interface components {
     };
     /**
      * TargetRow
-     * @description A what-if target, per mean step.
+     * @description What an average step saves if one target gets faster.
      *
      *     target    as in parameters
      *     kind, title  for people
@@ -8665,7 +8666,7 @@ export interface components {
     };
     /**
      * LightningPayload
-     * @description Hooks and modules, the outermost in order of their first call.
+     * @description Hooks and modules of a Lightning run, the outermost in order of their first call.
      *
      *     headline  the hook with the most host time, or without hooks the class of modules; details: how many ran
      *     rows      the model: dotted names, `class_name` in full; each module inside the module that its name says
@@ -9862,7 +9863,7 @@ export interface components {
     };
     /**
      * OverlapPayload
-     * @description The iterations of all ranks.
+     * @description How much communication is overlapped with compute, by rank and iteration (AORTA's metrics).
      *
      *     workers   the rows of the maps; steps: their columns, "4" or "4–7"
      *     links     by row and column of the maps: opens the iteration with the most exposed communication
@@ -10035,7 +10036,7 @@ export interface components {
     };
     /**
      * OverlapComparison
-     * @description Two sets of recordings compared.
+     * @description The overlap of two sets of recordings, compared.
      */
     OverlapComparison: {
       headline: components['schemas']['Phrase'][];
@@ -10355,7 +10356,7 @@ export interface components {
     };
     /**
      * MemorySnapshot
-     * @description A CUDA memory snapshot (`torch.cuda.memory._dump_snapshot`), one device of it.
+     * @description Why memory ran out, what grew and what is in use, from one device of a CUDA memory snapshot.
      *
      *     headline          why it ran out of memory; without a failure what the device reserves, and how much is in use
      *     details           blocks, cache, failures
@@ -10660,7 +10661,7 @@ export interface components {
     MapPiece: [number, number, string];
     /**
      * SnapshotComparison
-     * @description Two snapshots when most is in use; the sites add up to the difference exactly.
+     * @description Two snapshots compared, each at its peak; the sites add up to the difference exactly.
      *
      *     base_entry, candidate_entry  of the peaks in the histories, null for the state of a file without a history
      */
@@ -11001,7 +11002,7 @@ export interface components {
     };
     /**
      * DiffPayload
-     * @description The difference of two sides.
+     * @description What changed between two sides, and whether it is significant.
      *
      *     headline    how a typical step changed, and whether that is proven
      *     explanation what explains it, one sentence each: categories, operators
@@ -11170,7 +11171,7 @@ export interface components {
     };
     /**
      * DiffLevel
-     * @description An open part: its own parts in order of time and the operators inside it.
+     * @description One part of the step: its own parts in order of time, and the operators inside it.
      *
      *     parts     in order of time in the base (added ones as in the candidate)
      *     operators significant changes first, then by size of the change of host self (device self where that is larger)

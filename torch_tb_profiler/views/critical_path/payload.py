@@ -74,7 +74,7 @@ class PathSummary(msgspec.Struct, frozen=True):
 
 
 class TargetRow(msgspec.Struct, frozen=True):
-    """A what-if target, per mean step.
+    """What an average step saves if one target gets faster.
 
     target    as in parameters
     kind, title  for people
@@ -104,7 +104,7 @@ class WhatIfResult(msgspec.Struct, frozen=True):
 
 
 class CriticalPathPayload(msgspec.Struct, frozen=True):
-    """What limits the steps of a trace.
+    """What limits a step, and what a change would save.
 
     headline, explanation  what limits the step, and the largest part of that
     limits     what no what-if models, and whether the device clock was shifted

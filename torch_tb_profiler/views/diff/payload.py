@@ -115,7 +115,7 @@ class DiffCrumb(msgspec.Struct, frozen=True):
 
 
 class DiffLevel(msgspec.Struct, frozen=True):
-    """An open part: its own parts in order of time and the operators inside it.
+    """One part of the step: its own parts in order of time, and the operators inside it.
 
     parts     in order of time in the base (added ones as in the candidate)
     operators significant changes first, then by size of the change of host self (device self where that is larger)
@@ -295,7 +295,7 @@ class DiffPhase(msgspec.Struct, frozen=True):
 
 
 class DiffPayload(msgspec.Struct, frozen=True):
-    """The difference of two sides.
+    """What changed between two sides, and whether it is significant.
 
     headline    how a typical step changed, and whether that is proven
     explanation what explains it, one sentence each: categories, operators

@@ -116,7 +116,7 @@ class IdleStream(msgspec.Struct, frozen=True):
 
 
 class IdlePayload(msgspec.Struct, frozen=True):
-    """What the typical steps (or the chosen one) spend on one device or stream.
+    """Why a device or stream is idle, and how the typical steps (or the chosen one) spend its time.
 
     device_type     CUDA, ROCm, XPU, HPU, NPU, MTIA or other
     counted         number of steps in the sums

@@ -127,7 +127,7 @@ class OverlapDipsPayload(msgspec.Struct, frozen=True):
 
 
 class OverlapPayload(msgspec.Struct, frozen=True):
-    """The iterations of all ranks.
+    """How much communication is overlapped with compute, by rank and iteration (AORTA's metrics).
 
     workers   the rows of the maps; steps: their columns, "4" or "4–7"
     links     by row and column of the maps: opens the iteration with the most exposed communication
@@ -172,7 +172,7 @@ class OverlapComparedRow(msgspec.Struct, frozen=True):
 
 
 class OverlapComparison(msgspec.Struct, frozen=True):
-    """Two sets of recordings compared."""
+    """The overlap of two sets of recordings, compared."""
 
     headline: Text
     rows: list[OverlapComparedRow]

@@ -309,7 +309,7 @@ TAB = Tab(
             cached="on_load",
             rows="steps",
             is_all=lambda overview: not overview.preview,
-            answers="The overview without what takes long: no schedule is replayed and no FLOPs are counted.",
+            answers="The quick part of the overview: no schedule is replayed and no FLOPs are counted.",
         ),
         RankView(
             "overview/ranks",

@@ -166,7 +166,7 @@ class TokenRate(msgspec.Struct, frozen=True):
 
 
 class RooflinePayload(msgspec.Struct, frozen=True):
-    """Work and speed beside what the devices can do.
+    """How fast operators and kernels run, compared with the peak of the devices.
 
     headline     MFU with its coverage, and what could be saved most
     coverage     share of the device time whose FLOPs or bytes are known, 0..1; null without device time

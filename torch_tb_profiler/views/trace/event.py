@@ -57,7 +57,7 @@ class TraceRef(msgspec.Struct, frozen=True):
 
 
 class TraceEvent(msgspec.Struct, frozen=True):
-    """An event in full.
+    """Everything about one event.
 
     headline     what it is, how long it took, and in which step
     short_name   of a kernel as the Kernels view has it, of all else the name

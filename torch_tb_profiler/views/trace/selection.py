@@ -116,8 +116,9 @@ class SelectionTrack(msgspec.Struct, frozen=True):
 
 
 class TraceSelection(msgspec.Struct, frozen=True):
-    """What happens in a window. `names` and `slices` count all of them, whatever `rows` lists.
+    """Totals of a window: by name, and busy, idle and overlap per device.
 
+    names, slices  count all of them, whatever `rows` lists
     summary   how each device spends the window, one text each; or that no device work was recorded
     families  of device work, most time first
     """

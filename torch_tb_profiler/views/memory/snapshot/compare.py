@@ -54,7 +54,7 @@ class ComparedSite(msgspec.Struct, frozen=True):
 
 
 class SnapshotComparison(msgspec.Struct, frozen=True):
-    """Two snapshots when most is in use; the sites add up to the difference exactly.
+    """Two snapshots compared, each at its peak; the sites add up to the difference exactly.
 
     base_entry, candidate_entry  of the peaks in the histories, null for the state of a file without a history
     """

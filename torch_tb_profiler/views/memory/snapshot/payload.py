@@ -201,7 +201,7 @@ class SnapshotRead(msgspec.Struct, frozen=True):
 
 
 class MemorySnapshot(msgspec.Struct, frozen=True):
-    """A CUDA memory snapshot (`torch.cuda.memory._dump_snapshot`), one device of it.
+    """Why memory ran out, what grew and what is in use, from one device of a CUDA memory snapshot.
 
     headline          why it ran out of memory; without a failure what the device reserves, and how much is in use
     details           blocks, cache, failures
