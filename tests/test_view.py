@@ -61,9 +61,9 @@ def test_every_view_keeps_its_contract(view: TraceView | RunView | FileView) -> 
     if isinstance(view, FileView):
         assert issubclass(view.params, FileParams)
         assert file_format_by_kind(view.format).kind == view.format
-    cached = isinstance(view, TraceView) and view.cached != "never"
+    cached = view.cached != "never" if isinstance(view, TraceView) else isinstance(view, FileView) and view.cached
     assert (view.slug in CACHED_VIEWS) == cached, "CACHED_VIEWS must list exactly the cached views"
-    if isinstance(view, TraceView) and cached:
+    if cached:
         view.params()  # it is built without a parameter
 
 

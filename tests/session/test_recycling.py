@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE
-from torch_tb_profiler.executors.memory import release_memory
+from torch_tb_profiler.base.memory import release_memory
 from torch_tb_profiler.executors.processes import ProcessExecutor
 
 pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library has no such settings")
@@ -22,7 +22,7 @@ MEGABYTES = 64
 
 PROGRAM = """
 import sys
-from torch_tb_profiler.executors.memory import recycle_memory
+from torch_tb_profiler.base.memory import recycle_memory
 
 if sys.argv[1] == "recycled":
     recycle_memory()
@@ -83,3 +83,32 @@ def test_a_command_recycles_memory(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, "view", "overview", str(tmp_path)]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert run.stderr == "False"
+
+
+GROWING = """
+import ctypes
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from torch_tb_profiler.base.memory import growing_in_place, recycle_memory
+
+recycle_memory()
+libc = ctypes.CDLL(None)
+libc.realloc.restype, libc.realloc.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t]
+sizes, arrays, done, rows = (1, 8, 8, 8, 4, 4), [None] * 6, 0, 1 << 16
+with growing_in_place() if sys.argv[1] == "in place" else nullcontext():
+    while rows < 4 << 20:
+        for i, size in enumerate(sizes):
+            arrays[i] = libc.realloc(arrays[i], rows * size)
+            ctypes.memset(arrays[i] + done * size, 1, (rows - done) * size)
+        done, rows = rows, rows + rows // 16
+lines = Path("/proc/self/status").read_text().splitlines()
+print(done * sum(sizes) >> 20, next(int(line.split()[1]) >> 10 for line in lines if "RssAnon" in line))
+"""
+
+
+@pytest.mark.parametrize(("mode", "wastes"), [("in place", False), ("recycled", True)])
+def test_columns_that_grow_together_leave_no_memory_behind(mode: str, wastes: bool) -> None:
+    printed = subprocess.check_output([sys.executable, "-c", GROWING, mode], text=True, timeout=PATIENCE)
+    size, resident = map(int, printed.split())
+    assert (resident > 1.5 * size) is wastes, f"{resident} MB for columns of {size} MB"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.base.memory import limited_memory, release_memory
 from torch_tb_profiler.executors.job import JobExecutor, ProgressTuple, SerialExecutor, report_progress
-from torch_tb_profiler.executors.memory import limited_memory, release_memory
 
 __all__ = [
     "JobExecutor",

@@ -22,6 +22,7 @@ from multiprocessing import connection
 from typing import Any
 
 from torch_tb_profiler.base.errors import ShutdownError, WorkerDiedError
+from torch_tb_profiler.base.memory import limit_memory, recycle_memory
 from torch_tb_profiler.executors.job import (
     NATIVE_READER,
     STAGES,
@@ -29,7 +30,6 @@ from torch_tb_profiler.executors.job import (
     ProgressTuple,
     set_progress_report,
 )
-from torch_tb_profiler.executors.memory import limit_memory, recycle_memory
 
 IDLE_SECONDS = 30.0
 """A worker that has had no job for this long exits."""

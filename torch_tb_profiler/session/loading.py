@@ -107,7 +107,7 @@ class Loader:
         bypass_cache  the trace comes back with the result instead of through the cache
         """
         if self._own_process:
-            from torch_tb_profiler.executors.memory import recycle_memory
+            from torch_tb_profiler.base.memory import recycle_memory
 
             recycle_memory()  # before numpy is imported
         from torch_tb_profiler.session.jobs import load_file, load_in_own_process, load_in_worker

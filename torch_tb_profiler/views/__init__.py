@@ -48,9 +48,10 @@ CACHED_VIEWS = frozenset(
         "lightning",
         "serving",
         "memory",
+        "memory/snapshot",
     )
 )
-"""Views whose answers are cached (`view.TraceView.cached`); a cached answer is returned without importing them."""
+"""Views whose answers are cached (their `cached`); a cached answer is returned without importing them."""
 
 
 def all_tabs() -> tuple[Tab, ...]:

@@ -29,7 +29,7 @@ from torch_tb_profiler.model.snapshots import (
 )
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64
 
-_CHUNK_ENTRIES = 1 << 21
+_CHUNK_ENTRIES = 1 << 19
 """Entries that are summed at a time, to bound the memory."""
 
 

@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.arrays import ArrowTexts, build_text_array, text_array_from_bytes
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.memory import growing_in_place
 from torch_tb_profiler.ingest.memory.native.library import SnapshotLibrary
 from torch_tb_profiler.model.snapshots import RecordedSnapshot, SnapshotFacts, freed_allocations
 
-PIECE_BYTES = 4 << 20
+PIECE_BYTES = 1 << 20
 
 MIN_BUDGET_BYTES = 64 << 20
 """Bytes that the reader may take for any file; as many as it has read come on top.
@@ -163,9 +164,10 @@ def read_native(
     Raises TraceError if the file is refused or holds no snapshot, UnusualPickleError if another reader may read
     it.
     """
-    reader = _NativeReader(library)
-    status = reader.read(read_into, preview)
-    found = reader.finish()
+    with growing_in_place():
+        reader = _NativeReader(library)
+        status = reader.read(read_into, preview)
+        found = reader.finish()
     offset, skipped, settings, *ranges, _ = reader.facts()
     if status == Status.REFUSED:
         raise TraceError(

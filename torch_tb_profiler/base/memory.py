@@ -31,6 +31,11 @@ def release_memory() -> None:
 # From malloc.h of glibc; other C libraries have no such options.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
 _MAX_INT = (1 << 31) - 1
+_RECYCLED_BYTES = 1 << 30
+"""Size from which a block is a mapping of its own while freed memory is kept."""
+_LARGE_BYTES = 1 << 17
+
+_is_recycling = False
 
 
 def recycle_memory() -> None:
@@ -41,10 +46,30 @@ def recycle_memory() -> None:
     have to move other pages to make room for them.
     """
     os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
+    global _is_recycling
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
-        libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30)
+        libc.mallopt(_M_MMAP_THRESHOLD, _RECYCLED_BYTES)
         libc.mallopt(_M_TRIM_THRESHOLD, _MAX_INT)
         libc.mallopt(_M_TOP_PAD, 1 << 26)
+        _is_recycling = True
+
+
+@contextmanager
+def growing_in_place() -> Iterator[None]:
+    """Let large arrays grow without a copy inside the `with` block, in a process that keeps freed memory.
+
+    A mapping of its own grows by moving page tables. An array among others is copied, and the memory that it
+    leaves behind can't be used by a larger one: several arrays that grow together take twice their size.
+    """
+    if not _is_recycling:
+        yield
+        return
+    libc = ctypes.CDLL(None)
+    libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
+    try:
+        yield
+    finally:
+        libc.mallopt(_M_MMAP_THRESHOLD, _RECYCLED_BYTES)
 
 
 @contextmanager
