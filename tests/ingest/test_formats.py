@@ -59,7 +59,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
     second = TraceFormat("lines", (".lines", ".lines.json"), lambda head: head.startswith(b"lines"), parse)
     known = (*formats.trace_formats(), second)
-    monkeypatch.setattr(formats, "_formats", lambda _: known)
+    monkeypatch.setattr(formats, "_trace_formats", lambda _: known)
     return parsed
 
 
