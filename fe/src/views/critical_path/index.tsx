@@ -102,7 +102,7 @@ export default function CriticalPathView({
           {...table}
           placeholder={`Filter ${plural(payload.targets.length, 'target')}`}
           noun="target"
-          empty="Nothing that could be made faster was found."
+          empty="No part was found whose speed would change the step."
           foot={`${average ? 'per step; ' : ''}targets overlap, so times don't add up`}
         />
       </div>

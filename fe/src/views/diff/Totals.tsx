@@ -148,7 +148,7 @@ function FlopsRows({ payload: { work, work_coverage: coverage, reasons } }: { pa
           <td className="num">{base === null ? '–' : formatNumber(base / unit)}</td>
           <td className="num">{candidate === null ? '–' : formatNumber(candidate / unit)}</td>
           <td className="num">{base && candidate ? percent(candidate / base - 1) : '–'}</td>
-          <td className="dim" title="The answer above says what this proves">
+          <td className="dim" title="The sentences above have the verdict">
             –
           </td>
         </tr>
@@ -158,7 +158,7 @@ function FlopsRows({ payload: { work, work_coverage: coverage, reasons } }: { pa
         <td className="num">{coverage.base === null ? '–' : formatRatio(coverage.base)}</td>
         <td className="num">{coverage.candidate === null ? '–' : formatRatio(coverage.candidate)}</td>
         <td className="num">{coverage.delta_share === null ? '–' : points(coverage.delta_share)}</td>
-        <td className="dim" title="The answer above says what this proves">
+        <td className="dim" title="The sentences above have the verdict">
           –
         </td>
       </tr>

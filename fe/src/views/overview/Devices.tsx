@@ -111,9 +111,9 @@ type RecorderConfiguration = NonNullable<Overview['configuration']['recorder']>;
 /** Shows what the configuration beside the trace asked the device's recorder for, and what that leaves out. */
 function Recorder({ recorder }: { recorder: RecorderConfiguration }) {
   return (
-    <section aria-label={`Asked for by ${recorder.file}`}>
+    <section aria-label={`Requested by ${recorder.file}`}>
       <h3>
-        Asked for by <code>{recorder.file}</code>
+        Requested by <code>{recorder.file}</code>
       </h3>
       <dl className={`${css.facts} ${css.one}`}>
         {Object.entries(recorder.asked).map(([name, value]) => (

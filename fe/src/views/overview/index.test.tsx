@@ -118,7 +118,7 @@ it('shows what a configuration beside the trace asked for, and what that leaves 
   };
   const { configuration } = golden.overview;
   drawView(View, { ...golden.overview, configuration: { ...configuration, recorder } });
-  const section = screen.getByRole('region', { name: 'Asked for by prof_config.json' });
+  const section = screen.getByRole('region', { name: 'Requested by prof_config.json' });
   expect(section.textContent).toContain('NICnot recorded');
   expect([...section.querySelectorAll('p')].map(each => each.textContent)).toEqual([
     ...recorder.contradictions,
@@ -126,7 +126,7 @@ it('shows what a configuration beside the trace asked for, and what that leaves 
   ]);
   cleanup();
   drawView(View, golden.overview);
-  expect(screen.queryByText(/Asked for by/)).toBeNull();
+  expect(screen.queryByText(/Requested by/)).toBeNull();
 });
 
 it('separates computing from exposed communication, where a device communicates', () => {

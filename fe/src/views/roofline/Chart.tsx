@@ -51,7 +51,7 @@ export function Chart({ payload, selected, onSelect }: Props) {
         </Strip>
       )}
       {points.length + moves.length === 0 && (
-        <p className="dim">No row has known FLOPs or bytes: there is nothing to place.</p>
+        <p className="dim">No row has known FLOPs or bytes, so there is nothing to plot.</p>
       )}
     </div>
   );
