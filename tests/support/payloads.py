@@ -20,6 +20,7 @@ from tests.support.jobs import Job, ddp
 from tests.support.page import MEMORY_TIMELINE, draw_leak, draw_training, model, products, two_streams
 from tests.support.producers.aorta import Busy, iteration, line, write
 from tests.support.serving import Workload, serving_document
+from tests.support.serving_ranks import rank_document
 from tests.support.snapshots import snapshot
 from torch_tb_profiler.session import open_session
 
@@ -93,6 +94,7 @@ ASKED = (
     Ask("lightning/flame", "modules", {"time": "device"}),
     Ask("lightning/instances", "modules", {"place": "0"}),
     Ask("serving", "serving"),
+    Ask("serving/ranks", "tensor_parallel"),
     Ask("memory", "memory"),
     Ask("memory/curve", "memory", {"points": "20"}),
     Ask("memory/live", "memory"),
@@ -131,6 +133,8 @@ def write_runs(folder: Path) -> None:
         "work/w": products(product=RAW_NAME),
         "memory/w": draw_leak(4, 5),
         "serving/w": serving_document(Workload(requests=6, faults={9: ("scheduler", 5000)})),
+        "tensor_parallel/rank0": rank_document(Workload(requests=4)),
+        "tensor_parallel/rank1": rank_document(Workload(requests=4), slower=1.2),
         **{f"job/rank{rank}": content for rank, content in job.documents().items()},
     }
     for path, content in documents.items():

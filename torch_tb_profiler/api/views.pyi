@@ -57,6 +57,7 @@ from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPa
 from torch_tb_profiler.views.overview.payload import Overview
 from torch_tb_profiler.views.roofline.payload import RooflinePayload
 from torch_tb_profiler.views.serving.payload import ServingPayload
+from torch_tb_profiler.views.serving.ranks import ServingRanks
 from torch_tb_profiler.views.trace.blame import TraceMoment
 from torch_tb_profiler.views.trace.event import TraceEvent, TraceFlows, TraceModule
 from torch_tb_profiler.views.trace.path import TracePath
@@ -481,6 +482,12 @@ class _Lightning:
     ) -> Result[ModuleInstances]:
         """Module calls."""
 
+class _Serving:
+    def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ServingPayload]:
+        """Serving."""
+    def ranks(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ServingRanks]:
+        """Serving beside other ranks."""
+
 class _Distributed:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[DistributedPayload]:
         """Distributed."""
@@ -880,7 +887,8 @@ class Views:
     @property
     def lightning(self) -> _Lightning:
         """Lightning."""
-    def serving(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ServingPayload]:
+    @property
+    def serving(self) -> _Serving:
         """Serving."""
     @property
     def distributed(self) -> _Distributed:

@@ -37,6 +37,8 @@ export type ServingPayload = Schemas['ServingPayload'];
 export type ServingColumns = Schemas['IterationColumns'];
 export type ServingPhase = Schemas['PhaseRow'];
 export type ServingStall = Schemas['StallRow'];
+export type ServingRanks = Schemas['ServingRanks'];
+export type ServingRankRow = Schemas['ServingRankRow'];
 export type CostTerm = Schemas['CostTerm'];
 
 export type OperatorsPayload = Schemas['OperatorsPayload'];

@@ -20,7 +20,7 @@ from torch_tb_profiler.model.serving.iterations import (
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, Tab, TraceView
 from torch_tb_profiler.views._shared.serving import serving_facts, serving_headline
-from torch_tb_profiler.views.serving import words
+from torch_tb_profiler.views.serving import ranks, words
 from torch_tb_profiler.views.serving.payload import (
     CostLaw,
     CostTerm,
@@ -188,4 +188,5 @@ TAB = Tab(
     "Where the time goes",
     TraceView("serving", "Serving", NoParams, ServingPayload, build, cached="on_request", rows="phases"),
     no_iterations_reason,
+    (ranks.VIEW,),
 )

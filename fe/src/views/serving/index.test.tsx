@@ -33,6 +33,12 @@ it('shows the times of requests where they were recorded', () => {
   expect(figure('Time in queue')).toBe('Time in queue55.0 msmedian; p99 81.0 ms');
 });
 
+it('names the rank that the others wait for', async () => {
+  drawView(View, golden.serving);
+  const row = (await screen.findByText('slowest')).closest('tr')!;
+  expect(row.textContent).toMatch(/^rank 1 slowest/);
+});
+
 it('shows an iteration alone that is chosen with the keys', async () => {
   drawView(View, golden.serving);
   const chart = await screen.findByRole('application', { name: /^Iterations/ });

@@ -14,9 +14,18 @@ import { Cost } from './Cost';
 import css from './index.module.css';
 import { Iterations } from './Iterations';
 import { Parts } from './Parts';
+import { Ranks } from './Ranks';
 import { CAUSE_TITLES, PHASE_COLORS, PHASES, shownShares, type Range } from './select';
 
-export default function ServingView({ payload, crumb }: { payload: ServingPayload; crumb: string }) {
+interface Props {
+  payload: ServingPayload;
+  crumb: string;
+  run: string;
+  worker: string;
+  span: string;
+}
+
+export default function ServingView({ payload, crumb, run, worker, span }: Props) {
   const { select } = useSelection();
   const [chosen, setChosen] = useState<Range | null>(null);
   const shares = useMemo(() => shownShares(payload, chosen), [payload, chosen]);
@@ -86,6 +95,7 @@ export default function ServingView({ payload, crumb }: { payload: ServingPayloa
           <Cost payload={payload} />
         </Panel>
       </div>
+      <Ranks run={run} worker={worker} span={span} />
       {payload.advice.length > 0 && (
         <Panel title="What to set">
           <ol className={css.advice}>

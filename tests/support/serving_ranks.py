@@ -1,0 +1,29 @@
+"""Ranks that run the iterations of a simulated engine together, each with a communication kernel."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.support.serving import Workload, serving_document
+
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+
+
+def rank_document(load: Workload, *, slower: float = 1.0, skip: int = 0, communicates: bool = True) -> bytes:
+    """Return the trace of a rank whose matrix products take `slower` times as long.
+
+    skip  iterations before the recording begins
+    """
+    events = json.loads(serving_document(load))["traceEvents"]
+    labels = [event["ts"] for event in events if event["name"].startswith("execute_")]
+    events = [event for event in events if event.get("ts", labels[skip]) >= labels[skip]]
+    ranked: list[dict[str, Any]] = []
+    for event in events:
+        if event["name"] == "gemm":
+            event = {**event, "dur": event["dur"] * 0.7 * slower}  # room for the communication
+            if communicates:
+                end = event["ts"] + event["dur"]
+                ranked.append({**event, "name": ALL_REDUCE, "ts": end, "dur": 40.0})
+        ranked.append(event)
+    return json.dumps({"schemaVersion": 1, "traceEvents": ranked}).encode()
