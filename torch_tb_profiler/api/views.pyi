@@ -56,7 +56,7 @@ from torch_tb_profiler.views.origins.payload import OriginEvent, OriginsPayload
 from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPayload, OverlapReport
 from torch_tb_profiler.views.overview.payload import Overview
 from torch_tb_profiler.views.roofline.payload import RooflinePayload
-from torch_tb_profiler.views.serving.payload import ServingPayload
+from torch_tb_profiler.views.serving.payload import IterationsPayload, ServingPayload
 from torch_tb_profiler.views.serving.ranks import ServingRanks
 from torch_tb_profiler.views.trace.blame import TraceMoment
 from torch_tb_profiler.views.trace.event import TraceEvent, TraceFlows, TraceModule
@@ -485,6 +485,10 @@ class _Lightning:
 class _Serving:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ServingPayload]:
         """Serving."""
+    def iterations(
+        self, *, worker: str | None = None, span: str | int | None = None, first: int = 0, last: int | None = None
+    ) -> Result[IterationsPayload]:
+        """Iterations."""
     def ranks(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ServingRanks]:
         """Serving beside other ranks."""
 

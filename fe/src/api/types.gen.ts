@@ -4124,6 +4124,150 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/serving/iterations': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Iterations view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          first?: number;
+          last?: number | null;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['IterationsPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/serving/ranks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Serving beside other ranks view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['ServingRanks'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/distributed': {
     parameters: {
       query?: never;
@@ -7818,6 +7962,8 @@ export interface components {
      *     limits          how well the recorded launches and syncs explain the work, and what one rank can't show
      *     reasons         field -> why it is null
      *     step_noun       what a step is in a sentence: "step", or "iteration" of an inference engine
+     *     steps           all, or of more than 2,000 a selection: of each stretch the longest; sums count all
+     *     complete_steps  number of complete steps, listed or not
      */
     IdlePayload: {
       headline: components['schemas']['Phrase'][];
@@ -7854,6 +8000,8 @@ export interface components {
       };
       /** @default step */
       step_noun: string;
+      /** @default 0 */
+      complete_steps: number;
     };
     /**
      * IdleStream
@@ -8730,7 +8878,12 @@ export interface components {
      *                          no_requests or device; null with a reason where it is unknown
      *     idle_by_cause        cause -> ns of all idle time
      *     families             kernel family -> ns of device time of all decode iterations
-     *     requests             those in spans or the server's log beside the trace; null without any
+     *     iterations           columns of all, or of more than about 2,000 of a selection: the longest of each stretch
+     *     iteration_numbers    which of them `iterations` holds
+     *     iterations_total     how many there are
+     *     stalls               the 1,000 with most extra time, in order of time; `stalls_total` counts all
+     *     requests             those in spans or the server's log beside the trace, the first 2,000 of `requests_total`;
+     *                          null without any
      *     reasons              field -> why it is null
      */
     ServingPayload: {
@@ -8755,6 +8908,10 @@ export interface components {
       reasons: {
         [key: string]: string;
       };
+      iteration_numbers: number[];
+      iterations_total: number;
+      stalls_total: number;
+      requests_total: number;
     };
     /**
      * Engine
@@ -8957,6 +9114,82 @@ export interface components {
       prompt_tokens: (number | null)[];
       output_tokens: (number | null)[];
       arrival_precision_ns: (number | null)[];
+    };
+    /**
+     * IterationsPayload
+     * @description A stretch of iterations: what they take and count together, and their columns.
+     *
+     *     iterations   how many there are; of more than about 2,000 `columns` has a selection, `numbers` says which
+     *     idle         cause -> ns
+     *     prompt_tokens, decode_requests  null where the labels don't say
+     */
+    IterationsPayload: {
+      first: number;
+      last: number;
+      iterations: number;
+      duration_ns: number;
+      busy_ns: number;
+      idle: {
+        [key: string]: number;
+      };
+      prompt_tokens: number | null;
+      decode_requests: number | null;
+      numbers: number[];
+      columns: components['schemas']['IterationColumns'];
+    };
+    /**
+     * ServingRanks
+     * @description The engines that the ranks of a run are part of, and the rank that the others wait for.
+     *
+     *     headline              engines, tokens, and the slowest rank
+     *     output_tokens_per_s   of all engines, each token once; null where one of them doesn't say
+     *     unread                worker -> why it isn't compared
+     */
+    ServingRanks: {
+      headline: components['schemas']['Phrase'][];
+      output_tokens_per_s: number | null;
+      engines: components['schemas']['ServingEngineRow'][];
+      ranks: components['schemas']['ServingRankRow'][];
+      unread: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * ServingEngineRow
+     * @description Ranks that run the same batches together, as tensor parallelism does; each of their tokens counts once.
+     *
+     *     ranks                 how many
+     *     iterations            that all of them recorded
+     *     output_tokens_per_s, prompt_tokens_per_s  null where the labels don't say
+     *     slowest               worker that the others wait for; null if none stands out
+     *     extra_ns              by which its kernels take longer than the median of the others', mean of an iteration
+     *     slowest_share         share of the iterations in which it is the slowest; null without a slowest one
+     */
+    ServingEngineRow: {
+      engine: number;
+      ranks: number;
+      iterations: number;
+      output_tokens_per_s: number | null;
+      prompt_tokens_per_s: number | null;
+      slowest: string | null;
+      extra_ns: number | null;
+      slowest_share: number | null;
+    };
+    /**
+     * ServingRankRow
+     * @description A rank; times are means of the iterations that all ranks of its engine recorded.
+     *
+     *     rank              null where neither the file nor its name says
+     *     engine            number of the engine that it is part of
+     *     own_ns            kernels that don't communicate
+     *     communication_ns  kernels that do, waits for other ranks included
+     */
+    ServingRankRow: {
+      worker: string;
+      rank: number | null;
+      engine: number;
+      own_ns: number;
+      communication_ns: number;
     };
     /**
      * DistributedPayload

@@ -35,6 +35,7 @@ export type HookRow = Schemas['HookRow'];
 
 export type ServingPayload = Schemas['ServingPayload'];
 export type ServingColumns = Schemas['IterationColumns'];
+export type ServingIterations = Schemas['IterationsPayload'];
 export type ServingPhase = Schemas['PhaseRow'];
 export type ServingStall = Schemas['StallRow'];
 export type ServingRanks = Schemas['ServingRanks'];

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, covered_time, union
 from torch_tb_profiler.base.markers import is_data_loading, is_step
@@ -115,17 +116,28 @@ def listed_steps(times: Breakdown) -> list[int]:
     The complete ones that come first and last, or have the least or the most of the time or of a category, always
     stay, so that what is derived from the list is true of all steps.
     """
-    durations, complete = times.durations, np.flatnonzero(times.steps.complete)
+    return representatives(times.durations, times.steps.complete, tuple(times.times.values()))
+
+
+def representatives(
+    durations: npt.ArrayLike, counted: npt.ArrayLike, columns: Sequence[npt.ArrayLike] = ()
+) -> list[int]:
+    """Return at most about MAX_STEPS numbers of k steps in order: all, or of each stretch the longest.
+
+    durations  int64[k]
+    counted    bool[k]; of these the first and last stay, and those with the least or the most of a column
+    """
+    durations, among = np.asarray(durations), np.flatnonzero(counted)
     count = len(durations)
     if count <= MAX_STEPS:
         return list(range(count))
     size = -(-count // MAX_STEPS)
     listed = {first + int(np.argmax(durations[first : first + size])) for first in range(0, count, size)}
-    if len(complete):
-        listed |= {int(complete[0]), int(complete[-1])}
-        for values in (durations, *times.times.values()):
-            among = values[complete]
-            listed |= {int(complete[np.argmin(among)]), int(complete[np.argmax(among)])}
+    if len(among):
+        listed |= {int(among[0]), int(among[-1])}
+        for values in (durations, *columns):
+            own = np.asarray(values)[among]
+            listed |= {int(among[np.argmin(own)]), int(among[np.argmax(own)])}
     return sorted(listed)
 
 

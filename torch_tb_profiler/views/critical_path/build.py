@@ -23,6 +23,7 @@ from torch_tb_profiler.analyses.schedule.what_if import (
     what_if_curves,
     what_if_step_time,
 )
+from torch_tb_profiler.analyses.shared.breakdown import representatives
 from torch_tb_profiler.analyses.shared.typical_steps import odd_step_names
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
@@ -188,7 +189,8 @@ def _count_typical(trace: Trace) -> int:
 
 
 def _step_paths(trace: Trace) -> list[StepPath]:
-    spans, rows = recorded_spans(trace), []
+    """Return all complete steps, or of very many a selection: of each stretch the longest."""
+    spans, rows = recorded_spans(trace), list[StepPath]()
     names = steps(trace).names
     columns = zip(names, spans.begin[0].tolist(), spans.end[0].tolist(), path_times(trace).tolist(), strict=False)
     for name, begin, end, times in columns:
@@ -196,7 +198,8 @@ def _step_paths(trace: Trace) -> list[StepPath]:
         for category, time in zip(PATH_CATEGORIES, times, strict=True):
             groups[category_group(category)] += time
         rows.append(StepPath(name, begin, end - begin, *groups.values()))
-    return rows
+    durations = [row.duration_ns for row in rows]
+    return [rows[i] for i in representatives(durations, spans.typical[: len(rows)])]
 
 
 def _targets(trace: Trace) -> list[TargetRow]:

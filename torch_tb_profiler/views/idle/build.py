@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 
 from msgspec import structs
 
@@ -13,7 +14,7 @@ from torch_tb_profiler.analyses.launches.calls import launch_pace
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES
 from torch_tb_profiler.analyses.schedule.gaps import default_device
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
-from torch_tb_profiler.analyses.shared.breakdown import missing_host_reason
+from torch_tb_profiler.analyses.shared.breakdown import missing_host_reason, representatives
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
@@ -70,7 +71,8 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         stream=params.stream,
         streams=_streams(trace),
         by=params.by,
-        steps=all_steps,
+        steps=_listed(trace, all_steps, params.step),
+        complete_steps=len({step.name for step in all_steps if step.complete}),
         steps_recorded=steps(trace).recorded,
         counted=len(counted),
         duration_ns=sum(step.duration_ns for step in counted),
@@ -171,6 +173,17 @@ def _steps(trace: Trace, times: DeviceStepTimes) -> list[IdleStep]:
         IdleStep(name, start, duration, compute, communication, None, None, [], copies, idle, complete, typical)
         for name, start, duration, compute, communication, copies, idle, complete, typical in rows
     ]
+
+
+def _listed(trace: Trace, all_steps: list[IdleStep], chosen: str) -> list[IdleStep]:
+    """Return the steps that the answer lists: all, or a selection with the chosen one and an odd one, if any."""
+    kinds = step_kinds(trace)
+    durations, idle = [step.duration_ns for step in all_steps], [step.idle_ns for step in all_steps]
+    listed = set(representatives(durations, kinds.typical, (idle,)))
+    if len(listed) < len(all_steps):
+        odd = (i for i, step in enumerate(all_steps) if step.complete and not step.typical)
+        listed |= {*(i for i, step in enumerate(all_steps) if step.name == chosen), *islice(odd, 1)}
+    return [all_steps[i] for i in sorted(listed)]
 
 
 def _rows(trace: Trace, table: IdleTable, gains: Mapping[int, float], by_slice: bool) -> list[IdleRow]:

@@ -134,6 +134,8 @@ class IdlePayload(msgspec.Struct, frozen=True):
     limits          how well the recorded launches and syncs explain the work, and what one rank can't show
     reasons         field -> why it is null
     step_noun       what a step is in a sentence: "step", or "iteration" of an inference engine
+    steps           all, or of more than 2,000 a selection: of each stretch the longest; sums count all
+    complete_steps  number of complete steps, listed or not
     """
 
     headline: Text
@@ -166,6 +168,7 @@ class IdlePayload(msgspec.Struct, frozen=True):
     limits: Text
     reasons: Mapping[str, Text]
     step_noun: str = "step"
+    complete_steps: int = 0
 
 
 class IdleGapRow(msgspec.Struct, frozen=True):

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch_tb_profiler.analyses.serving.advice import serving_advice
-from torch_tb_profiler.analyses.serving.columns import iteration_columns, request_columns
+from torch_tb_profiler.analyses.serving.columns import (
+    iteration_columns,
+    iteration_sums,
+    listed_iterations,
+    request_columns,
+)
 from torch_tb_profiler.analyses.serving.cost import Coefficient, IterationCost, iteration_cost
 from torch_tb_profiler.analyses.serving.idle import CAUSES, ServingTimes
 from torch_tb_profiler.analyses.serving.stalls import Stall
@@ -16,7 +23,9 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.serving.iterations import (
     ServingIterations,
     no_iterations_reason,
+    serving_iterations,
 )
+from torch_tb_profiler.model.serving.requests import serving_requests
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, Tab, TraceView
 from torch_tb_profiler.views._shared.serving import serving_facts, serving_headline
@@ -27,12 +36,20 @@ from torch_tb_profiler.views.serving.payload import (
     DecodeCost,
     Engine,
     IterationColumns,
+    IterationsParams,
+    IterationsPayload,
     PhaseRow,
     Rates,
     RequestColumns,
     ServingPayload,
     StallRow,
 )
+
+MAX_STALLS = 1000
+"""Most stalls in an answer."""
+
+MAX_REQUESTS = 2000
+"""Most requests in an answer."""
 
 
 def build(trace: Trace, _: NoParams) -> ServingPayload:
@@ -41,17 +58,21 @@ def build(trace: Trace, _: NoParams) -> ServingPayload:
     if facts is None or cost is None:
         raise NotFoundError(f"no iterations of an inference engine: {no_iterations_reason(trace)}")
     found, times, rates, phases, stalls, verdict, _device = facts
-    total = sum(each.total_ns for each in phases)
+    total, listed = sum(each.total_ns for each in phases), listed_iterations(trace)
     return ServingPayload(
         headline=serving_headline(facts),
         details=words.details(facts),
         what_holds_it_back=verdict.bottleneck,
         engine=Engine(found.engine, found.source),
-        iterations=IterationColumns(**iteration_columns(trace)),
+        iterations=IterationColumns(**iteration_columns(trace, listed)),
+        iteration_numbers=listed.tolist(),
+        iterations_total=len(found),
         phases=[_phase(each, total) for each in phases],
         rates=_rates(found, rates),
         cost=_cost(cost),
-        stalls=[_stall(found, each) for each in stalls],
+        stalls=[_stall(found, each) for each in _largest(stalls)],
+        stalls_total=len(stalls),
+        requests_total=0 if (recorded := serving_requests(trace)) is None else len(recorded.event),
         idle_by_cause=dict(zip(CAUSES, times.idle.sum(0).tolist(), strict=True)),
         families=decode_families(trace),
         advice=[words.advice_row(each, facts) for each in serving_advice(trace)],
@@ -59,6 +80,32 @@ def build(trace: Trace, _: NoParams) -> ServingPayload:
         requests=_requests(trace),
         reasons=_reasons(verdict.reason, times),
     )
+
+
+def build_iterations(trace: Trace, params: IterationsParams) -> IterationsPayload:
+    """Build a stretch of iterations. Raises NotFoundError if the trace has none of these numbers."""
+    found = serving_iterations(trace)
+    if found is None:
+        raise NotFoundError(f"no iterations of an inference engine: {no_iterations_reason(trace)}")
+    last = len(found) - 1 if params.last is None else min(params.last, len(found) - 1)
+    if params.first > last:
+        raise NotFoundError(f"there is no iteration {params.first}", hint=f"the last one is {len(found) - 1}")
+    listed = listed_iterations(trace, params.first, last)
+    return IterationsPayload(
+        first=params.first,
+        last=last,
+        numbers=listed.tolist(),
+        columns=IterationColumns(**iteration_columns(trace, listed)),
+        **iteration_sums(trace, params.first, last),
+    )
+
+
+def _largest(stalls: Sequence[Stall]) -> list[Stall]:
+    """Return the stalls with most extra time in their order."""
+    if len(stalls) <= MAX_STALLS:
+        return list(stalls)
+    least = sorted((stall.extra_ns for stall in stalls), reverse=True)[MAX_STALLS - 1]
+    return [stall for stall in stalls if stall.extra_ns >= least][:MAX_STALLS]
 
 
 def _phase(phase: PhaseSummary, total: int) -> PhaseRow:
@@ -133,7 +180,9 @@ def _rates(found: ServingIterations, rates: ServingRates) -> Rates:
 
 def _requests(trace: Trace) -> RequestColumns | None:
     columns = request_columns(trace)
-    return None if columns is None else RequestColumns(**columns)
+    if columns is None:
+        return None
+    return RequestColumns(**{name: values[:MAX_REQUESTS] for name, values in columns.items()})
 
 
 def _cost(cost: IterationCost) -> CostLaw:
@@ -188,5 +237,16 @@ TAB = Tab(
     "Where the time goes",
     TraceView("serving", "Serving", NoParams, ServingPayload, build, cached="on_request", rows="phases"),
     no_iterations_reason,
-    (ranks.VIEW,),
+    (
+        TraceView(
+            "serving/iterations",
+            "Iterations",
+            IterationsParams,
+            IterationsPayload,
+            build_iterations,
+            rows="columns",
+            answers="A stretch of iterations of an inference engine: sums, and columns.",
+        ),
+        ranks.VIEW,
+    ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 
@@ -54,6 +55,33 @@ class IterationColumns(msgspec.Struct, frozen=True):
     busy_ns: list[int]
     idle: Mapping[str, list[int]]
     graph: list[bool | None]
+
+
+class IterationsParams(msgspec.Struct, frozen=True):
+    """The iterations from number `first` to `last`, both included; to the end by default."""
+
+    first: Annotated[int, msgspec.Meta(ge=0)] = 0
+    last: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+
+class IterationsPayload(msgspec.Struct, frozen=True):
+    """A stretch of iterations: what they take and count together, and their columns.
+
+    iterations   how many there are; of more than about 2,000 `columns` has a selection, `numbers` says which
+    idle         cause -> ns
+    prompt_tokens, decode_requests  null where the labels don't say
+    """
+
+    first: int
+    last: int
+    iterations: int
+    duration_ns: int
+    busy_ns: int
+    idle: Mapping[str, int]
+    prompt_tokens: int | None
+    decode_requests: int | None
+    numbers: list[int]
+    columns: IterationColumns
 
 
 class PhaseRow(msgspec.Struct, frozen=True):
@@ -209,7 +237,12 @@ class ServingPayload(msgspec.Struct, frozen=True):
                          no_requests or device; null with a reason where it is unknown
     idle_by_cause        cause -> ns of all idle time
     families             kernel family -> ns of device time of all decode iterations
-    requests             those in spans or the server's log beside the trace; null without any
+    iterations           columns of all, or of more than about 2,000 of a selection: the longest of each stretch
+    iteration_numbers    which of them `iterations` holds
+    iterations_total     how many there are
+    stalls               the 1,000 with most extra time, in order of time; `stalls_total` counts all
+    requests             those in spans or the server's log beside the trace, the first 2,000 of `requests_total`;
+                         null without any
     reasons              field -> why it is null
     """
 
@@ -228,3 +261,7 @@ class ServingPayload(msgspec.Struct, frozen=True):
     on_device: bool
     requests: RequestColumns | None
     reasons: Mapping[str, str]
+    iteration_numbers: list[int]
+    iterations_total: int
+    stalls_total: int
+    requests_total: int

@@ -67,7 +67,10 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
               <Select
                 label="Step"
                 value={params.step ?? ''}
-                options={[['', `average of ${steps.length}`], ...steps.map(step => [step, step] as const)]}
+                options={[
+                  ['', `average of ${Math.max(payload.complete_steps, steps.length)}`],
+                  ...steps.map(step => [step, step] as const),
+                ]}
                 onChange={step => setParams({ step, select: '' })}
               />
             )}

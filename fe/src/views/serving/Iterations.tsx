@@ -178,7 +178,7 @@ export function Iterations({ payload, chosen, onChoose, onOpen }: Props) {
       )}
       <p className={`${css.status} dim`} role="status">
         {range
-          ? describe(columns, range)
+          ? describe(payload, range)
           : 'Click an iteration to see it alone, drag to add up, double-click to open it.'}
       </p>
     </div>

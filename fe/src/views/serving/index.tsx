@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'react';
-import type { ServingPayload, ServingPhase, ServingStall } from '../../api/types';
+import type { ServingIterations, ServingPayload, ServingPhase, ServingStall } from '../../api/types';
 import { formatCount, formatDuration, formatNumber, formatRatio, plural } from '../../base/format';
+import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Answer } from '../../widgets/Answer';
@@ -15,7 +16,7 @@ import css from './index.module.css';
 import { Iterations } from './Iterations';
 import { Parts } from './Parts';
 import { Ranks } from './Ranks';
-import { CAUSE_TITLES, PHASE_COLORS, PHASES, shownShares, type Range } from './select';
+import { CAUSE_TITLES, holdsAll, PHASE_COLORS, PHASES, shownShares, type Range } from './select';
 
 interface Props {
   payload: ServingPayload;
@@ -28,8 +29,19 @@ interface Props {
 export default function ServingView({ payload, crumb, run, worker, span }: Props) {
   const { select } = useSelection();
   const [chosen, setChosen] = useState<Range | null>(null);
-  const shares = useMemo(() => shownShares(payload, chosen), [payload, chosen]);
-  const count = payload.iterations.phase.length;
+  const stretch = chosen && {
+    first: String(payload.iteration_numbers[chosen.first]),
+    last: String(payload.iteration_numbers[chosen.last]),
+  };
+  const sums = useView<ServingIterations>(
+    'serving/iterations',
+    { run, worker, span },
+    stretch ?? {},
+    stretch !== null && stretch.first !== stretch.last && !holdsAll(payload),
+  ).data;
+  const chosenSums = chosen !== null && sums?.state === 'ready' ? sums.payload : null;
+  const shares = useMemo(() => shownShares(payload, chosen, chosenSums), [payload, chosen, chosenSums]);
+  const count = payload.iterations_total;
   const open = (event: number | null | undefined) => {
     if (typeof event === 'number') {
       select({ view: 'trace', params: { event: String(event) } });

@@ -146,39 +146,65 @@ export interface Shares {
   causes: { cause: string; ns: number }[];
 }
 
-/** Where an average iteration of these goes. */
-export function sharesOf(columns: ServingColumns, title: string, rows: readonly number[]): Shares {
-  const mean = (values: readonly number[]) =>
-    rows.reduce((sum, row) => sum + values[row]!, 0) / Math.max(rows.length, 1);
-  const causes = Object.entries(columns.idle)
-    .filter(([cause]) => cause !== 'idle')
-    .map(([cause, values]) => ({ cause, ns: mean(values) }))
-    .filter(({ ns }) => ns > 0)
-    .sort((a, b) => b.ns - a.ns);
-  return { title, duration: mean(columns.duration_ns), busy: mean(columns.busy_ns), causes };
+/** What some iterations take together. */
+interface Sums {
+  iterations: number;
+  duration_ns: number;
+  busy_ns: number;
+  idle: Record<string, number>;
 }
 
-/** The iterations that are shown alone: the chosen ones, else those of the most frequent phase. */
-export function shownShares({ iterations, phases }: ServingPayload, chosen: Range | null): Shares {
-  const numbers = iterations.phase.map((_, i) => i);
-  if (chosen) {
-    const rows = numbers.slice(chosen.first, chosen.last + 1);
-    const title =
-      rows.length === 1
-        ? `iteration ${chosen.first}`
-        : `an average of iterations ${chosen.first} to ${chosen.last}`;
-    return sharesOf(iterations, title, rows);
+function sharesOf(title: string, { iterations, duration_ns, busy_ns, idle }: Sums): Shares {
+  const count = Math.max(iterations, 1);
+  const causes = Object.entries(idle)
+    .filter(([cause]) => cause !== 'idle')
+    .map(([cause, ns]) => ({ cause, ns: ns / count }))
+    .filter(({ ns }) => ns > 0)
+    .sort((a, b) => b.ns - a.ns);
+  return { title, duration: duration_ns / count, busy: busy_ns / count, causes };
+}
+
+/** Whether the columns hold every iteration, and not a selection of very many. */
+export const holdsAll = ({ iteration_numbers: numbers, iterations_total: total }: ServingPayload): boolean =>
+  numbers.length === total;
+
+/** Where the iterations that are shown alone go: the chosen ones, whose sums may come from the server, else those of the most frequent phase. */
+export function shownShares(payload: ServingPayload, chosen: Range | null, sums: Sums | null = null): Shares {
+  const { iterations: columns, iteration_numbers: numbers, phases } = payload;
+  if (chosen && (sums || holdsAll(payload) || chosen.first === chosen.last)) {
+    const [first, last] = [numbers[chosen.first]!, numbers[chosen.last]!];
+    const title = first === last ? `iteration ${first}` : `an average of iterations ${first} to ${last}`;
+    return sharesOf(title, sums ?? sumsOf(columns, chosen));
   }
-  const phase = (phases.find(row => row.phase === 'decode') ?? phases[0])?.phase ?? null;
-  return sharesOf(
-    iterations,
-    `an average ${phase ?? ''} iteration`.replace('  ', ' '),
-    numbers.filter(i => iterations.phase[i] === phase),
-  );
+  const row = phases.find(each => each.phase === 'decode') ?? phases[0];
+  const title = `an average ${row?.phase ?? ''} iteration`.replace('  ', ' ');
+  return sharesOf(title, {
+    iterations: row?.iterations ?? 0,
+    duration_ns: row?.total_ns ?? 0,
+    busy_ns: row?.busy_ns ?? 0,
+    idle: row?.idle ?? {},
+  });
+}
+
+function sumsOf(columns: ServingColumns, { first, last }: Range): Sums {
+  const sum = (values: readonly number[]) =>
+    values.slice(first, last + 1).reduce((total, value) => total + value, 0);
+  return {
+    iterations: last - first + 1,
+    duration_ns: sum(columns.duration_ns),
+    busy_ns: sum(columns.busy_ns),
+    idle: Object.fromEntries(Object.entries(columns.idle).map(([cause, values]) => [cause, sum(values)])),
+  };
 }
 
 /** What is said of the iterations under the pointer. */
-export function describe(columns: ServingColumns, { first, last }: Range): string {
+export function describe(payload: ServingPayload, { first, last }: Range): string {
+  const { iterations: columns, iteration_numbers: numbers } = payload;
+  const [from, to] = [numbers[first]!, numbers[last]!];
+  if (first !== last && !holdsAll(payload)) {
+    const end = columns.start_ns[last]! + columns.duration_ns[last]!;
+    return `Iterations ${from} to ${to}: ${formatDuration(end - columns.start_ns[first]!)}`;
+  }
   const sum = (values: readonly (number | null)[]) =>
     values.slice(first, last + 1).reduce<number | null>((total, value) => {
       return total === null || value === null ? null : total + value;
@@ -192,11 +218,11 @@ export function describe(columns: ServingColumns, { first, last }: Range): strin
       : plural(decodes, first === last ? 'decoding request' : 'decoded token'),
   ];
   if (first !== last) {
-    return [`Iterations ${first} to ${last}: ${duration}`, ...tokens].filter(Boolean).join(', ');
+    return [`Iterations ${from} to ${to}: ${duration}`, ...tokens].filter(Boolean).join(', ');
   }
   const kv = columns.kv_tokens[first] ?? null;
   return [
-    `Iteration ${first}: ${columns.phase[first] ?? 'unknown phase'}, ${duration}`,
+    `Iteration ${from}: ${columns.phase[first] ?? 'unknown phase'}, ${duration}`,
     ...tokens,
     kv === null ? '' : `${formatCount(kv)} KV tokens`,
   ]
