@@ -12,19 +12,21 @@ export function Names({ of, children }: { of: readonly string[]; children: React
 }
 
 /** Parts of fewer letters are never cut: the first one, and the others. */
-const MIN_FIRST = 16;
+const MIN_FIRST = 12;
 const MIN_OTHERS = 9;
 
 interface Props {
   text: string;
+  /** Where the end begins that stays as long as possible, where no other name tells what to keep. */
+  end?: number;
   /** The tooltip, where it isn't the text. */
   title?: string;
   className?: string;
 }
 
 /** A name in one line. Copying and screen readers get all of it. */
-export function Name({ text, title = text, className = '' }: Props) {
-  const parts = use(PartsContext).get(text);
+export function Name({ text, end = 0, title = text, className = '' }: Props) {
+  const parts = use(PartsContext).get(text) ?? (end > 0 ? [text.slice(0, end), text.slice(end)] : undefined);
   if (!parts) {
     return (
       <span className={`clip ${className}`} title={title}>

@@ -6,6 +6,7 @@ import { formatCount, formatDuration, formatRatio, plural } from '../../base/for
 import { capitalize, plainText } from '../../base/text';
 import { Button } from '../../widgets/inputs/Button';
 import { Choice } from '../../widgets/inputs/Choice';
+import { Name, Names } from '../../widgets/Name';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
@@ -14,6 +15,8 @@ import css from './Stragglers.module.css';
 import pageCss from './index.module.css';
 
 const MAX_ROWS = 8;
+/** Ranks up to which what one of them does stands below them, not beside. */
+const FEW_ROWS = 3;
 const MAX_NAMES = 8;
 
 const CAUSES: Record<NonNullable<StragglerRow['cause']>, string> = {
@@ -44,7 +47,7 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
   const per = payload.steps.length > 1 ? ' per step' : '';
   const shown = activity.find(row => row.worker === picked) ?? activity[0];
   return (
-    <div className={css.grid}>
+    <div className={`${css.grid} ${stragglers.length <= FEW_ROWS ? css.few : ''}`}>
       <Panel
         title={
           <>
@@ -191,6 +194,8 @@ function Activity({ row, noun, onWorker, onName }: ActivityProps) {
           { host: 'Host', frames: 'Python', kernels: 'Device', categories: 'Categories' }[name],
         ] as const,
     );
+  const nameOf = (share: (typeof shares)[number]): string =>
+    by === 'categories' ? (CATEGORY_TITLE[share.name as Category] ?? share.name) : share.short_name;
   return (
     <Panel
       title={
@@ -210,39 +215,39 @@ function Activity({ row, noun, onWorker, onName }: ActivityProps) {
       <p className="dim">
         <Sentence text={row.summary} />
       </p>
-      <ol className={css.whileList}>
-        {shares.map(share => {
-          const name =
-            by === 'categories' ? (CATEGORY_TITLE[share.name as Category] ?? share.name) : share.short_name;
-          return (
-            <li key={share.name} className={css.whileRow} data-part="while-row">
-              <Button
-                look="text"
-                className="clip"
-                title={
-                  by === 'categories'
-                    ? `Open the overview of ${row.worker}`
-                    : `Find ${share.name} on the timeline`
-                }
-                onClick={() => (by === 'categories' ? onWorker() : onName(share.name, by === 'frames'))}
-              >
-                {name}
-              </Button>
-              <span className={css.pair}>
-                <i className={css.late} style={{ width: `${(share.time_ns / most) * 100}%` }} />
-                <i className={css.median} style={{ width: `${((share.median_ns ?? 0) / most) * 100}%` }} />
-              </span>
-              <span className="num">{formatDuration(share.time_ns)}</span>
-              <span
-                className="num dim"
-                title={share.median_ns === null ? `Less than the largest on the median ${noun}` : undefined}
-              >
-                {share.median_ns === null ? 'less' : formatDuration(share.median_ns)}
-              </span>
-            </li>
-          );
-        })}
-      </ol>
+      <Names of={shares.map(nameOf)}>
+        <ol className={css.whileList}>
+          {shares.map(share => {
+            return (
+              <li key={share.name} className={css.whileRow} data-part="while-row">
+                <Button
+                  look="text"
+                  className="clip"
+                  title={
+                    by === 'categories'
+                      ? `Open the overview of ${row.worker}`
+                      : `Find ${share.name} on the timeline`
+                  }
+                  onClick={() => (by === 'categories' ? onWorker() : onName(share.name, by === 'frames'))}
+                >
+                  <Name text={nameOf(share)} title="" />
+                </Button>
+                <span className={css.pair}>
+                  <i className={css.late} style={{ width: `${(share.time_ns / most) * 100}%` }} />
+                  <i className={css.median} style={{ width: `${((share.median_ns ?? 0) / most) * 100}%` }} />
+                </span>
+                <span className="num">{formatDuration(share.time_ns)}</span>
+                <span
+                  className="num dim"
+                  title={share.median_ns === null ? `Less than the largest on the median ${noun}` : undefined}
+                >
+                  {share.median_ns === null ? 'less' : formatDuration(share.median_ns)}
+                </span>
+              </li>
+            );
+          })}
+        </ol>
+      </Names>
       <p className={`dim ${pageCss.legend}`}>
         <i className={css.late} /> this {noun} <i className={css.median} /> the median {noun}
       </p>

@@ -58,7 +58,7 @@ it('lists all collectives page by page', async () => {
   drawView(View, golden.distributed);
   fireEvent.click(screen.getByText('All collectives'));
   expect(
-    (await screen.findAllByText('nccl:all_reduce', { selector: '[role=row] button' })).length,
+    (await screen.findAllByText('nccl:all_reduce', { selector: '[role=row] button span' })).length,
   ).toBeGreaterThan(1);
 });
 

@@ -5,6 +5,7 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
+import { Name, Names } from '../../widgets/Name';
 import { RowDetail } from '../../widgets/table/RowDetail';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import { causeColor } from '../../base/causes';
@@ -58,31 +59,31 @@ export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row
               ? `The ${MAX_GAPS} longest of ${plural(gaps.total, 'part')}`
               : `${plural(gaps.total, 'part')}, longest first`}
           </h3>
-          <ul className={css.gaps}>
-            {gaps.rows.map(gap => (
-              <li key={gap.begin_ns}>
-                <Button
-                  look="text"
-                  onClick={() =>
-                    select({
-                      view: 'trace',
-                      params: onTimeline(payload, {
-                        begin: gap.begin_ns,
-                        end: gap.end_ns,
-                        event: gap.event,
-                      }),
-                    })
-                  }
-                >
-                  {formatDuration(gap.end_ns - gap.begin_ns)}
-                </Button>
-                <span className="clip" title={gap.name ?? undefined}>
-                  {gap.short_name ?? missingSliceText(row.cause)}
-                </span>
-                <span className="dim">step {gap.step}</span>
-              </li>
-            ))}
-          </ul>
+          <Names of={gaps.rows.flatMap(gap => gap.short_name ?? [])}>
+            <ul className={css.gaps}>
+              {gaps.rows.map(gap => (
+                <li key={gap.begin_ns}>
+                  <Button
+                    look="text"
+                    onClick={() =>
+                      select({
+                        view: 'trace',
+                        params: onTimeline(payload, {
+                          begin: gap.begin_ns,
+                          end: gap.end_ns,
+                          event: gap.event,
+                        }),
+                      })
+                    }
+                  >
+                    {formatDuration(gap.end_ns - gap.begin_ns)}
+                  </Button>
+                  <Name text={gap.short_name ?? missingSliceText(row.cause)} title={gap.name ?? undefined} />
+                  <span className="dim">step {gap.step}</span>
+                </li>
+              ))}
+            </ul>
+          </Names>
         </>
       )}
     </RowDetail>

@@ -1,7 +1,9 @@
 // Live memory at an instant, and the code that allocated it.
+import { useMemo } from 'react';
 import type { MemoryLive } from '../../api/types';
 import { formatBytes, formatCount, formatRatio, plural } from '../../base/format';
 import { Button } from '../../widgets/inputs/Button';
+import { Name, Names } from '../../widgets/Name';
 import { SourceFrame } from '../../widgets/SourceFrame';
 import { Select } from '../../widgets/inputs/Select';
 import { Term } from '../../widgets/Term';
@@ -37,6 +39,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
   const total = live.allocated_bytes ?? live.known_bytes;
   const rows = live.rows.slice(0, MAX_ROWS);
   const rest = live.rows.slice(MAX_ROWS);
+  const names = useMemo(() => live.rows.flatMap(row => row.name ?? []), [live]);
   return (
     <section className={`panel ${css.live}`} data-part="memory-live">
       <header className={panelCss.head}>
@@ -62,53 +65,55 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
         </span>
       </header>
       <ol className={css.rows} data-part="live-rows">
-        {rows.map(row => {
-          const name =
-            group === 'size'
-              ? formatBytes(row.size_bytes ?? 0)
-              : (row.name ?? PLACEHOLDERS[group] ?? 'unknown');
-          const line = (
-            <>
-              <span className="clip" title={name}>
-                {name}
-              </span>
-              <span className="num dim">{formatCount(row.blocks)}</span>
-              <Bar share={row.bytes / (total || 1)} />
-              <span className="num">{formatBytes(row.bytes)}</span>
-              <span className="num dim">{row.share === null ? '' : formatRatio(row.share)}</span>
-            </>
-          );
-          return (
-            <li key={row.event}>
-              {group === 'stack' && row.frames.length > 0 ? (
-                <details>
-                  <summary className={css.row}>{line}</summary>
-                  <ol className={sourceFrameCss.frames}>
-                    {row.frames.map((frame, i) => (
-                      // oxlint-disable-next-line react/no-array-index-key -- recursion repeats a frame
-                      <li key={i}>
-                        <SourceFrame text={frame.text} file={frame.file} line={frame.line} />
-                      </li>
-                    ))}
-                  </ol>
-                </details>
-              ) : (
-                <Button
-                  look="bare"
-                  className={css.row}
-                  title={group === 'operator' ? 'Show its blocks' : 'Show its largest block on the timeline'}
-                  onClick={() =>
-                    group === 'operator' && row.name !== null
-                      ? onPick(row.name)
-                      : onEvent(row.operator_event ?? row.event)
-                  }
-                >
-                  {line}
-                </Button>
-              )}
-            </li>
-          );
-        })}
+        <Names of={names}>
+          {rows.map(row => {
+            const name =
+              group === 'size'
+                ? formatBytes(row.size_bytes ?? 0)
+                : (row.name ?? PLACEHOLDERS[group] ?? 'unknown');
+            const line = (
+              <>
+                <Name text={name} />
+                <span className="num dim">{formatCount(row.blocks)}</span>
+                <Bar share={row.bytes / (total || 1)} />
+                <span className="num">{formatBytes(row.bytes)}</span>
+                <span className="num dim">{row.share === null ? '' : formatRatio(row.share)}</span>
+              </>
+            );
+            return (
+              <li key={row.event}>
+                {group === 'stack' && row.frames.length > 0 ? (
+                  <details>
+                    <summary className={css.row}>{line}</summary>
+                    <ol className={sourceFrameCss.frames}>
+                      {row.frames.map((frame, i) => (
+                        // oxlint-disable-next-line react/no-array-index-key -- recursion repeats a frame
+                        <li key={i}>
+                          <SourceFrame text={frame.text} file={frame.file} line={frame.line} />
+                        </li>
+                      ))}
+                    </ol>
+                  </details>
+                ) : (
+                  <Button
+                    look="bare"
+                    className={css.row}
+                    title={
+                      group === 'operator' ? 'Show its blocks' : 'Show its largest block on the timeline'
+                    }
+                    onClick={() =>
+                      group === 'operator' && row.name !== null
+                        ? onPick(row.name)
+                        : onEvent(row.operator_event ?? row.event)
+                    }
+                  >
+                    {line}
+                  </Button>
+                )}
+              </li>
+            );
+          })}
+        </Names>
         {rest.length > 0 && (
           <Rest
             name={`${formatCount(rest.length)} more`}

@@ -5,6 +5,7 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
+import { Name, Names } from '../../widgets/Name';
 import { Panel } from '../../widgets/Panel';
 import { Picker } from '../../widgets/inputs/Picker';
 import { timelineTarget } from '../_shared/modules/select';
@@ -123,7 +124,7 @@ function Level({ thread, parent, depth, hasDevice, hot }: LevelProps) {
   // An only child expands by itself, because Python nests deep before anything branches.
   const single = level.total === 1 && depth < MAX_AUTO_DEPTH;
   return (
-    <>
+    <Names of={level.rows.map(node => node.name)}>
       {level.rows.map((node, i) => (
         <Call
           key={node.event}
@@ -142,7 +143,7 @@ function Level({ thread, parent, depth, hasDevice, hot }: LevelProps) {
           </Button>
         </p>
       )}
-    </>
+    </Names>
   );
 }
 
@@ -214,7 +215,11 @@ function Call({ node, thread, depth, initiallyOpen, hasDevice, hot }: CallProps)
             title={`${node.name}\nShow on timeline`}
             onClick={() => select(timelineTarget(node.event, node.kind === 'python'))}
           >
-            {node.name}
+            <Name
+              text={node.name}
+              end={node.kind === 'python' ? node.name.lastIndexOf('/') + 1 : 0}
+              title=""
+            />
           </Button>
         </span>
         <span role="gridcell" className="clip dim">

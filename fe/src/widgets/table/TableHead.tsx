@@ -19,7 +19,7 @@ interface TableHeadProps<R> {
   /** Ids of columns that can't be sorted by. */
   unsortable?: ReadonlySet<string>;
   gridTemplateColumns: string;
-  minWidth: number;
+  minWidth: string;
 }
 
 /** The titles of columns: a click sorts, a second one reverses the order, a third one restores the original order. */

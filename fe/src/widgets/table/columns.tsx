@@ -68,18 +68,21 @@ export function columnWidth<R>(column: Column<R>): number {
   );
 }
 
-/** Return the CSS grid of `columns` and its smallest width, px. */
-export function gridLayout<R>(columns: Column<R>[]): { gridTemplateColumns: string; minWidth: number } {
-  const widths = columns.map(column => ({
-    min: columnWidth(column),
+/** Most of a narrow table that its first column takes, as the others are scrolled beside it. */
+const FIRST_COLUMN = '55cqw';
+
+/** Return the CSS grid of `columns` and its smallest width. */
+export function gridLayout<R>(columns: Column<R>[]): { gridTemplateColumns: string; minWidth: string } {
+  const widths = columns.map((column, i) => ({
+    min: i === 0 ? `min(${columnWidth(column)}px, ${FIRST_COLUMN})` : `${columnWidth(column)}px`,
     grows: column.grow ?? (isText(column.kind) || column.bar !== undefined),
     share: isText(column.kind) ? 2 : 1,
   }));
   return {
     gridTemplateColumns: widths
-      .map(({ min, grows, share }) => (grows ? `minmax(${min}px, ${share}fr)` : `${min}px`))
+      .map(({ min, grows, share }) => (grows ? `minmax(${min}, ${share}fr)` : min))
       .join(' '),
-    minWidth: widths.reduce((sum, { min }) => sum + min + 12, 32),
+    minWidth: `calc(${[`${32 + 12 * columns.length}px`, ...widths.map(({ min }) => min)].join(' + ')})`,
   };
 }
 

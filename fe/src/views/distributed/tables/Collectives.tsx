@@ -2,8 +2,10 @@
 import { useMemo } from 'react';
 import type { GroupRow, RankCollectiveRow } from '../../../api/types';
 import { formatCount, plural } from '../../../base/format';
+import { Name } from '../../../widgets/Name';
 import type { Column } from '../../../widgets/table/columns';
 import { isLarge, rankName, rowNoun } from '../select';
+import css from './JobTable.module.css';
 import { bandwidthColumn, JobTable, rankColumn, TransferBar, type TableProps } from './JobTable';
 
 /** Columns that the server does not sort by. */
@@ -109,17 +111,16 @@ export function GroupCollectives(table: TableProps) {
         kind: 'text',
         value: row => row.label,
         render: row => (
-          <span
-            className="clip"
-            title={`ranks ${row.ranks ?? 'not recorded'}${row.assumed ? ' (inferred from the job description)' : ''}`}
-          >
-            {row.label}
-            <span className="dim">
-              {' '}
+          <>
+            <Name
+              text={row.label}
+              title={`ranks ${row.ranks ?? 'not recorded'}${row.assumed ? ' (inferred from the job description)' : ''}`}
+            />
+            <span className={`clip dim ${css.beside}`}>
               {row.size !== null && plural(row.size, 'rank')}
               {row.absent > 0 && `, ${formatCount(row.absent)} without a trace`}
             </span>
-          </span>
+          </>
         ),
       },
       { id: 'name', title: 'Collective', kind: 'text', value: row => row.name },

@@ -3,8 +3,10 @@ import type { RankFamily } from '../../../api/types';
 import { familyColor } from '../../../base/family';
 import { formatDuration } from '../../../base/format';
 import { Meter } from '../../../widgets/charts/Meter';
+import { Name } from '../../../widgets/Name';
 import type { Column } from '../../../widgets/table/columns';
 import { rankName, rowNoun } from '../select';
+import css from './JobTable.module.css';
 import { JobTable, rankColumn, type TableProps } from './JobTable';
 
 const UNSORTED: ReadonlySet<string> = new Set(['sort', 'share_bar']);
@@ -51,9 +53,10 @@ export function Families(table: TableProps) {
         kind: 'text',
         value: row => row.kernel,
         render: row => (
-          <span className="clip" title={`${row.kernel}: ${formatDuration(row.kernel_ns)}`}>
-            {row.kernel} <span className="dim">{formatDuration(row.kernel_ns)}</span>
-          </span>
+          <>
+            <Name text={row.kernel} title={`${row.kernel}: ${formatDuration(row.kernel_ns)}`} />
+            <span className={`num dim ${css.beside}`}>{formatDuration(row.kernel_ns)}</span>
+          </>
         ),
       },
     ],

@@ -3,9 +3,11 @@ import type { CollectiveInstance, CollectivesPayload, DistributedPayload } from 
 import { formatOffset } from '../../../base/ticks';
 import { usePages } from '../../../state/pages';
 import { Button } from '../../../widgets/inputs/Button';
+import { Name } from '../../../widgets/Name';
 import type { Column } from '../../../widgets/table/columns';
 import { ROWS_PER_PAGE, PagedTable } from '../../../widgets/table/PagedTable';
 import { rankName } from '../select';
+import css from './JobTable.module.css';
 import { bandwidthColumn, type TableProps } from './JobTable';
 
 interface Props extends TableProps {
@@ -78,15 +80,16 @@ function instanceColumns(
       kind: 'text',
       value: row => row.name,
       render: row => (
-        <Button look="text" className="clip" onClick={() => onPick(row.id)}>
-          {row.name}
+        <>
+          <Button look="text" className={css.named} onClick={() => onPick(row.id)}>
+            <Name text={row.name} />
+          </Button>
           {row.mismatch && (
-            <span className="status warning" title={row.mismatch}>
-              {' '}
+            <span className={`status warning ${css.beside}`} title={row.mismatch}>
               differs
             </span>
           )}
-        </Button>
+        </>
       ),
     },
     {
