@@ -69,16 +69,16 @@ class IdleTable(msgspec.Struct, frozen=True):
     emptied_by: Int32
     emptied_time: Int64
 
-    def members(self, row: int) -> Int64:
-        """Return the positions in `segments` of a row's segments."""
-        return self.selected[self.groups.members(int(self.order[row]))]
+    def members(self, *rows: int) -> Int64:
+        """Return the positions in `segments` of the segments of these rows, ascending."""
+        wanted = np.zeros(len(self.cause), np.bool_)
+        wanted[self.order[list(rows)]] = True
+        return self.selected[wanted[self.groups.which]]
 
     def count_gaps(self, rows: Sequence[int]) -> int:
         """Return how many gaps have a segment of any of these rows."""
-        wanted = np.zeros(len(self.cause), np.bool_)
-        wanted[self.order[rows]] = True
         seen = np.zeros(len(self.segments.gaps.begin), np.bool_)
-        seen[self.segments.gap[self.selected[wanted[self.groups.which]]]] = True
+        seen[self.segments.gap[self.members(*rows)]] = True
         return int(seen.sum())
 
 
@@ -100,10 +100,8 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, s
     length = idle.length[selected]
     time = groups.sums(length)
     order = np.argsort(-time, kind="stable")
-    longest = np.empty(len(groups), np.int64)
-    by_length = np.argsort(length, kind="stable")
-    longest[groups.which[by_length]] = by_length  # the last write wins
-    top = selected[longest[order]]
+    statistics = order_statistics(groups, length, 0.5)
+    top = selected[statistics.largest[order]]
     drained_by = idle.gaps.emptied_by[idle.gap[selected]]
     emptied_by, emptied_time = _queue_drains(trace, groups, drained_by, length)
     pairs = group(groups.which, idle.gap[selected])
@@ -121,7 +119,7 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, s
         end=idle.end[top],
         time=time[order],
         gaps=gaps[order],
-        median=order_statistics(groups, length, 0.5).quantiles[0][order] if len(groups) else np.empty(0),
+        median=statistics.quantiles[0][order],
         emptied_by=emptied_by[order],
         emptied_time=emptied_time[order],
     )
@@ -160,7 +158,7 @@ def idle_gains(trace: Trace, table: IdleTable) -> IdleGains:
 def _idle_target(trace: Trace, table: IdleTable, rows: Sequence[int]) -> WhatIfTarget:
     """Return the host's time in the idle segments of these rows as a what-if target."""
     idle, shift = table.segments, clock_shift_ns(trace)
-    mine = np.concatenate([table.members(row) for row in rows])
+    mine = table.members(*rows)
     return host_time_target(trace, merge(idle.begin[mine] + shift, idle.end[mine] + shift))
 
 

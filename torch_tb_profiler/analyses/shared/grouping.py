@@ -98,10 +98,14 @@ def _dense(key: Int32 | Int64) -> tuple[Int64, int]:
 
 
 class OrderStatistics(msgspec.Struct, frozen=True):
-    """Minimum, maximum and quantiles of each group; `quantiles` has float64[g] per share."""
+    """Minimum, maximum and quantiles of each group; `quantiles` has float64[g] per share.
+
+    largest  int64[g]  index of the maximum, of equal ones the last
+    """
 
     least: Int64
     most: Int64
+    largest: Int64
     quantiles: list[Float64]
 
 
@@ -121,7 +125,8 @@ def order_statistics(groups: Groups, values: Int64, *shares: float) -> OrderStat
         low = np.floor(at).astype(np.int64)
         high = np.minimum(low + 1, counts - 1)
         quantiles.append(ordered[begin + low] + (ordered[begin + high] - ordered[begin + low]) * (at - low))
-    return OrderStatistics(ordered[begin], ordered[begin + counts - 1], quantiles)
+    last = begin + counts - 1
+    return OrderStatistics(ordered[begin], ordered[last], order[last], quantiles)
 
 
 def launch_times(trace: Trace, rows: Int32) -> Int64:

@@ -121,7 +121,7 @@ def build_gaps(trace: Trace, params: IdleGapsParams) -> IdleGapsPayload:
     if not rows:
         raise NotFoundError(f"no idle time is attributed to {params.cause} {params.subject or ''}".rstrip())
     idle, names = table.segments, steps(trace).names
-    segments = [segment for row in rows for segment in table.members(row).tolist()]
+    segments = table.members(*rows).tolist()
     segments.sort(key=lambda segment: int(idle.begin[segment] - idle.end[segment]))
     page = []
     for segment in segments[params.rows]:
