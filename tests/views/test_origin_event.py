@@ -10,8 +10,10 @@ from tests.model.origins.drawing import LAYERS, capture, host, replay
 from tests.support.traces import read
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel, OriginRecords
+from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.origins.build import build_origin
 from torch_tb_profiler.views.origins.payload import OriginEventParams, SourceLine
+from torch_tb_profiler.views.trace.event import EventParams, build_event
 
 SOURCE = """
 import torch
@@ -35,6 +37,8 @@ def test_a_replayed_kernel_has_the_origin_of_its_launch_and_its_launch_call_none
     assert (found.how, found.operator, found.modules) == ("capture", "aten::add", ["Block_0"])
     assert found.lines == [SourceLine("model.py", 13)]
     assert not build_origin(trace, OriginEventParams(0)).has_origin
+    stack = plain(build_event(trace, EventParams(kernel)).reasons["stack"])
+    assert stack == "No Python stack: a graph launch ran this, not a call of the program."
     with pytest.raises(NotFoundError, match="there is no event 999"):
         build_origin(trace, OriginEventParams(999))
 

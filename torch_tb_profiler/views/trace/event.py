@@ -140,6 +140,7 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
             launch=kind in DEVICE_KINDS and launch == NO_CODE,
             operator=kind in DEVICE_KINDS and operator == NO_CODE,
             stack=not frames,
+            is_replayed=kind in DEVICE_KINDS and launch != NO_CODE and "GraphLaunch" in name_of(trace, launch),
         ),
     )
 

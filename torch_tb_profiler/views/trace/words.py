@@ -198,12 +198,16 @@ def event(kind: Kind, duration: int | None, self_time: int | None, step: str | N
     return text("{sentence}{step}.", sentence=sentence, step="" if step is None else f", in step {step}")
 
 
-def missing_links(trace: Trace, *, launch: bool, operator: bool, stack: bool) -> dict[str, Text]:
+def missing_links(
+    trace: Trace, *, launch: bool, operator: bool, stack: bool, is_replayed: bool = False
+) -> dict[str, Text]:
     """Explain why an event has no launch, operator or stack: a sentence by field."""
     reasons = {
         "launch": "No launch: no runtime or driver call with the same `correlation` was recorded.",
         "operator": "No operator encloses the launch.",
-        "stack": f"No Python stack was recorded here ({recording_option(trace, 'stacks')}).",
+        "stack": "No Python stack: a graph launch ran this, not a call of the program."
+        if is_replayed
+        else f"No Python stack was recorded here ({recording_option(trace, 'stacks')}).",
     }
     absent = {"launch": launch, "operator": operator, "stack": stack}
     return {name: text(reason) for name, reason in reasons.items() if absent[name]}

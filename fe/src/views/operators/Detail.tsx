@@ -76,6 +76,12 @@ export function Detail({ row, payload, onClose }: Props) {
           </Button>
         )}
       </RowActions>
+      {lines.some(line => line.how === 'compile record') && (
+        <>
+          <h3>Lines of the program in it</h3>
+          <UnfoldedLines rows={lines} />
+        </>
+      )}
       <h3>
         Time per call
         {hasDevice && (
@@ -94,12 +100,6 @@ export function Detail({ row, payload, onClose }: Props) {
         )}
         {instances && instances.calls === 0 && <p className="dim">No call has {time} time.</p>}
       </div>
-      {lines.some(line => line.how === 'compile record') && (
-        <>
-          <h3>Lines of the program in it</h3>
-          <UnfoldedLines rows={lines} />
-        </>
-      )}
       <h3>
         Called from
         {stacks && stacks.stacks.length > 0 && (

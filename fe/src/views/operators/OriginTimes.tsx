@@ -7,6 +7,7 @@ import type { Column } from '../../widgets/table/columns';
 import { DataTable, type Sort } from '../../widgets/table/DataTable';
 import type { Search } from '../../widgets/table/search';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
+import { joinLines } from './select';
 
 const keyOf = (row: OriginTimeRow) => `${row.operator} ${row.module} ${row.lines.join()} ${row.event}`;
 
@@ -62,10 +63,12 @@ export function UnfoldedLines({ rows }: { rows: OriginTimeRow[] }) {
     <ol className={rowDetailCss.stacks} data-part="lines">
       {rows.map(row => (
         <li key={keyOf(row)}>
-          <span className="mono">{row.lines.join(', ') || row.operator || row.reason}</span>{' '}
+          <span className="mono">{joinLines(row.lines) || row.operator || row.reason}</span>{' '}
           <span className="dim">
             {row.lines.length > 0 && row.operator !== null && `${row.operator}, `}
-            {formatDuration(row.ns)} in {plural(row.kernels, 'kernel')}
+            <span className={rowDetailCss.nowrap}>
+              {formatDuration(row.ns)} in {plural(row.kernels, 'kernel')}
+            </span>
           </span>
         </li>
       ))}

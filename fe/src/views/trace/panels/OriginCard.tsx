@@ -1,5 +1,6 @@
 // Where a kernel comes from: the part of the program that it runs, and the source generated for it.
 import type { OriginEvent } from '../../../api/types';
+import { TextWithCode } from '../../../widgets/Sentence';
 import { SourceFrame } from '../../../widgets/SourceFrame';
 import css from './OriginCard.module.css';
 
@@ -54,7 +55,11 @@ export function OriginCard({ origin }: { origin: OriginEvent }) {
           </pre>
         </div>
       )}
-      {origin.reason !== null && <p className="dim">{sentence(origin.reason)}</p>}
+      {origin.reason !== null && (
+        <p className="dim">
+          <TextWithCode text={sentence(origin.reason)} />
+        </p>
+      )}
     </section>
   );
 }
