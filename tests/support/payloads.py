@@ -95,6 +95,7 @@ ASKED = (
     Ask("lightning/instances", "modules", {"place": "0"}),
     Ask("serving", "serving"),
     Ask("serving/iterations", "serving", {"first": "2", "last": "5"}),
+    Ask("serving/origins", "serving"),
     Ask("serving/ranks", "tensor_parallel"),
     Ask("memory", "memory"),
     Ask("memory/curve", "memory", {"points": "20"}),

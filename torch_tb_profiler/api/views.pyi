@@ -56,6 +56,7 @@ from torch_tb_profiler.views.origins.payload import OriginEvent, OriginsPayload
 from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPayload, OverlapReport
 from torch_tb_profiler.views.overview.payload import Overview
 from torch_tb_profiler.views.roofline.payload import RooflinePayload
+from torch_tb_profiler.views.serving.origins import ServingOrigins
 from torch_tb_profiler.views.serving.payload import IterationsPayload, ServingPayload
 from torch_tb_profiler.views.serving.ranks import ServingRanks
 from torch_tb_profiler.views.trace.blame import TraceMoment
@@ -489,6 +490,14 @@ class _Serving:
         self, *, worker: str | None = None, span: str | int | None = None, first: int = 0, last: int | None = None
     ) -> Result[IterationsPayload]:
         """Iterations."""
+    def origins(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        phase: Literal["", "prefill", "decode", "mixed"] = "",
+    ) -> Result[ServingOrigins]:
+        """Serving by origin."""
     def ranks(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ServingRanks]:
         """Serving beside other ranks."""
 

@@ -49,6 +49,11 @@ def _critical_path(payload: Payload) -> Iterable[PartRequest]:
     yield PartRequest("critical_path/ranks", {})
 
 
+def _serving(payload: Payload) -> Iterable[PartRequest]:
+    yield PartRequest("serving/origins", {})
+    yield PartRequest("serving/ranks", {})
+
+
 def _memory(payload: Payload) -> Iterable[PartRequest]:
     for device in payload["devices"][:1]:
         yield from _device_memory(device["name"])
@@ -170,6 +175,7 @@ _INITIAL: _Requests = {
     "idle": _idle,
     "critical_path": _critical_path,
     "memory": _memory,
+    "serving": _serving,
     "distributed": _large_job,
 }
 

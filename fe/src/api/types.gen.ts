@@ -4197,6 +4197,78 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/serving/origins': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Serving by origin view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          phase?: '' | 'decode' | 'mixed' | 'prefill';
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are not included yet */
+              loading: number;
+              /** @description the trace that a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['ServingOrigins'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['PendingBody'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/serving/ranks': {
     parameters: {
       query?: never;
@@ -9136,6 +9208,45 @@ export interface components {
       decode_requests: number | null;
       numbers: number[];
       columns: components['schemas']['IterationColumns'];
+    };
+    /**
+     * ServingOrigins
+     * @description What of the model takes the kernel time of an average iteration of one phase.
+     *
+     *     kernel_ns   sum of its kernels' durations, mean of an iteration; known_ns: of those whose module or operator is
+     *                 known
+     *     others_ns   beyond the rows
+     */
+    ServingOrigins: {
+      headline: components['schemas']['Phrase'][];
+      phase: string | null;
+      iterations: number;
+      kernel_ns: number;
+      known_ns: number;
+      rows: components['schemas']['ServingOriginRow'][];
+      others_ns: number;
+    };
+    /**
+     * ServingOriginRow
+     * @description Kernels with one family and one origin; null where it is unknown, and `reason` says why.
+     *
+     *     module    path of the `nn.Module` call, outermost first
+     *     how       launch, graph node, capture (of a replayed graph) or compile record
+     *     time_ns   mean of an iteration; share: of all its kernels
+     *     kernels   in all iterations of the phase
+     *     event     row of the longest of them
+     */
+    ServingOriginRow: {
+      family: string;
+      module: string | null;
+      operator: string | null;
+      line: string | null;
+      how: string | null;
+      reason: string | null;
+      kernels: number;
+      time_ns: number;
+      share: number;
+      event: number;
     };
     /**
      * ServingRanks

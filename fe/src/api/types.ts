@@ -39,6 +39,7 @@ export type ServingIterations = Schemas['IterationsPayload'];
 export type ServingPhase = Schemas['PhaseRow'];
 export type ServingStall = Schemas['StallRow'];
 export type ServingRanks = Schemas['ServingRanks'];
+export type ServingOrigins = Schemas['ServingOrigins'];
 export type ServingRankRow = Schemas['ServingRankRow'];
 export type CostTerm = Schemas['CostTerm'];
 

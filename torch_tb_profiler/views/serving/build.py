@@ -29,7 +29,7 @@ from torch_tb_profiler.model.serving.requests import serving_requests
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, Tab, TraceView
 from torch_tb_profiler.views._shared.serving import serving_facts, serving_headline
-from torch_tb_profiler.views.serving import ranks, words
+from torch_tb_profiler.views.serving import origins, ranks, words
 from torch_tb_profiler.views.serving.payload import (
     CostLaw,
     CostTerm,
@@ -247,6 +247,7 @@ TAB = Tab(
             rows="columns",
             answers="A stretch of iterations of an inference engine: sums, and columns.",
         ),
+        origins.VIEW,
         ranks.VIEW,
     ),
 )

@@ -7,15 +7,14 @@ import css from './index.module.css';
 
 interface Props {
   run: string;
-  worker: string;
   span: string;
 }
 
 /** The ranks of the run that were recorded beside this one: which of them run the same iterations, and who is slow. */
-export function Ranks({ run, worker, span }: Props) {
+export function Ranks({ run, span }: Props) {
   const workers = useWorkers(run).data?.workers;
   const several = workers === undefined || workers.length > 1;
-  const answer = useView<ServingRanks>('serving/ranks', { run, worker, span }, {}, several);
+  const answer = useView<ServingRanks>('serving/ranks', { run, span }, {}, several);
   const ranks = answer.data?.state === 'ready' ? answer.data.payload : null;
   if (!several || ranks === null || ranks.ranks.length < 2) {
     return null;

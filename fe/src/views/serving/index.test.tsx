@@ -33,6 +33,13 @@ it('shows the times of requests where they were recorded', () => {
   expect(figure('Time in queue')).toBe('Time in queue55.0 msmedian; p99 81.0 ms');
 });
 
+it('shows the kernels of an iteration by origin, and why one is unknown', async () => {
+  drawView(View, golden.serving);
+  const table = (await screen.findByText('Operator')).closest('table')!;
+  expect(table.textContent).toContain(golden['serving/origins'].rows[0]!.reason);
+  expect(table.textContent).toContain(golden['serving/origins'].rows[0]!.family);
+});
+
 it('names the rank that the others wait for', async () => {
   drawView(View, golden.serving);
   const row = (await screen.findByText('slowest')).closest('tr')!;

@@ -14,6 +14,7 @@ import { Term } from '../../widgets/Term';
 import { Cost } from './Cost';
 import css from './index.module.css';
 import { Iterations } from './Iterations';
+import { Origins } from './Origins';
 import { Parts } from './Parts';
 import { Ranks } from './Ranks';
 import { CAUSE_TITLES, holdsAll, PHASE_COLORS, PHASES, shownShares, type Range } from './select';
@@ -107,7 +108,8 @@ export default function ServingView({ payload, crumb, run, worker, span }: Props
           <Cost payload={payload} />
         </Panel>
       </div>
-      <Ranks run={run} worker={worker} span={span} />
+      <Origins run={run} worker={worker} span={span} onOpen={open} />
+      <Ranks run={run} span={span} />
       {payload.advice.length > 0 && (
         <Panel title="What to set">
           <ol className={css.advice}>
