@@ -85,6 +85,23 @@ def test_an_item_that_ends_after_the_call_returned_is_no_source() -> None:
     assert sources(trace) == {"cudaStreamSynchronize": ["other"]}
 
 
+IN_ROW = """
+host  cuda_runtime  cudaLaunchKernel         0   5  correlation=1
+host  cuda_runtime  cudaLaunchKernel        10   5  correlation=2
+host  cuda_runtime  cudaEventSynchronize    20  {time}
+gpu0  kernel        before                   6  300  correlation=1 stream=7
+gpu0  kernel        after                  308  300  correlation=2 stream=7
+"""
+
+
+def test_an_event_may_be_older_than_what_was_launched_last() -> None:
+    assert sources(draw(IN_ROW.format(time=300))) == {"cudaEventSynchronize": ["before"]}
+    assert sources(draw(IN_ROW.format(time=600))) == {"cudaEventSynchronize": ["after"]}
+    # Nothing ends up to 50 us before it returns; a stream has no older work to wait for.
+    for picture in (IN_ROW.format(time=400), IN_ROW.format(time=300).replace("Event", "Stream")):
+        assert list(sources(draw(picture)).values()) == [[]]
+
+
 def test_later_than_50_us_after_its_source_a_call_runs_its_own_code() -> None:
     calls = only_call(draw(TWO_STREAMS + "host cuda_runtime cudaFree 30 500"))
     assert calls.resume_time.tolist() == [76_000 + 50_000]

@@ -19,6 +19,7 @@ from torch_tb_profiler.base.intervals import covered_time
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_waits
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace, distinct_codes
 
@@ -79,7 +80,7 @@ class LaunchPace(msgspec.Struct, frozen=True):
 
     launch_ns     from one launch call to the next on its thread; None without launches
     item_ns       duration of a kernel, copy or memset; None without work
-    launch_bound  the host's launching causes most idle time, and no call had drained the queue before
+    launch_bound  the host's launching causes most idle time, and it had not waited for the device before
     """
 
     launch_ns: float | None
@@ -155,5 +156,7 @@ def launch_pace(trace: Trace, device: int) -> LaunchPace:
     return LaunchPace(
         launch_ns=median(between) if len(between) else None,
         item_ns=median(duration) if len(duration) else None,
-        launch_bound=bool(2 * idle.length[launching].sum() > idle.length.sum()),
+        launch_bound=bool(
+            not has_unrecorded_waits(trace) and 2 * idle.length[launching].sum() > idle.length.sum()
+        ),
     )

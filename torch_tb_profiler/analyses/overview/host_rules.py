@@ -20,6 +20,7 @@ from torch_tb_profiler.analyses.overview.idle import (
 )
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.analyses.tracks.sources import call_stack
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import Intervals, intersect, subtract, total, union
@@ -58,6 +59,9 @@ _MEMORY = re.compile(
 
 MIN_LAUNCHES = 20
 """Fewest launches that can bound a step."""
+
+MIN_LATE_LAUNCHES = 5
+"""Fewest gaps per step that are many."""
 
 _CASE_BY_KIND = {
     Kind.PYTHON: "code",
@@ -177,7 +181,7 @@ def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     if job_kind(trace).graphs or len(linked) < MIN_LAUNCHES:
         return
     during = subtract(short_stretches(host_late_times(trace)), passes)
-    if len(during.starts):
+    if len(during.starts) >= MIN_LATE_LAUNCHES * int(step_kinds(trace).typical.sum()):
         item = median((event_ends(trace) - trace.events.start)[linked])
         yield Finding("launch_bound", during, value=item, window=_longest_stretch(during))
 

@@ -296,6 +296,12 @@ def bottleneck_times(trace: Trace) -> dict[str, int]:
     return group_by_bottleneck(path_times(trace)[recorded_spans(trace).typical].sum(axis=0).tolist())
 
 
+def unexplained_sync_ns(trace: Trace) -> int:
+    """Return ns of the path through the typical steps in synchronization calls that no recorded work holds up."""
+    times = path_times(trace)[recorded_spans(trace).typical, PATH_CATEGORIES.index("sync")]
+    return int(times.sum())
+
+
 def group_by_bottleneck(times: Sequence[int]) -> dict[str, int]:
     """Sum times by PATH_CATEGORIES to times by BOTTLENECKS."""
     sums = dict.fromkeys(BOTTLENECKS, 0)

@@ -3,6 +3,9 @@
     cudaStreamSynchronize -----------|      thread
          gemm --------------|               stream      source: the last item submitted before the call
 
+Without a record, a call that waits for an event may wait for older work than that: for what ended right before it
+returned.
+
 The call returns some microseconds after its last source; later than `MAX_WAKE_NS` after it, the call runs its own
 code (from `resume_time`).
 
@@ -31,8 +34,13 @@ from torch_tb_profiler.model.schedule.items import (
     last_items_before,
     queue_streams,
 )
-from torch_tb_profiler.model.schedule.sync_calls import recorded_waits, waits_for_device, waits_for_stream
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.schedule.sync_calls import (
+    recorded_waits,
+    waits_for_device,
+    waits_for_event,
+    waits_for_stream,
+)
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace, name_mask
 
 MAX_WAKE_NS = 50_000
 """Longest time from the end of a call's last source to its return that still counts as waiting, ns."""
@@ -136,6 +144,8 @@ def _sync_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     recorded = recorded_waits(trace, calls)
     latest_items = last_items_before(items, recorded.since)
     finish = event_ends(trace)[calls][:, None]
+    of_event = np.flatnonzero(waits_for_event(trace)[calls] & (recorded.stream == ABSENT))
+    latest_items[of_event] = _awaited_events(items, latest_items[of_event], finish[of_event])
     is_source = (
         (latest_items >= 0) & (items.end[latest_items] <= finish) & (items.start[latest_items] < finish)
         if len(items)
@@ -154,6 +164,32 @@ def _sync_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     without_source = np.flatnonzero(~is_source.any(axis=1))
     no_source = np.full(len(without_source), NO_CODE, np.int64)
     return calls[np.append(call, without_source)], np.append(latest_items[call, queue], no_source)
+
+
+def _awaited_events(items: DeviceItems, latest: Int64, finish: Int64) -> Int64:
+    """Return what calls waited for that may wait for older work than the latest items of each stream.
+
+    Where none of these ended up to MAX_WAKE_NS before the call returned, it is the item of each stream that did.
+
+    latest  int64[k, queues]; finish: int64[k, 1], when the calls returned
+    """
+    awaited = latest.copy()
+    if len(items) == 0:
+        return awaited
+
+    def woke(which: Int64) -> Bool:
+        after = finish - items.end[which]
+        on_time: Bool = (which >= 0) & (after >= 0) & (after <= MAX_WAKE_NS)
+        return on_time
+
+    unexplained = ~woke(latest).any(axis=1)
+    for queue in range(items.queues):
+        low, high = items.bounds[queue], items.bounds[queue + 1]
+        ended = np.searchsorted(np.maximum.accumulate(items.end[low:high]), finish[:, 0], "right")
+        item = np.minimum(latest[:, queue], low + ended - 1)
+        older = unexplained & (ended > 0) & woke(item[:, None])[:, 0]
+        awaited[older, queue] = item[older]
+    return awaited
 
 
 def _copy_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:

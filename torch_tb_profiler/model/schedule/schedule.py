@@ -13,6 +13,7 @@ recorded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 import msgspec
@@ -31,6 +32,7 @@ from torch_tb_profiler.model.schedule.items import (
 )
 from torch_tb_profiler.model.schedule.stream_waits import LATE_NS, StreamWaits, stream_waits
 from torch_tb_profiler.model.schedule.threads import HandOffs, handoffs, main_thread
+from torch_tb_profiler.model.schedule.unrecorded_waits import UnrecordedWaits, unrecorded_waits
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace
 
@@ -94,7 +96,7 @@ class HostEdges(msgspec.Struct, frozen=True):
     item    int64  the item whose end it waits for, NO_CODE if it waits for a point
     point   int64  the point that it waits for, NO_CODE if it waits for an item
     weight  int64  shortest time from the source to the target, ns
-    call    int32  row of the call that waits, NO_CODE of hand-offs
+    call    int32  row of the call that waits, NO_CODE of hand-offs and of waits that no call records
     binds   bool   the recorded target is where this edge puts it, and its thread alone would have been earlier
     """
 
@@ -160,7 +162,7 @@ class Schedule(msgspec.Struct, frozen=True):
 def schedule(trace: Trace) -> Schedule:
     """Return the schedule of a trace."""
     items, calls, hands, waits = device_items(trace), blocking_calls(trace), handoffs(trace), stream_waits(trace)
-    main, spans = main_thread(trace), steps(trace)
+    main, spans, unrecorded = main_thread(trace), steps(trace), unrecorded_waits(trace)
     linked = items.call >= 0
     is_waiting = hands.waiting_since != ABSENT
     borders = len(spans.starts) if main != NO_CODE else 0
@@ -178,10 +180,12 @@ def schedule(trace: Trace) -> Schedule:
         (hands.target[is_waiting], hands.waiting_since[is_waiting]),
         (main_threads, step_starts),
         (main_threads, step_ends),
+        (unrecorded.thread, unrecorded.since),
+        (unrecorded.thread, unrecorded.resume),
     )
     submission = np.full(len(items), NO_CODE, np.int64)
     submission[linked] = places[0]
-    step, edges, anchored = _host_graph(points, items, calls, hands, places)
+    step, edges, anchored = _host_graph(points, items, calls, hands, unrecorded, places)
     weights = _device_weights(items, waits)
     return Schedule(
         items=items,
@@ -240,10 +244,15 @@ def _move_out_of_calls(times: Int64, calls: BlockingCalls, thread: int) -> Int64
 
 
 def _host_graph(
-    points: HostPoints, items: DeviceItems, calls: BlockingCalls, hands: HandOffs, places: list[Int64]
+    points: HostPoints,
+    items: DeviceItems,
+    calls: BlockingCalls,
+    hands: HandOffs,
+    unrecorded: UnrecordedWaits,
+    places: list[Int64],
 ) -> tuple[Int64, HostEdges, Bool]:
     """Return (step, edges, anchored) of the points; `places` are the positions of the requested points."""
-    call_begin, resume, source_point, target_point = places[1], places[2], places[4], places[5]
+    call_begin, resume, source_point, target_point, resumed = (places[each] for each in (1, 2, 4, 5, 10))
     step = points.elapsed.copy()
     # A call that waited works for part of the time from its start to its resumption; the rest is waiting.
     own_work = np.where(calls.kind == WaitKind.QUEUE, items.typical_call_ns, _IDLE_SYNC_NS)
@@ -251,7 +260,7 @@ def _host_graph(
     already_past = points.time[np.maximum(resume - 1, 0)] - points.time[call_begin]
     remaining = np.maximum(np.minimum(calls.resume_time - calls.begin, own_work) - already_past, 0)
     np.minimum.at(step, resume[has_waited], remaining[has_waited])
-    step[target_point] = 0
+    step[target_point] = step[resumed] = 0
     anchored = points.first.copy()
     anchored[target_point] = False
 
@@ -259,18 +268,35 @@ def _host_graph(
     after = calls.resume_time[call] - items.end[calls.sources]
     is_last = has_waited[call] & (items.end[calls.sources] == calls.sources_end[call])
     weight = np.where(is_last, after, np.minimum(after, _MAX_IDLE_RETURN_NS))
-    no_point, no_item = np.full(len(call), NO_CODE, np.int64), np.full(len(target_point), NO_CODE, np.int64)
-    target = np.append(resume[call], target_point)
-    order = np.argsort(target, kind="stable")
-    edges = HostEdges(
-        target=target[order],
-        item=np.append(calls.sources, no_item)[order],
-        point=np.append(no_point, source_point)[order],
-        weight=np.append(weight, hands.target_time - hands.source_time)[order],
-        call=np.append(calls.call[call], no_item).astype(np.int32)[order],
-        binds=np.append(is_last, np.ones(len(target_point), np.bool_))[order],
+    parts = (
+        (resume[call], calls.sources, None, weight, calls.call[call], is_last),
+        (target_point, None, source_point, hands.target_time - hands.source_time, None, None),
+        (resumed, unrecorded.item, None, unrecorded.resume - items.end[unrecorded.item], None, None),
     )
+    edges = _sort_edges([_host_edges(*part) for part in parts])
     return step, edges, anchored
+
+
+def _host_edges(
+    target: Int64, item: Int64 | None, point: Int64 | None, weight: Int64, call: Int32 | None, binds: Bool | None
+) -> HostEdges:
+    """Return edges with the same targets; None: no item, point or call, or all bind."""
+    none = np.full(len(target), NO_CODE, np.int64)
+    return HostEdges(
+        target,
+        none if item is None else item,
+        none if point is None else point,
+        weight,
+        (none if call is None else call).astype(np.int32),
+        np.ones(len(target), np.bool_) if binds is None else binds,
+    )
+
+
+def _sort_edges(parts: Sequence[HostEdges]) -> HostEdges:
+    """Return all edges by target."""
+    columns = [np.concatenate(column) for column in zip(*map(msgspec.structs.astuple, parts), strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    return HostEdges(*(column[order] for column in columns))
 
 
 class _DeviceWeights(msgspec.Struct, frozen=True):

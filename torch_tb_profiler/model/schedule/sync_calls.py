@@ -18,6 +18,7 @@ _WAITS_FOR_DEVICE = re.compile(
 _WAITS_FOR_STREAM = re.compile(
     r"StreamSynchronize|synchronizeStream|EventSynchronize|HostSynchronize|Events?Wait$|QueueFinish", re.IGNORECASE
 )
+_WAITS_FOR_EVENT = re.compile(r"EventSynchronize|EventHostSynchronize|Events?Wait$", re.IGNORECASE)
 _MAKES_STREAM_WAIT = re.compile(r"StreamWaitEvent|waitOnEvent", re.IGNORECASE)
 
 _NO_STREAM = 2**32 - 1
@@ -32,6 +33,11 @@ def waits_for_device(trace: Trace) -> Bool:
 def waits_for_stream(trace: Trace) -> Bool:
     """Return bool[n]: calls that return once a stream, or an event in it, is done."""
     return _is_call_named(trace, _WAITS_FOR_STREAM)
+
+
+def waits_for_event(trace: Trace) -> Bool:
+    """Return bool[n]: those of `waits_for_stream` that wait for an event; work may be launched after it."""
+    return _is_call_named(trace, _WAITS_FOR_EVENT)
 
 
 def makes_stream_wait(trace: Trace) -> Bool:

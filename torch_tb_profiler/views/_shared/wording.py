@@ -32,6 +32,10 @@ CAUSE_TEXTS = {
 """Cause of idle time -> what the device waits for, as the object of "waits for"."""
 
 
+UNEXPLAINED_WAIT = "calls that wait for something that isn't recorded"
+"""What is on the critical path where synchronization calls outlast all recorded work."""
+
+
 def clock_shift_sentence(shift_ns: int) -> Text:
     """Say by how much the device clock was shifted and why; empty if it wasn't."""
     if shift_ns <= 0:
@@ -40,6 +44,11 @@ def clock_shift_sentence(shift_ns: int) -> Text:
         "The device clock was shifted by {shift}, because work was recorded before its launch.",
         shift=format_duration(shift_ns),
     )
+
+
+def unrecorded_wait_sentence(device: str) -> Text:
+    """Say that the host waited for a device, as its silence shows, although no recorded call does."""
+    return text("The host seems to have waited for {device}, although no recorded call does.", device=device)
 
 
 def truncation_sentence() -> Text:

@@ -33,6 +33,7 @@ from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.schedule.stream_waits import has_unknown_consumers
+from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_waits
 from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
@@ -81,7 +82,9 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
             words.explanation(path, targets, graph.explained_share, recorded, noun=step_noun(trace)), odd
         ),
         limits=words.limits(
-            graph.clock_shift_ns, communicates=any(words.is_communication(row) for row in targets)
+            graph.clock_shift_ns,
+            communicates=any(words.is_communication(row) for row in targets),
+            waits_unrecorded=has_unrecorded_waits(trace),
         ),
         path=path,
         steps=_step_paths(trace),

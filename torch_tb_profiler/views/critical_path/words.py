@@ -19,7 +19,7 @@ from torch_tb_profiler.views._shared.text import (
     text,
     worker_name,
 )
-from torch_tb_profiler.views._shared.wording import clock_shift_sentence
+from torch_tb_profiler.views._shared.wording import UNEXPLAINED_WAIT, clock_shift_sentence
 from torch_tb_profiler.views.critical_path.payload import PathSummary, RankOnPath, TargetRow
 
 CATEGORY_TITLES = {
@@ -112,13 +112,23 @@ _ALONE_LIMIT = text(
     distributed=Phrase("Distributed", link("distributed")),
 )
 
+_UNRECORDED_WAITS_LIMIT = text(
+    "No call is recorded that waits for the device: where the host does nothing until right after the device is "
+    "done, it is taken to wait."
+)
+
 COMPARED_LIMIT = text("What-ifs of communication shorten the transfer only, and what they save is at most that.")
 """Added to the limits once the other ranks are read."""
 
 
-def limits(clock_shift_ns: int, *, communicates: bool = False) -> Text:
-    """Say what no what-if models, what communication contains, and whether the device clock was shifted."""
-    return sentences(_LIMITS, _ALONE_LIMIT if communicates else (), clock_shift_sentence(clock_shift_ns))
+def limits(clock_shift_ns: int, *, communicates: bool = False, waits_unrecorded: bool = False) -> Text:
+    """Say what no what-if models, what communication contains, which waits are inferred, and the clock's shift."""
+    return sentences(
+        _LIMITS,
+        _ALONE_LIMIT if communicates else (),
+        _UNRECORDED_WAITS_LIMIT if waits_unrecorded else (),
+        clock_shift_sentence(clock_shift_ns),
+    )
 
 
 def is_communication(row: TargetRow) -> bool:
@@ -175,10 +185,15 @@ def headline(
     part = _BOTTLENECK_PARTS[bottleneck]
     if bottleneck == "communication" and not compared:
         part = "communication, including any waiting for other ranks"
+    unexplained = bottleneck == "host" and _is_unexplained(path)
+    if unexplained:
+        part, share = UNEXPLAINED_WAIT, _sync_ns(path) / path.duration_ns
     share_phrase = Phrase(format_ratio(share), _TIMELINE_WITH_PATH)
     if share >= _MAJORITY:
         limit = device_noun(kind) if bottleneck == "device" else bottleneck
         bound = "bound by other ranks" if bottleneck == "rank_wait" else f"{limit}-bound"
+        if unexplained:
+            bound = "bound by an unknown wait"
         finding = text(
             "{base} is {bound}: {share} of its critical path is {part}.",
             base=capitalize(base),
@@ -193,7 +208,7 @@ def headline(
             share=share_phrase,
             part=part,
         )
-    if bottleneck == "communication" and not compared:
+    if unexplained or (bottleneck == "communication" and not compared):
         return finding
     half = next((row.step_ns[2] for row in targets if row.target == bottleneck and row.step_ns), None)
     now = format_duration(path.duration_ns)
@@ -221,6 +236,18 @@ def headline(
             then=then,
         )
     return sentences(finding, effect)
+
+
+def _sync_ns(path: PathSummary) -> float:
+    return sum(each.time_ns for each in path.categories if each.name == "sync")
+
+
+def _is_unexplained(path: PathSummary) -> bool:
+    """Return whether most of the host's part are synchronization calls that nothing recorded ends.
+
+    A call that waits for recorded work isn't on the path while that runs.
+    """
+    return 2 * _sync_ns(path) > sum(each.time_ns for each in path.categories if each.group == "host")
 
 
 _AT_BEST = " at best"

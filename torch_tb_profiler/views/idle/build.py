@@ -25,6 +25,7 @@ from torch_tb_profiler.model.kernels.short_names import display_name
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.schedule import schedule
+from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_waits
 from torch_tb_profiler.model.steps import has_host_events, step_noun, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import missing_device_work_reason
@@ -102,7 +103,10 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
     return structs.replace(
         payload,
         headline=headline,
-        explanation=sentences(words.explanation(payload), () if params.step else odd_steps_sentence(trace)),
+        explanation=sentences(
+            words.explanation(payload, waits_unrecorded=has_unrecorded_waits(trace)),
+            () if params.step else odd_steps_sentence(trace),
+        ),
     )
 
 

@@ -20,7 +20,7 @@ from torch_tb_profiler.views._shared.text import (
     text,
     worker_name,
 )
-from torch_tb_profiler.views._shared.wording import clock_shift_sentence
+from torch_tb_profiler.views._shared.wording import clock_shift_sentence, unrecorded_wait_sentence
 from torch_tb_profiler.views.idle.payload import AwaitedRank, IdlePayload, IdleRow
 
 CAUSE_CLAUSES = {
@@ -119,8 +119,11 @@ def _exposed_clause(payload: IdlePayload) -> str:
     return f"; {format_ratio(exposed / payload.duration_ns)} of {base} is exposed communication"
 
 
-def explanation(payload: IdlePayload) -> Text:
-    """Say the next cause, which calls drained the queue, and whether the host launches too slowly."""
+def explanation(payload: IdlePayload, *, waits_unrecorded: bool = False) -> Text:
+    """Say the next cause, which calls drained the queue, and whether the host launches too slowly.
+
+    waits_unrecorded  the host waits for the device although no call is recorded that does
+    """
     if "causes" in payload.reasons:
         return text("{reason}.", reason=capitalize(plain(payload.reasons["causes"])))
     if payload.idle_ns <= 0 or payload.counted == 0:
@@ -138,14 +141,18 @@ def explanation(payload: IdlePayload) -> Text:
             cause=Phrase(CAUSE_CLAUSES[cause], _evidence(payload, longest)),
         )
     main_cause = ranked[0][0] if ranked else ""
-    return sentences(next_cause, _queue_drains(payload, main_cause), () if busy else _launch_bound(payload))
+    return sentences(
+        next_cause, _queue_drains(payload, main_cause, waits_unrecorded), () if busy else _launch_bound(payload)
+    )
 
 
-def _queue_drains(payload: IdlePayload, main_cause: str) -> Text:
+def _queue_drains(payload: IdlePayload, main_cause: str, waits_unrecorded: bool) -> Text:
     """Say how much of the idle time follows a call that drained the queue."""
     drained = payload.idle_ns - payload.caught_up_ns
     if drained <= 0 and main_cause in _NO_LAUNCH_FOLLOWS:
         return ()
+    if drained <= 0 and waits_unrecorded:
+        return unrecorded_wait_sentence(f"the {device_noun(payload.device_type)}")
     if drained <= 0:
         return text(
             "No sync caused this: the {device} simply caught up with the host.",

@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.roofline.speeds import missing_work_reason
 from torch_tb_profiler.analyses.roofline.table import WorkFilter
 from torch_tb_profiler.analyses.roofline.tokens import count_tokens
 from torch_tb_profiler.analyses.roofline.utilization import utilization
-from torch_tb_profiler.analyses.schedule.path import bottleneck_times
+from torch_tb_profiler.analyses.schedule.path import bottleneck_times, unexplained_sync_ns
 from torch_tb_profiler.analyses.schedule.what_if import replay_unavailable_reason
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.utilization import utilizations
@@ -84,7 +84,9 @@ def build(trace: Trace, params: NoParams) -> Overview:
     ]
     reason = replay_unavailable_reason(trace)
     times = bottleneck_times(trace) if reason is None and not is_truncated(trace.health) else None
-    path = words.critical_path_sentence(times, base, _exposed_share(trace, first.average))
+    path = words.critical_path_sentence(
+        times, base, _exposed_share(trace, first.average), 0 if times is None else unexplained_sync_ns(trace)
+    )
     spent = sentences(
         _step_sentence(trace, first.average, kind, hardware), *_evidence(trace, first.average, kind), path
     )

@@ -23,6 +23,7 @@ from torch_tb_profiler.views._shared.text import (
     shorten_name,
     text,
 )
+from torch_tb_profiler.views._shared.wording import UNEXPLAINED_WAIT
 from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Recommendation, Step
 
 CATEGORIES = Categories.__struct_fields__
@@ -256,23 +257,28 @@ def largest_kernel_sentence(name: str, event: int, share: float) -> Text:
     return text("{kernel} is the top kernel: {share} of kernel time.", kernel=kernel, share=format_ratio(share))
 
 
-def critical_path_sentence(times: Mapping[str, float] | None, base: str, exposed: float = 0.0) -> Text:
+def critical_path_sentence(
+    times: Mapping[str, float] | None, base: str, exposed: float = 0.0, syncs: float = 0.0
+) -> Text:
     """Say what most of the critical path is; empty where no schedule explains the trace.
 
     times    ns of the path by `BOTTLENECKS`
     exposed  share of the step in exposed communication. It needn't be on the critical path: where the path is
              mostly something else, the sentence also says how much of the path is communication
+    syncs    ns of the host's part in synchronization calls, which nothing recorded explains
     """
     if times is None or (total := sum(times.values())) <= 0:
         return ()
     largest = max(times, key=lambda part: times[part])
     path = "the trace's" if base == "the trace" else f"the {base.split()[-1]}'s"
-    share = Phrase(f"{format_ratio(times[largest] / total)} of {path} critical path", link("critical_path"))
+    unexplained = largest == "host" and 2 * syncs > times["host"]
+    part_ns, part_text = (syncs, UNEXPLAINED_WAIT) if unexplained else (times[largest], _PATH_TEXTS[largest])
+    share = Phrase(f"{format_ratio(part_ns / total)} of {path} critical path", link("critical_path"))
     rest = ""
     if largest != "communication" and exposed >= _MIN_EXPOSED_SHARE:
         part = times["communication"]
         rest = f", {format_ratio(part / total)} communication" if part else ", and none of it is communication"
-    return text("{share} is {part}{rest}.", share=share, part=_PATH_TEXTS[largest], rest=rest)
+    return text("{share} is {part}{rest}.", share=share, part=part_text, rest=rest)
 
 
 def savings_note(

@@ -19,6 +19,7 @@ from torch_tb_profiler.analyses.tracks.tracks import ROLES_BESIDE_WORK, device_l
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.memo import derived, seed_derived
 from torch_tb_profiler.model.calls.missing import missing_kernels_reason
+from torch_tb_profiler.model.schedule.unrecorded_waits import has_unrecorded_waits
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import CachedColumns, TraceView
@@ -162,7 +163,7 @@ def build_moment(trace: Trace, params: MomentParams) -> TraceMoment:
     else:
         headline = words.device_idle(device, category, time, gap.end - gap.begin)
         call = (emptied_by.name, emptied_by.event) if emptied_by else (None, None)
-        emptied = words.queue_drained(device, *call)
+        emptied = words.queue_drained(device, *call, waits_unrecorded=has_unrecorded_waits(trace))
         evidence = words.idle_row_link(category, name_of(trace, part.row) if subject else None, params.device)
     return TraceMoment(
         headline=headline,

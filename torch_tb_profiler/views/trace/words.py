@@ -12,7 +12,7 @@ from torch_tb_profiler.model.kinds import Kind
 from torch_tb_profiler.model.trace import ClockKind, Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, shorten_name, text
-from torch_tb_profiler.views._shared.wording import CAUSE_TEXTS
+from torch_tb_profiler.views._shared.wording import CAUSE_TEXTS, unrecorded_wait_sentence
 from torch_tb_profiler.views.trace.payload import TraceCounts
 
 NO_TIME = "no event in this trace has a timestamp (`ts`), so there is no timeline"
@@ -285,8 +285,13 @@ def device_idle(device: str, cause: str, time: int, gap: int) -> Text:
     )
 
 
-def queue_drained(device: str, call: str | None, event: int | None) -> Text:
-    """Say which call drained the queue before a gap; `call` is None if none did."""
+def queue_drained(device: str, call: str | None, event: int | None, *, waits_unrecorded: bool = False) -> Text:
+    """Say which call drained the queue before a gap; `call` is None if none did.
+
+    waits_unrecorded  the host waits for the device although no call is recorded that does
+    """
+    if call is None and waits_unrecorded:
+        return unrecorded_wait_sentence(device)
     if call is None:
         return text("No sync caused this: {device} simply caught up with the host.", device=device)
     return text(

@@ -1,0 +1,97 @@
+"""Waits for the device that no call records: a thread is silent until right after the device is done.
+
+    host    |launch|launch|...................|add|    nothing begins or ends on the thread while it waits
+    device         [   a  ][        b        ]         b is the last of what was launched by then
+
+Some recorders leave out the calls that synchronize, and code that polls an event makes none. A thread on which one
+is recorded has no others.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.calls.calltree import call_tree
+from torch_tb_profiler.model.kinds import event_ends
+from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
+from torch_tb_profiler.model.schedule.items import DeviceItems, device_items
+from torch_tb_profiler.model.trace import Int32, Int64, Trace, distinct_codes, name_mask
+
+MIN_SILENCE_NS = 100_000
+"""A shorter silence says nothing about waiting, ns."""
+
+MAX_RETURN_SHARE = 0.02
+"""The thread goes on within this share of the silence after the work ends: by chance, that is as unlikely."""
+
+MAX_RETURN_NS = 50_000
+"""Longest time from the end of the work to when the thread goes on, ns."""
+
+_POLL = re.compile(r"(?:Event|Stream)Query")
+
+
+class UnrecordedWaits(msgspec.Struct, frozen=True):
+    """Waits of threads for the end of an item; columns of length h.
+
+    thread         int32
+    item           int64  position in `device_items`
+    since, resume  int64  ns on the host's clock: the thread is silent in between, and the item ends
+    """
+
+    thread: Int32
+    item: Int64
+    since: Int64
+    resume: Int64
+
+
+@derived
+def unrecorded_waits(trace: Trace) -> UnrecordedWaits:
+    """Return the waits of the threads that launch work, and on which no call is recorded that waits."""
+    items, calls = device_items(trace), blocking_calls(trace)
+    recorded = np.unique(calls.thread[calls.has_waited & (calls.kind != WaitKind.QUEUE)]).tolist()
+    found = [
+        _waits_of_thread(trace, items, code)
+        for code in distinct_codes(items.thread[items.call >= 0])
+        if code not in recorded
+    ]
+    none = np.empty(0, np.int64)
+    parts = [UnrecordedWaits(none.astype(np.int32), none, none, none), *found]
+    columns = zip(*map(msgspec.structs.astuple, parts), strict=True)
+    return UnrecordedWaits(*map(np.concatenate, columns))
+
+
+def has_unrecorded_waits(trace: Trace) -> bool:
+    """Return whether the host waits for the device although no call is recorded that does."""
+    return len(unrecorded_waits(trace).item) > 0
+
+
+def _waits_of_thread(trace: Trace, items: DeviceItems, thread: int) -> UnrecordedWaits:
+    """Return its waits, if it waits in most of the silences that begin while work isn't done."""
+    launched = np.flatnonzero(items.call >= 0)
+    launched = launched[np.argsort(items.submit_time[launched], kind="stable")]
+    # Of what was launched up to each item, the one that ends last.
+    reach = np.maximum.accumulate(items.end[launched])
+    last = launched[np.maximum.accumulate(np.where(items.end[launched] == reach, np.arange(len(launched)), 0))]
+    times = _boundaries(trace, thread)
+    since, resume = times[:-1], times[1:]
+    count = np.searchsorted(items.submit_time[launched], since, "right")
+    source = last[np.maximum(count - 1, 0)]
+    end = items.end[source]
+    silent = (resume - since >= MIN_SILENCE_NS) & (count > 0) & (end > since)
+    waits = silent & (end <= resume)
+    waits &= resume - end <= np.minimum(MAX_RETURN_SHARE * (resume - since), MAX_RETURN_NS)
+    if 2 * waits.sum() <= silent.sum():
+        waits[:] = False
+    return UnrecordedWaits(np.full(int(waits.sum()), thread, np.int32), source[waits], since[waits], resume[waits])
+
+
+def _boundaries(trace: Trace, thread: int) -> Int64:
+    """Return when slices of a thread begin or end, but for calls that poll the device."""
+    tree = call_tree(trace)
+    rows = tree.rows[(trace.events.thread[tree.rows] == thread) & (tree.lane[tree.rows] == 0)]
+    names = trace.events.name[rows]
+    rows = rows[~name_mask(trace.strings, _POLL.search, names)[names]]
+    return np.unique(np.append(trace.events.start[rows], event_ends(trace)[rows]))
