@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torch_tb_profiler.analyses.critical_path.attainable import attainable_step_ns
 from torch_tb_profiler.analyses.critical_path.candidates import (
     SpeedupCandidate,
     find_candidate,
@@ -184,7 +185,9 @@ def _path_summary(trace: Trace) -> PathSummary:
         if total
     ]
     bounded = has_unknown_consumers(trace)
-    return PathSummary(sum(sums) / count, count, categories, list(odd_step_names(trace)), bounded)
+    return PathSummary(
+        sum(sums) / count, count, categories, list(odd_step_names(trace)), bounded, attainable_step_ns(trace)
+    )
 
 
 def _count_typical(trace: Trace) -> int:

@@ -64,6 +64,8 @@ class PathSummary(msgspec.Struct, frozen=True):
 
     odd  names of the other steps
     saves_at_most  no recorded call says what waits for communication, so what-ifs save at most what they say
+    attainable_ns  the step with kernels twice as fast, but none faster than its roofline allows; null if all can
+                   be, as far as is known
     """
 
     duration_ns: float
@@ -71,6 +73,7 @@ class PathSummary(msgspec.Struct, frozen=True):
     categories: list[PathCategory]
     odd: list[str]
     saves_at_most: bool = False
+    attainable_ns: int | None = None
 
 
 class TargetRow(msgspec.Struct, frozen=True):

@@ -101,7 +101,8 @@ _MIN_INNER_SHARE = 0.1
 
 _LIMITS = text(
     "Estimates replay the recorded schedule with shorter parts. They don't model contention for SMs and memory, "
-    "clocks, the GIL, locks, or what the allocator would do instead. Removing a wait assumes that nobody needs "
+    "clocks, the GIL, locks, or what the allocator would do instead, and those of the table not how fast a kernel "
+    "can be. Removing a wait assumes that nobody needs "
     "the value. The profiler's own overhead is included."
 )
 
@@ -211,6 +212,9 @@ def headline(
     if unexplained or (bottleneck == "communication" and not compared):
         return finding
     half = next((row.step_ns[2] for row in targets if row.target == bottleneck and row.step_ns), None)
+    bounded = bottleneck == "device" and path.attainable_ns is not None
+    if half is not None and bottleneck == "device":
+        half = max(half, path.attainable_ns or 0)
     now = format_duration(path.duration_ns)
     if bottleneck == "rank_wait":
         return sentences(finding, _transfer_effect(path, targets) if compared else ())
@@ -219,7 +223,9 @@ def headline(
     if half is None:
         return finding
     it = "them" if bottleneck == "device" else part
-    if path.duration_ns - half < _MIN_CHANGE * path.duration_ns:
+    if bounded:
+        effect = _attainable_effect(path.duration_ns, half, _step(recorded, noun))
+    elif path.duration_ns - half < _MIN_CHANGE * path.duration_ns:
         effect = text(
             "Making {it} twice as fast wouldn't shorten {step} ({now}).",
             it=it,
@@ -236,6 +242,18 @@ def headline(
             then=then,
         )
     return sentences(finding, effect)
+
+
+def _attainable_effect(now: float, then: float, step: str) -> Text:
+    """Say what kernels save at most that can't all be twice as fast."""
+    if now - then < _MIN_CHANGE * now:
+        return text("They run at their roofline, so faster ones can't shorten {step}.", step=step)
+    return text(
+        "Up to twice as fast, as far as their roofline allows, they would cut {step} from {now} to {then}.",
+        step=step,
+        now=format_duration(now),
+        then=format_duration(then),
+    )
 
 
 def _sync_ns(path: PathSummary) -> float:
@@ -333,9 +351,18 @@ def explanation(
         parts.append(text(template, **values))
     kernels = next((row.step_ns for row in targets if row.target == "device" and row.step_ns), None)
     if kernels is not None and not waits:
-        saved = path.duration_ns - kernels[2]
-        if saved < _MIN_CHANGE * path.duration_ns:
+        saved = path.duration_ns - max(kernels[2], path.attainable_ns or 0)
+        if path.duration_ns - kernels[2] < _MIN_CHANGE * path.duration_ns:
             parts.append(text("Faster kernels wouldn't help."))
+        elif saved < _MIN_CHANGE * path.duration_ns:
+            parts.append(text("Kernels run at their roofline, so they can't be notably faster."))
+        elif path.attainable_ns is not None:
+            parts.append(
+                text(
+                    "Kernels up to twice as fast, as far as their roofline allows, would save {saved}.",
+                    saved=format_duration(saved),
+                )
+            )
         else:
             parts.append(text("Kernels twice as fast would save {saved}.", saved=format_duration(saved)))
     if explained == 0:

@@ -326,10 +326,10 @@ RULE_WORDS = {
     ("elementwise_chains", ""): RuleWords(
         "Fuse elementwise kernels",
         "{count} chains of elementwise kernels run on tensors of the same size. If each kernel reads what the "
-        "one before wrote, as their sizes suggest, one kernel could do a whole chain: all but the longest kernel "
-        "of each take {time} of {base}.",
+        "one before wrote, as their sizes suggest, one kernel could do a whole chain. At peak speed, but no "
+        "faster than the shortest kernel of the chain, that would save {time} of {base}.",
         "three or more elementwise kernels of different operators in a row on a stream, each with as many "
-        f"elements, cost {_COST} without the longest of them",
+        f"elements, cost {_COST} beyond one kernel that keeps what each writes for the next",
         "they work on different tensors of the same size.",
         "model = torch.compile(model)",
     ),

@@ -16,11 +16,11 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
-    attainable_ns,
     other_device_work,
     parse_input_shapes,
     times_after_share,
 )
+from torch_tb_profiler.analyses.shared.attainable import attainable_ns
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, name_mask

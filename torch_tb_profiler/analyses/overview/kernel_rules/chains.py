@@ -12,11 +12,13 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
+    first_element_bytes,
     other_device_work,
     parse_input_shapes,
     times_after_share,
 )
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import in_optimizer
+from torch_tb_profiler.analyses.shared.attainable import attainable_ns, owning_calls
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.model.costs.models import built_in_cost_model
 from torch_tb_profiler.model.devices import device_ids, stream_ids
@@ -29,26 +31,47 @@ MIN_CHAIN_LENGTH = 3
 
 
 def find_elementwise_chains(trace: Trace) -> Iterator[Finding]:
-    """Find kernels of different operators in a row, on tensors of one size; fusion would leave the longest."""
+    """Find kernels of different operators in a row, on tensors of one size, and their time beyond a fused kernel.
+
+    That takes as long as its roofline allows, but no less than the shortest kernel of the chain.
+    """
     rows, chain = _chains(trace)
     if len(rows) == 0:
         return
-    length = trace.events.duration[rows]
-    by_length = np.lexsort((length, chain))
-    longest = np.append(np.diff(chain[by_length]) != 0, True)
-    fused = np.sort(rows[by_length[~longest]])
-    chains = group(chain)
-    mine = rows[chains.members(int(np.argmax(chains.sums(length))))]
+    length, chains = trace.events.duration[rows], group(chain)
+    sums = chains.sums(length)
+    share = np.ones(len(chains))
+    fused: dict[tuple[int, ...], float] = {}
+    signature, calls = operator_work(trace).signature, owning_calls(trace, rows)
+    for number in range(len(chains)):
+        mine = chains.members(number)
+        key = tuple(signature[calls[mine]].tolist())
+        if key not in fused:
+            fused[key] = _fused_ns(trace, calls[mine].astype(np.int64))
+        share[number] = min(max(fused[key], length[mine].min()) / max(sums[number], 1), 1.0)
+    longest = rows[chains.members(int(np.argmax(sums)))]
     yield Finding(
         "elementwise_chains",
-        times_after_share(trace, fused, np.zeros(len(fused))),
-        other_device_work(trace, fused),
-        fused,
+        times_after_share(trace, rows, share[chains.which]),
+        other_device_work(trace, rows),
+        np.sort(rows),
         on_device=True,
         value=len(chains),
-        event=int(mine[0]),
-        window=(int(trace.events.start[mine].min()), int(event_ends(trace)[mine].max())),
+        event=int(longest[0]),
+        window=(int(trace.events.start[longest].min()), int(event_ends(trace)[longest].max())),
     )
+
+
+def _fused_ns(trace: Trace, calls: Int64) -> float:
+    """Return the least ns of one kernel for these calls, 0 where that is unknown.
+
+    It moves what they move, less what each writes and the next one reads.
+    """
+    done = operator_work(trace)
+    rows = done.owners.calls[calls].tolist()
+    kept = sum(_max_elements(trace, row) * first_element_bytes(trace, row) for row in rows[1:])
+    moved = max(float(done.bytes[calls].sum()) - 2 * kept, float(done.bytes[calls].min()))
+    return float(np.nan_to_num(attainable_ns(trace, calls, moved_bytes=moved)[0]))
 
 
 def _chains(trace: Trace) -> tuple[Int32, Int64]:

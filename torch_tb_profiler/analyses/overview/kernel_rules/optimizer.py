@@ -8,11 +8,8 @@ import numpy as np
 
 from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.idle import device_busy, host_late_times
-from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
-    other_device_work,
-    roofline_shares,
-    times_after_share,
-)
+from torch_tb_profiler.analyses.overview.kernel_rules.excess import other_device_work, times_after_share
+from torch_tb_profiler.analyses.shared.attainable import roofline_shares
 from torch_tb_profiler.base.intervals import Intervals, intersect, subtract, total
 from torch_tb_profiler.base.markers import is_optimizer_step
 from torch_tb_profiler.model.calls.calltree import enclosing_operators

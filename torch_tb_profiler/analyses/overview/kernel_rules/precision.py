@@ -13,9 +13,9 @@ from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     other_device_work,
     parse_input_shapes,
     recorded_shapes,
-    roofline_shares,
     times_after_share,
 )
+from torch_tb_profiler.analyses.shared.attainable import roofline_shares
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.devices import DeviceInfo, devices
 from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, eligible_operators, uses_tensor_cores

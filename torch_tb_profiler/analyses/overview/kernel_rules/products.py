@@ -10,12 +10,11 @@ import numpy as np
 from torch_tb_profiler.analyses.overview.finding import Finding
 from torch_tb_profiler.analyses.overview.kernel_rules.excess import (
     other_device_work,
-    owning_calls,
     parse_input_shapes,
     recorded_shapes,
-    roofline_shares,
     times_after_share,
 )
+from torch_tb_profiler.analyses.shared.attainable import owning_calls, roofline_shares
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
