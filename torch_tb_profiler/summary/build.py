@@ -103,7 +103,7 @@ def summarize(source: SummarySource) -> Summary:
         devices=device_use(overviews),
         communication=_communication(job, overviews),
         memory=_memory(memory),
-        advice=_advice(advised, job),
+        advice=_advice(advised, overviews, job),
         health=_health(advised, unreadable),
         reasons={},
         replayed=top_rows("replayed", operators),
@@ -308,26 +308,31 @@ def _memory(answers: Mapping[str, MemoryPayload]) -> Memory | None:
     return Memory(worker, device.name, peak, device.capacity_bytes, growth)
 
 
-CAUSE_ADVICE = {"data_loading": ("data_loading",), "host": ("host_code", "launch_bound")}
-"""Why a rank is late -> the advice that a late rank's own file gives about the same time."""
+HOST_RULES = ("data_loading", "host_code", "launch_bound")
+"""Advice of a late rank's own file that its overview beside the others makes part of why it is late."""
 
 
-def _advice(overviews: Mapping[str, Overview], job: DistributedPayload | None) -> list[SummaryAdvice]:
+def _advice(
+    overviews: Mapping[str, Overview], alone: Mapping[str, Overview], job: DistributedPayload | None
+) -> list[SummaryAdvice]:
     """Return for each rule and case the recommendation with the largest gain; largest first.
 
     What a straggler's own file advises about the time by which it is late is part of the advice about the
     straggler.
+
+    alone  the overviews by each rank's own file
     """
     best: dict[tuple[str, str], SummaryAdvice] = {}
     late = job.verdict.workers if job is not None else []
     remedies: dict[str, str] = {}
-    same_time = CAUSE_ADVICE.get((job.verdict.cause or "") if job is not None else "", ())
     for worker, payload in overviews.items():
-        for each in payload.recommendations:
-            is_late = worker in late and len(late) < len(overviews)
-            if is_late and each.id in same_time:
+        kept = {(each.id, each.case) for each in payload.recommendations}
+        is_late = worker in late and len(late) < len(overviews)
+        for each in alone[worker].recommendations if is_late else ():
+            if each.id in HOST_RULES and (each.id, each.case) not in kept:
                 remedies.setdefault(worker, plain(each.title))
-            if is_late and (each.id == "straggler" or each.id in same_time):
+        for each in payload.recommendations:
+            if is_late and each.id == "straggler":
                 continue
             advice = SummaryAdvice(
                 plain(each.title), plain(each.text), each.gain, each.gain_ns, each.gain_share, worker

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.support.jobs import ready_member
 from tests.support.simulation.files import RecordedJob
-from tests.support.simulation.simulator import Delay, Simulation, ddp, fsdp
+from tests.support.simulation.simulator import Delay, Host, Simulation, ddp, fsdp
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
@@ -267,3 +267,27 @@ def test_what_no_single_rank_causes_is_advised_on_too(
 
 def judge(job: RecordedJob) -> StragglerVerdict:
     return judge_members(job.members()).verdict
+
+
+@pytest.mark.parametrize(
+    ("delay", "own_advice"),
+    [(LATE, "Look into prepare_batch."), (Delay("loading", 5, us=5000), "Load data in worker processes.")],
+)
+def test_a_late_rank_hears_of_its_cause_once(delay: Delay, own_advice: str) -> None:
+    job = Simulation(ddp(8), delays=[delay], syncs=True).run()
+    own, payload = both(job, 5)
+    rules = {"host_code", "data_loading"}
+    assert rules & {each.id for each in own.recommendations}
+    assert not rules & {each.id for each in payload.recommendations}
+    (straggler,) = [each for each in payload.recommendations if each.id == "straggler"]
+    assert plain(straggler.text).endswith(own_advice)
+
+
+def test_what_a_late_rank_does_as_long_as_the_others_stays_advice_of_its_own() -> None:
+    """All ranks tokenize for 6 ms, and one prepares a batch for 5 ms beside."""
+    shared = [[Host("tokenize", 6_000), *program] for program in ddp(8)]
+    for delay in (LATE, Delay("loading", 5, us=1_500)):
+        job = Simulation(shared, delays=[delay], syncs=True).run()
+        _, payload = both(job, 5)
+        assert any("tokenize" in plain(each.title) for each in payload.recommendations if each.id == "host_code")
+        assert any(each.id == "straggler" for each in payload.recommendations)

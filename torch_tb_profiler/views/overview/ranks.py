@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -10,6 +10,7 @@ from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import exposed_communication
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Finding, Gain, advice_priority
+from torch_tb_profiler.analyses.overview.idle import LONG_STRETCH_NS
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.grammar import agree, share_base
 from torch_tb_profiler.model.health import HealthNote, is_truncated
@@ -43,6 +44,9 @@ from torch_tb_profiler.views.overview.words import headline, no_advice_sentence
 
 _EVIDENCE = link("distributed")
 
+MAX_REPEATED_RATIO = 1.5
+"""Advice that saves more than this ratio of what a late rank costs is about more than why it is late."""
+
 
 def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummary], params: NoParams) -> Overview:
     """Correct what the rank's own file says by what the files of all ranks say together.
@@ -74,7 +78,9 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
         )
     )
     if verdict.kind == "straggler":
-        recommendations.append(_straggler_advice(members, verdict, position, average))
+        repeated = [each for each in recommendations if _repeats_cause(each, verdict, position)]
+        recommendations = [each for each in recommendations if each not in repeated]
+        recommendations.append(_straggler_advice(members, verdict, position, average, repeated))
     elif verdict.imbalance is not None and (verdict.in_turn is not None or verdict.uneven is not None):
         recommendations.append(_imbalance_advice(members, verdict, verdict.imbalance, average))
     recommendations.sort(key=lambda advice: -advice_priority(advice.id, advice.gain_ns))
@@ -157,27 +163,55 @@ def _missing_ranks_note(members: Members[RankSummary]) -> Iterator[HealthNote]:
         yield HealthNote("missing_ranks", "warning", sentence.removesuffix("."), count)
 
 
+def _repeats_cause(advice: Recommendation, verdict: StragglerVerdict, position: int) -> bool:
+    """Return whether a late rank's own file advises about the very time by which it is late."""
+    cause, cost = verdict.cause, 0.0 if verdict.suspect is None else verdict.suspect.cost
+    if cause is None or position != cause.member or position not in [row.member for row in verdict.ranks]:
+        return False
+    if advice.gain_ns is None or advice.gain_ns > MAX_REPEATED_RATIO * cost:
+        return False
+    if advice.id == "data_loading":
+        return cause.kind == "data_loading"
+    if cause.kind != "host":
+        return False
+    if advice.id == "launch_bound":
+        return cause.time - (cause.median or 0.0) <= LONG_STRETCH_NS
+    function = cause.name.rpartition(": ")[2]
+    names = [name for name in (function, cause.operator) if name]
+    return advice.id == "host_code" and any(name in plain(advice.text) for name in names)
+
+
 def _straggler_advice(
-    members: Members[RankSummary], verdict: StragglerVerdict, position: int, average: Average
+    members: Members[RankSummary],
+    verdict: StragglerVerdict,
+    position: int,
+    average: Average,
+    repeated: Sequence[Recommendation],
 ) -> Recommendation:
-    """Build the advice to find out why the stragglers are late; `position`: the rank that is looked at."""
+    """Build the advice to find out why the stragglers are late.
+
+    position  the rank that is looked at
+    repeated  what its own file advises about the same time
+    """
     comparison, late = compare_members(members), [row.member for row in verdict.ranks]
     cause = cause_sentence(comparison, verdict.cause, time_base(comparison)) if verdict.cause else ()
     cost = verdict.suspect.cost if verdict.suspect is not None else 0.0
     names = plain(rank_names([comparison.sources[member] for member in sorted(late)], capital=False))
-    return _job_advice(
+    remedies = [text("{title}.", title=each.title) for each in repeated]
+    advice = _job_advice(
         "straggler",
         text(
             "Find out why {names} {are} late",
             names="this rank" if late == [position] else names,
             are=agree(len(late), "is", "are"),
         ),
-        sentences(verdict_headline(members, verdict), cause),
+        sentences(verdict_headline(members, verdict), cause, *remedies),
         cost,
         average,
         "a straggler",
         "the work can't be divided more evenly between the ranks.",
     )
+    return replace(advice, code="\n".join(each.code for each in repeated if each.code))
 
 
 def _imbalance_advice(
