@@ -243,6 +243,25 @@ def halved(kind: str, *marks: str) -> Document:
     return reducing(1, 8_000_000, kind, (DDP, BACKWARD, *marks), us=400)
 
 
+def memory_in_steps(
+    *totals: int, reserved: tuple[int, ...] = (1_200,) * 5, before: int = 0, size: int = 10_000
+) -> Document:
+    """Allocated and reserved bytes in steps of 100 us from 100 us on, and `before` them for a moment."""
+    marks = "\n".join(f"host user_annotation ProfilerStep#{i} {100 * (i + 1)} 100" for i in range(len(totals)))
+    lines = (
+        [f"10 GPU0 a {before} {before} {reserved[0]}", f"20 GPU0 a {-before} 0 {reserved[0]}"] if before else []
+    )
+    lines += [
+        f"{100 * (i + 1) + 20} GPU0 b{i} 1 {total} {held}"
+        for i, (total, held) in enumerate(zip(totals, reserved, strict=True))
+    ]
+    events = [event(line) for line in marks.splitlines()]
+    return {
+        "traceEvents": [*events, *memory("\n".join(lines))],
+        "deviceProperties": card(totalGlobalMem=size),
+    }
+
+
 RULES: dict[tuple[str, str], Three] = {
     ("data_loading", "process"): Three(
         draw_loading("SingleProcess", 200),
@@ -376,6 +395,21 @@ RULES: dict[tuple[str, str], Three] = {
         draw_full_memory(901, BACKWARD),
         draw_full_memory(900, BACKWARD),
         draw_full_memory(901, BACKWARD, size=2000),
+    ),
+    ("memory_peak", ""): Three(
+        memory_in_steps(*[1_000] * 5, before=5_000),
+        memory_in_steps(*[1_000] * 5, before=5_000, size=10_001),
+        memory_in_steps(*[4_900] * 5, before=5_000),
+    ),
+    ("memory_growth", ""): Three(
+        memory_in_steps(1_000, 1_003, 1_006, 1_009, 1_011),
+        memory_in_steps(1_000, 1_003, 1_006, 1_009, 1_010),
+        memory_in_steps(1_000, 1_040, 1_030, 1_020, 1_010),
+    ),
+    ("reserved_growth", ""): Three(
+        memory_in_steps(*[1_000] * 5, reserved=(1_200, 1_203, 1_206, 1_209, 1_213)),
+        memory_in_steps(*[1_000] * 5, reserved=(1_200, 1_203, 1_206, 1_209, 1_212)),
+        memory_in_steps(1_000, 1_003, 1_006, 1_009, 1_013, reserved=(1_200, 1_203, 1_206, 1_209, 1_213)),
     ),
     ("memory_limit", "inference"): Three(
         draw_full_memory(901), draw_full_memory(900), draw_full_memory(901, size=2000)

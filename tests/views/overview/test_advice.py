@@ -11,7 +11,7 @@ import pytest
 from tests.analyses.overview.drawn import steps, work
 from tests.support.simulation.simulator import Collective, Host, Simulation, Wait, ddp
 from tests.support.traces import document, draw, event, read_bytes
-from torch_tb_profiler.analyses.overview import communication_rules, device_rules, host_rules
+from torch_tb_profiler.analyses.overview import communication_rules, device_rules, host_rules, memory_rules
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.analyses.overview.kernel_rules import attention, chains, optimizer, precision, products
 from torch_tb_profiler.view import NoParams
@@ -63,6 +63,7 @@ RULES = (
     host_rules,
     device_rules,
     communication_rules,
+    memory_rules,
     attention,
     chains,
     optimizer,

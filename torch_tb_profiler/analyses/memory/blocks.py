@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.call_stacks import DistinctStacks, distinct_stacks
-from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, time_mask
+from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, device_block_mask, time_mask
 from torch_tb_profiler.model.memory.blocks import BLOCK_STATES, BlockState, MemoryBlocks, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_calls, memory_names, memory_records
 from torch_tb_profiler.model.modules import modules
@@ -56,14 +56,6 @@ class BlockLifetime(msgspec.Struct, frozen=True):
     def duration(self) -> int | None:
         """Nanoseconds from allocation to release, None unless both are recorded."""
         return None if self.allocated is None or self.released is None else self.released - self.allocated
-
-
-def device_block_mask(trace: Trace, level: MemoryLevels) -> Bool:
-    """Return bool[b]: which of `memory_blocks` are on the device of `level`."""
-    records, blocks = memory_records(trace), memory_blocks(trace)
-    first = np.where(blocks.allocation >= 0, blocks.allocation, blocks.release)
-    on_device: Bool = records.device[first] == records.devices.index(level.device)
-    return on_device
 
 
 def filter_blocks(trace: Trace, level: MemoryLevels, conditions: BlockFilter) -> Int64:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.memory.blocks import device_block_mask
 from torch_tb_profiler.analyses.memory.live import bytes_before_trace
 from torch_tb_profiler.analyses.shared.memory_curve import (
     MemoryLevels,
     RecordWindow,
+    device_block_mask,
     find_records,
     first_peak,
     sample_levels,

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.memory.blocks import allocation_stacks, device_block_mask
+from torch_tb_profiler.analyses.memory.blocks import allocation_stacks
 from torch_tb_profiler.analyses.memory.live import bytes_before_trace
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels
+from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, device_block_mask
 from torch_tb_profiler.model.memory.blocks import UNKNOWN, has_addresses, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_names
 from torch_tb_profiler.model.steps import steps

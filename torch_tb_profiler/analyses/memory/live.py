@@ -7,10 +7,15 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.memory.blocks import allocation_stacks, device_block_mask
+from torch_tb_profiler.analyses.memory.blocks import allocation_stacks
 from torch_tb_profiler.analyses.shared.call_stacks import DistinctStacks
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
-from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, RecordWindow, first_peak
+from torch_tb_profiler.analyses.shared.memory_curve import (
+    MemoryLevels,
+    RecordWindow,
+    device_block_mask,
+    first_peak,
+)
 from torch_tb_profiler.model.memory.blocks import OLDER, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_names, memory_records
 from torch_tb_profiler.model.modules import modules

@@ -11,7 +11,6 @@ from torch_tb_profiler.analyses.overview.device_rules import (
     find_communication,
     find_data_parallel,
     find_layout_conversions,
-    find_memory_limit,
     find_missing_nccl,
 )
 from torch_tb_profiler.analyses.overview.finding import (
@@ -33,6 +32,7 @@ from torch_tb_profiler.analyses.overview.kernel_rules.chains import find_element
 from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import find_optimizer_loop, find_optimizer_on_cpu
 from torch_tb_profiler.analyses.overview.kernel_rules.precision import find_missing_mixed_precision
 from torch_tb_profiler.analyses.overview.kernel_rules.products import find_slow_products
+from torch_tb_profiler.analyses.overview.memory_rules import find_memory_problems
 from torch_tb_profiler.analyses.shared.origin_times import indirect_origin
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.memo import derived
@@ -117,4 +117,4 @@ def _worthwhile_advice(trace: Trace, findings: Sequence[Finding], gains: Sequenc
         if gain.measured_ns > 0 and gain.ns >= MIN_GAIN_SHARE * step
     ]
     worthwhile.sort(key=lambda each: -advice_priority(each.finding.id, each.gain_share))
-    return (*worthwhile, *(Advice(finding, None, None) for finding in find_memory_limit(trace)))
+    return (*worthwhile, *(Advice(finding, None, None) for finding in find_memory_problems(trace)))

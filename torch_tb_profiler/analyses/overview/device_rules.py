@@ -1,4 +1,4 @@
-"""Rules about the devices: what they exchange, how they compute, and how full their memory is."""
+"""Rules about the devices: what they exchange, and how they compute."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from torch_tb_profiler.analyses.overview.communication_rules import latency_bound_collectives
 from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
-from torch_tb_profiler.analyses.shared.memory_curve import first_peak, memory_levels
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, union
@@ -46,9 +45,6 @@ _CONVERSION = re.compile(r"nchwTo(Folded)?Nhwc|nhwcTo(Folded)?Nchw", re.IGNORECA
 
 MIN_NCCL_CAPABILITY = (3, 5)
 """Compute capability from which NCCL supports a GPU."""
-
-MEMORY_LIMIT_SHARE = 0.90
-"""Share of a device's memory above which the peak of its allocations is nearly full."""
 
 
 def find_communication(trace: Trace) -> Iterator[Finding]:
@@ -181,13 +177,3 @@ def find_layout_conversions(trace: Trace) -> Iterator[Finding]:
         value=len(mine),
         event=int(mine[np.argmax(trace.events.duration[mine])]),
     )
-
-
-def find_memory_limit(trace: Trace) -> Iterator[Finding]:
-    """Find allocations that nearly fill a device: that costs no time, but the next larger batch may not fit."""
-    for level in memory_levels(trace):
-        highest, capacity = first_peak(level.allocated), level.device.capacity
-        if not level.relative and highest and capacity and highest.bytes > MEMORY_LIMIT_SHARE * capacity:
-            case = "training" if job_kind(trace).training else "inference"
-            yield Finding("memory_limit", case=case, subject=level.device.name, value=highest.bytes / capacity)
-            return

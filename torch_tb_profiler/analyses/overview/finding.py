@@ -43,6 +43,7 @@ class Finding(msgspec.Struct, frozen=True):
     on_device  `during` is device work, which only counts where the host waits for it
     case       which case of the rule applies
     subject    name of the cause, "" if it has none; place: the user's frame around it
+    operator   that allocates the memory in question
     value      the number in question, if the rule has one
     origin     where the kernel of the example comes from, "" unless it was replayed or compiled
     event      row of an example; window: (begin, end) ns that show it
@@ -57,6 +58,7 @@ class Finding(msgspec.Struct, frozen=True):
     subject: str = ""
     place: str = ""
     origin: str = ""
+    operator: str = ""
     value: float | None = None
     event: int | None = None
     window: tuple[int, int] | None = None

@@ -7,6 +7,7 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.memory.blocks import memory_blocks
 from torch_tb_profiler.model.memory.events import MemoryDevice, memory_records
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace
 
@@ -41,6 +42,14 @@ def memory_levels(trace: Trace) -> tuple[MemoryLevels, ...]:
             allocated = np.cumsum(records.size[rows])
         by_device.append(MemoryLevels(device, rows, records.time[rows], allocated, reserved, relative))
     return tuple(by_device)
+
+
+def device_block_mask(trace: Trace, level: MemoryLevels) -> Bool:
+    """Return bool[b]: which of `memory_blocks` are on the device of `level`."""
+    records, blocks = memory_records(trace), memory_blocks(trace)
+    first = np.where(blocks.allocation >= 0, blocks.allocation, blocks.release)
+    on_device: Bool = records.device[first] == records.devices.index(level.device)
+    return on_device
 
 
 def _fill_forward(values: Int64) -> Int64:

@@ -17,7 +17,6 @@ from torch_tb_profiler.analyses.memory.devices import (
 )
 from torch_tb_profiler.analyses.memory.growth import DeviceGrowth, GrowthHolder, memory_growth
 from torch_tb_profiler.analyses.memory.live import LiveMemory, find_record, live_memory
-from torch_tb_profiler.analyses.memory.trends import MemoryTrends, memory_trends
 from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
 from torch_tb_profiler.analyses.shared.memory_curve import (
     MemoryLevels,
@@ -25,6 +24,7 @@ from torch_tb_profiler.analyses.shared.memory_curve import (
     find_records,
     memory_levels,
 )
+from torch_tb_profiler.analyses.shared.memory_trends import MemoryTrends, memory_trends
 from torch_tb_profiler.analyses.tracks.sources import parse_frame
 from torch_tb_profiler.model.memory.blocks import has_addresses
 from torch_tb_profiler.model.modules import has_modules

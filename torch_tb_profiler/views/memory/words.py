@@ -8,8 +8,8 @@ from torch_tb_profiler.analyses.memory.devices import DeviceMemory, PeakMoment, 
 from torch_tb_profiler.analyses.memory.growth import MIN_PEAK_SHARE, MIN_STEPS, DeviceGrowth, GrowthHolder
 from torch_tb_profiler.analyses.memory.live import LiveMemory
 from torch_tb_profiler.analyses.memory.snapshot.allocators import DeviceAllocator
-from torch_tb_profiler.analyses.memory.trends import MemoryTrends, RisingLive
 from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
+from torch_tb_profiler.analyses.shared.memory_trends import MemoryTrends, RisingLive
 from torch_tb_profiler.base.format import format_bytes, format_ratio
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.devices import device_name

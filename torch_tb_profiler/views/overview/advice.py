@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from torch_tb_profiler.analyses.overview.device_rules import LATE_RATIO, MEMORY_LIMIT_SHARE
+from torch_tb_profiler.analyses.overview.device_rules import LATE_RATIO
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Basis, Finding, Gain
 from torch_tb_profiler.analyses.overview.kernel_rules.precision import TENSOR_CORE_MULTIPLES
+from torch_tb_profiler.analyses.overview.memory_rules import MEMORY_LIMIT_SHARE, MIN_OUTSIDE_SHARE
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import with_article
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
@@ -365,6 +366,32 @@ RULE_WORDS = {
         "memory is reserved on purpose, for example as a KV cache.",
         "with torch.inference_mode(): ...",
     ),
+    ("memory_peak", ""): RuleWords(
+        "Lower the peak outside of the steps",
+        "Allocations on {subject} reach {share} of its memory outside of the steps, which reach {message}. That "
+        "peak decides what fits, not the batch.",
+        f"allocated memory peaks outside of the steps, above {MIN_OUTSIDE_SHARE:.0%} of the GPU's memory and at "
+        "least 10% above the peak in the steps",
+        "other runs don't have what allocates it, such as an evaluation or a search for the fastest kernels.",
+        'torch.load(path, map_location="cpu", mmap=True)  # a checkpoint; build the model on the meta device',
+    ),
+    ("memory_growth", ""): RuleWords(
+        "Stop live memory from growing",
+        "Live memory on {subject} rises by {message} per step, most of it allocated by {operator}.",
+        "after the first step, live memory at the ends of steps rises in three of four, by at least 1% of the "
+        "peak altogether",
+        "a cache fills that has a limit.",
+        "losses.append(loss.item())  # keeps no graph; write results to a preallocated tensor, not torch.cat",
+    ),
+    ("reserved_growth", ""): RuleWords(
+        "Keep the allocator from fragmenting",
+        "Memory reserved on {subject} rises by {message} per step while tensors use no more: free blocks don't "
+        "fit what is allocated.",
+        "after the first step, reserved memory rises in three of four, by at least 1% of its peak altogether, "
+        "and the peaks of the steps by less than half of that",
+        "sizes repeat in later steps: then the allocator has seen them all.",
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # in the environment",
+    ),
 }
 """(id of a rule, case) -> its words."""
 
@@ -397,6 +424,7 @@ def build_recommendation(
         "subject": Phrase(finding.subject, evidence),
         "place": text(" ({place})", place=finding.place) if finding.place else "",
         "message": finding.place,
+        "operator": finding.operator,
         "unknown": _unknown_work(finding),
         "sizes": _unaligned_sizes(finding),
         "base": base,
@@ -484,8 +512,10 @@ def _unaligned_sizes(finding: Finding) -> str:
 
 
 def _evidence(finding: Finding) -> str:
-    if finding.id == "memory_limit":
+    if finding.id in ("memory_limit", "memory_peak"):
         return link("memory", device=finding.subject)
+    if finding.id in ("memory_growth", "reserved_growth"):
+        return link("memory", device=finding.subject, table="growth")
     if finding.id == "late_rank":
         return link("distributed")
     window = None if finding.window is None else f"{finding.window[0]}-{finding.window[1]}"

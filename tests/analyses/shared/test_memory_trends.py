@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tests.support.memory_traces import memory
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.memory.growth import memory_growth
-from torch_tb_profiler.analyses.memory.trends import MemoryTrends, RisingLive, memory_trends
 from torch_tb_profiler.analyses.shared.memory_curve import memory_levels
+from torch_tb_profiler.analyses.shared.memory_trends import MemoryTrends, RisingLive, memory_trends
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import plain

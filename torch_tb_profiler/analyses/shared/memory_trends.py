@@ -10,8 +10,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.memory.blocks import device_block_mask
-from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, first_peak
+from torch_tb_profiler.analyses.shared.memory_curve import MemoryLevels, device_block_mask, first_peak
 from torch_tb_profiler.model.memory.blocks import has_addresses, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_names
 from torch_tb_profiler.model.steps import steps
