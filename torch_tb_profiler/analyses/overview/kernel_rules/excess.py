@@ -43,8 +43,8 @@ def first_element_bytes(trace: Trace, row: int) -> int:
         codes, texts = trace.arg_codes("Input type", np.array([row], np.int32))
         spelled = texts[codes[0]] if codes[0] >= 0 else ""
     try:
-        types = json.loads(spelled or "[]")
-    except (ValueError, RecursionError):
+        types = msgspec.json.decode(spelled or "[]")
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return 0
     first = types[0] if isinstance(types, list) and types else ""
     return bytes_per_element(first) or 0 if isinstance(first, str) else 0
