@@ -1,0 +1,87 @@
+"""Sentences that claim who, why or how much: what is said where one holds, and where one thing makes it false."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from tests.support.random_jobs.truth import found_texts
+from tests.support.traces import draw
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import TraceView, parse_params
+from torch_tb_profiler.views import find_view
+
+Said = Callable[[], str]
+"""Returns all that is said of a recording."""
+
+
+class Claim(NamedTuple):
+    """A sentence by its template: `says` is said of a recording where it holds, and not of the other one."""
+
+    template: str
+    says: str
+    holds: Said
+    false_if: str
+    other: Said
+
+
+def templates_of(module: ModuleType) -> Iterator[str]:
+    """Yield every template of a module: what `text` is called with, or a variable `template` is set to."""
+    for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "text":
+            values = node.args[:1]
+        elif isinstance(node, ast.Assign) and [ast.unparse(each) for each in node.targets] == ["template"]:
+            values = [node.value]
+        else:
+            continue
+        for value in values:
+            whole = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+            yield from (
+                each.value for each in whole if isinstance(each, ast.Constant) and isinstance(each.value, str)
+            )
+
+
+def said_by(slug: str, trace: Trace) -> str:
+    """Return every sentence of the answer of a view about one trace."""
+    view = find_view(slug)
+    assert isinstance(view, TraceView)
+    return " ".join(sentence for _, sentence in found_texts(view.build(trace, parse_params(view.params, {})), ""))
+
+
+_NUMBER = re.compile(r"correlation=(\d+)")
+
+
+def _number_in_step(step: int, found: re.Match[str]) -> str:
+    return f"correlation={100 * step + int(found[1])}"
+
+
+_LINE = re.compile(r"(\S+)\s+(\S+)\s+(\S+)\s+(\d+)\s+(\d+)(.*)")
+
+
+def repeat(*lines: str, steps: int = 4, length: int = 10_000, **metadata: object) -> Trace:
+    """Draw steps of `length` us that each have these lines, with times since its begin and numbers of calls."""
+    picture = []
+    for step in range(steps):
+        picture.append(f"host user_annotation ProfilerStep#{step} {step * length} {length}")
+        for line in "\n".join(lines).splitlines():
+            if not line.strip():
+                continue
+            found = _LINE.fullmatch(line.strip())
+            assert found is not None, line
+            thread, category, name, start, duration, rest = found.groups()
+            rest = _NUMBER.sub(partial(_number_in_step, step), rest)
+            picture.append(f"{thread} {category} {name} {step * length + int(start)} {duration}{rest}")
+    return draw("\n".join(picture), **metadata)
+
+
+def launched(name: str, start: int, duration: int, launch: int, number: int = 1, stream: int = 7) -> str:
+    """Draw a kernel and the call of 5 us that launches it."""
+    return (
+        f"host cuda_runtime cudaLaunchKernel {launch} 5 correlation={number}\n"
+        f"gpu0 kernel {name} {start} {duration} correlation={number} stream={stream}"
+    )

@@ -1,0 +1,289 @@
+"""Each sentence of the Critical path on what bounds a step and what saves time: where it holds, and where not."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.support.claims import Claim, Said, launched, repeat, said_by
+from tests.support.random_jobs.truth import found_texts
+from tests.support.simulation.simulator import Delay, Simulation, ddp
+from tests.views.critical_path.test_beside import answers, faster_network
+from tests.views.critical_path.test_roofline import ROOF_US, answer
+from torch_tb_profiler.analyses.distributed.job_path import reduce_path
+from torch_tb_profiler.analyses.distributed.rank_details import rank_details
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import Member, Members
+from torch_tb_profiler.views.critical_path.payload import JobPathParams
+from torch_tb_profiler.views.critical_path.ranks import build
+
+SYNC = "host cuda_runtime cudaDeviceSynchronize 30 8990"
+
+
+def of(trace: Trace) -> str:
+    return said_by("critical_path", trace)
+
+
+def steps(*lines: str, count: int = 4) -> Said:
+    return lambda: of(repeat(*lines, steps=count))
+
+
+def products(ratio: float) -> Said:
+    """Return what is said of products that take so many times what their roofline allows."""
+    return lambda: " ".join(text for _, text in found_texts(answer(ratio * ROOF_US), ""))
+
+
+def beside(simulation: Simulation, rank: int) -> Said:
+    """Return what is said of a rank beside the others."""
+    return lambda: " ".join(text for _, text in found_texts(answers(simulation.run(), rank)[1], ""))
+
+
+def job(*delays: Delay, transfer: float = 1.0) -> Simulation:
+    everyone = Simulation(ddp(4, overlap=False), delays=delays, syncs=True)
+    return faster_network(everyone, transfer)
+
+
+def path_of_job(simulation: Simulation) -> Said:
+    def said() -> str:
+        recorded = simulation.run()
+        members = []
+        for rank in range(len(recorded.spans)):
+            trace = recorded.trace(rank)
+            details = partial(rank_details, trace)
+            members.append(Member(f"rank{rank}", rank, "1", "ready", None, reduce_path(trace), details))
+        return " ".join(text for _, text in found_texts(build(Members(members), JobPathParams()), ""))
+
+    return said
+
+
+def waiting(kernel: int) -> Said:
+    """Return what is said of a host that waits for four kernels of so many us, then works until the end."""
+    kernels = [launched(f"gemm_{i}", 40 + (kernel + 1) * i, kernel, 10 + 6 * i, i) for i in range(4)]
+    end = 50 + 4 * kernel
+    return steps(
+        *kernels,
+        f"host cpu_op aten::item 50 {end - 50}",
+        f"host cuda_runtime cudaStreamSynchronize 51 {end - 52}",
+        f"host cpu_op aten::mul {end} {10_000 - end}",
+    )
+
+
+BUSY = steps(launched("gemm", 20, 9_000, 10), SYNC)
+HOST = steps(
+    "host cpu_op aten::sort 0 8000", launched("gemm", 8_100, 800, 8_050), "host cpu_op aten::add 9100 800"
+)
+LATE = job(Delay("host", 2, us=5000))
+FREE = "gpu0 kernel gemm {} 100 stream=7"
+"""A kernel without a launch."""
+
+OVERLAPPED = steps(
+    launched("gemm", 20, 9_000, 10),
+    launched("ncclDevKernel_AllReduce_Sum_f32", 30, 8_980, 16, 2, 20),
+    SYNC.replace("8990", "8995"),
+)
+"""Kernels and communication that take about as long, at the same time."""
+
+CLAIMS = [
+    Claim(
+        "{base} is {bound}: {share} of its critical path is {part}.",
+        r"An average step is GPU-bound: 9\d(\.\d)?% of its critical path is kernels and copies\.",
+        BUSY,
+        "the host works as long while the kernel runs, and doesn't wait for it",
+        steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::sort 30 9900"),
+    ),
+    Claim(
+        "The largest part of the critical path of {base} is {part} ({share}).",
+        r"The largest part of the critical path of an average step is kernels and copies \(4\d\.?\d?%\)",
+        steps(
+            "host cpu_op aten::sort 0 3000",
+            launched("gemm", 3_020, 4_200, 3_010),
+            "gpu0 kernel ncclDevKernel_AllReduce_Sum_f32 7221 2700 stream=20 correlation=2",
+            "host cuda_runtime cudaLaunchKernel 3016 2 correlation=2",
+            "host cuda_runtime cudaDeviceSynchronize 3030 6900",
+        ),
+        "the operator takes as long as both",
+        steps(
+            "host cpu_op aten::sort 0 6000",
+            launched("gemm", 6_020, 2_200, 6_010),
+            "gpu0 kernel ncclDevKernel_AllReduce_Sum_f32 8221 1700 stream=20 correlation=2",
+            "host cuda_runtime cudaLaunchKernel 6016 2 correlation=2",
+            "host cuda_runtime cudaDeviceSynchronize 6030 3900",
+        ),
+    ),
+    Claim(
+        "Making {it} twice as fast would cut {step} from {now} to {then}.",
+        r"Making them twice as fast would cut the step from 10\.0 ms to 5\.5\d ms\.",
+        BUSY,
+        "the host takes as long anyway",
+        steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::sort 30 9900"),
+    ),
+    Claim(
+        "Making {it} twice as fast wouldn't shorten {step} ({now}).",
+        r"Making them twice as fast wouldn't shorten the step",
+        OVERLAPPED,
+        "only kernels are on the path",
+        BUSY,
+    ),
+    Claim(
+        "Up to twice as fast, as far as their roofline allows, they would cut {step} from {now} to {then}.",
+        "Up to twice as fast, as far as their roofline allows, they would cut",
+        products(1.25),
+        "they take more than twice their roofline",
+        products(2.5),
+    ),
+    Claim(
+        "They run at their roofline, so faster ones can't shorten {step}.",
+        "They run at their roofline",
+        products(1.002),
+        "they take a quarter more",
+        products(1.25),
+    ),
+    Claim(
+        "Kernels run at their roofline, so they can't be notably faster.",
+        "Kernels run at their roofline",
+        products(1.002),
+        "they take a quarter more",
+        products(1.25),
+    ),
+    Claim(
+        "Kernels up to twice as fast, as far as their roofline allows, would save {saved}.",
+        "Kernels up to twice as fast, as far as their roofline allows, would save",
+        products(1.25),
+        "they take more than twice their roofline",
+        products(2.5),
+    ),
+    Claim(
+        "Kernels twice as fast would save {saved}.",
+        r"Kernels twice as fast would save 4\.50 ms\.",
+        BUSY,
+        "the host takes as long anyway",
+        steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::sort 30 9900"),
+    ),
+    Claim(
+        "Faster kernels wouldn't help.",
+        r"Faster kernels wouldn't help\.",
+        steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::sort 30 9900"),
+        "the host waits for them",
+        BUSY,
+    ),
+    Claim(
+        "{subject} accounts for {time} of the critical path; removing it would cut {step} to {then}{condition}.",
+        r"aten::sort accounts for 8\.00 ms of the critical path; removing it would cut the step to 2\.00 ms\.",
+        HOST,
+        "another operator takes that time",
+        steps(
+            "host cpu_op aten::mul 0 8000", launched("gemm", 8_100, 800, 8_050), "host cpu_op aten::add 9100 800"
+        ),
+    ),
+    Claim(
+        "Removing the waits in {subject} would cut {step} to {then}{condition}.",
+        r"Removing the waits in aten::item would cut the step to 5\.\d\d ms\.",
+        waiting(kernel=1_250),
+        "the host has nothing to do after it",
+        waiting(kernel=2_480),
+    ),
+    Claim(
+        "{subject} is {share} of the critical path. Removing it would cut {step} from {now} to {then}{condition}.",
+        r"aten::sort is 80% of the critical path\. Removing it would cut the step from 10\.0 ms to 2\.00 ms\.",
+        steps("host cpu_op aten::sort 0 8000", "host cpu_op aten::add 9100 800"),
+        "it runs on another thread",
+        steps("host2 cpu_op aten::sort 0 8000", "host cpu_op aten::add 9100 800"),
+    ),
+    Claim(
+        "Only the host was recorded, so this is the time of its main thread. Waits on other threads or processes "
+        "aren't recorded.",
+        "Only the host was recorded",
+        steps("host cpu_op aten::sort 0 8000"),
+        "a device works",
+        BUSY,
+    ),
+    Claim(
+        "The recorded launches and syncs don't explain the device work, so this is uncertain.",
+        "don't explain the device work, so this is uncertain",
+        lambda: of(repeat("host cpu_op aten::sort 0 8000", FREE.format(100), steps=1)),
+        "its launch is recorded",
+        BUSY,
+    ),
+    Claim(
+        "The recorded launches and syncs explain when only {share} of the device work starts, so this is "
+        "uncertain.",
+        "explain when only 50% of the device work starts, so this is uncertain",
+        steps(
+            launched("gemm", 20, 100, 10), launched("gemm", 5_000, 100, 30, 2), "host cpu_op aten::sort 40 9900"
+        ),
+        "both start right after their launches",
+        steps(
+            launched("gemm", 20, 100, 10), launched("gemm", 135, 100, 125, 2), "host cpu_op aten::sort 140 9800"
+        ),
+    ),
+    Claim(
+        "Faster work on this rank alone would only make it wait longer.",
+        r"Faster work on this rank alone would only make it wait longer\.",
+        beside(LATE, 0),
+        "it is the late rank itself",
+        beside(LATE, 2),
+    ),
+    Claim(
+        "A faster network wouldn't help.",
+        r"A faster network wouldn't help\.",
+        beside(job(Delay("host", 2, us=50_000), transfer=0.01), 0),
+        "transfers take as long as the delay",
+        beside(job(Delay("host", 2, us=50_000), transfer=8.0), 0),
+    ),
+    Claim(
+        "A faster network would save at most {saved}.",
+        "A faster network would save at most ",
+        beside(job(Delay("host", 2, us=50_000), transfer=8.0), 0),
+        "transfers take next to no time",
+        beside(job(Delay("host", 2, us=50_000), transfer=0.01), 0),
+    ),
+    Claim(
+        "What-ifs of communication shorten the transfer only, and what they save is at most that.",
+        "What-ifs of communication shorten the transfer only",
+        beside(LATE, 0),
+        "the rank is alone",
+        lambda: " ".join(text for _, text in found_texts(answers(LATE.run(), 0)[0], "")),
+    ),
+    Claim(
+        "Communication includes waiting for other ranks, which a faster network doesn't shorten; {distributed} "
+        "tells them apart.",
+        "Communication includes waiting for other ranks",
+        lambda: of(LATE.run().trace(0)),
+        "nothing communicates",
+        BUSY,
+    ),
+    Claim(
+        "No call is recorded that waits for the device: where the host does nothing until right after the device "
+        "is done, it is taken to wait.",
+        "it is taken to wait",
+        steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::item 30 8995", "host cpu_op aten::add 9030 900"),
+        "it does something then, or such a call is recorded",
+        steps(launched("gemm", 20, 9_000, 10), "host cpu_op aten::item 30 8995", SYNC),
+    ),
+    Claim(
+        "{share} of the job's critical path is on {name}",
+        r"9\d(\.\d)?% of the job's critical path is on rank 2",
+        path_of_job(job(Delay("host", 2, us=50_000))),
+        "another rank is late",
+        path_of_job(job(Delay("host", 1, us=50_000))),
+    ),
+    Claim(
+        "{finding}, including {time} of {part} per step.",
+        r", including 5\d\.\d ms of operators per step\.",
+        path_of_job(job(Delay("host", 2, us=50_000))),
+        "it loads data for as long",
+        path_of_job(job(Delay("loading", 2, us=50_000))),
+    ),
+]
+
+
+NO_CLAIMS = {
+    "Estimates replay the recorded schedule with shorter parts. They don't model contention for SMs and memory, "
+    "clocks, the GIL, locks, or what the allocator would do instead, and those of the table not how fast a kernel "
+    "can be. Removing a wait assumes that nobody needs the value. The profiler's own overhead is included.": (
+        "what no estimate knows"
+    ),
+    "No time passes in {base}.": "why nothing is said",
+    "No rank has a complete step, so there is no critical path.": "why nothing is said",
+    "{finding}.": "the end of another sentence",
+}
+"""Templates that say nothing of who, why, or how much, with the reason."""

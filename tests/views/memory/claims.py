@@ -1,0 +1,218 @@
+"""Each sentence of Memory on peaks, leaks and trends: a trace where it holds, and one where it doesn't."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.analyses.shared.test_memory_trends import FLAT, concatenating
+from tests.support.claims import Claim, Said, said_by
+from tests.support.memory_traces import CALLS, memory, steps_that_leave
+from tests.support.traces import draw
+from torch_tb_profiler.model.trace import Trace
+
+GPU: dict[str, Any] = {"deviceProperties": [{"id": 0, "name": "A100", "totalGlobalMem": 10 * 2**20}]}
+MIB = 2**20
+
+
+def of(trace: Trace) -> str:
+    return said_by("memory", trace)
+
+
+def events(*lines: str) -> Said:
+    """Return what is said of memory events beside calls of operators."""
+    return lambda: of(draw(CALLS, *memory("\n".join(lines)), **GPU))
+
+
+def leaving(*sizes: int) -> Said:
+    return lambda: of(steps_that_leave(*sizes))
+
+
+def rising(sizes: list[int], reserved: list[int], extra: int = 0) -> Said:
+    return lambda: of(concatenating(sizes, reserved, extra=extra))
+
+
+def two_places(second: int) -> Said:
+    """Return what is said of two operators, of which one leaves a block in each step, the other `second` bytes."""
+    picture, lines, total = [], [], 0
+    for i in range(1, 6):
+        at = 100 * i
+        picture += [
+            f"host user_annotation ProfilerStep#{i} {at} 100",
+            f"host cpu_op aten::relu {at + 10} 10",
+            f"host cpu_op aten::mul {at + 30} 10",
+        ]
+        total += 3000
+        lines.append(f"{at + 12} GPU0 {'abcde'[i - 1]} 3000 {total} 409600")
+        if second:
+            total += second
+            lines.append(f"{at + 32} GPU0 {'vwxyz'[i - 1]} {second} {total} 409600")
+    return lambda: of(draw("\n".join(picture), *memory("\n".join(lines)), **GPU))
+
+
+def failing(name: str) -> Said:
+    failed = memory("115 GPU0 - 4096 1312 9000")
+    failed[0]["name"] = name
+    return lambda: of(draw(CALLS, *memory("20 GPU0 a 8 8 0"), *failed, **GPU))
+
+
+BY_LINEAR, BY_RELU = f"20 GPU0 a {MIB} {2 * MIB} {4 * MIB}", f"115 GPU0 b {4 * MIB} {6 * MIB} {8 * MIB}"
+GROWING = [10, 20, 30, 40, 50, 60]
+
+CLAIMS = [
+    Claim(
+        "Memory on {device} peaks at {peak}{outside}{most}.",
+        r"Memory on GPU 0 peaks at 6\.00 MiB, 60% of its capacity",
+        events(BY_LINEAR, BY_RELU),
+        "the second block is smaller by half",
+        events(BY_LINEAR, BY_RELU.replace(str(6 * MIB), str(4 * MIB)).replace(str(4 * MIB), str(2 * MIB), 1)),
+    ),
+    Claim(
+        "; {name} allocated {size} of it",
+        r"; aten::relu allocated 4\.00 MiB of it",
+        events(BY_LINEAR, BY_RELU),
+        "another operator runs then",
+        events(BY_LINEAR, BY_RELU.replace("115", "30")),
+    ),
+    Claim(
+        "; {part} allocated before the trace started",
+        r"; 1\.50 MiB were allocated before the trace started",
+        events(f"20 GPU0 a {MIB // 2} {2 * MIB} {4 * MIB}"),
+        "all of it is allocated in the trace",
+        events(f"20 GPU0 a {2 * MIB} {2 * MIB} {4 * MIB}"),
+    ),
+    Claim(
+        "{size} were allocated during the trace; the peak wasn't recorded.",
+        "512 B were allocated during the trace; the peak wasn't recorded",
+        events("20 GPU0 - 512 - -"),
+        "totals are recorded",
+        events("20 GPU0 - 512 512 1024"),
+    ),
+    Claim(
+        "Only {size} were allocated on {device} during the trace.",
+        "Only 8 B were allocated on GPU 0 during the trace",
+        events("20 GPU0 a 8 8 0"),
+        "older blocks are in use as well",
+        events("20 GPU0 a 8 2048 4096"),
+    ),
+    Claim(
+        "No more than {size} are in use on {device} at any time.",
+        r"No more than 2\.00 KiB are in use on GPU 0 at any time",
+        events("20 GPU0 a 512 2048 4096"),
+        "nothing is older than the trace",
+        events("20 GPU0 a 2048 2048 4096"),
+    ),
+    Claim(
+        "{allocations}{released}.",
+        r"2 allocations on GPU 0; 2 still live at the end of the trace\.",
+        events("20 GPU0 a 8 8 0", "30 GPU0 b 8 16 0"),
+        "one of them is released",
+        events("20 GPU0 a 8 8 0", "30 GPU0 b 8 16 0", "40 GPU0 b -8 8 0"),
+    ),
+    Claim(
+        "; {count} still live at the end of the trace",
+        "; 1 still live at the end of the trace",
+        events("20 GPU0 a 8 8 0"),
+        "it is released",
+        events("20 GPU0 a 8 8 0", "30 GPU0 a -8 0 0"),
+    ),
+    Claim(
+        "Up to {size} is reserved by the allocator but unused.",
+        r"Up to 2\.00 KiB is reserved by the allocator but unused",
+        events("20 GPU0 a 1024 1024 3072"),
+        "all that is reserved is allocated",
+        events("20 GPU0 a 3072 3072 3072"),
+    ),
+    Claim(
+        "{count} ran out of memory.",
+        "1 allocation ran out of memory",
+        failing("[OutOfMemory]"),
+        "it is an allocation like others",
+        failing("[memory]"),
+    ),
+    Claim(
+        "Memory may leak {size} per step, {most}from {name}.",
+        r"Memory may leak 1\.00 KiB per step, from code outside operators\.",
+        leaving(*[1024] * 4),
+        "it is allocated once",
+        leaving(1024, 0, 0, 0),
+    ),
+    Claim(
+        "Memory may leak {size} per step: blocks that {name} allocated in {born} of {steps} steps are still live "
+        "at the end of the last one ({live}).",
+        r"allocated in 4 of 4 steps are still live at the end of the last one \(4\.00 KiB\)",
+        leaving(*[1024] * 4),
+        "one of the steps leaves nothing",
+        leaving(1024, 1024, 0, 1024),
+    ),
+    Claim(
+        "The same goes for {places}.",
+        r"The same goes for 1 other place\.",
+        two_places(second=2000),
+        "only one place keeps blocks",
+        two_places(second=0),
+    ),
+    Claim(
+        "Holds {size} at the end of step {last}: {blocks}, allocated in {steps} since step {since}.",
+        r"Holds 4\.00 KiB at the end of step 3: 4 blocks, allocated in 4 steps since step 0\.",
+        leaving(*[1024] * 4),
+        "the first step leaves nothing",
+        leaving(0, 1024, 1024, 1024, 1024),
+    ),
+    Claim(
+        "No sign of a leak: no operator keeps allocating blocks that are never released.",
+        "No sign of a leak",
+        leaving(1000, 1000, 0, 0, 0),
+        "each step leaves a block",
+        leaving(*[1000] * 5),
+    ),
+    Claim(
+        "No significant leak: blocks of several steps stay allocated, but hold at most {share} of the peak.",
+        r"but hold at most 0\.1% of the peak",
+        leaving(25, 25, 25, 25),
+        "they hold 0.4% of it",
+        leaving(100, 100, 100, 100),
+    ),
+    Claim(
+        "Live memory rises by {size} per step.",
+        r"Live memory rises by 10\.0 MiB per step\.",
+        rising(GROWING, FLAT),
+        "sizes go up and down",
+        rising([10, 60, 20, 50, 30, 40], FLAT),
+    ),
+    Claim(
+        "Live memory still rises by {size} per step: {name} allocates more in each step than the last one "
+        "released. Collect results in a list or a preallocated tensor instead of concatenating them.",
+        r"Live memory still rises by 10\.0 MiB per step: aten::cat allocates more",
+        rising(GROWING, FLAT),
+        "sizes stay",
+        rising([10] * 6, FLAT),
+    ),
+    Claim(
+        "Reserved memory rises by {size} per step.",
+        r"Reserved memory rises by 20\.0 MiB per step\.",
+        rising([10] * 6, [200, 220, 240, 260, 280, 300]),
+        "tensors use as much more",
+        rising(GROWING, [200, 220, 240, 260, 280, 300]),
+    ),
+    Claim(
+        "Reserved memory rises by {size} per step while tensors use no more: the allocator fragments. "
+        "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        "while tensors use no more: the allocator fragments",
+        rising([10] * 6, [200, 220, 240, 260, 280, 300]),
+        "it rises once",
+        rising([10] * 6, [200, 300, 300, 300, 300, 300]),
+    ),
+]
+
+NO_CLAIMS = {
+    "No memory events were recorded ({option}).": "why nothing is said",
+    "This recording is a memory snapshot.": "what was recorded",
+    "Too few steps to check for leaks; record at least {count}.": "why nothing is said",
+    "Can't check for leaks: {reason}.": "why nothing is said",
+    "{device} had {reserved} reserved, {allocated} of it in use.": "a snapshot: tests/views/memory/test_files.py",
+    "{blocks} in {segments}; {free} cached for reuse, the largest block {largest}.": (
+        "a snapshot: tests/views/memory/test_files.py"
+    ),
+    "The timeline records no memory in use.": "why nothing is said",
+}
+"""Templates that say nothing of who, why, or how much of a trace, with the reason."""

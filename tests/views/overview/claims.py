@@ -1,0 +1,305 @@
+"""Each sentence of the Overview on how a step is spent and what to do: where it holds, and where it doesn't."""
+
+from __future__ import annotations
+
+from tests.analyses.overview.kernel_calls import H100, SM90, STEP, SYNC, events, product
+from tests.analyses.roofline.test_tokens import SERVING
+from tests.analyses.shared.test_typical_steps import pipeline
+from tests.support.claims import Claim, Said, launched, repeat, said_by
+from tests.support.memory_traces import STEPS, memory
+from tests.support.random_jobs.truth import found_texts
+from tests.support.simulation.simulator import Delay, Simulation, ddp
+from tests.support.traces import draw, read
+from tests.views.overview.test_leaks import KEPT, of_card
+from tests.views.overview.test_ranks import both
+from torch_tb_profiler.model.trace import Trace
+
+
+def of(trace: Trace) -> str:
+    return said_by("overview", trace)
+
+
+def steps(*lines: str, count: int = 4) -> Said:
+    """Return what is said of steps of 10 ms."""
+    return lambda: of(repeat(*lines, steps=count))
+
+
+def drawn(picture: str) -> Said:
+    return lambda: of(draw(picture))
+
+
+def using(device: str) -> Said:
+    """Return what is said of products that keep a device busy."""
+    calls = [product(SM90, 8192, time=540.0)] * 18
+    trace = [STEP, SYNC, *events(*calls)]
+    return lambda: of(read(trace, deviceProperties=[{**H100, "name": device}]))
+
+
+def beside(*delays: Delay) -> Said:
+    """Return what is said of rank 0 of 4, beside the others."""
+    return lambda: " ".join(
+        text for _, text in found_texts(both(Simulation(ddp(4), delays=delays, syncs=True).run(), 0)[1], "")
+    )
+
+
+LOADER = "host user_annotation enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+WAIT = "host cuda_runtime cudaDeviceSynchronize {} {}"
+LATE = launched("gemm", 6_000, 4_000, 5_990)
+ON_CPU = ("host cpu_op aten::mm 0 8000", "host python_function train.py(9):~main 0 10000")
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+BUSY = (launched("gemm", 20, 9_900, 10), WAIT.format(30, 9_920))
+
+
+def communicating(time: int) -> Said:
+    """Return what is said of steps that compute for 4 ms and communicate for `time` us after that."""
+    return steps(
+        launched("gemm", 20, 4_000, 10),
+        launched(ALL_REDUCE, 4_030, time, 16, 2, 20),
+        WAIT.format(30, 4_010 + time),
+        f"host cpu_op aten::add {4_050 + time} {5_900 - time}",
+    )
+
+
+def launching(times: int) -> Said:
+    """Return what is said of kernels with gaps of 250 us, launched late."""
+    return steps(*(launched("gemm", 500 * i + 20, 250, 500 * i + 10, i) for i in range(times)))
+
+
+def varying(*lines: tuple[str, str], rest: str = "") -> Said:
+    """Return what is said of two steps with these lines each."""
+    picture = "\n".join(f"host user_annotation ProfilerStep#{i} {10_000 * i} 10000" for i in range(2))
+    return drawn(f"{picture}\n{rest}\n" + "\n".join(line for pair in lines for line in pair))
+
+
+CLAIMS = [
+    Claim(
+        "Start here: {title}.",
+        r"Start here: load data in worker processes\.",
+        steps(f"{LOADER} 0 5980", LATE),
+        "an operator takes that time",
+        steps("host cpu_op aten::sort 0 5980", LATE),
+    ),
+    Claim(
+        "{waiting}; start here: {title}.",
+        r"% of an average step is waiting for other ranks; start here: find out why rank 2 is late\.",
+        beside(Delay("host", 2, us=5000)),
+        "another rank is late",
+        beside(Delay("host", 1, us=5000)),
+    ),
+    Claim(
+        "{device} idle for {share}, {mainly}while the host {verb}{activity} ({part}).",
+        r"GPU 0 is idle for 60% of an average step, mainly while the host is loading data \(5\.98 of 6\.00 ms\)\.",
+        steps(f"{LOADER} 0 5980", LATE),
+        "an operator takes that time",
+        steps("host cpu_op aten::sort 0 5980", LATE),
+    ),
+    Claim(
+        "{device} idle for {share}; for {part} its next work is already submitted.",
+        r"GPU 0 is idle for 60% of an average step; for [56]\.\d+ of 6\.00 ms its next work is already submitted",
+        steps(launched("gemm", 6_000, 4_000, 10)),
+        "it is launched as it begins",
+        steps(launched("gemm", 6_000, 4_000, 5_990)),
+    ),
+    Claim(
+        "{device} busy for {share}{communication}{mfu}.",
+        r"GPU 0 is busy for 99% of an average step\.",
+        steps(*BUSY),
+        "it runs a fifth less",
+        steps(launched("gemm", 20, 7_900, 10), WAIT.format(30, 7_920)),
+    ),
+    Claim(
+        ", at an MFU of {least}{mfu}",
+        r", at an MFU of 4\d\.?\d?%",
+        using(H100["name"]),
+        "the peak of the device is unknown",
+        using("Unknown 9000"),
+    ),
+    Claim(
+        "Exposed communication takes {share}.",
+        r"Exposed communication takes 50% of an average step\.",
+        communicating(5_000),
+        "it takes a tenth",
+        communicating(1_000),
+    ),
+    Claim(
+        "{category} {are} the largest part of {base}: {share}{where}.",
+        r"Operators on the host are the largest part of an average step: 80%",
+        steps(*ON_CPU),
+        "the operator is short",
+        steps("host cpu_op aten::mm 0 3000", ON_CPU[1]),
+    ),
+    Claim(
+        ", most of it in {what}",
+        ": 80%, most of it in aten::mm",
+        steps(*ON_CPU),
+        "another operator takes half of it",
+        steps("host cpu_op aten::mm 0 3900", "host cpu_op aten::add 3900 4100", ON_CPU[1]),
+    ),
+    Claim(
+        "Most of the time outside operators and runtime calls passes in {where}.",
+        r"passes in prepare \(train\.py:4\)\.",
+        steps(
+            "host python_function train.py(9):~main 0 10000",
+            "host python_function train.py(4):~prepare 0 5900",
+            LATE,
+        ),
+        "another function takes that time",
+        steps(
+            "host python_function train.py(9):~main 0 10000", "host python_function train.py(4):~read 0 5900", LATE
+        ),
+    ),
+    Claim(
+        "{kernel} is the top kernel: {share} of kernel time.",
+        r"gemm is the top kernel: 60% of kernel time\.",
+        steps(launched("gemm", 20, 5_940, 10), launched("relu", 5_961, 3_960, 16, 2), WAIT.format(30, 9_920)),
+        "the other one takes longer",
+        steps(launched("relu", 20, 5_940, 10), launched("gemm", 5_961, 3_960, 16, 2), WAIT.format(30, 9_920)),
+    ),
+    Claim(
+        "{share} is {part}{rest}.",
+        r"99(\.\d)?% of the step's critical path is device work\.",
+        steps(*BUSY),
+        "the host works for that long and waits for nothing",
+        steps(BUSY[0], "host cpu_op aten::sort 30 9950"),
+    ),
+    Claim(
+        "Nothing stands out: no known fix would save {share} or more.",
+        "Nothing stands out: no known fix would save 2% or more",
+        steps(*BUSY),
+        "a loader takes 5%",
+        steps(f"{LOADER} 0 500", launched("gemm", 510, 9_400, 500), WAIT.format(520, 9_400)),
+    ),
+    Claim(
+        "No known fix would save {share} or more. Look at the gaps on the {timeline}.",
+        r"No known fix would save 2% or more\. Look at the gaps on the timeline\.",
+        steps(launched("gemm", 20, 400, 10), launched("gemm", 2_000, 7_900, 30, 2), WAIT.format(40, 9_900)),
+        "a loader takes that time",
+        steps(launched("gemm", 20, 400, 10), f"{LOADER} 430 1540", launched("gemm", 2_000, 7_900, 1_990, 2)),
+    ),
+    Claim(
+        "Estimates replay the recorded schedule without the time the advice removes. The replay reproduces "
+        "{share} of this trace (at least {least} needed). Savings overlap, so they don't add up. {path} lists "
+        "what a replay leaves out.",
+        r"The replay reproduces 100% of this trace",
+        steps(f"{LOADER} 0 5980", LATE),
+        "work begins long after its launch",
+        steps(f"{LOADER} 0 5980", launched("gemm", 6_000, 1_000, 5), launched("gemm", 8_000, 2_000, 7, 2)),
+    ),
+    Claim(
+        "This trace can't be replayed reliably: {reason}. Savings are upper bounds from measured time.",
+        "This trace can't be replayed reliably: ",
+        steps(f"{LOADER} 0 5980"),
+        "launches explain the device's work",
+        steps(f"{LOADER} 0 5980", LATE),
+    ),
+    Claim(
+        "Savings are for this rank alone: if all ranks change, the job may save more.",
+        "Savings are for this rank alone",
+        steps(
+            f"{LOADER} 0 3980",
+            launched("gemm", 4_000, 5_000, 3_990),
+            launched(ALL_REDUCE, 9_010, 900, 3_996, 2, 20),
+        ),
+        "nothing communicates",
+        steps(
+            f"{LOADER} 0 3980", launched("gemm", 4_000, 5_000, 3_990), launched("relu", 9_010, 900, 3_996, 2, 20)
+        ),
+    ),
+    Claim(
+        "Step {name} before them takes {duration}, because the device falls behind the host in it.",
+        r"Step 0 before them takes 160 µs, because the device falls behind the host in it\.",
+        drawn(pipeline(60)),
+        "the device has more to do in it",
+        drawn(pipeline(60, first_work=150)),
+    ),
+    Claim(
+        "{count} of {times}; {category} {vary} most, from {range}.",
+        r"2 steps of .*; kernels vary most, from 4\.00 ms to 5\.00 ms\.",
+        drawn(
+            "host user_annotation ProfilerStep#0 0 10000\nhost user_annotation ProfilerStep#1 10000 11000\n"
+            + launched("gemm", 20, 4_000, 10, 1)
+            + "\n"
+            + launched("gemm", 10_020, 5_000, 10_010, 2)
+        ),
+        "data loading varies more",
+        drawn(
+            "host user_annotation ProfilerStep#0 0 10000\nhost user_annotation ProfilerStep#1 10000 14000\n"
+            f"{LOADER} 5000 1000\n{LOADER} 16000 5000\n"
+            + launched("gemm", 20, 4_000, 10, 1)
+            + "\n"
+            + launched("gemm", 10_020, 5_000, 10_010, 2)
+        ),
+    ),
+    Claim(
+        "{count} of about {duration}.",
+        r"4 steps of about 10\.0 ms\.",
+        steps(*BUSY),
+        "one is a tenth longer",
+        drawn("host user_annotation ProfilerStep#0 0 10000\nhost user_annotation ProfilerStep#1 10000 11000"),
+    ),
+    Claim(
+        "{count} recorded.",
+        "1 complete step recorded",
+        steps(*BUSY, count=1),
+        "there are two",
+        steps(*BUSY, count=2),
+    ),
+    Claim(
+        "The model processes {rate} tokens/s: {tokens} in {duration} ({prompt} of prompts, {generated} generated, "
+        "by the names of {iterations}).",
+        r"The model processes 133,000 tokens/s: 133 tokens in 1\.00 ms \(128 of prompts, 5 generated",
+        drawn(SERVING),
+        "its last work ends a millisecond later",
+        drawn(
+            SERVING
+            + "gpu0 kernel gemm 1000 1000 correlation=2\nhost cuda_runtime cudaLaunchKernel 510 5 correlation=2"
+        ),
+    ),
+    Claim(
+        "A step here is an iteration of the engine; {serving} shows what one costs and what to set.",
+        "A step here is an iteration of the engine",
+        lambda: _engine("execute_context_0(0)_generation_8(8)"),
+        "the annotations are those of a profiler",
+        lambda: _engine("ProfilerStep#{}"),
+    ),
+    Claim(
+        "Memory may leak: it grows by {size} per step{full}.",
+        "Memory may leak: it grows by 300 B per step, which would fill GPU 0 in at most 10 more steps",
+        lambda: of(of_card(4200)),
+        "each block is released",
+        lambda: of(draw(STEPS, *memory(_released()))),
+    ),
+]
+
+
+def _released() -> str:
+    ends = zip("edcb", (900, 600, 300, 0), strict=True)
+    return KEPT + "".join(f"\n59{i} GPU0 {block} -300 {total} 4096" for i, (block, total) in enumerate(ends))
+
+
+def _engine(label: str) -> str:
+    """Return what is said of ten iterations with this annotation around each."""
+    lines = []
+    for i in range(10):
+        at = 10_000 * i
+        lines += [
+            f"host user_annotation {label.format(i)} {at} 9000",
+            launched("gemm", at + 30, 8_000, at + 20, i + 1),
+        ]
+    return of(draw("\n".join(lines)))
+
+
+NO_CLAIMS = {
+    "There is no complete step to analyze.": "why nothing is said",
+    "No time passes in {base}.": "why nothing is said",
+    "No advice: {reason}.": "why nothing is said",
+    "No advice: there is no complete step.": "why nothing is said",
+    "{reason}.": "why nothing is said",
+    "{count} {are} left out.": "what was read: tests/views/overview/test_words.py",
+    "{count} of {times} before the file ends.": "what was read: tests/views/overview/test_words.py",
+    "{waiting}.": "the end of another sentence",
+    "Savings are upper bounds from measured time: what the advice removes isn't part of the recorded schedule.": (
+        "where the gains come from: tests/views/overview/test_words.py"
+    ),
+}
+"""Templates that say nothing of who, why, or how much, with the reason."""

@@ -1,0 +1,48 @@
+"""Each sentence of these views is said where it is true, and not where one thing makes it false."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.claims import Claim, templates_of
+from tests.views.critical_path import claims as of_critical_path
+from tests.views.idle import claims as of_idle
+from tests.views.memory import claims as of_memory
+from tests.views.overview import claims as of_overview
+from torch_tb_profiler.views.critical_path import words as critical_path
+from torch_tb_profiler.views.idle import words as idle
+from torch_tb_profiler.views.memory import words as memory
+from torch_tb_profiler.views.overview import words as overview
+
+TABLES = {
+    "overview": (overview, of_overview),
+    "critical_path": (critical_path, of_critical_path),
+    "idle": (idle, of_idle),
+    "memory": (memory, of_memory),
+}
+"""View -> its module of words, and its claims; those of Distributed: tests/views/distributed/claims.py."""
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        pytest.param(claim, id=f"{view}: {claim.template[:50]}")
+        for view, (_, table) in TABLES.items()
+        for claim in table.CLAIMS
+    ],
+)
+def test_a_claim_is_made_where_it_holds_and_not_where_it_is_false(claim: Claim) -> None:
+    holds, other = claim.holds(), claim.other()
+    assert re.search(claim.says, holds), holds
+    assert not re.search(claim.says, other), (claim.false_if, other)
+
+
+@pytest.mark.parametrize("view", TABLES)
+def test_every_template_has_a_recording_that_makes_it_false(view: str) -> None:
+    """A template that is new here needs one, too; what claims nothing is listed with the reason."""
+    words, table = TABLES[view]
+    listed = {*(claim.template for claim in table.CLAIMS), *table.NO_CLAIMS}
+    assert sorted({*templates_of(words)} ^ listed) == []
+    assert not {claim.template for claim in table.CLAIMS} & table.NO_CLAIMS.keys()
