@@ -19,6 +19,8 @@ from torch_tb_profiler.analyses.distributed import causes, costs, verdict
 from torch_tb_profiler.analyses.distributed.comparison import compare_ranks
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
 from torch_tb_profiler.views._shared.job import members
+from torch_tb_profiler.views.critical_path import build as path_build
+from torch_tb_profiler.views.idle import ranks as idle_ranks
 
 JOBS = 100
 BATCH = 20
@@ -96,6 +98,36 @@ def _half_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
 def _devices_are_slower(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever computes longer has a slower device."""
     monkeypatch.setattr(causes, "_kernel_speed", lambda job, member: causes._KernelSpeed(1.5, True))
+
+
+def _rows_swap_waiting_and_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of one view alone is wrong, not its sentence."""
+    original = idle_ranks._with_waits
+
+    def swap(*arguments: Any) -> Any:
+        answer = original(*arguments)
+        parts = answer.communication
+        assert parts is not None
+        moved = structs.replace(parts, waiting_ns=parts.transfer_ns, transfer_ns=parts.waiting_ns)
+        return structs.replace(answer, communication=moved)
+
+    monkeypatch.setattr(idle_ranks, "_with_waits", swap)
+
+
+def _rows_save_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = path_build.what_if_curves
+    monkeypatch.setattr(
+        path_build, "what_if_curves", lambda *arguments: (original(*arguments) + original(*arguments)[:, :1]) // 2
+    )
+
+
+@pytest.mark.parametrize(
+    "mutate", [_rows_swap_waiting_and_transfer, _rows_save_half], ids=lambda each: each.__name__
+)
+def test_a_row_that_is_wrong_is_noticed(mutate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutate(monkeypatch)
+    judged = (judge_job(seed) for seed in range(25))
+    assert any(claim.surface.endswith(" row") for judgment in judged for claim in judgment.false)
 
 
 @pytest.mark.parametrize(

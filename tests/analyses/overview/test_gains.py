@@ -125,3 +125,21 @@ def test_what_passes_between_steps_saves_as_much_as_in_all_but_one_of_them() -> 
     assert gain is not None and gain.basis == "what_if"
     assert (longer - without) / 100 <= gain.ns / 1000 + 10
     assert gain.ns / 1000 <= 4010
+
+
+def test_a_host_that_never_waits_saves_no_more_than_the_busiest_stream_leaves() -> None:
+    """Without its wait, the long collective of each fourth step would overlap with the steps after it."""
+    lines, at = [], 0
+    for step in range(12):
+        end = 9_700 + (8_000 if step % 4 == 3 else 0)
+        lines += [
+            f"host user_annotation ProfilerStep#{step} {at} {end + 20}",
+            work(at + 100, 9_600, at + 90, 10 * step + 1),
+            f"host cuda_runtime cudaDeviceSynchronize {at + 120} {end - 110}",
+        ]
+        if step % 4 == 3:
+            collective = work(at + 9_702, 8_000, at + 96, 10 * step + 2, "ncclDevKernel_AllReduce_Sum_f32")
+            lines.append(collective.replace("stream=7", "stream=20"))
+        at += end + 20
+    found = given(draw("\n".join(lines)), "synchronization")
+    assert found is None or (found.gain is not None and found.gain.ns <= 120_000)

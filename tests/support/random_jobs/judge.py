@@ -7,11 +7,12 @@ or savings that no rule knows is an error: whoever writes a new one also writes 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.support.random_jobs.plan import SHARED_OPERATOR, JobPlan, draw_plan
 from tests.support.random_jobs.rank_rules import RANK_RULES, WORK_NAMES
+from tests.support.random_jobs.row_rules import judge_job_rows, judge_rank_rows
 from tests.support.random_jobs.rules import NOTABLE_SHARE, Context
 from tests.support.random_jobs.step_rules import STEP_RULES
 from tests.support.random_jobs.truth import JobSurfaces, JobTruth
@@ -106,11 +107,31 @@ def judge_job(seed: int) -> Judgment:
                 continue
             if why is not None:
                 false.append(Claim(seed, surface, rank, sentence, why))
+    contexts = {rank: Context(truth, rank, odd.get(rank, frozenset())) for rank in plan.present}
+    for table, rank, row, why in _rows(surfaces, plan, truth, contexts):
+        count += 1
+        if why is not None:
+            false.append(Claim(seed, f"{table} row", rank, row, why))
     false += _silent(plan, texts)
     everything = " ".join(text for _, _, text in texts)
     missed = list(_missed(truth, everything))
     planted = _is_notable(truth.cause_cost, truth) or _is_notable(truth.shared_cost, truth)
     return Judgment(plan, tuple(false), count, not missed if planted else None, "; ".join(missed))
+
+
+def _rows(
+    surfaces: JobSurfaces, plan: JobPlan, truth: JobTruth, contexts: Mapping[int, Context]
+) -> Iterator[tuple[str, int, str, str | None]]:
+    """Yield (table, rank, row in words, why it is false) of what tables say of these ranks and of the job."""
+    for rank in _looked_at(plan):
+        worker = surfaces.worker(truth, rank)
+        slugs = ("idle/ranks", "critical_path/beside", "overview/ranks")
+        answers = [surfaces.answer(slug, worker) for slug in slugs]
+        for table, row, why in judge_rank_rows(*answers, contexts[rank]):
+            yield table, rank, row, why
+    job = surfaces.answer("distributed", surfaces.workers[0])
+    for table, row, why in judge_job_rows(job, contexts):
+        yield table, plan.present[0], row, why
 
 
 def _silent(plan: JobPlan, texts: list[tuple[str, int, str]]) -> Iterator[Claim]:

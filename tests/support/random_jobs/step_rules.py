@@ -137,7 +137,7 @@ def _judge_removal(match: re.Match[str], context: Context) -> str | None:
 
     Its communication takes as long as it did, which the sentence says: others may become faster, or may not.
     """
-    truth, name = context.truth, _simulated_name(match["name"])
+    truth, name = context.truth, simulated_name(match["name"])
     saved = context.typical - us(match["then"])
     if name is None:
         return None
@@ -161,7 +161,7 @@ def _judge_removal(match: re.Match[str], context: Context) -> str | None:
     )
 
 
-def _simulated_name(name: str) -> str | None:
+def simulated_name(name: str) -> str | None:
     """Return what the simulation calls it; None for what contains more than one thing."""
     if re.search("[Dd]ata loading|DataLoader", name):
         return SHARED_LOADER
@@ -198,7 +198,7 @@ def _judge_sync_advice(match: re.Match[str], context: Context) -> str | None:
 
 def _judge_code_advice(match: re.Match[str], context: Context) -> str | None:
     """Check advice on host code that this rank runs."""
-    name = _simulated_name(match["name"])
+    name = simulated_name(match["name"])
     if name is None or not _time_alone(name, context):
         return f"this rank doesn't run {match['name']}"
     return _gain_without(name, match, context)
@@ -215,7 +215,7 @@ def _time_alone(name: str, context: Context) -> float:
 
 
 def _judge_idle_in_code(match: re.Match[str], context: Context) -> str | None:
-    name = _simulated_name(match["name"])
+    name = simulated_name(match["name"])
     if name is None:
         return None
     return context.at_least(us(match["time"]), _time_alone(name, context), f"the time of {name}")

@@ -14,7 +14,7 @@ ROOF_US = 2 * 8192 * 4096 * 4096 / 989.4e12 * 1e6
 """Shortest time of the product at the peak of an H100."""
 
 
-def answer(time: float, device: str = H100["name"]) -> CriticalPathPayload:
+def answer(time: float, device: str = str(H100["name"])) -> CriticalPathPayload:
     calls = [product(SM90, 8192, time=time)] * 20
     step = {**STEP, "dur": 1_000 + 20 * time + 10}
     sync = {**SYNC, "dur": 100 + 20 * time + 10}

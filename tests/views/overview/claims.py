@@ -65,10 +65,19 @@ def launching(times: int) -> Said:
     return steps(*(launched("gemm", 500 * i + 20, 250, 500 * i + 10, i) for i in range(times)))
 
 
-def varying(*lines: tuple[str, str], rest: str = "") -> Said:
-    """Return what is said of two steps with these lines each."""
-    picture = "\n".join(f"host user_annotation ProfilerStep#{i} {10_000 * i} 10000" for i in range(2))
-    return drawn(f"{picture}\n{rest}\n" + "\n".join(line for pair in lines for line in pair))
+def stalling(time: int) -> Said:
+    """Return what is said of six steps that keep a device busy; one begins with an operator of `time` us."""
+    lines, at = [], 0
+    for i in range(6):
+        begin = at + (time if i == 3 else 0)
+        lines += [
+            f"host user_annotation ProfilerStep#{i} {at} {begin + 10_000 - at}",
+            launched("gemm", begin + 20, 9_900, begin + 10, i + 1),
+            WAIT.format(begin + 30, 9_920),
+        ]
+        lines += [f"host cpu_op save_checkpoint {at} {time}"] if begin > at else []
+        at = begin + 10_000
+    return drawn("\n".join(lines))
 
 
 CLAIMS = [
@@ -110,7 +119,7 @@ CLAIMS = [
     Claim(
         ", at an MFU of {least}{mfu}",
         r", at an MFU of 4\d\.?\d?%",
-        using(H100["name"]),
+        using(str(H100["name"])),
         "the peak of the device is unknown",
         using("Unknown 9000"),
     ),
@@ -168,6 +177,20 @@ CLAIMS = [
         steps(*BUSY),
         "a loader takes 5%",
         steps(f"{LOADER} 0 500", launched("gemm", 510, 9_400, 500), WAIT.format(520, 9_400)),
+    ),
+    Claim(
+        "Nothing stands out in typical steps: no known fix would save {share} or more of one.",
+        "Nothing stands out in typical steps: no known fix would save 2% or more of one",
+        stalling(30_000),
+        "no step is odd",
+        stalling(0),
+    ),
+    Claim(
+        "{device} idle for {share}; what the host does then isn't recorded.",
+        r"The device is idle for 50% of the trace; what the host does then isn't recorded\.",
+        drawn("gpu0 kernel gemm 0 100 stream=7\ngpu0 kernel gemm 300 100 stream=7"),
+        "it is recorded",
+        drawn("gpu0 kernel gemm 0 100 stream=7\ngpu0 kernel gemm 300 100 stream=7\nhost cpu_op aten::mm 0 400"),
     ),
     Claim(
         "No known fix would save {share} or more. Look at the gaps on the {timeline}.",

@@ -31,6 +31,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, event_kinds, rows_of_kind, slice_mask
+from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Trace
@@ -56,10 +57,28 @@ def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     targets = [_removed_target(trace, finding, synced) if can_replay else None for finding in findings]
     cases = [target for target in targets if target is not None]
     savings = iter(_savings_per_step(trace, cases))
+    most = _most_saved_on_host(trace)
     return [
-        gain if target is None else Gain(float(next(savings)), gain.measured_ns, "what_if")
+        gain
+        if target is None
+        else Gain(min(float(next(savings)), np.inf if target.device.any() else most), gain.measured_ns, "what_if")
         for gain, target in zip(gains, targets, strict=True)
     ]
+
+
+def _most_saved_on_host(trace: Trace) -> float:
+    """Return what a host that takes no time saves at most, mean ns per typical step: all but the busiest stream.
+
+    A replay may move work from one step into another one, which doesn't make either shorter.
+    """
+    items, windows = device_items(trace), typical_windows(trace)
+    count = int(step_kinds(trace).typical.sum())
+    busiest = 0
+    for queue in range(items.queues):
+        mine = items.row[items.bounds[queue] : items.bounds[queue + 1]]
+        times = event_intervals(trace, mine)
+        busiest = max(busiest, int(covered_time(times, windows.starts, windows.ends).sum()))
+    return max(float((windows.ends - windows.starts).sum() - busiest) / max(count, 1), 0.0)
 
 
 def _savings_per_step(trace: Trace, cases: Sequence[WhatIfTarget]) -> list[float]:

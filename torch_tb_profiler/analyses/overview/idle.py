@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from torch_tb_profiler.analyses.schedule.gaps import device_gaps
+from torch_tb_profiler.analyses.schedule.segments import MAX_QUEUE_GAP_NS
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.intervals import NO_INTERVALS, Intervals, intersect, merge, subtract, union
@@ -58,12 +59,14 @@ def host_late_times(trace: Trace) -> Intervals:
 def submitted_idle_times(trace: Trace) -> Intervals:
     """Return the idle time in which all that comes next is already submitted.
 
-    Where a device's next work has no recorded launch, or none follows, the time doesn't count.
+    Where a device's next work has no recorded launch, or none follows, the time doesn't count. Neither does the
+    latency of a launch in the gap: an earlier launch would hide it.
     """
     submitted = NO_INTERVALS
     for device in distinct_numbers(device_items(trace).device):
         table = device_gaps(trace, device)
         is_known = (table.thread >= 0) & (table.next >= 0)
+        is_known &= (table.late_until == table.begin) | (table.end - table.late_until > MAX_QUEUE_GAP_NS)
         submitted = union(submitted, merge(table.late_until[is_known], table.end[is_known]))
     return subtract(intersect(idle_times(trace), submitted), host_late_times(trace))
 

@@ -154,6 +154,12 @@ def step_sentence(
             share=share,
             part=Phrase(_part_of(submitted * idle, idle), link("idle")),
         )
+    if average.categories.cpu_exec is None and average.categories.runtime is None:
+        return text(
+            "{device} idle for {share}; what the host does then isn't recorded.",
+            device=_idle_subject(kind, ids),
+            share=share,
+        )
     verb, activity = _HOST_ACTIVITIES[cause]
     part = _part_of(times[cause], idle)
     mostly = "mainly " if times[cause] > 0.5 * idle else "longest "
@@ -337,6 +343,11 @@ def no_advice_sentence(average: Average | None, reason: str | None, kind: str | 
             "No known fix would save {share} or more. Look at the gaps on the {timeline}.",
             share=format_ratio(MIN_GAIN_SHARE),
             timeline=_TIMELINE,
+        )
+    if average.outliers:
+        return text(
+            "Nothing stands out in typical steps: no known fix would save {share} or more of one.",
+            share=format_ratio(MIN_GAIN_SHARE),
         )
     return text("Nothing stands out: no known fix would save {share} or more.", share=format_ratio(MIN_GAIN_SHARE))
 
