@@ -8384,6 +8384,8 @@ export interface components {
      *
      *     odd  names of the other steps
      *     saves_at_most  no recorded call says what waits for communication, so what-ifs save at most what they say
+     *     attainable_ns  the step with kernels twice as fast, but none faster than its roofline allows; null if all can
+     *                    be, as far as is known
      */
     PathSummary: {
       duration_ns: number;
@@ -8392,6 +8394,8 @@ export interface components {
       odd: string[];
       /** @default false */
       saves_at_most: boolean;
+      /** @default null */
+      attainable_ns: number | null;
     };
     /**
      * PathCategory

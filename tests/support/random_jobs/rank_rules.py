@@ -309,7 +309,7 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
     (rf"Look into {SHARED_OPERATOR}: saves up to (?P<gain>{NUMBER}),.*", _judge_shared_advice),
     (r"No delay is attributed to any rank\.|Differences between the ranks cost .*", nothing_else),
     (
-        rf"Rank \d+ costs the other(?:s most:| rank) (?P<cost>{NUMBER}) per step, less than 2% of a step\.",
+        rf"Rank \d+ costs the other(?:s most:| rank) (?P<cost>{NUMBER}) per step(?:, less than 2% of a step)?\.",
         _judge_costs_little,
     ),
     (

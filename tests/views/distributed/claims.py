@@ -81,6 +81,13 @@ CLAIMS = [
         job(Delay("host", 1, us=8000)),
     ),
     Claim(
+        "{cost}.",
+        r"Rank 1 costs the others most: 2\.\d+ ms per step\.",
+        job(Delay("host", 1, us=5000, steps=(0, 1, 2, 3)), steps=8),
+        "all ranks are late then",
+        job(*(Delay("host", rank, us=5000, steps=(0, 1, 2, 3)) for rank in range(4)), steps=8),
+    ),
+    Claim(
         "{rank} is late {often}: in {noun} {steps}, by {most}{excess}{cause}.",
         r"Rank 1 is late once: in step 3, by [78]\.\d+ ms, mostly in prepare_batch\.",
         job(Delay("host", 1, us=8000, steps=(2,))),

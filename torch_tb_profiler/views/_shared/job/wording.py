@@ -305,13 +305,17 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
             cost=format_duration(verdict.imbalance),
             per_step=time_base(comparison),
         )
-    if verdict.costliest is None and verdict.once is not None:
+    once, costliest = verdict.once, verdict.costliest
+    if once is not None and (costliest is None or costliest.member != once.member):
         return ()
-    if verdict.costliest is None:
+    if costliest is None:
         return text("No delay is attributed to any rank.")
+    cost = _cost_clause(comparison, [costliest.member], costliest.cost)
+    if once is not None:  # over all steps, what it costs in these may be worth naming
+        return text("{cost}.", cost=cost)
     return text(
         "{cost}, less than {worth} of {base}.",
-        cost=_cost_clause(comparison, [verdict.costliest.member], verdict.costliest.cost),
+        cost=cost,
         worth=format_ratio(MIN_COST_SHARE),
         base="a step" if time_base(comparison) == "per step" else "it",
     )
