@@ -61,7 +61,7 @@ def row(recording: GrowingFile, folder: Path, ranks: int, megabytes: float) -> s
 
 
 def measure(place: Path, ranks: int) -> Measurement:
-    """Until all are compared; fails if one is not."""
+    """Wait until all are compared; fail if one is not."""
     script = HERE / "contestants" / "job.py"
     result = run([sys.executable, str(script), str(place / "log"), str(place / "cache")])
     assert result.facts["ranks"] == ranks, result.facts

@@ -59,7 +59,7 @@ def _tree(pid: int) -> list[int]:
 
 
 def pss_mb(pid: int) -> float:
-    """Proportional set size: a page that n processes share counts 1/n for each of them."""
+    """Return the proportional set size: a page that n processes share counts 1/n for each of them."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

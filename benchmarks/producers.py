@@ -88,7 +88,7 @@ _STEP_NS = 1_000_000
 
 
 def database(path: Path, size: int) -> None:
-    """Rows of work and of events are repeated with ids and times moved."""
+    """Repeat rows of work and of events, with ids and times moved."""
     write_rocpd(path, _one_step(draw_training(4000)))
     tables = {each: f"rocpd_{each}{UUID}" for each in ("event", "region", "kernel_dispatch", "memory_copy")}
     parts = max(size // path.stat().st_size, 1)
@@ -115,7 +115,7 @@ def _one_step(run: RocprofRun) -> RocprofRun:
 
 
 def packets(path: Path, size: int) -> None:
-    """Packets of one step, whose times and correlations are replaced."""
+    """Return the packets of one step, whose times and correlations are replaced."""
     first, *rest = [bytes(each) for _, each in parse_fields(pytorch_pftrace(_groups()))]
     moving = [each for each in rest if each[0] == 0x40]  # those that begin with a time
     with path.open("wb") as stream:

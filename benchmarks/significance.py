@@ -43,7 +43,7 @@ class StepNoise(msgspec.Struct, frozen=True):
 
 
 def detection_rate(machine: StepNoise, change: float, draws: int, steps: int, recordings: int = 1) -> float:
-    """Share of draws in which a candidate `change` times as long is called slower or faster."""
+    """Return the share of draws in which a candidate `change` times as long is called slower or faster."""
     rng = np.random.default_rng(steps)
     base, candidate = (machine.record(rng, draws, steps, recordings) for _ in range(2))
     hits = 0

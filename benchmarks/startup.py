@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def seconds(*arguments: str) -> float:
-    """Median user time of a fresh interpreter."""
+    """Return the median user time of a fresh interpreter."""
     return median(_once(arguments) for _ in range(ROUNDS))
 
 

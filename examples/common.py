@@ -12,7 +12,7 @@ def device() -> torch.device:
 
 
 def profiler(logdir: str, worker: str | None = None, steps: int = 4) -> profile:
-    """Records `steps` steps after one of warm-up, with memory, shapes, stacks and modules.
+    """Record `steps` steps after one of warm-up, with memory, shapes, stacks and modules.
 
     The trace is written to `logdir` as `<worker>.<time>.pt.trace.json.gz` when the last step is done.
     """

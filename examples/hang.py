@@ -89,7 +89,7 @@ def average_gradients(model: nn.Module) -> None:
 
 
 def train(rank: int, world: int, folder: str, meeting: str, fault: str, culprit: int, patience: float) -> None:
-    """The work of one process."""
+    """Do the work of one process."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=world)
     watchdog = Watchdog(Path(folder), f"{meeting}.watchdog", rank, world, patience)

@@ -51,7 +51,7 @@ class Samples(Dataset[Tensor]):
 
 
 def tokenize() -> int:
-    """Plain Python for about DELAY_S."""
+    """Run plain Python for about DELAY_S."""
     until, found = time.perf_counter() + DELAY_S, 0
     while time.perf_counter() < until:
         found += 1

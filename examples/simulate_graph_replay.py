@@ -108,7 +108,7 @@ def main() -> None:
 
 
 def write(path: Path, events: list[dict[str, Any]]) -> None:
-    """Writes a trace of a simulated MI300X."""
+    """Write a trace of a simulated MI300X."""
     path.parent.mkdir(parents=True, exist_ok=True)
     device = {
         "id": 0,
@@ -123,19 +123,19 @@ def write(path: Path, events: list[dict[str, Any]]) -> None:
 
 
 def host(category: str, name: str, begin: float, duration: float, **args: Any) -> dict[str, Any]:
-    """Returns a slice on the thread of the server; times in µs."""
+    """Return a slice on the thread of the server; times in µs."""
     times = {"ts": EPOCH_US + round(begin, 3), "dur": round(duration, 3)}
     return {"ph": "X", "cat": category, "name": name, "pid": HOST, "tid": HOST, **times, "args": args}
 
 
 def inputs(launch: Launch) -> dict[str, Any]:
-    """Returns what `record_shapes=True` records of the inputs of an operator."""
+    """Return what `record_shapes=True` records of the inputs of an operator."""
     types = ["c10::BFloat16" if shape else "" for shape in launch.shapes]
     return {"Input Dims": launch.shapes, "Input type": types, "Concrete Inputs": [""] * len(types)}
 
 
 def label(prompt: int, requests: int, context: int) -> str:
-    """Returns the annotation of vLLM around an iteration: tokens of a prompt, or requests that decode."""
+    """Return the annotation of vLLM around an iteration: tokens of a prompt, or requests that decode."""
     prompts = f"context_{int(prompt > 0)}(sq{prompt}sk{prompt}sqsq{prompt**2}sqsk{prompt**2})"
     tokens = requests * context
     decodes = f"generation_{requests}(sq{requests}sk{tokens}sqsq{requests}sqsk{tokens})"
@@ -143,7 +143,7 @@ def label(prompt: int, requests: int, context: int) -> str:
 
 
 def capture(layers: int) -> list[dict[str, Any]]:
-    """Returns the trace of the capture: calls of modules and operators, and launches that name their kernels."""
+    """Return the trace of the capture: calls of modules and operators, and launches that name their kernels."""
     length = 20 * len(LAYER)
     events = [
         host("cuda_runtime", "hipStreamBeginCapture", 10, 2),
@@ -166,7 +166,7 @@ def capture(layers: int) -> list[dict[str, Any]]:
 
 
 def replays(layers: int, steps: int) -> list[dict[str, Any]]:
-    """Returns the trace of the replays: a graph launch for each step, and the kernels that it runs."""
+    """Return the trace of the replays: a graph launch for each step, and the kernels that it runs."""
     chance = random.Random(0)
     events: list[dict[str, Any]] = []
     now = 1_000.0

@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def meet(processes: list[Process], pending: list[list[Pending]], link_free: float) -> float:
-    """Ends the collectives in their order: each begins on arrival and lasts until the last data is through."""
+    """End the collectives in their order: each begins on arrival and lasts until the last data is through."""
     for each in zip(*pending, strict=True):
         begins = [max(ready, link_free) for _, ready, _ in each]
         end = max(begins) + all_reduce(each[0][2], len(processes))

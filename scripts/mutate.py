@@ -121,7 +121,7 @@ def all_mutants(places: Sequence[str]) -> Iterator[Mutant]:
 
 
 def _is_annotation(node: Any) -> bool:
-    """True for a part of `x: here = 1`, `def f(x: here)` or `-> here`."""
+    """Return True for a part of `x: here = 1`, `def f(x: here)` or `-> here`."""
     inner, outer = node, node.parent
     while outer is not None:
         if (

@@ -88,7 +88,7 @@ def take(
 
 
 def show(page: Page, state: Mapping[str, str]) -> None:
-    """Goes to an address, and waits until all of it is drawn."""
+    """Go to an address, and wait until all of it is drawn."""
     parts = [f"p.pytorch_profiler.{key}={quote(value)}" for key, value in state.items()]
     page.evaluate("hash => { location.hash = hash }", "&".join(["pytorch_profiler", *parts]))
     expect(page.locator(f"#page[data-shown='{state['view']} {state['run']}']")).to_be_visible()

@@ -34,7 +34,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links that leave docs/ are to nothing on the site: their text stays."""
+    """Replace links that leave docs/ by their text, because the site has no such pages."""
     here = Path(config.docs_dir) / page.file.src_uri
 
     def unlinked(link: re.Match[str]) -> str:

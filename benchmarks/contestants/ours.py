@@ -38,7 +38,7 @@ def main(trace: str, cache: str) -> None:
 
 
 def _user() -> float:
-    """User seconds of this process."""
+    """Return the user seconds of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_utime
 
 

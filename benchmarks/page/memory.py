@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def use(page: Page, frame: FrameLocator) -> None:
-    """Points along the curve, scrolls through all rows, sorts, searches, takes a range."""
+    """Point along the curve, scroll through all rows, sort, search, and take a range."""
     box = frame.locator("[data-part=memory-curve] svg").bounding_box()
     assert box is not None
     for i in range(40):

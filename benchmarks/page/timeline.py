@@ -189,7 +189,7 @@ class HeapPeaks:
         self.heap_mb = self.process_mb = 0.0
 
     def collect(self) -> None:
-        """Part with the garbage of TensorBoard's start, else it is collected while the timeline is measured."""
+        """Collect the garbage of TensorBoard's start, so that none is collected while the timeline is measured."""
         self._session.send("HeapProfiler.collectGarbage")
 
     def look(self) -> None:

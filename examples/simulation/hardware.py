@@ -66,5 +66,5 @@ class Kernel(NamedTuple):
 
 
 def all_reduce(bytes_: int, ranks: int) -> float:
-    """Duration of a ring: each GPU sends 2 (n - 1) / n of the data."""
+    """Return the duration of a ring: each GPU sends 2 (n - 1) / n of the data."""
     return COLLECTIVE_NS + bytes_ * 2 * (ranks - 1) / ranks / LINK_BYTES_PER_NS

@@ -167,7 +167,7 @@ def nll_loss(tokens: int, backward: bool = False) -> Kernel:
 
 
 def adamw(parameters: int) -> Kernel:
-    """Reads the gradient, both moments and the parameter, and writes the last three."""
+    """Read the gradient, both moments and the parameter, and write the last three."""
     name = (
         "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)"
         "::FusedOptimizerTensorListMetadata<4>, at::native::(anonymous namespace)::FusedAdamMathFunctor<c10::BFloat16, "

@@ -61,7 +61,7 @@ class Process:
         return self.pid + 60 * self._thread
 
     def spend(self, nanoseconds: float) -> None:
-        """Host work, which is never twice the same."""
+        """Spend time on the host, never twice the same."""
         self.now += nanoseconds * self._random.lognormvariate(0, 0.08)
 
     @contextmanager
@@ -150,7 +150,7 @@ class Process:
         self._on_device(f"Memcpy {kind}", "gpu_memcpy", begin, duration, COMPUTE, correlation, **bandwidth)
 
     def collective(self, name: str, arguments: dict[str, object]) -> tuple[dict[str, Any], float]:
-        """Launches a kernel whose end the other ranks decide: its event without times, and when it could begin."""
+        """Launch a kernel whose end the other ranks decide: its event without times, and when it could begin."""
         began = self.now
         self.runtime("cudaEventRecord", 1_000)
         self.runtime("cudaStreamWaitEvent", 1_000)
@@ -199,7 +199,7 @@ class Process:
         self._change(address, -self._blocks.pop(address))
 
     def hold(self, nbytes: int) -> None:
-        """Memory that was allocated before the recording."""
+        """Hold memory that was allocated before the recording."""
         self.allocated += nbytes
         self.reserved = max(self.reserved, self.allocated)
 

@@ -60,7 +60,7 @@ class Trainer:
         process.hold(4 * kernels.BYTES * model.parameters)
 
     def step(self, number: int, loading_ns: float) -> Iterator[list[Pending]]:
-        """Runs until the collectives of the backward pass must end, yields these, and runs to the end."""
+        """Run until the collectives of the backward pass must end, yield these, and run to the end."""
         process, model = self._process, self._model
         loader = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
         with process.annotation(f"ProfilerStep#{number}"), process.frame("train.py(31): train_step"):
@@ -301,7 +301,7 @@ class Trainer:
 
     @contextmanager
     def _module(self, name: str, number: int | None = None) -> Iterator[None]:
-        """Modules of a class are numbered in the order in which they first run."""
+        """Run a module; modules of a class are numbered in the order in which they first run."""
         index = self._modules.get(name, 0) if number is None else number
         self._modules[name] = (index + 1) % self._instances(name)
         with self._process.frame(f"nn.Module: {name}_{index}", index):
