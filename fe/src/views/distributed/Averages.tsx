@@ -53,9 +53,7 @@ export function Averages({ payload, onWorker, onMerged }: Props) {
             ))}
           </span>
           {payload.averages.length > 1 && (
-            <Button look="quiet" onClick={() => onMerged(ranksAroundStraggler(payload))}>
-              One timeline
-            </Button>
+            <Button onClick={() => onMerged(ranksAroundStraggler(payload))}>One timeline</Button>
           )}
         </>
       }
