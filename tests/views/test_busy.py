@@ -74,6 +74,7 @@ FIELDS: dict[tuple[str, str], tuple[float, Callable[[Trace], float]] | str] = {
     ("EngineRow", "busy_ns"): "of the engines of a class",
     ("RecipeRow", "busy_ns"): "of the nodes of a compiled graph",
     ("IterationColumns", "busy_ns"): "of the kernels that an iteration launched",
+    ("IterationsPayload", "busy_ns"): "of the kernels that several iterations launched",
     ("PhaseRow", "busy_ns"): "of the kernels that the iterations of a phase launched",
     ("DeviceUse", "mean_utilization"): "the mean of Device.utilization over workers",
     ("DeviceUse", "least_utilization"): "the least Device.utilization of all workers",
