@@ -19,6 +19,7 @@ from torch_tb_profiler.executors.processes import ProcessExecutor
 pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library has no such settings")
 
 MEGABYTES = 64
+LARGE_MEGABYTES = 256  # more than what the heap may still hold
 
 PROGRAM = """
 import sys
@@ -54,6 +55,34 @@ def test_freed_memory_is_retained_until_it_is_released(mode: str, retained: bool
     freed, released = map(int, printed.split())
     assert (freed >= MEGABYTES - 1) is retained
     assert released < MEGABYTES / 2
+
+
+AFTER_READING = """
+from torch_tb_profiler.base.memory import recycle_memory, release_memory, resume_recycling
+from tests.session.test_recycling import kept_megabytes
+
+recycle_memory()
+release_memory()
+analyzing = kept_megabytes()
+resume_recycling()
+print(analyzing, kept_megabytes())
+"""
+
+
+def kept_megabytes() -> int:
+    """Return the MB that the process holds after freeing a large array."""
+    import numpy as np
+
+    before = _resident()
+    np.ones(LARGE_MEGABYTES << 17)
+    return _resident() - before
+
+
+def test_large_arrays_of_an_analysis_go_back_at_once_until_the_next_file_is_read() -> None:
+    command = [sys.executable, "-c", AFTER_READING]
+    analyzing, reading = map(int, subprocess.check_output(command, text=True, timeout=PATIENCE).split())
+    assert analyzing < LARGE_MEGABYTES / 2
+    assert reading >= LARGE_MEGABYTES - 1
 
 
 def _huge_pages() -> bool:

@@ -41,6 +41,18 @@ def distinct_numbers(values: npt.NDArray[np.int64] | npt.NDArray[np.int32]) -> l
     return [low + number for number in np.flatnonzero(seen).tolist()]
 
 
+def sums_by_number(
+    number: npt.NDArray[np.integer[Any]], values: npt.NDArray[np.int64], count: int
+) -> npt.NDArray[np.int64]:
+    """Return int64[count]: the exact sums of the values of each number 0..count-1."""
+    if len(values) and float(np.abs(values, dtype=np.float64).sum()) < 2.0**53:
+        # As float64 every partial sum is exact, and bincount is several times faster than add.at.
+        return np.bincount(number, values, minlength=count).astype(np.int64)
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, number, values)
+    return sums
+
+
 class ArrowTexts(Sequence[str]):
     """The strings of an Arrow array; each becomes a Python object when it is read."""
 

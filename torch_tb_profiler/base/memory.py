@@ -23,9 +23,18 @@ def limit_memory(memory: int) -> None:
 
 
 def release_memory() -> None:
-    """Return freed memory to the system, where the C library would otherwise keep it (glibc)."""
+    """Return freed memory to the system, where the C library would otherwise keep it (glibc).
+
+    In a process that recycles memory, large arrays go back to the system as soon as they are freed, from now on
+    until `resume_recycling`.
+    """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
+        global _is_recycling
+        if _is_recycling:
+            _is_recycling = False
+            libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_ARRAY_BYTES)
+            libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
 # From malloc.h of glibc; other C libraries have no such options.
@@ -35,7 +44,19 @@ _RECYCLED_BYTES = 1 << 30
 """Size from which a block is a mapping of its own while freed memory is kept."""
 _LARGE_BYTES = 1 << 17
 
+_recycles = False
+"""True once this process has called `recycle_memory`."""
+
 _is_recycling = False
+"""True from then on until `release_memory`."""
+
+_LARGE_ARRAY_BYTES = 1 << 24
+"""Bytes from which an array of an analysis goes back when it is freed: a column of two million events.
+
+Smaller ones are recycled: clearing their pages again and again would take longer than the analysis."""
+
+_KEPT_BYTES = 1 << 27
+"""Freed bytes that such a process keeps at most."""
 
 
 def recycle_memory() -> None:
@@ -46,12 +67,12 @@ def recycle_memory() -> None:
     have to move other pages to make room for them.
     """
     os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
-    global _is_recycling
+    global _recycles, _is_recycling
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, _RECYCLED_BYTES)
         libc.mallopt(_M_TRIM_THRESHOLD, _MAX_INT)
         libc.mallopt(_M_TOP_PAD, 1 << 26)
-        _is_recycling = True
+        _recycles = _is_recycling = True
 
 
 @contextmanager
@@ -70,6 +91,12 @@ def growing_in_place() -> Iterator[None]:
         yield
     finally:
         libc.mallopt(_M_MMAP_THRESHOLD, _RECYCLED_BYTES)
+
+
+def resume_recycling() -> None:
+    """Recycle memory again, before the next file is read, in a process that did so for the file before."""
+    if _recycles:
+        recycle_memory()
 
 
 @contextmanager

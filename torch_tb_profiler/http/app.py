@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from http.client import NO_CONTENT
 from typing import TYPE_CHECKING, Any
 
 from werkzeug.wrappers import Request, Response
 
 from torch_tb_profiler.base.errors import NotFoundError, ProfilerError, UsageError
 from torch_tb_profiler.http.query import read_content, read_query
-from torch_tb_profiler.http.responses import refuse_method, respond, respond_error
+from torch_tb_profiler.http.responses import ValidatedResponse, refuse_method, respond, respond_error
 from torch_tb_profiler.http.routes import ROUTES, VIEW, Route
 from torch_tb_profiler.http.sandboxed import SandboxedPage
 from torch_tb_profiler.http.static import StaticFiles
+from torch_tb_profiler.http.turns import Key, Turns, is_abandoned
 from torch_tb_profiler.session import Session
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ class App:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._static = StaticFiles()
+        self._turns = Turns()
         self._routes = self._mount_routes()
         self._sandboxed = SandboxedPage(self._answer)
 
@@ -63,10 +66,19 @@ class App:
             query = read_query(request, route.params)
             if route.max_content > 0:
                 query = query._replace(content=read_content(request, route.max_content))
-            slug = (request.path.partition(VIEW)[2],) if route.path.startswith(VIEW) else ()
-            return respond(route.handler(self._session, query, *slug), request)
+            if not route.path.startswith(VIEW):
+                return respond(route.handler(self._session, query), request)
+            with self._turns.take(_turn_key(request)):
+                if is_abandoned(request.environ):
+                    return ValidatedResponse(status=NO_CONTENT)
+                return respond(route.handler(self._session, query, request.path.partition(VIEW)[2]), request)
 
         return _wsgi(route.path, answer)
+
+
+def _turn_key(request: Request) -> Key:
+    """Return what requests for one view of one trace share, whatever their parameters."""
+    return (request.path, *(request.args.get(name) for name in ("run", "worker", "span")))
 
 
 def _wsgi(name: str, answer: Callable[[Request], Response]) -> Callable[..., Any]:

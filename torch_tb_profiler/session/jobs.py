@@ -16,6 +16,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from torch_tb_profiler.base.errors import StorageError, TooLargeError, TraceError
 from torch_tb_profiler.base.memo import Memo
+from torch_tb_profiler.base.memory import resume_recycling
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery.catalog import combined_identity, ranked_identity
 from torch_tb_profiler.executors import ProgressTuple, limited_memory, release_memory, report_progress
@@ -116,6 +117,7 @@ def load_in_worker(request: LoadRequest, cache_dir: str, cache_bytes: int, keep_
     keep_open  keep the trace open until the next job, to build the first answers of the other tabs
     """
     _open.clear()
+    resume_recycling()
     enable_compiled_functions()
     cache = Cache(cache_dir, cache_bytes)
     with without_gc():

@@ -74,7 +74,8 @@ export function useViews(selectors: Selectors) {
 const viewQuery = <P>(client: Client, slug: string, selectors: Selectors, params: Record<string, string>) =>
   queryOptions({
     queryKey: ['view', slug, selectors, params],
-    queryFn: () => client.view<P>(slug, selectors, params),
+    // A filter that is typed on, or a tab that is left, stops waiting for the answer before.
+    queryFn: ({ signal }) => client.view<P>(slug, selectors, params, signal),
     // While the same view of the same trace is requested with other parameters, the drawing stays.
     placeholderData: (last, query) =>
       JSON.stringify(query?.queryKey.slice(1, 3)) === JSON.stringify([slug, selectors]) ? last : undefined,

@@ -193,9 +193,11 @@ def split_by_state(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> Sta
         counts = last - first + 1
         window = np.repeat(np.arange(len(mine)), counts)
         state = np.arange(len(window)) - np.repeat(np.cumsum(counts) - counts, counts) + first[window]
-        starts = np.append(low.min(), states.times)[state]
-        finish = np.append(states.times, high.max())[state]
-        starts, finish = np.maximum(starts, low[window]), np.minimum(finish, high[window])
+        # The first part of a window begins with it, and the last one ends with it.
+        starts, finish = low[window], high[window]
+        later, sooner = state > first[window], state < last[window]
+        starts[later] = states.times[state[later] - 1]
+        finish[sooner] = states.times[state[sooner]]
         nonempty = finish > starts
         state = state[nonempty]
         parts.append(

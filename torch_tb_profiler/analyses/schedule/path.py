@@ -20,6 +20,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES, Cause, split_by_state
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
+from torch_tb_profiler.base.arrays import sums_by_number
 from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_kinds
@@ -56,6 +57,9 @@ LATENCY_CATEGORIES = {
 
 PATH_CATEGORIES = (*HOST_CATEGORIES, *DEVICE_CATEGORIES, *LATENCY_CATEGORIES.values())
 """Everything that can be on the path: on the host, on the device, and latencies between them."""
+
+_SEGMENTS_AT_ONCE = 1 << 7
+"""Host segments of the path that are cut at once, which bounds the memory."""
 
 BOTTLENECKS = ("host", "device", "communication", "latency")
 """What can limit a step; `communication` is not part of `device` here."""
@@ -248,20 +252,39 @@ def _cut_at_steps(path: CriticalPath, begins: Int64, ends: Int64) -> CriticalPat
 def host_segments(trace: Trace) -> HostSegments:
     """Return the host segments of the path, cut where their thread enters or leaves a slice."""
     path = critical_path(trace)
-    mine = np.flatnonzero(path.kind == PathSegmentKind.HOST)
-    parts = split_by_state(trace, path.ref[mine].astype(np.int32), path.begin[mine], path.end[mine])
-    segment = mine[parts.window]
+    return _split_at_slices(trace, np.flatnonzero(path.kind == PathSegmentKind.HOST))
+
+
+def _split_at_slices(trace: Trace, which: Int64) -> HostSegments:
+    """Return these host segments of the path, cut where their thread enters or leaves a slice."""
+    path = critical_path(trace)
+    parts = split_by_state(trace, path.ref[which].astype(np.int32), path.begin[which], path.end[which])
+    segment = which[parts.window]
     return HostSegments(parts.row, parts.cause, path.ref[segment], parts.begin, parts.end, path.step[segment])
 
 
 @derived
 def path_segments(trace: Trace) -> PathSegments:
     """Return all segments of the path with their category and the event behind each."""
-    path, host = critical_path(trace), host_segments(trace)
+    host, other = host_segments(trace), _device_segments(trace)
+    begin = np.append(host.begin, other.begin)
+    order = np.argsort(begin, kind="stable")
+    return PathSegments(
+        category=np.append(host.category, other.category).astype(np.int8)[order],
+        row=np.append(host.row, other.row).astype(np.int32)[order],
+        begin=begin[order],
+        end=np.append(host.end, other.end)[order],
+        step=np.append(host.step, other.step)[order],
+    )
+
+
+def _device_segments(trace: Trace) -> PathSegments:
+    """Return the segments of the path that are not the host's: work of devices, and latencies."""
+    path = critical_path(trace)
     other = np.flatnonzero(path.kind != PathSegmentKind.HOST)
     kind, ref = path.kind[other], path.ref[other]
     category_of_kind = np.array(
-        [PATH_CATEGORIES.index(LATENCY_CATEGORIES.get(each, "kernel")) for each in PathSegmentKind]
+        [PATH_CATEGORIES.index(LATENCY_CATEGORIES.get(each, "kernel")) for each in PathSegmentKind], np.int8
     )
     category, row = category_of_kind[kind], np.full(len(other), NO_CODE, np.int32)
     has_item = np.isin(kind, (PathSegmentKind.WAKE_UP, PathSegmentKind.HAND_OFF), invert=True)
@@ -270,23 +293,23 @@ def path_segments(trace: Trace) -> PathSegments:
     runs = kind == PathSegmentKind.DEVICE
     category[runs & (event_kinds(trace)[row] != Kind.KERNEL)] = PATH_CATEGORIES.index("copy")
     category[runs & is_communication_kernel(trace)[row]] = PATH_CATEGORIES.index("communication")
-    begin = np.append(host.begin, path.begin[other])
-    order = np.argsort(begin, kind="stable")
-    return PathSegments(
-        category=np.append(host.category, category).astype(np.int8)[order],
-        row=np.append(host.row, row).astype(np.int32)[order],
-        begin=begin[order],
-        end=np.append(host.end, path.end[other])[order],
-        step=np.append(host.step, path.step[other])[order],
-    )
+    return PathSegments(category, row, path.begin[other], path.end[other], path.step[other])
 
 
 @stored
 def path_times(trace: Trace) -> Int64:
-    """Return ns of the path by step and category: int64[complete steps, categories]; rows sum to the steps."""
-    segments, count = path_segments(trace), recorded_spans(trace).begin.shape[1]
+    """Return ns of the path by step and category: int64[complete steps, categories]; rows sum to the steps.
+
+    The host's segments are cut part by part: all of them at once, which only a tab needs, are the largest table of
+    a trace.
+    """
+    path, count = critical_path(trace), recorded_spans(trace).begin.shape[1]
+    host = np.flatnonzero(path.kind == PathSegmentKind.HOST)
     times = np.zeros((count, len(PATH_CATEGORIES)), np.int64)
-    np.add.at(times, (segments.step, segments.category), segments.end - segments.begin)
+    parts = (host[first : first + _SEGMENTS_AT_ONCE] for first in range(0, len(host), _SEGMENTS_AT_ONCE))
+    for segments in (_device_segments(trace), *(_split_at_slices(trace, part) for part in parts)):
+        place = segments.step * len(PATH_CATEGORIES) + segments.category
+        times += sums_by_number(place, segments.end - segments.begin, times.size).reshape(times.shape)
     return times
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import sums_by_number
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
@@ -31,12 +32,7 @@ class Groups(msgspec.Struct, frozen=True):
 
     def sums(self, values: Int64) -> Int64:
         """Return int64[g]: exact sums of values per group."""
-        if len(values) and float(np.abs(values, dtype=np.float64).sum()) < 2.0**53:
-            # As float64 every partial sum is exact, and bincount is several times faster than add.at.
-            return np.bincount(self.which, values, minlength=len(self)).astype(np.int64)
-        sums = np.zeros(len(self), np.int64)
-        np.add.at(sums, self.which, values)
-        return sums
+        return sums_by_number(self.which, values, len(self))
 
     def members(self, group: int) -> Int64:
         """Return the indices of the calls of one group."""

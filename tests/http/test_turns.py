@@ -1,0 +1,81 @@
+"""Requests for one view of one trace take turns, and one that nobody waits for isn't answered."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from werkzeug.test import Client
+
+from tests.support.page import draw_training
+from tests.support.waiting import PATIENCE, until
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.http import App
+from torch_tb_profiler.http.turns import is_abandoned
+from torch_tb_profiler.session import Root, Session
+
+KEY = ("/view/operators", "run", None, None)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "w.pt.trace.json").write_bytes(draw_training())
+    with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
+        session.scan()
+        session.view("operators", run="run", wait=True)
+        yield session
+
+
+def test_a_filter_that_was_typed_on_is_not_computed(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = App(session)
+    computed: list[str] = []
+    begun, go_on = Event(), Event()
+    answer = session.view
+
+    def slow_view(slug: str, run: str, worker: str, span: str, params: dict[str, str]) -> Any:
+        computed.append(params["step"])
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        return answer(slug, run, worker, span, params)
+
+    monkeypatch.setattr(session, "view", slow_view)
+
+    def ask(step: str, connection: socket.socket) -> int:
+        query = {"run": "run", "step": step}
+        environ = {"werkzeug.socket": connection}
+        response = Client(app).get("/view/operators", query_string=query, environ_overrides=environ)
+        return response.status_code
+
+    pairs = [socket.socketpair() for _ in range(3)]
+    with ThreadPoolExecutor(3) as threads:
+        asked = [threads.submit(ask, "1", pairs[0][0])]
+        assert begun.wait(PATIENCE)
+        asked += [threads.submit(ask, step, pair[0]) for step, pair in zip("23", pairs[1:], strict=True)]
+        until(lambda: app._turns.count(KEY), lambda count: count == 3)
+        pairs[1][1].close()  # the page gives up the second request while it waits for its turn
+        go_on.set()
+        assert [each.result(PATIENCE) for each in asked] == [200, 204, 200]
+    assert sorted(computed) == ["1", "3"]
+    assert app._turns.count(KEY) == 0
+    for here, there in pairs:
+        here.close()
+        there.close()
+
+
+def test_a_client_that_waits_is_not_taken_for_gone() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        assert not is_abandoned({"werkzeug.socket": here})
+        there.sendall(b"GET /next")  # a further request on the same connection
+        assert not is_abandoned({"werkzeug.socket": here})
+        assert not is_abandoned({})
+        there.close()
+        assert here.recv(100) == b"GET /next"
+        assert is_abandoned({"werkzeug.socket": here})
+    assert is_abandoned({"werkzeug.socket": here})
