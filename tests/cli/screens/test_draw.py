@@ -109,3 +109,11 @@ def test_styles_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("NO_COLOR", "1")
     assert not is_styled(Terminal())
+
+
+def test_a_fact_that_takes_more_than_a_line_begins_on_a_line_of_its_own() -> None:
+    stream = io.StringIO()
+    facts = [("Modeled", "44%"), ("Peaks", "tf32 156 TFLOP/s, fp32 19.5 TFLOP/s, fp64 9.70 TFLOP/s")]
+    draw_screen(Screen([], facts), ScreenLayout(40, True), stream)
+    assert stream.getvalue().splitlines()[0] == "Modeled 44%"
+    assert stream.getvalue().splitlines()[1].startswith("Peaks tf32")

@@ -114,8 +114,10 @@ def _print_facts(console: Console, facts: Sequence[tuple[str, str]], layout: Scr
     for label, value in facts:
         fact = Text.assemble((replace_unprintable(label), "dim"), " ", replace_unprintable(value))
         if layout.prose_width is not None and fact.cell_len > layout.prose_width:
-            _print_prose(console, line + fact if line else fact, layout)
-            line = Text()
+            if line:
+                console.print(line)
+                line = Text()
+            _print_prose(console, fact, layout)
             continue
         if line and layout.prose_width is not None and line.cell_len + fact.cell_len + 3 > layout.prose_width:
             console.print(line)

@@ -13,12 +13,13 @@ def lay_out(payload: dict[str, Any]) -> Screen:
     total = payload["kernel_ns"]
     kernels = [
         Column("short_name", "Kernel", "text", full="name"),
+        # Kernels of one name have a row per origin: what they take comes first, where a terminal is narrow.
+        Column("ns", "Total", total=total),
         Column("operator", "Operator", "text"),
         Column("module", "Module", "text"),
         Column("line", "Line", "text"),
         Column("how", "Known by", "text"),
-        Column("kernels", "Kernels", "count"),
-        Column("ns", "Total", total=total),
+        Column("kernels", "Calls", "count"),
         Column("reason", "Why unknown", "text"),
         Column("region", "Compiled region", "text", hidden=True),
         Column("shapes", "Input shapes", "text", hidden=True),

@@ -16,6 +16,9 @@ from torch_tb_profiler.cli.screens.screen import (
     sentences_of,
 )
 
+_PARTS = (("python_slices", "Python"), ("instants", "Instants"), ("samples", "Samples"))
+"""What only some traces have, with the titles of its columns."""
+
 
 def lay_out(payload: dict[str, Any]) -> Screen:
     """Return the screen of `TracePayload`."""
@@ -31,9 +34,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         Column("group_name", "Process or device", "text"),
         Column("kind", "Kind", "text"),
         Column("role", "Role", "text"),
-        Column("python_slices", "Python", "count"),
-        Column("instants", "Instants", "count"),
-        Column("samples", "Samples", "count"),
+        *(Column(key, title, "count") for key, title in _PARTS if any(row[key] for row in rows)),
         Column("thread", "Thread", "text"),
         Column("id", "Id", "number", hidden=True),
     ]
