@@ -94,4 +94,6 @@ def _boundaries(trace: Trace, thread: int) -> Int64:
     rows = tree.rows[(trace.events.thread[tree.rows] == thread) & (tree.lane[tree.rows] == 0)]
     names = trace.events.name[rows]
     rows = rows[~name_mask(trace.strings, _POLL.search, names)[names]]
-    return np.unique(np.append(trace.events.start[rows], event_ends(trace)[rows]))
+    times = np.append(trace.events.start[rows], event_ends(trace)[rows])
+    times.sort(kind="stable")  # two nearly sorted halves: many times faster than np.unique, which may hash
+    return times[np.append(True, times[1:] != times[:-1])] if len(times) else times
