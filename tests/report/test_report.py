@@ -77,6 +77,32 @@ def test_a_report_of_each_sample_is_small_and_answers_every_tab(
         assert (status, bool(body.get("payload"))) == (200, True) or body["error"]["message"], slug
 
 
+def test_a_report_of_snapshots_alone_shows_one_with_its_moments_and_all_ranks(
+    samples: Path, tmp_path: Path
+) -> None:
+    report = embedded_data(write_report(tmp_path, samples / "simulated_out_of_memory", "--worker", "rank2"))
+    names, found = report["recordings"][0], answers(report)
+    assert names["worker"] == "rank2"
+
+    def ask(slug: str, **params: str) -> Any:
+        status, body = found[f"view/{slug}", json.dumps({**names, **params}, sort_keys=True)]
+        assert status == 200, body
+        return body["payload"]
+
+    snapshot = ask("memory/snapshot", file="2")
+    shown = {"file": "2", "device": str(snapshot["device"])}
+    assert ask("memory/map", **shown)["total_segments"] == snapshot["total_segments"]
+    for entry in (snapshot["peak_entry"], snapshot["out_of_memory"][-1]["entry"]):
+        assert ask("memory/instant", **shown, limit="100", entry=str(entry))["entry"] == entry
+    assert ask("memory/instant", **shown, limit="100")["entry"] is None
+    job = json.dumps({"run": names["run"], "span": names["span"]}, sort_keys=True)
+    assert len(found["view/memory/ranks", job][1]["payload"]["rows"]) == 4
+    shown_files = {params["file"] for path, params, _ in report["entries"] if path == "view/memory/snapshot"}
+    assert shown_files == {"2"}, "the snapshots of other ranks are other workers"
+    status, body = found["view/overview/preview", json.dumps(names, sort_keys=True)]
+    assert status == 404 and "records only the allocator" in body["error"]["message"]
+
+
 def test_answers_are_those_of_the_routes(samples: Path, tmp_path: Path) -> None:
     report = embedded_data(write_report(tmp_path, samples / "ddp"))
     with Session([Root(str(samples / "ddp"))], Settings.from_environment()) as session:

@@ -66,8 +66,11 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
 def _load(session: Session, run: str | None, worker: str | None, span: str | None) -> tuple[str, str, str]:
     """Load the trace and what its views need; return its full names. Raises ProfilerError if it can't be read."""
 
-    # A run of flight recorder dumps has no overview.
-    slug = "overview" if session.catalog.run(run).workers else "hangs"
+    # Runs of flight recorder dumps or of memory snapshots have no overview.
+    if not session.catalog.run(run).workers:
+        slug = "hangs"
+    else:
+        slug = "memory" if session.is_snapshot(run, worker, span) else "overview"
 
     def ask() -> tuple[FileState, tuple[str, str, str] | None]:
         answer = session.view(slug, run, worker, span, wait=True, timeout=0.5)

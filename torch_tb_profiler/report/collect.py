@@ -16,7 +16,14 @@ from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.http import bodies, routes
 from torch_tb_profiler.http.query import SELECTORS, Query
 from torch_tb_profiler.http.responses import status
-from torch_tb_profiler.report.requests import MAX_ROWS, PartRequest, initial_parts, one_click_parts
+from torch_tb_profiler.report.requests import (
+    MAX_ROWS,
+    PartRequest,
+    initial_parts,
+    memory_file_part,
+    one_click_parts,
+    snapshot_parts,
+)
 from torch_tb_profiler.session import ErrorInfo, Session
 from torch_tb_profiler.view import BASE, DumpsView, RunView
 from torch_tb_profiler.views import SLUGS, find_view
@@ -134,10 +141,31 @@ class _Collector:
         payloads = {slug: answer["payload"] for slug, answer in answers.items() if answer is not None}
         for slug, payload in payloads.items():
             self.parts(names, initial_parts(slug, payload))
+        if "overview" not in payloads:
+            self._ask(
+                names, PartRequest("overview/preview", {})
+            )  # the page's first request: says why there is none
+        if "memory" in payloads:
+            self._memory_files(names)
         if "trace" in payloads:
             self._timeline(names, payloads["trace"])
         for slug, payload in payloads.items():
             self.parts(names, one_click_parts(slug, payload))
+
+    def _memory_files(self, names: Names) -> None:
+        """Add the memory files beside a trace, or a worker's own snapshot, with what is in use at its moments."""
+        run = self._session.catalog.run(names[0])
+        workers = self._session.workers(run)
+        recordings = {span.file.path for worker in workers for span in worker.spans}
+        own = self._session.find(*names).file.path
+        for number, file in enumerate(run.memory_files):
+            if file.file.path in recordings and file.file.path != own:
+                continue  # of another worker or span
+            answer = self._ask(names, memory_file_part(number, file.kind))
+            if answer is not None and file.kind == "snapshot":
+                self.parts(names, snapshot_parts(number, answer["payload"]))
+        if own in {each.file.path for each in run.memory_files} and len(workers) > 1:
+            self._ask(names, PartRequest("memory/ranks", {}))
 
     def parts(self, names: Names, parts: Iterable[PartRequest], more: Mapping[str, str] | None = None) -> None:
         for slug, params in parts:

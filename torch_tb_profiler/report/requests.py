@@ -31,6 +31,23 @@ def one_click_parts(slug: str, payload: Payload) -> Iterable[PartRequest]:
     return _ONE_CLICK[slug](payload) if slug in _ONE_CLICK else ()
 
 
+def memory_file_part(file: int, kind: str) -> PartRequest:
+    """Return what the page requests first of a memory file, `file` of its run."""
+    return PartRequest(f"memory/{kind}", {"file": str(file), **({"points": "1200"} if kind == "timeline" else {})})
+
+
+def snapshot_parts(file: int, payload: Payload) -> Iterable[PartRequest]:
+    """Yield what the page shows of a memory snapshot, `file` of its run: its segments, and its moments."""
+    shown = {"file": str(file), "device": str(payload["device"])}
+    yield PartRequest("memory/map", shown)
+    moments = [payload["peak_entry"], None]
+    moments += [peak["entry"] for peak in (payload["step_peak"], payload["outside_peak"]) if peak is not None]
+    moments += [failure["entry"] for failure in payload["out_of_memory"][-1:]]
+    for entry in dict.fromkeys(moments):
+        at = {} if entry is None else {"entry": str(entry)}
+        yield PartRequest("memory/instant", {**shown, "limit": "100", **at})
+
+
 def _overview(payload: Payload) -> Iterable[PartRequest]:
     yield PartRequest("overview/preview", {})
     yield PartRequest("overview/ranks", {})
