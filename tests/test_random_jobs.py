@@ -18,6 +18,7 @@ from tests.support.random_jobs.plan import draw_plan
 from torch_tb_profiler.analyses.distributed import causes, costs, verdict
 from torch_tb_profiler.analyses.distributed.comparison import compare_ranks
 from torch_tb_profiler.analyses.distributed.waiting import WaitingSplit
+from torch_tb_profiler.analyses.schedule.what_if import what_if_curves
 from torch_tb_profiler.views._shared.job import members
 from torch_tb_profiler.views.critical_path import build as path_build
 from torch_tb_profiler.views.idle import ranks as idle_ranks
@@ -115,7 +116,7 @@ def _rows_swap_waiting_and_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _rows_save_half(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = path_build.what_if_curves
+    original = what_if_curves
     monkeypatch.setattr(
         path_build, "what_if_curves", lambda *arguments: (original(*arguments) + original(*arguments)[:, :1]) // 2
     )

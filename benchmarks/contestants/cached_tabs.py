@@ -78,7 +78,7 @@ def read(folder: str, settings: Settings) -> list[str]:
     with start_server(folder, settings) as session:
         file = session.find(None, None, None).file.id
         missing = session.unavailable(session.find(None, None, None)) or {}
-        slugs = [slug for slug in prefetched_views() if slug.partition("/")[0] not in missing]
+        slugs = list(prefetched_views(missing.keys()))
         until(lambda: all(session._files.result(file, slug, None) is not None for slug in slugs))
     return slugs
 

@@ -78,7 +78,7 @@ def log(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> ttp.Log:
 
 def ask(log: ttp.Log, slug: str) -> ttp.Result[Any]:
     of_files = ("lightning", "memory/snapshot", "memory/instant", "memory/map", "memory/timeline")
-    named = "serving" if slug == "serving" else "simulated_8_h100_late_rank"
+    named = "serving" if slug.startswith("serving") else "simulated_8_h100_late_rank"
     run = log["lightning" if slug.startswith(of_files) else named]
     run = log["iterations"] if slug.startswith("overlap") else run
     run = log["hang"] if slug == "hangs" else run

@@ -81,4 +81,5 @@ def test_any_cut_or_changed_byte_is_an_error(tmp_path: Path) -> None:
         path.write_bytes(content[:at])
         assert cache.load_table("key", "t", Table) is None
     path.write_bytes(content)
-    assert cache.load_table("key", "t", Table).names == ("a", "é")
+    loaded = cache.load_table("key", "t", Table)
+    assert loaded is not None and loaded.names == ("a", "é")

@@ -111,8 +111,11 @@ log("inductor_output_code")
 @pytest.mark.slow
 def test_pytorch_renders_only_the_entries_that_are_kept(tmp_path: Path) -> None:
     def rendered(**variables: str) -> str:
-        command = [sys.executable, "-c", UNWANTED, tmp_path / "log"]
-        return subprocess.check_output(command, env=os.environ | variables, text=True, timeout=300)
+        command = [sys.executable, "-c", UNWANTED, str(tmp_path / "log")]
+        done = subprocess.run(
+            command, env=os.environ | variables, stdout=subprocess.PIPE, text=True, timeout=300, check=True
+        )
+        return done.stdout
 
     assert rendered().splitlines() == ["artifact fx_graph_cache_hit", "inductor_output_code"]
     assert len(rendered(TORCH_TRACE=str(tmp_path / "trace")).splitlines()) == 4

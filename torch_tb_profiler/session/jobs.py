@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -141,12 +141,12 @@ def load_in_own_process(
         return load_file(request, cache, report)
 
 
-def prefetched_views() -> tuple[str, ...]:
+def prefetched_views(unavailable: Set[str]) -> tuple[str, ...]:
     """Return the slugs of the views whose first answers are built ahead, in the order of the navigation.
 
-    The view that opens a tab comes before the tab's other views.
+    The view that opens a tab comes before the tab's other views; tabs that have nothing to show are left out.
     """
-    views = (view for view in all_views() if isinstance(view, TraceView))
+    views = (view for view in all_views() if isinstance(view, TraceView) and view.tab not in unavailable)
     return tuple(view.slug for view in views if view.cached == "on_request" or view.first is not None)
 
 

@@ -145,8 +145,8 @@ class Loader:
 
         missing = [
             slug
-            for slug in prefetched_views()
-            if slug not in unavailable and not self._cache.has_json(key, result_name(slug, part))
+            for slug in prefetched_views(unavailable)
+            if not self._cache.has_json(key, result_name(slug, part))
         ]
         if self._is_small(file) or not missing or not self._shared_executor().background:
             return

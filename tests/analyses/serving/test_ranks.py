@@ -1,4 +1,4 @@
-"""Iterations that ranks run together count once, and the rank that the others wait for is the slow one."""
+"""Iterations that ranks run together count once, and the slowest rank is named."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_slowest_rank_is_named_if_it_stands_out(slower: float, named: bool) 
     payload = shown(rank(), rank(), rank(slower=slower), rank())
     (engine,) = payload.engines
     assert (engine.slowest == "rank2") is named and engine.ranks == 4
-    assert ("The others wait for rank 2: its kernels take " in plain(payload.headline)) is named
+    assert ("The slowest is rank 2: its kernels take " in plain(payload.headline)) is named
     if named:
         own = [row.own_ns for row in payload.ranks]
         assert engine.extra_ns == pytest.approx(own[2] - own[0], rel=0.01) and engine.slowest_share == 1.0

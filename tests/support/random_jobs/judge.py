@@ -127,7 +127,7 @@ def _rows(
         worker = surfaces.worker(truth, rank)
         slugs = ("idle/ranks", "critical_path/beside", "overview/ranks")
         answers = [surfaces.answer(slug, worker) for slug in slugs]
-        for table, row, why in judge_rank_rows(*answers, contexts[rank]):
+        for table, row, why in judge_rank_rows(answers[0], answers[1], answers[2], contexts[rank]):
             yield table, rank, row, why
     job = surfaces.answer("distributed", surfaces.workers[0])
     for table, row, why in judge_job_rows(job, contexts):

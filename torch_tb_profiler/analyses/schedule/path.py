@@ -306,10 +306,14 @@ def path_times(trace: Trace) -> Int64:
     path, count = critical_path(trace), recorded_spans(trace).begin.shape[1]
     host = np.flatnonzero(path.kind == PathSegmentKind.HOST)
     times = np.zeros((count, len(PATH_CATEGORIES)), np.int64)
-    parts = (host[first : first + _SEGMENTS_AT_ONCE] for first in range(0, len(host), _SEGMENTS_AT_ONCE))
-    for segments in (_device_segments(trace), *(_split_at_slices(trace, part) for part in parts)):
+
+    def add(segments: PathSegments | HostSegments) -> None:
         place = segments.step * len(PATH_CATEGORIES) + segments.category
-        times += sums_by_number(place, segments.end - segments.begin, times.size).reshape(times.shape)
+        times[:] += sums_by_number(place, segments.end - segments.begin, times.size).reshape(times.shape)
+
+    add(_device_segments(trace))
+    for first in range(0, len(host), _SEGMENTS_AT_ONCE):
+        add(_split_at_slices(trace, host[first : first + _SEGMENTS_AT_ONCE]))
     return times
 
 

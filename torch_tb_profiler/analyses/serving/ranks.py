@@ -1,4 +1,4 @@
-"""Iterations of an engine that several ranks run together: counted once, and which rank the others wait for.
+"""Iterations of an engine that several ranks run together: counted once, and which rank is the slowest.
 
 rank 0   [ iteration 7 ........ all-reduce ][ iteration 8 ... all-reduce ]
 rank 1   [ iteration 7 .. all-reduce waits ][ iteration 8 ... all-reduce ]     one engine, two ranks

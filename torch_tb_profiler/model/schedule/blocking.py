@@ -173,7 +173,7 @@ def _awaited_events(items: DeviceItems, latest: Int64, finish: Int64) -> Int64:
 
     latest  int64[k, queues]; finish: int64[k, 1], when the calls returned
     """
-    awaited = latest.copy()
+    awaited: Int64 = latest.copy()
     if len(items) == 0:
         return awaited
 

@@ -193,10 +193,10 @@ class FileAnswers:
         if trace is None and not request.wait and state.state != "failed":
             preview = self._files.preview(id_)
         shown = preview if trace is None else trace
-        payload = None if shown is None else encode_json(view.build(format_.content(shown), params))
-        if cacheable and trace is not None and payload is not None:
-            self._files.cache_answer(id_, view.slug, None, payload)
-        return Answer(view.slug, *target.names, state, payload, int(preview is not None))
+        built = None if shown is None else encode_json(view.build(format_.content(shown), params))
+        if cacheable and trace is not None and built is not None:
+            self._files.cache_answer(id_, view.slug, None, built)
+        return Answer(view.slug, *target.names, state, built, int(preview is not None))
 
     def _cached(self, view: FileView[Any, Any, Any], file: MemoryFile) -> bytes | None:
         """Return the cached answer of a view without parameters but the file, or None if it must be built."""

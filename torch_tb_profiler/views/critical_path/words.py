@@ -101,9 +101,9 @@ _MIN_INNER_SHARE = 0.1
 
 _LIMITS = text(
     "Estimates replay the recorded schedule with shorter parts. They don't model contention for SMs and memory, "
-    "clocks, the GIL, locks, or what the allocator would do instead, and those of the table not how fast a kernel "
-    "can be. Removing a wait assumes that nobody needs "
-    "the value. The profiler's own overhead is included."
+    "clocks, the GIL, locks, or what the allocator would do instead; those in the table don't model how fast a "
+    "kernel can be, either. Removing a wait assumes that nobody needs the value. The profiler's own overhead is "
+    "included."
 )
 
 

@@ -71,10 +71,10 @@ def build_origins(trace: Trace, params: ServingOriginsParams) -> ServingOrigins:
     phases = {each.phase: each.iterations for each in phase_summaries(trace)}
     if not phases:
         raise NotFoundError(f"no iterations of an inference engine: {no_iterations_reason(trace)}")
-    phase = params.phase or ("decode" if "decode" in phases else next(iter(phases)))
+    phase: str | None = params.phase or ("decode" if "decode" in phases else next(iter(phases)))
     if phase not in phases:
-        known = ", ".join(each or "unknown" for each in phases)
-        raise NotFoundError(f"no iteration is {phase} only", hint=f"phases: {known}")
+        names = ", ".join(each or "unknown" for each in phases)
+        raise NotFoundError(f"no iteration is {phase} only", hint=f"phases: {names}")
     count = phases[phase]
     work = iteration_work(trace, PHASES.index(phase) if phase in PHASES else -1)
     total = sum(each.time_ns for each in work)

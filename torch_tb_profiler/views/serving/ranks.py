@@ -35,7 +35,7 @@ class ServingEngineRow(msgspec.Struct, frozen=True):
     ranks                 how many
     iterations            that all of them recorded
     output_tokens_per_s, prompt_tokens_per_s  null where the labels don't say
-    slowest               worker that the others wait for; null if none stands out
+    slowest               worker whose own kernels take longest; null if none stands out
     extra_ns              by which its kernels take longer than the median of the others', mean of an iteration
     slowest_share         share of the iterations in which it is the slowest; null without a slowest one
     """
@@ -51,7 +51,7 @@ class ServingEngineRow(msgspec.Struct, frozen=True):
 
 
 class ServingRanks(msgspec.Struct, frozen=True):
-    """The engines that the ranks of a run are part of, and the rank that the others wait for.
+    """The engines that the ranks of a run are part of, and the slowest rank of each.
 
     headline              engines, tokens, and the slowest rank
     output_tokens_per_s   of all engines, each token once; null where one of them doesn't say
@@ -118,7 +118,7 @@ def _headline(
     read: list[Member[RankIterations]],
     total: float | None,
 ) -> Text:
-    """Return who runs what together, and who is waited for."""
+    """Return who runs what together, and who is the slowest."""
     if len(read) < 2:
         return text("Only {count} of this run has iterations, so there is nothing to compare.", count="one rank")
     rate = "" if total is None else f" and generate {format_number(total)} tokens/s"
@@ -145,8 +145,8 @@ def _headline(
     return sentences(
         what,
         text(
-            "The others wait for {slowest}: its kernels take {time} of an iteration, {extra} more than their "
-            "median.",
+            "The slowest is {slowest}: its kernels take {time} of an iteration, {extra} more than the median of "
+            "the others.",
             slowest=Phrase(worker_name(member.rank, member.worker), link("trace", worker=member.worker)),
             time=format_duration(engine.others_ns + engine.extra_ns),
             extra=format_duration(row.extra_ns),
@@ -162,5 +162,5 @@ VIEW = RunView(
     build_ranks,
     RANK_ITERATIONS,
     rows="ranks",
-    answers="The engines that the ranks of a run are part of, and the rank that the others wait for.",
+    answers="The engines that the ranks of a run are part of, and the slowest rank of each.",
 )

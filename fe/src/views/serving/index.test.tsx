@@ -40,7 +40,7 @@ it('shows the kernels of an iteration by origin, and why one is unknown', async 
   expect(table.textContent).toContain(golden['serving/origins'].rows[0]!.family);
 });
 
-it('names the rank that the others wait for', async () => {
+it('names the slowest rank', async () => {
   drawView(View, golden.serving);
   const row = (await screen.findByText('slowest')).closest('tr')!;
   expect(row.textContent).toMatch(/^rank 1 slowest/);
