@@ -124,8 +124,8 @@ CLAIMS = [
         BUSY,
     ),
     Claim(
-        "Up to twice as fast, as far as their roofline allows, they would cut {step} from {now} to {then}.",
-        "Up to twice as fast, as far as their roofline allows, they would cut",
+        "Faster ones (up to twice, within their roofline) would cut {step} to {then}.",
+        r"Faster ones \(up to twice, within their roofline\) would cut the step to",
         products(1.25),
         "they take more than twice their roofline",
         products(2.5),
@@ -145,8 +145,8 @@ CLAIMS = [
         products(1.25),
     ),
     Claim(
-        "Kernels up to twice as fast, as far as their roofline allows, would save {saved}.",
-        "Kernels up to twice as fast, as far as their roofline allows, would save",
+        "Kernels up to twice as fast (their roofline allows no more) would save {saved}.",
+        r"Kernels up to twice as fast \(their roofline allows no more\) would save",
         products(1.25),
         "they take more than twice their roofline",
         products(2.5),
@@ -278,10 +278,9 @@ CLAIMS = [
 
 NO_CLAIMS = {
     "Estimates replay the recorded schedule with shorter parts. They don't model contention for SMs and memory, "
-    "clocks, the GIL, locks, or what the allocator would do instead, and those of the table not how fast a kernel "
-    "can be. Removing a wait assumes that nobody needs the value. The profiler's own overhead is included.": (
-        "what no estimate knows"
-    ),
+    "clocks, the GIL, locks, or what the allocator would do instead; those in the table don't model how fast a "
+    "kernel can be, either. Removing a wait assumes that nobody needs the value. The profiler's own overhead is "
+    "included.": ("what no estimate knows"),
     "No time passes in {base}.": "why nothing is said",
     "No rank has a complete step, so there is no critical path.": "why nothing is said",
     "{finding}.": "the end of another sentence",

@@ -249,9 +249,8 @@ def _attainable_effect(now: float, then: float, step: str) -> Text:
     if now - then < _MIN_CHANGE * now:
         return text("They run at their roofline, so faster ones can't shorten {step}.", step=step)
     return text(
-        "Up to twice as fast, as far as their roofline allows, they would cut {step} from {now} to {then}.",
+        "Faster ones (up to twice, within their roofline) would cut {step} to {then}.",
         step=step,
-        now=format_duration(now),
         then=format_duration(then),
     )
 
@@ -359,7 +358,7 @@ def explanation(
         elif path.attainable_ns is not None:
             parts.append(
                 text(
-                    "Kernels up to twice as fast, as far as their roofline allows, would save {saved}.",
+                    "Kernels up to twice as fast (their roofline allows no more) would save {saved}.",
                     saved=format_duration(saved),
                 )
             )
