@@ -50,6 +50,8 @@ def test_a_filter_that_was_typed_on_is_not_computed(session: Session, monkeypatc
         query = {"run": "run", "step": step}
         environ = {"werkzeug.socket": connection}
         response = Client(app).get("/view/operators", query_string=query, environ_overrides=environ)
+        # TensorBoard warns about answers without them.
+        assert response.headers["Content-Type"] and response.headers["X-Content-Type-Options"] == "nosniff"
         return response.status_code
 
     pairs = [socket.socketpair() for _ in range(3)]

@@ -46,12 +46,13 @@ class ValidatedResponse(Response):
     """A response whose headers TensorBoard's security validator accepts for any status.
 
     Werkzeug removes the content type of a 304, which the validator warns about, and adds a date, which the server
-    of TensorBoard adds again.
+    of TensorBoard adds again. No browser may take an answer for another type than it says.
     """
 
     def get_wsgi_headers(self, environ: WSGIEnvironment) -> Headers:
         headers = super().get_wsgi_headers(environ)
         headers["Content-Type"] = self.content_type or "application/octet-stream"
+        headers["X-Content-Type-Options"] = "nosniff"
         headers.remove("Date")
         return headers
 
@@ -83,7 +84,6 @@ def status(body: Any) -> int:
 def _json_response(status: int, body: Any, request: Request, headers: Mapping[str, str] | None = None) -> Response:
     content = msgspec.json.encode(body)
     response = ValidatedResponse(content, status=status, content_type="application/json; charset=utf-8")
-    response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Cache-Control"] = "no-cache"
     response.headers["Vary"] = "Accept-Encoding"
     for name, value in (headers or {}).items():
@@ -125,7 +125,6 @@ class Attachment:
         if compress:
             response.headers["Content-Encoding"] = "gzip"
         response.headers["Content-Disposition"] = f'attachment; filename="{safe_name(self.name)}"'
-        response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Cache-Control"] = "no-store"
         response.headers["Vary"] = "Accept-Encoding"
         return response

@@ -65,6 +65,5 @@ class SandboxedPage:
         html = f'<!DOCTYPE html>\n<meta charset="utf-8">\n<body><script type="module">{script}</script></body>\n'
         response = ValidatedResponse(html, content_type="text/html; charset=utf-8")
         response.headers["Content-Security-Policy"] = _POLICY.format(digest=digest)
-        response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Cache-Control"] = "no-store"
         return response

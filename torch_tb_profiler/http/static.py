@@ -52,7 +52,6 @@ class StaticFiles:
             raise NotFoundError(f"there is no page file {name!r}", hint=hint)
         content = file.read_bytes()
         response = ValidatedResponse(content, content_type=_TYPES[file.suffix])
-        response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Vary"] = "Accept-Encoding"
         response.headers["Cache-Control"] = _IMMUTABLE if name.startswith("assets/") else "no-cache"
         response.set_etag(hashlib.sha256(content).hexdigest()[:32], weak=True)

@@ -9254,7 +9254,7 @@ export interface components {
     };
     /**
      * ServingRanks
-     * @description The engines that the ranks of a run are part of, and the rank that the others wait for.
+     * @description The engines that the ranks of a run are part of, and the slowest rank of each.
      *
      *     headline              engines, tokens, and the slowest rank
      *     output_tokens_per_s   of all engines, each token once; null where one of them doesn't say
@@ -9276,7 +9276,7 @@ export interface components {
      *     ranks                 how many
      *     iterations            that all of them recorded
      *     output_tokens_per_s, prompt_tokens_per_s  null where the labels don't say
-     *     slowest               worker that the others wait for; null if none stands out
+     *     slowest               worker whose own kernels take longest; null if none stands out
      *     extra_ns              by which its kernels take longer than the median of the others', mean of an iteration
      *     slowest_share         share of the iterations in which it is the slowest; null without a slowest one
      */
