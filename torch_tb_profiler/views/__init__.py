@@ -47,6 +47,7 @@ CACHED_VIEWS = frozenset(
         "origins",
         "lightning",
         "serving",
+        "serving/origins",
         "memory",
         "memory/snapshot",
     )
