@@ -191,13 +191,13 @@ class _WindowNameSums:
         """Sum the times that share window and name."""
         if len(time) == 0:
             return
-        names = int(name.max()) + 1
-        key = window * names + name
+        names = int(name.max()) + 2  # a damaged event has none: NO_CODE, which is -1
+        key = window * names + name + 1
         order = np.argsort(key, kind="stable")
         key, time = key[order], time[order]
         first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
         self._window.append(key[first] // names)
-        self._name.append(key[first] % names)
+        self._name.append(key[first] % names - 1)
         self._time.append(np.add.reduceat(time, first))
 
     def top(self) -> _TopNames:
