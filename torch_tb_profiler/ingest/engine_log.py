@@ -7,9 +7,9 @@
     [2026-11-26 07:00:02] ReqTimeStats(rid=7f, input_len=38, output_len=9, type=unified): queue_duration=0.98ms,
         initial_prefill_elapsed=12.10ms, forward_duration=66.00ms, entry_time=1795676401.934
 
-Lines carry the local time of the server, most without the year, the zone or fractions of a second. The zone is
-what lines with a time since the epoch tell, or the line that says when the profiler started, which is when the
-trace begins. A message is read only where it begins a line: prompts are text of others.
+Lines carry the server's local time, most without the year, the time zone, or fractions of a second. A line that
+also has a time since the epoch gives the zone; so does the line that reports the start of the profiler, because
+the trace starts then, too. A message is read only where it begins a line: prompts are text of others.
 
 Sources: vLLM `v1/metrics/loggers.py`, `v1/engine/core.py`, `entrypoints/logger.py`, `logger.py`; SGLang
 `managers/scheduler_metrics_mixin.py`, `observability/req_time_stats.py`, `utils/request_logger.py`.
