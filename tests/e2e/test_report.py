@@ -103,7 +103,8 @@ def test_whatever_the_page_asks_at_first_is_in_the_report(
         page.goto("about:blank")
         state = f"p.pytorch_profiler.view={slug}&p.pytorch_profiler.run={run}"
         page.goto(f"{server}/data/plugin_entry.html?name=pytorch_profiler#pytorch_profiler&{state}")
-        expect(page.locator("h1").first).to_be_visible()
+        expect(page.locator(f"#page[data-shown='{slug} {run}']")).to_be_visible()
+        expect(page.locator("#page [aria-busy=true]")).to_have_count(0)
         page.wait_for_load_state("networkidle")
     views = [url.partition("/pytorch_profiler/")[2] for url in asked if "/view/" in url]
     assert {url.partition("?")[0] for url in views} >= {f"view/{slug}" for slug in ASKED[run]}
