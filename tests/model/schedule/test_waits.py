@@ -58,8 +58,30 @@ def test_a_late_start_without_an_end_nearby_has_no_wait() -> None:
     assert waits(draw(LATE + "gpu0 kernel reduce 120 10 correlation=3 stream=20")) == []
 
 
-def test_items_do_not_wait_for_other_devices() -> None:
-    assert waits(draw(LATE + "gpu1 kernel reduce 88 10 correlation=3 stream=20 device=1")) == []
+def test_a_late_start_right_after_work_of_another_device_of_the_process_has_waited_for_it() -> None:
+    after = "gpu1 kernel reduce {} 10 correlation=3 stream=20 device=1"
+    assert waits(draw(LATE + after.format(88))) == [("reduce", "compute", True)]
+    assert waits(draw(LATE + after.format(120))) == []
+
+
+def test_a_wait_is_inferred_for_the_same_device_first() -> None:
+    nearer = "gpu1 kernel other 7 80 stream=7 device=1\n"
+    assert waits(draw(LATE + nearer + "gpu0 kernel reduce 88 10 correlation=3 stream=20")) == [
+        ("reduce", "compute", True)
+    ]
+
+
+def test_a_recorded_wait_for_a_stream_of_another_device_is_of_that_device() -> None:
+    picture = """
+    host  cuda_runtime  cudaLaunchKernel      0   5  correlation=1
+    host  cuda_runtime  cudaStreamWaitEvent  10   2  correlation=2
+    host  cuda_runtime  cudaLaunchKernel     15   5  correlation=3
+    gpu0  kernel        compute               6  60  correlation=1 stream=7
+    gpu1  kernel        next_stage           68  10  correlation=3 stream=20 device=1
+    gpu1  cuda_sync     Wait                 10   1  correlation=2 stream=20 wait_on_stream={stream} device=1
+    """
+    assert waits(draw(picture.format(stream=7))) == [("next_stage", "compute", False)]
+    assert waits(draw(picture.format(stream=9)))[0][2] is True
 
 
 def test_communication_waits_for_what_it_sends_although_other_communication_holds_it_up() -> None:

@@ -54,7 +54,7 @@ def test_the_path_of_a_host_bound_step_is_the_host_by_what_it_does() -> None:
         "data_loading": 40,
         "operator": 30,
         "launch_call": 10,
-        "annotation": 20,
+        "unrecorded": 20,
     }
     assert plain(payload.headline) == (
         "The step is host-bound: 100% of its critical path is host code. "
@@ -101,7 +101,7 @@ def test_the_headline_and_categories_without_a_table_open_the_timeline_with_the_
     payload = answer(draw(HOST_BOUND))
     assert [phrase.link for phrase in payload.headline if phrase.link] == ["trace?path=true"]
     links = {category.name: category.link for category in payload.path.categories}
-    assert (links["annotation"], links["operator"]) == ("trace?path=true", "operators")
+    assert (links["unrecorded"], links["operator"]) == ("trace?path=true", "operators")
 
 
 def test_the_path_of_a_device_bound_step_goes_through_the_wait() -> None:
@@ -110,7 +110,7 @@ def test_the_path_of_a_device_bound_step_goes_through_the_wait() -> None:
     assert times(payload) == {
         "operator": 21,
         "launch_call": 10,
-        "annotation": 80,
+        "unrecorded": 80,
         "kernel": 481,
         "launch_latency": 4,
         "wake_up": 4,

@@ -34,8 +34,7 @@ def test_steps_and_causes_sum_exactly() -> None:
         ("launch_call", "cudaLaunchKernel", 20_000, 2),
         ("operator", "aten::mm", 8_000, 2),
         ("launch_latency", "cudaLaunchKernel", 4_000, 2),
-        ("annotation", "ProfilerStep#1", 1_000, 1),
-        ("annotation", "ProfilerStep#2", 1_000, 1),
+        ("unrecorded", None, 2_000, 2),
     ]
     assert payload["caught_up_ns"] == 134_000
     assert [(row["cause"], row["time_ns"], row["gaps"]) for row in payload["sums"]][:2] == [
@@ -52,7 +51,8 @@ def test_steps_and_causes_sum_exactly() -> None:
 
 
 def test_the_gain_of_a_cause_is_that_of_all_its_rows_together() -> None:
-    payload = ask(draw(PICTURE), "idle")
+    annotated = "host user_annotation first 60 1\nhost user_annotation second 140 1"
+    payload = ask(draw(PICTURE + annotated), "idle")
     rows: dict[str, list[float | None]] = {}
     for row in payload["causes"]:
         rows.setdefault(row["cause"], []).append(row["gain_ns"])
@@ -60,6 +60,12 @@ def test_the_gain_of_a_cause_is_that_of_all_its_rows_together() -> None:
     assert totals["launch_latency"] is None and totals["data_loading"] == rows["data_loading"][0] == 50_000
     # The step of each row ends 1 us earlier without it: both together, the mean step does.
     assert (rows["annotation"], totals["annotation"]) == ([500, 500], 1_000)
+
+
+def test_time_in_a_step_alone_is_one_row_of_unrecorded_host_code() -> None:
+    payload = ask(draw(PICTURE), "idle")
+    (row,) = (row for row in payload["causes"] if row["cause"] == "unrecorded")
+    assert (row["subject"], row["time_ns"], row["gain_ns"]) == (None, 2_000, 1_000)
 
 
 def test_unrecorded_host_time_has_a_gain_too() -> None:
@@ -111,7 +117,8 @@ def test_a_row_has_its_gaps_longest_first() -> None:
     ]
     assert gaps["rows"][0]["name"] == "enumerate(DataLoader)#_It.__next__"
     assert ask(trace, "idle/gaps", cause="data_loading", limit=1)["total"] == 2
-    assert ask(trace, "idle/gaps", cause="annotation", subject="ProfilerStep#2")["total"] == 1
+    assert ask(trace, "idle/gaps", cause="operator", subject="aten::mm")["total"] == 2
+    assert ask(trace, "idle/gaps", cause="unrecorded")["total"] == 2
     with pytest.raises(UsageError):
         ask(trace, "idle/gaps", cause="bad luck")
     with pytest.raises(NotFoundError):

@@ -52,14 +52,14 @@ def test_a_tile_tiles_the_step_by_category() -> None:
     boxes = sorted(zip(start, duration, color, event, strict=True))
     assert [(begin, lasting, payload["categories"][code]) for begin, lasting, code, _ in boxes] == [
         (0, 60_000, "data_loading"),
-        (60_000, 1_000, "annotation"),
+        (60_000, 1_000, "unrecorded"),
         (61_000, 4_000, "operator"),
         (65_000, 10_000, "launch_call"),
         (75_000, 2_000, "launch_latency"),
         (77_000, 43_000, "compute"),
         (120_000, 9_000, "sync"),
         (129_000, 1_000, "operator"),
-        (130_000, 10_000, "annotation"),
+        (130_000, 10_000, "unrecorded"),
         (140_000, 10_000, "operator"),
         (150_000, 10_000, "launch_call"),
         (160_000, 2_000, "launch_latency"),
@@ -87,7 +87,7 @@ def test_a_moment_of_a_gap_names_its_cause_its_subject_and_what_emptied_the_queu
     assert words(found["emptied"]) == "cudaStreamSynchronize drained the queue before this gap."
     assert found["evidence"][0]["link"] == "idle?device=0&select=launch_call%2FcudaLaunchKernel"
     assert [part["category"] for part in found["parts"]] == [
-        "sync", "operator", "annotation", "operator", "launch_call", "launch_latency",
+        "sync", "operator", "unrecorded", "operator", "launch_call", "launch_latency",
     ]  # fmt: skip
     first = ask(trace, "trace/moment", device=0, at=0)
     assert (first["category"], first["emptied_by"]) == ("data_loading", None)

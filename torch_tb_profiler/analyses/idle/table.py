@@ -183,8 +183,8 @@ def _subjects(trace: Trace, idle: IdleSegments, by: SubjectKind) -> tuple[Int64,
         return program_places(trace, idle.row, "line")
     if by == "emptied_by":
         return _draining_calls(trace, idle.gaps.emptied_by[idle.gap])
-    names = trace.events.name
-    return np.where(idle.row >= 0, names[idle.row], NO_CODE).astype(np.int64), tuple(trace.strings)
+    names, is_named = trace.events.name, (idle.row >= 0) & (idle.cause != Cause.UNRECORDED)
+    return np.where(is_named, names[idle.row], NO_CODE).astype(np.int64), tuple(trace.strings)
 
 
 def _draining_calls(trace: Trace, call: Int32) -> tuple[Int64, tuple[str, ...]]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.intervals import Intervals, union
-from torch_tb_profiler.base.markers import is_data_loading
+from torch_tb_profiler.base.markers import STEP_PREFIX, is_data_loading
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.calltree import call_tree, running_slices
 from torch_tb_profiler.model.communication.events import is_communication_call
@@ -62,7 +62,9 @@ CAUSE_NAMES = tuple(cause.name.lower() for cause in Cause)
 UNSPECIFIC_CAUSES = (Cause.UNRECORDED, Cause.PYTHON, Cause.ANNOTATION)
 """Causes that a thread may show while it waits for another thread, whose operator or call then counts instead."""
 
-LAUNCH_BOUND_CAUSES = (Cause.LAUNCH_CALL, Cause.RUNTIME, Cause.OPERATOR, Cause.PYTHON, Cause.ANNOTATION)
+LAUNCH_BOUND_CAUSES = (
+    Cause.LAUNCH_CALL, Cause.RUNTIME, Cause.OPERATOR, Cause.PYTHON, Cause.ANNOTATION, Cause.UNRECORDED,
+)  # fmt: skip
 """A trace is launch-bound if most idle time has one of these causes and no call drained the queue before it."""
 
 _ENCLOSING_CAUSES = (Cause.HOST_COMMUNICATION, Cause.COMPILE, Cause.DATA_LOADING)
@@ -125,7 +127,10 @@ class StateIntervals(msgspec.Struct, frozen=True):
 
 @stored
 def slice_causes(trace: Trace) -> Int8:
-    """Return the cause of each host slice, for the time outside its inner slices: int8[n], -1 for other events."""
+    """Return the cause of each host slice, for the time outside its inner slices: int8[n], -1 for other events.
+
+    The annotation of a step says nothing of what the host does: in it alone, nothing is recorded.
+    """
     kind, name = event_kinds(trace), trace.events.name
     cause = np.full(len(trace), -1, np.int8)
     cause[kind == Kind.ANNOTATION] = Cause.ANNOTATION
@@ -142,6 +147,7 @@ def slice_causes(trace: Trace) -> Int8:
             cause[calls[is_named[names_of_calls]]] = pattern_cause
     marks = (kind == Kind.ANNOTATION) | (kind == Kind.CPU_OP)
     cause[_matching(trace, _COMPILE_PATTERN, marks | (kind == Kind.PYTHON))] = Cause.COMPILE
+    cause[_matching(trace, f"^{re.escape(STEP_PREFIX)}", marks)] = Cause.UNRECORDED
     cause[is_communication_call(trace)] = Cause.HOST_COMMUNICATION
     cause[marks & name_mask(trace.strings, is_data_loading, name[marks])[name]] = Cause.DATA_LOADING
     return cause

@@ -4,7 +4,8 @@ After `cudaStreamWaitEvent` the thread's next launch waits for what was launched
 If that stream isn't recorded, it waits for the last item of each other stream of the device that ended before it
 starts. Where no call is recorded, communication waits for the work launched before it, whose results it sends,
 also where other communication holds it up for longer (inferred). An item that starts late for no other reason,
-right after one of another stream, likely waited for that one (inferred).
+right after one of another stream, likely waited for that one (inferred): one of the same device, or else of
+another device of the process, as between the stages of a model on several devices.
 """
 
 from __future__ import annotations
@@ -94,11 +95,14 @@ def _waits_by_call(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
     last = last_items_before(items, recorded.since)
     queues = np.arange(items.queues)[None, :]
     fits = (last >= 0) & (queues != items.queue[item][:, None])
-    fits &= (items.device[last] == items.device[item][:, None]) & (items.end[last] <= items.start[item][:, None])
-    fits &= items.start[last] < items.start[item][:, None]
+    fits &= (items.end[last] <= items.start[item][:, None]) & (items.start[last] < items.start[item][:, None])
+    # A stream has its number on each device; the event may be of another one.
     is_recorded = fits & (queue_streams(items)[None, :] == recorded.stream[:, None])
-    has_record = is_recorded.any(axis=1)
-    fits[has_record] = is_recorded[has_record]
+    fits &= items.device[last] == items.device[item][:, None]
+    is_here = is_recorded & fits
+    for found in (is_recorded, is_here):
+        has_record = found.any(axis=1)
+        fits[has_record] = found[has_record]
     waiting, queue = np.nonzero(fits)
     return item[waiting], last[waiting, queue]
 
@@ -126,22 +130,32 @@ def _waits_of_communication(trace: Trace, items: DeviceItems, waiting: Int64) ->
 
 
 def _waits_by_time(items: DeviceItems, item: Int64, source: Int64) -> tuple[Int64, Int64]:
-    """Return (items, likely sources) of late starts that launch, stream and the given waits don't explain."""
+    """Return (items, likely sources) of late starts that launch, stream and the given waits don't explain.
+
+    A source is on the same device if one there fits, otherwise on another device of the process.
+    """
     by_launch, by_stream = earliest_starts(items, typical_latencies(items))
     known = np.maximum(by_launch, by_stream)
     by_wait = np.full(len(items), NEVER)
     np.maximum.at(by_wait, item, items.end[source] + STREAM_WAKE_NS)
     late = np.flatnonzero((items.start - np.maximum(known, by_wait) > LATE_NS) & (known > NEVER))
-    cause = np.full(len(late), -1, np.int64)
+    cause = np.full(len(late), NO_CODE, np.int64)
     for device in np.unique(items.device[late]).tolist():
-        on_device = np.flatnonzero(items.device == device)
-        on_device = on_device[np.argsort(items.end[on_device], kind="stable")]
-        late_here = np.flatnonzero(items.device[late] == device)
-        ended = np.searchsorted(items.end[on_device], items.start[late[late_here]], "right") - 1
-        for back in range(_MAX_CANDIDATES):
-            other = on_device[np.maximum(ended - back, 0)]
-            after = late[late_here]
-            fits = (ended >= back) & (cause[late_here] < 0) & (items.queue[other] != items.queue[after])
-            fits &= (items.start[after] - items.end[other] <= LATE_NS) & (items.start[other] < items.start[after])
-            cause[late_here[fits]] = other[fits]
+        here = np.flatnonzero(items.device[late] == device)
+        cause[here] = _ended_before(items, np.flatnonzero(items.device == device), late[here])
+    unexplained = np.flatnonzero(cause < 0)
+    cause[unexplained] = _ended_before(items, np.arange(len(items)), late[unexplained])
     return late[cause >= 0], cause[cause >= 0]
+
+
+def _ended_before(items: DeviceItems, candidates: Int64, late: Int64) -> Int64:
+    """Return for each late item the candidate on another stream that ended right before it, NO_CODE if none did."""
+    cause = np.full(len(late), NO_CODE, np.int64)
+    ordered = candidates[np.argsort(items.end[candidates], kind="stable")]
+    ended = np.searchsorted(items.end[ordered], items.start[late], "right") - 1
+    for back in range(_MAX_CANDIDATES):
+        other = ordered[np.maximum(ended - back, 0)]
+        fits = (ended >= back) & (cause < 0) & (items.queue[other] != items.queue[late])
+        fits &= (items.start[late] - items.end[other] <= LATE_NS) & (items.start[other] < items.start[late])
+        cause[fits] = other[fits]
+    return cause

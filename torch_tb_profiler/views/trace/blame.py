@@ -150,10 +150,11 @@ def build_moment(trace: Trace, params: MomentParams) -> TraceMoment:
     part, gap = moment.part, moment.gap
     category = DEVICE_TIME_CATEGORIES[part.category]
     device = device_labels(trace)[params.device].partition(" · ")[0]
+    blamed = NO_CODE if category == "unrecorded" else part.row  # a step alone says nothing
     operator_row = operator_of(trace, part.row) if part.row != NO_CODE else NO_CODE
     subject, operator, emptied_by = (
         _optional_ref(trace, row, params.python)
-        for row in (part.row, operator_row, gap.emptied_by if gap else NO_CODE)
+        for row in (blamed, operator_row, gap.emptied_by if gap else NO_CODE)
     )
     time = part.end - part.begin
     emptied: Text = ()
