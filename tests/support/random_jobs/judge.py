@@ -107,7 +107,10 @@ def judge_job(seed: int) -> Judgment:
                 continue
             if why is not None:
                 false.append(Claim(seed, surface, rank, sentence, why))
-    contexts = {rank: Context(truth, rank, odd.get(rank, frozenset())) for rank in plan.present}
+    odd = {rank: surfaces.odd_steps(truth, rank) for rank in plan.present} | {
+        rank: odd.get(rank, frozenset()) for rank in _looked_at(plan)
+    }
+    contexts = {rank: Context(truth, rank, odd[rank]) for rank in plan.present}
     for table, rank, row, why in _rows(surfaces, plan, truth, contexts):
         count += 1
         if why is not None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from tests.support.jobs import ready_member
 from tests.support.random_jobs.plan import JobPlan
@@ -18,6 +19,7 @@ from tests.support.simulation.simulator import Collective, Host, SimulatedKernel
 from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.distributed.job_path import RankPath, reduce_path
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.cli.screens import screen_of
 from torch_tb_profiler.model.trace import Trace
@@ -245,6 +247,10 @@ class JobSurfaces:
     @property
     def workers(self) -> list[str]:
         return list(self._traces)
+
+    def odd_steps(self, truth: JobTruth, rank: int) -> frozenset[int]:
+        """Return the odd steps of a rank, which the views about it name."""
+        return frozenset(np.flatnonzero(step_kinds(self._traces[self.worker(truth, rank)]).odd).tolist())
 
     def answer(self, slug: str, worker: str) -> Any:
         """Return what a view answers for a worker without parameters."""
