@@ -291,3 +291,20 @@ def test_what_a_late_rank_does_as_long_as_the_others_stays_advice_of_its_own() -
         _, payload = both(job, 5)
         assert any("tokenize" in plain(each.title) for each in payload.recommendations if each.id == "host_code")
         assert any(each.id == "straggler" for each in payload.recommendations)
+
+
+@pytest.mark.parametrize("rank", [1, 6])
+def test_each_of_two_stragglers_hears_of_its_own_cause_once(rank: int) -> None:
+    """Rank 1 prepares its batch on the host, rank 6 loads its data: both for 5 ms beyond the others."""
+    delays = [Delay("host", 1, us=5000), Delay("loading", 6, us=5000)]
+    job = Simulation(ddp(8), delays=delays, syncs=True).run()
+    own, payload = both(job, rank)
+    rules = {"host_code", "data_loading"}
+    assert rules & {each.id for each in own.recommendations}
+    assert not rules & {each.id for each in payload.recommendations}
+    (straggler,) = [each for each in payload.recommendations if each.id == "straggler"]
+    assert "Ranks 1 and 6" in plain(straggler.text)
+    mine, other = (
+        ("prepare_batch", "Load data in worker processes") if rank == 1 else ("DataLoader", "prepare_batch")
+    )
+    assert mine in plain(straggler.text) and other not in plain(straggler.text)

@@ -72,7 +72,7 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     imbalance  if balanced: ns per step that the differences between all ranks cost, with no few ranks causing most
              of it; None if that is not worth naming
     communication  of the other ranks, None if unknown
-    cause    why the first of `ranks` is late, None if unknown
+    causes   why those of `ranks` are late of which it is known, in their order
     cost_is_limit  `suspect` costs at most that: ranks are missing, or it passes messages on, whose cost the replay
                   can't tell from the waiting that a pipeline has in any case
     missing_cost  ns per step that ranks that aren't compared cost at most; None if that is not worth naming, or
@@ -88,12 +88,21 @@ class StragglerVerdict(msgspec.Struct, frozen=True):
     possible: Suspect | None = None
     imbalance: float | None = None
     communication: CommunicationShare | None = None
-    cause: StragglerCause | None = None
+    causes: tuple[StragglerCause, ...] = ()
     missing_cost: float | None = None
     once: LateOnce | None = None
     cost_is_limit: bool = False
     in_turn: LateInTurn | None = None
     uneven: UnevenWork | None = None
+
+    @property
+    def cause(self) -> StragglerCause | None:
+        """Why the first of `ranks` is late, None if unknown."""
+        return self.cause_of(self.ranks[0].member) if self.ranks else None
+
+    def cause_of(self, member: int) -> StragglerCause | None:
+        """Return why one of `ranks` is late, None if unknown."""
+        return next((cause for cause in self.causes if cause.member == member), None)
 
     @property
     def splits_waiting(self) -> bool:
@@ -167,11 +176,21 @@ def judge_ranks(
         in_turn=in_turn,
         uneven=uneven,
         communication=_communication_share(comparison, totals, named),
-        cause=find_cause(comparison, suspect, named[0].member, activities) if suspect else None,
+        causes=_find_causes(comparison, suspect, named, activities) if suspect else (),
         missing_cost=missing_cost,
         once=once,
         cost_is_limit=suspect is not None and (passes_messages or missing_cost is not None),
     )
+
+
+def _find_causes(
+    comparison: RankComparison,
+    suspect: Suspect,
+    named: Sequence[Straggler],
+    activities: Sequence[StragglerActivity],
+) -> tuple[StragglerCause, ...]:
+    found = (find_cause(comparison, suspect, row.member, activities) for row in named)
+    return tuple(cause for cause in found if cause is not None)
 
 
 def _passes_messages(comparison: RankComparison, suspect: Suspect) -> bool:

@@ -40,6 +40,10 @@ MIN_EXPLAINED_COST_RATIO = 0.01
 """A rank that costs less than this share of what the costliest one costs needs no cause."""
 
 
+MAX_EXPLAINED_CAUSES = 2
+"""Most causes of stragglers that are told apart below the headline."""
+
+
 def build_verdict(comparison: RankComparison, verdict: StragglerVerdict, headline: Text) -> VerdictPayload:
     """Return which rank stands out and at what cost."""
     named = comparison.sources[verdict.ranks[0].member] if verdict.ranks else None
@@ -72,9 +76,15 @@ def explanation(members: Members[RankSummary], verdict: StragglerVerdict) -> Tex
     return sentences(
         rank_differences_sentence(comparison, verdict) if verdict.kind == "balanced" else (),
         _communication_sentence(comparison, verdict.communication, verdict.ranks) if verdict.communication else (),
-        cause_sentence(comparison, verdict.cause, time_base(comparison)) if verdict.cause else (),
+        *(cause_sentence(comparison, cause, time_base(comparison)) for cause in _different_causes(verdict)),
         coverage_sentence(members),
     )
+
+
+def _different_causes(verdict: StragglerVerdict) -> list[StragglerCause]:
+    """Return why the stragglers are late, one rank for each thing that takes the time."""
+    by_name = {(cause.kind, cause.name): cause for cause in reversed(verdict.causes)}
+    return [cause for cause in verdict.causes if cause in by_name.values()][:MAX_EXPLAINED_CAUSES]
 
 
 def _unread_sentence(comparison: RankComparison, verdict: StragglerVerdict) -> Text:
@@ -132,8 +142,7 @@ def build_stragglers(
     notable = MIN_EXPLAINED_COST_RATIO * max([row.cost for row in rows], default=0.0)
     costly = {row.member for row in rows if row.cost >= notable}
     causes = {row.member: find_work_cause(comparison, row) for row in before if row.member in costly}
-    if verdict.cause is not None:
-        causes[verdict.cause.member] = verdict.cause
+    causes |= {cause.member: cause for cause in verdict.causes}
     return [_straggler(comparison, row, causes.get(row.member)) for row in rows]
 
 

@@ -165,8 +165,8 @@ def _missing_ranks_note(members: Members[RankSummary]) -> Iterator[HealthNote]:
 
 def _repeats_cause(advice: Recommendation, verdict: StragglerVerdict, position: int) -> bool:
     """Return whether a late rank's own file advises about the very time by which it is late."""
-    cause, cost = verdict.cause, 0.0 if verdict.suspect is None else verdict.suspect.cost
-    if cause is None or position != cause.member or position not in [row.member for row in verdict.ranks]:
+    cause, cost = verdict.cause_of(position), 0.0 if verdict.suspect is None else verdict.suspect.cost
+    if cause is None:
         return False
     if advice.gain_ns is None or advice.gain_ns > MAX_REPEATED_RATIO * cost:
         return False
@@ -188,13 +188,14 @@ def _straggler_advice(
     average: Average,
     repeated: Sequence[Recommendation],
 ) -> Recommendation:
-    """Build the advice to find out why the stragglers are late.
+    """Build the advice to find out why the stragglers are late, with the cause of this one if it is among them.
 
     position  the rank that is looked at
     repeated  what its own file advises about the same time
     """
     comparison, late = compare_members(members), [row.member for row in verdict.ranks]
-    cause = cause_sentence(comparison, verdict.cause, time_base(comparison)) if verdict.cause else ()
+    known = verdict.cause_of(position) or verdict.cause
+    cause = cause_sentence(comparison, known, time_base(comparison)) if known is not None else ()
     cost = verdict.suspect.cost if verdict.suspect is not None else 0.0
     names = plain(rank_names([comparison.sources[member] for member in sorted(late)], capital=False))
     remedies = [text("{title}.", title=each.title) for each in repeated]

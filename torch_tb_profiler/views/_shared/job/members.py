@@ -81,7 +81,10 @@ def judge_members(members: Members[RankSummary]) -> StragglerJudgment:
     """Find the stragglers among the members that are ready."""
     comparison, cost = compare_members(members), member_costs(members)
     rows, totals = stragglers(comparison, cost), worker_totals(comparison)
-    explained = [row.member for row in rows if row.cost > 0][: 2 * MAX_EXPLAINED_RANKS]
+    # Of ranks that are late together none costs anything alone: without it, the others are as late.
+    together = max(cost.sets, key=lambda suspect: suspect.cost).members if cost.sets else ()
+    late = [row.member for row in rows if row.cost > 0 or row.member in together]
+    explained = late[: 2 * MAX_EXPLAINED_RANKS]
     before = straggler_activity(comparison, cost.work, explained)
     verdict = judge_ranks(comparison, cost, rows, totals, before, members_coverage(members))
     return StragglerJudgment(rows, totals, before, verdict)
