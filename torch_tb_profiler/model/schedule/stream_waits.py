@@ -149,7 +149,7 @@ def _waits_by_time(items: DeviceItems, item: Int64, source: Int64) -> tuple[Int6
 
 
 def _ended_before(items: DeviceItems, candidates: Int64, late: Int64) -> Int64:
-    """Return for each late item the candidate on another stream that ended right before it, NO_CODE if none did."""
+    """Return for each late item the candidate of another stream that ended right before it, or NO_CODE."""
     cause = np.full(len(late), NO_CODE, np.int64)
     ordered = candidates[np.argsort(items.end[candidates], kind="stable")]
     ended = np.searchsorted(items.end[ordered], items.start[late], "right") - 1
