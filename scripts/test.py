@@ -3,8 +3,9 @@
 
 Creates `.venv-test` with the package, torch for the CPU and the tools, installs Chromium (with apt-get, where
 possible) for the browser tests, and builds the page. Then it runs, whatever the others say: the tests; beside
-them the checks of the page and of the Python code, and the quick tests on each other Python of this machine. A
-summary ends the run. With arguments, only the tests that they select run.
+them the checks of the page and of the Python code, and the quick tests on each other Python of this machine: all
+of them on the oldest one, some cases of each on the others. A summary ends the run. With arguments, only the tests
+that they select run.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ QUICK = [
     # These read the sources, or measure: the same on every Python.
     *("--ignore=tests/test_words.py", "--ignore=tests/test_benchmarks.py"),
 ]
+SAMPLE = [*QUICK, "--cases=2"]
+"""For the Pythons after the oldest: what the language, the standard library or a package breaks in a test, it
+breaks in nearly every case of it, and each Python has other two."""
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 LOGS = ROOT / "build" / "test"
 """Where the parts of a run that are not printed leave their output."""
@@ -54,9 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     if sys.version_info < (3, 10):  # noqa: UP036 - the one message a user of an old Python must see
         sys.stderr.write("Python 3.10 or newer is needed\n")
         return 2
-    make_environment()
-    build_page()
-    browser, storage = find_chromium(), install_azurite()
+    browser, storage = make_environment()
     if arguments:
         return run_tests(arguments, browser, storage)
     shutil.rmtree(LOGS, ignore_errors=True)
@@ -174,21 +176,28 @@ def summarize(outcomes: Sequence[Outcome], lines: int = 10) -> str:
     return "\n".join(text)
 
 
-def make_environment() -> None:
+def make_environment() -> tuple[str, str]:
+    """Make `.venv-test` and the page; return the paths of Chromium and of Azurite, empty for what there isn't."""
     if not PYTHON.exists():
         run([sys.executable, "-m", "venv", str(VENV)])
     # What is imported is compiled then; all of the packages would be a minute of work for each Python.
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
     run([*pip, PIP, "uv>=0.8"])
-    # The newest torch would bring gigabytes of CUDA; the tests train on the CPU.
-    extras = "test,trainers"
-    if subprocess.call([*pip, TORCH], cwd=ROOT) != 0:
-        print(f"{TORCH} cannot be installed for this Python: the tests that train with it are skipped")
-        extras = "test"
-    install_packages(str(PYTHON), ["--editable", f".[{extras}]"])
-    # Built from source it needs a Clang with libFuzzer: only where a wheel fits.
-    if subprocess.call([*pip, "--only-binary", "atheris", "atheris>=2.3"], cwd=ROOT) != 0:
-        print("atheris has no wheel for this Python: the fuzzer is skipped, its kept corpus is read")
+    install_packages(str(PYTHON), ["setuptools>=77", *BUILD_TOOLS])
+    # Most of each is waiting for a network or a disk, or work of one processor.
+    with ThreadPoolExecutor() as beside:
+        page, browser, storage = map(beside.submit, (build_page, find_chromium, install_azurite))
+        # The newest torch would bring gigabytes of CUDA; the tests train on the CPU.
+        extras = "test,trainers"
+        if subprocess.call([*pip, TORCH], cwd=ROOT) != 0:
+            print(f"{TORCH} cannot be installed for this Python: the tests that train with it are skipped")
+            extras = "test"
+        page.result()  # which is built once: the package takes one that is there
+        install_packages(str(PYTHON), ["--editable", f".[{extras}]"])
+        # Built from source it needs a Clang with libFuzzer: only where a wheel fits.
+        if subprocess.call([*pip, "--only-binary", "atheris", "atheris>=2.3"], cwd=ROOT) != 0:
+            print("atheris has no wheel for this Python: the fuzzer is skipped, its kept corpus is read")
+        return browser.result(), storage.result()
 
 
 def install_packages(python: str, packages: Sequence[str]) -> None:
@@ -202,11 +211,10 @@ def install_packages(python: str, packages: Sequence[str]) -> None:
     if subprocess.call([*command, *packages], cwd=ROOT, env=settings) == 0:
         return
     print("uv could not install them: pip does")
-    run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
+    run([*pip, "--python", python, "install", "--quiet", "--disable-pip-version-check", *packages])
 
 
 def build_page() -> None:
-    run([str(PYTHON), "-m", "pip", "install", "--quiet", "setuptools>=77", *BUILD_TOOLS])
     run([str(PYTHON), "setup.py", "--quiet", "build_fe"])
 
 
@@ -247,7 +255,9 @@ def install_azurite() -> str:
 
 def build_wheel() -> Path:
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
-    run([str(PYTHON), "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "dist", "."])
+    # Its tools are installed here already.
+    wheel = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", "."]
+    run([str(PYTHON), "-m", "pip", *wheel])
     return next((ROOT / "dist").glob("*.whl"))
 
 
@@ -271,13 +281,8 @@ class Installation(NamedTuple):
 def installations(wheel: Path) -> list[Installation]:
     """Return the other environments: each other Python of this machine, and the oldest supported TensorBoard."""
     rows = [
-        Installation(
-            f"Python {version}",
-            interpreter,
-            [f"{wheel}[test]"],
-            QUICK,
-        )
-        for version, interpreter in find_other_pythons().items()
+        Installation(f"Python {version}", interpreter, [f"{wheel}[test]"], SAMPLE if index else QUICK)
+        for index, (version, interpreter) in enumerate(find_other_pythons().items())
     ]
     # TensorBoard 2.17 needs a setuptools that still has pkg_resources.
     oldest = [str(wheel), "tensorboard==2.17.*", "setuptools<81", "hypothesis", "pytest", "pytest-xdist"]
@@ -286,7 +291,7 @@ def installations(wheel: Path) -> list[Installation]:
 
 def install(row: Installation) -> int:
     shutil.rmtree(row.folder, ignore_errors=True)
-    run([row.interpreter, "-m", "venv", str(row.folder)])
+    run([row.interpreter, "-m", "venv", "--without-pip", str(row.folder)])
     install_packages(row.python, row.packages)
     return 0
 
@@ -307,7 +312,7 @@ def test_command(row: Installation, tested: Set[str]) -> list[str]:
     options = ["-q", "-n", "2", "-p", "no:cacheprovider", "--hypothesis-profile=brief", report]
     # Without a rewritten copy of every test for each Python, which takes as long as a tenth of the tests.
     options.append("--assert=plain")
-    known = ARITHMETIC if row.tests is QUICK and array_versions(row.python) in tested else []
+    known = ARITHMETIC if row.tests in (QUICK, SAMPLE) and array_versions(row.python) in tested else []
     pytest = ["-m", "pytest", *options, *row.tests, *known]
     return [row.python, *([] if old else ["-P"]), *pytest]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.examples import BRIEF
+from tests.support.examples import BRIEF, spread_cases
 
 # A busy machine is slow, and no example is wrong for that.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -21,23 +22,32 @@ BRIEF_SEEDS = 2
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the soak test and the fuzzers, for minutes each")
+    parser.addoption(
+        "--cases",
+        type=int,
+        metavar="N",
+        help="run at most N cases of each test; which, this Python's version says",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out fuzzers and the soak test unless asked, and most random cases where properties are tried briefly.
+    """Leave out fuzzers and the soak test unless asked, and the cases that this run shall not have.
 
     What fuzzers and the soak test find depends on luck and speed.
     """
     long, brief = config.getoption("--long"), config.getoption("--hypothesis-profile") == BRIEF
-    left_out = [
+    kept = [
         item
         for item in items
-        if (not long and item.get_closest_marker("long")) or (brief and _position_of_seed(item) >= BRIEF_SEEDS)
+        if (long or not item.get_closest_marker("long")) and not (brief and _position_of_seed(item) >= BRIEF_SEEDS)
     ]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        rejected = set(left_out)
-        items[:] = [item for item in items if item not in rejected]
+    if most := config.getoption("--cases"):
+        chosen = spread_cases([item.nodeid for item in kept], most, sys.version_info.minor)
+        kept = [kept[index] for index in chosen]
+    if len(kept) < len(items):
+        remaining = set(kept)
+        config.hook.pytest_deselected(items=[item for item in items if item not in remaining])
+        items[:] = kept
 
 
 def _position_of_seed(item: pytest.Item) -> int:

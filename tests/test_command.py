@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.support.examples import spread_cases
+
 
 @pytest.fixture
 def command() -> ModuleType:
@@ -53,6 +55,23 @@ def test_arithmetic_is_tried_once_with_each_numpy(command: ModuleType) -> None:
     assert "--ignore=tests/views" in known and "--ignore=tests/views" not in new
     assert all((command.ROOT / each.partition("=")[2]).exists() for each in known if each.startswith("--ignore"))
     assert not any(f"--ignore=tests/{part}" in known for part in ("base", "cli", "ingest", "session"))
+
+
+def test_the_oldest_python_runs_every_case_and_the_others_some(
+    command: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "find_other_pythons", lambda: {"3.10": "a", "3.12": "b", "3.13": "c"})
+    *rows, _ = command.installations(Path("package.whl"))
+    assert [row.tests for row in rows] == [command.QUICK, command.SAMPLE, command.SAMPLE]
+
+
+def test_of_each_test_some_cases_remain_and_others_on_another_python() -> None:
+    names = ["a.py::test_alone", *(f"a.py::test_many[{case}]" for case in range(10)), "b.py::test_two[x]"]
+    for shift in (12, 13):
+        kept = [names[index] for index in spread_cases(names, 2, shift)]
+        assert kept[0] == names[0] and kept[-1] == names[-1] and len(kept) == 4
+    assert not {*spread_cases(names, 2, 12)} & {*spread_cases(names, 2, 13)} & {*range(1, 11)}
+    assert spread_cases(names, 10, 12) == [*range(12)]
 
 
 def test_a_part_that_cannot_start_fails_alone(command: ModuleType, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from tests.support.examples import examples
 from tests.support.random_jobs.__main__ import MIN_FOUND_SHARE
 from tests.support.random_jobs.judge import judge_job, split_sentences
 from tests.support.random_jobs.plan import draw_plan
@@ -29,7 +30,7 @@ BATCH = 20
 
 @pytest.mark.parametrize("seed", range(0, JOBS, BATCH))
 def test_nothing_said_of_a_random_job_is_false_and_its_causes_are_named(seed: int) -> None:
-    judged = [judge_job(each) for each in range(seed, seed + BATCH)]
+    judged = [judge_job(each) for each in range(seed, seed + examples(BATCH))]
     false = [str(claim) for judgment in judged for claim in judgment.false]
     assert not false, "\n".join(false)
     planted = [judgment for judgment in judged if judgment.found is not None]

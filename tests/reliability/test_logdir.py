@@ -28,6 +28,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return log
 
 
+@pytest.mark.slow
 def test_listing_and_first_page(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """How long it takes is measured in benchmarks/logdir.py; here: no file is opened for it."""
     opened: list[str] = []

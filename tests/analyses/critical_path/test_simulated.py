@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.analyses.critical_path.simulator import Knobs, simulate
+from tests.support.examples import examples
 from tests.support.traces import read
 from torch_tb_profiler.analyses.critical_path.slack import slack
 from torch_tb_profiler.analyses.schedule.path import PathSegmentKind, critical_path
@@ -52,7 +53,8 @@ def recorded_time(trace: Trace) -> int:
 
 def test_what_a_change_brings_is_foreseen() -> None:
     errors: list[float] = []
-    for seed in SEEDS:
+    seeds = SEEDS[: examples(len(SEEDS))]
+    for seed in seeds:
         trace, now = simulate_program(seed), simulate(seed)[1]
         assert recorded_time(trace) == pytest.approx(now, abs=2_000)
         for knobs, spelled, percent in CHANGES:
@@ -62,7 +64,7 @@ def test_what_a_change_brings_is_foreseen() -> None:
                 continue
             foreseen = int(replayed_durations(trace, [(target, percent)]).sum())
             errors.append(abs(foreseen - simulate(seed, knobs)[1]) / now)
-    assert len(errors) > 250
+    assert len(errors) > 6 * len(seeds)
     assert float(np.median(errors)) < 0.0001
     assert float(np.percentile(errors, 90)) < 0.0005
     assert max(errors) < 0.01

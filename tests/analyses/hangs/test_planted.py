@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.support.examples import examples
 from tests.support.hang_faults import Fault, PlantedJob, draw_job
 from torch_tb_profiler.analyses.hangs.verdict import HangVerdict, diagnose
 from torch_tb_profiler.model.flight_recorder import JobDumps
@@ -15,7 +16,7 @@ FAULTS: tuple[Fault, ...] = ("stop", "wrong_op", "wrong_size", "skip", "swap")
 
 
 def hung_jobs(fault: Fault) -> list[tuple[int, PlantedJob]]:
-    drawn = [(seed, draw_job(seed, fault)) for seed in range(SEEDS)]
+    drawn = [(seed, draw_job(seed, fault)) for seed in range(examples(SEEDS))]
     return [(seed, planted) for seed, planted in drawn if planted is not None]
 
 
@@ -42,7 +43,7 @@ def test_no_victim_is_accused(fault: Fault) -> None:
         found = diagnose(JobDumps(tuple(files))).verdict
         if not is_fair(found, planted, set()) or not set(found.waiting) <= {*planted.waiting}:
             unfair.append((seed, planted.culprit, found))
-    assert len(jobs) > SEEDS // 3 and not unfair
+    assert len(jobs) > examples(SEEDS) // 3 and not unfair
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -81,6 +82,6 @@ def test_most_other_faults_are_found_where_most_ranks_agree() -> None:
 
 
 def test_a_job_without_a_fault_accuses_nobody() -> None:
-    for seed in range(SEEDS):
+    for seed in range(examples(SEEDS)):
         planted = draw_job(seed, "none")
         assert planted is not None and diagnose(planted.job.dumps()).verdict.kind == "finished"

@@ -24,8 +24,7 @@ CASES = [
     *(("python", protocol, 3000) for protocol in (2, 3, 4, 5)),
     ("cpp", 2, 3000),
     ("python", 4, 100),
-    ("python", 4, 60_000),
-    ("cpp", 2, 60_000),
+    *(pytest.param(*case, 60_000, marks=pytest.mark.slow) for case in (("python", 4), ("cpp", 2))),
 ]
 
 

@@ -12,6 +12,7 @@ import pytest
 from tests.corpus import real_traces
 from tests.ingest.native.comparison import NEEDED, differences, outcome, read_in_python
 from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS, mangle
+from tests.support.examples import examples
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.ingest.kineto.native import decode
 from torch_tb_profiler.model.trace import Trace
@@ -127,7 +128,7 @@ def test_numbers_in_a_mixed_column_may_be_spelled_differently() -> None:
 @pytest.mark.parametrize("first", ["0", "4383549797800", "8796093022208", "1652387435893212"])
 def test_times_are_rounded_as_in_python(first: str) -> None:
     chance = random.Random(first)
-    for _ in range(300):
+    for _ in range(examples(300)):
         decimals = [
             "",
             ".5",

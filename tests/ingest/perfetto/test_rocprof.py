@@ -100,6 +100,7 @@ def test_a_clock_snapshot_gives_the_time_of_day() -> None:
     assert (COMPLETE.clock, COMPLETE.wall_start_ns) == ("boot", None)
 
 
+@pytest.mark.slow
 def test_a_large_trace_is_read_in_chunks_with_progress() -> None:
     run = draw_training(2000)
     content = rocprof_pftrace(run)

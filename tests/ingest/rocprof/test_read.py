@@ -196,6 +196,7 @@ def test_two_processes_of_a_file_do_not_share_their_calls(tmp_path: Path) -> Non
         assert len(set(launch.tolist())) == len(rows)
 
 
+@pytest.mark.slow
 def test_a_large_document_is_read_in_blocks_with_progress() -> None:
     content = rocprof_json(draw_training(2000))
     assert len(content) > 5 << 20
