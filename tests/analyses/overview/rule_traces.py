@@ -123,6 +123,37 @@ def draw_copies(memory_kind: str, kernel: int) -> Document:
     )
 
 
+def reading(memory_kind: str, copying: int = 1_000) -> Document:
+    """Draw a copy to the host in `aten::copy_` that a call waits for, between two kernels."""
+    return picture(
+        work(10, 3_990, 5, 1),
+        f"host cpu_op aten::copy_ 100 {copying + 4_000 - 100 + 5}",
+        f"host cuda_runtime cudaMemcpyAsync 110 {copying + 4_000 - 110 + 3} correlation=3",
+        f"gpu0 gpu_memcpy Memcpy~DtoH~(Device~->~{memory_kind}) 4000 {copying} correlation=3 stream=7",
+        work(max(copying + 4_010, 6_000), 4_000 - max(0, copying - 1_990), max(copying + 4_006, 5_990), 2),
+    )
+
+
+def stalling(*marks: str) -> Document:
+    """Draw steps of 10 ms, each after a wait of 12 ms or of 50 us in what has this name."""
+    lines, at = [], 0
+    for number, mark in enumerate(marks):
+        name, _, wait = mark.partition(" ")
+        length = 10_000 + int(wait or 50)
+        lines += [
+            f"host user_annotation ProfilerStep#{number} {at} {length}",
+            f"host user_annotation {name} {at} {length - 10_000}",
+            work(at + length - 9_990, 9_900, at + length - 9_995, number + 1),
+        ]
+        at += length
+    drawn = "\n".join(lines).splitlines()
+    return {"traceEvents": [event(line) for line in drawn]}
+
+
+QUICK = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+STALL = f"{QUICK} 12000"
+
+
 DDP = "host cpu_op DistributedDataParallel.forward 0 100"
 FSDP = "host user_annotation FullyShardedDataParallel.forward 0 100"
 WAITS = "host cuda_runtime cudaDeviceSynchronize 300 9700"
@@ -279,6 +310,11 @@ RULES: dict[tuple[str, str], Three] = {
         draw_loading("MultiProcessing", 4_000, ALL),
     ),
     ("data_loading", "trainer"): Three(trainer(2), trainer(1), {"traceEvents": cycle([Batch(load=0, work=98)])}),
+    ("data_loading", "stalls"): Three(
+        stalling(STALL, QUICK, STALL, QUICK, QUICK, STALL, QUICK, QUICK, QUICK),
+        stalling(STALL, QUICK, STALL, QUICK, QUICK, "save_checkpoint 12000", QUICK, QUICK, QUICK),
+        stalling(STALL, *[QUICK] * 8),
+    ),
     ("start_up", ""): Three(draw_start(1_000), draw_start(999), draw_start(1_000, ALL)),
     ("allocator", ""): Three(
         draw_allocations("cudaMalloc", "cudaMalloc", "cudaMalloc", "cudaEventQuery"),
@@ -286,6 +322,7 @@ RULES: dict[tuple[str, str], Three] = {
         draw_allocations(*["cudaEventQuery"] * 4),
     ),
     ("synchronization", ""): Three(draw_waits(5_990, *ITEM), draw_waits(500, *ITEM), draw_waits(5_990)),
+    ("blocking_copies", ""): Three(reading("Pageable"), reading("Pinned"), draw_waits(5_990, *ITEM)),
     ("host_code", "code"): Three(
         draw_long_wait("host user_annotation prepare 100 4443"),
         draw_long_wait("host user_annotation prepare 100 4442"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.analyses.overview.drawn import given
-from tests.analyses.overview.rule_traces import RULES, Document, cpu_optimizer, reducing
+from tests.analyses.overview.rule_traces import RULES, Document, cpu_optimizer, reading, reducing
 from tests.support.traces import read_bytes
 from torch_tb_profiler.analyses.overview import kernel_rules
 from torch_tb_profiler.analyses.overview.advice import advice
@@ -72,6 +72,22 @@ def test_what_remains_of_the_work_is_no_gain(rule: str, trace: Document, gained:
     assert found is not None and found.gain is not None
     assert found.gain.measured_ns / 1_000 == pytest.approx(gained, abs=1)
     assert found.gain.ns / 1_000 <= gained + 1
+
+
+@pytest.mark.parametrize(("copying", "gained"), [(1_000, 1_000 + 995), (5_985, 5_985 + 5)])
+def test_a_copy_to_the_host_costs_its_time_and_the_idle_time_after_it(copying: int, gained: float) -> None:
+    found = given(read_bytes(json.dumps(reading("Pageable", copying)).encode()), "blocking_copies")
+    assert found is not None and found.gain is not None
+    assert found.gain.measured_ns / 1_000 == pytest.approx(gained, abs=15)
+    assert found.gain.ns <= 1e6 * 10 - 1e3 * copying  # on a stream of its own, it still takes its time
+
+
+def test_stalls_of_the_loader_cost_a_mean_over_all_steps_but_the_first() -> None:
+    found = given(read_bytes(json.dumps(RULES["data_loading", "stalls"].applies).encode()), "data_loading")
+    assert found is not None and found.gain is not None and found.gain_share is not None
+    assert found.finding.value == 2  # the first step may fill the loader's queue
+    assert found.gain.ns / 1_000 == pytest.approx(2 * 12_000 / 8, rel=0.01)
+    assert found.gain_share == pytest.approx(2 * 12_000 / (8 * 10_000 + 2 * 12_000), rel=0.01)
 
 
 def test_rules_about_kernels_are_bounded_in_one_place() -> None:

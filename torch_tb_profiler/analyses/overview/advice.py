@@ -21,9 +21,10 @@ from torch_tb_profiler.analyses.overview.finding import (
     advice_priority,
     no_advice_reason,
 )
-from torch_tb_profiler.analyses.overview.gains import estimate_gains, measure_gains
+from torch_tb_profiler.analyses.overview.gains import estimate_gains, later_steps_ns, measure_gains
 from torch_tb_profiler.analyses.overview.host_rules import (
     find_host_causes,
+    find_loading_stalls,
     find_pageable_copies,
     find_pinned_copies,
 )
@@ -43,6 +44,7 @@ from torch_tb_profiler.model.trace import Trace
 
 _RULES = (
     find_host_causes,
+    find_loading_stalls,
     find_pageable_copies,
     find_pinned_copies,
     find_optimizer_on_cpu,
@@ -110,10 +112,11 @@ def _with_origin(trace: Trace, finding: Finding) -> Finding:
 
 def _worthwhile_advice(trace: Trace, findings: Sequence[Finding], gains: Sequence[Gain]) -> tuple[Advice, ...]:
     """Return the findings whose gain is worth a person's time, largest first, and then the memory limit."""
-    step = _typical_step_ns(trace)
+    typical, mean = _typical_step_ns(trace), later_steps_ns(trace)
+    step_times = [mean if finding.of_all_steps else typical for finding in findings]
     worthwhile = [
         Advice(finding, gain, gain.ns / step)
-        for finding, gain in zip(findings, gains, strict=True)
+        for finding, gain, step in zip(findings, gains, step_times, strict=True)
         if gain.measured_ns > 0 and gain.ns >= MIN_GAIN_SHARE * step
     ]
     worthwhile.sort(key=lambda each: -advice_priority(each.finding.id, each.gain_share))

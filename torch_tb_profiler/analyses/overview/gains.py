@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.overview.finding import Finding, Gain
+from torch_tb_profiler.analyses.overview.finding import NO_ROWS, Finding, Gain
+from torch_tb_profiler.analyses.overview.host_rules import copying_calls
 from torch_tb_profiler.analyses.overview.idle import device_busy
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import (
@@ -26,7 +28,16 @@ from torch_tb_profiler.analyses.schedule.what_if import (
 )
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds, typical_windows
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, merge, subtract, union
+from torch_tb_profiler.base.intervals import (
+    NO_INTERVALS,
+    Intervals,
+    covered_time,
+    intersect,
+    merge,
+    subtract,
+    total,
+    union,
+)
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import is_communication_kernel
@@ -34,7 +45,7 @@ from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, eve
 from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Int32, Trace
+from torch_tb_profiler.model.trace import Bool, Int32, Trace
 
 MIN_BLOCKING_NS = 20_000
 """A runtime call that lasts longer while the device works is waiting for it: it blocks, or the queue is full."""
@@ -46,7 +57,10 @@ MAX_EDGE_RATIO = 0.1
 def measure_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     """Return the measured gain of each finding, which needs no schedule."""
     times = [_measured_ns(trace, finding) for finding in findings]
-    return [Gain(time, time, "share") for time in times]
+    return [
+        Gain(min(time, _most_overlapped(trace, finding)), time, "share")
+        for finding, time in zip(findings, times, strict=True)
+    ]
 
 
 def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
@@ -61,9 +75,33 @@ def estimate_gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     return [
         gain
         if target is None
-        else Gain(min(float(next(savings)), np.inf if target.device.any() else most), gain.measured_ns, "what_if")
-        for gain, target in zip(gains, targets, strict=True)
+        else Gain(
+            min(
+                float(next(savings)),
+                np.inf if target.device.any() else most,
+                _most_overlapped(trace, finding),
+            ),
+            gain.measured_ns,
+            "what_if",
+        )
+        for finding, gain, target in zip(findings, gains, targets, strict=True)
     ]
+
+
+def _most_overlapped(trace: Trace, finding: Finding) -> float:
+    """Return what copies on a stream of their own save at most: a step still takes as long as they do."""
+    if finding.id not in ("pinned_copies", "blocking_copies"):
+        return np.inf
+    windows, count = typical_windows(trace), int(step_kinds(trace).typical.sum())
+    copying = covered_time(event_intervals(trace, finding.rows), windows.starts, windows.ends)
+    return float((windows.ends - windows.starts - copying).sum()) / max(count, 1)
+
+
+def later_steps_ns(trace: Trace) -> float:
+    """Return ns of the mean complete step after the first, odd ones included, 0 without any."""
+    spans = steps(trace)
+    later = np.flatnonzero(spans.complete)[1:]
+    return float((spans.ends - spans.starts)[later].mean()) if len(later) else 0.0
 
 
 def _most_saved_on_host(trace: Trace) -> float:
@@ -108,6 +146,8 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             then, that time is saved all the same
     """
     match finding.id:
+        case "data_loading" if finding.of_all_steps:
+            return None  # a replay knows the typical steps
         case "data_loading" | "allocator":
             target = _parse_known_target(trace, finding.id)
         case "host_code":
@@ -118,6 +158,10 @@ def _removed_target(trace: Trace, finding: Finding, synced: Intervals) -> WhatIf
             target = host_time_target(trace, finding.during)
         case "synchronization":
             target = _sync_target(trace, finding.rows)
+        case "blocking_copies":
+            waits = np.isin(schedule(trace).edges.call, copying_calls(trace).calls)
+            parts = [device_work_target(trace, finding.rows, finding.during), _waits_target(trace, waits)]
+            target = merge_targets([part for part in parts if part is not None])
         case "pageable_copies":
             links = device_links(trace)
             calls = links.launch[np.isin(links.rows, finding.rows) & (links.launch >= 0)]
@@ -165,13 +209,19 @@ def _parse_known_target(trace: Trace, spelled: str) -> WhatIfTarget | None:
 
 
 def _sync_target(trace: Trace, calls: Int32) -> WhatIfTarget | None:
-    """Return all waits in the operators around these calls, as the Critical path names them."""
-    names = sync_names(trace)[np.isin(schedule(trace).edges.call, calls)]
-    targets = [
-        _parse_known_target(trace, f"sync:{trace.strings[code]}") for code in np.unique(names[names >= 0]).tolist()
-    ]
-    known = [target for target in targets if target is not None]
-    return merge_targets(known) if known else None
+    """Return all waits in the operators around these calls, as the Critical path names them.
+
+    Waits for copies, which other advice is about, are none of them.
+    """
+    names, waits = sync_names(trace), schedule(trace).edges.call
+    named = np.unique(names[np.isin(waits, calls)])
+    return _waits_target(trace, np.isin(names, named[named >= 0]) & ~np.isin(waits, copying_calls(trace).calls))
+
+
+def _waits_target(trace: Trace, edges: Bool) -> WhatIfTarget | None:
+    """Return these waits for the device as a target, None if there are none."""
+    nothing = device_work_target(trace, NO_ROWS, NO_INTERVALS)
+    return msgspec.structs.replace(nothing, edges=edges) if edges.any() else None
 
 
 def _measured_ns(trace: Trace, finding: Finding) -> float:
@@ -181,6 +231,8 @@ def _measured_ns(trace: Trace, finding: Finding) -> float:
     ever waiting takes as long as before.
     """
     alone = subtract(finding.during, finding.passes)
+    if finding.of_all_steps:
+        return total(alone) / max(int(steps(trace).complete.sum()) - 1, 1)
     windows, count = typical_windows(trace), int(step_kinds(trace).typical.sum())
     mean = float(covered_time(alone, windows.starts, windows.ends).sum()) / count
     waits = _host_waiting_ns(trace) if finding.on_device else None

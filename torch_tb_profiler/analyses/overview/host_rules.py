@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.overview.dominant_frames import dominant_frames, function_without_operators
-from torch_tb_profiler.analyses.overview.finding import Finding, job_kind
+from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Finding, job_kind
 from torch_tb_profiler.analyses.overview.idle import (
     caused_by_calls,
     device_busy,
@@ -23,11 +23,20 @@ from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
 from torch_tb_profiler.analyses.tracks.sources import call_stack
 from torch_tb_profiler.base.arrays import median
-from torch_tb_profiler.base.intervals import Intervals, intersect, subtract, total, union
+from torch_tb_profiler.base.format import format_duration
+from torch_tb_profiler.base.intervals import (
+    NO_INTERVALS,
+    Intervals,
+    covered_time,
+    intersect,
+    subtract,
+    total,
+    union,
+)
 from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
-from torch_tb_profiler.model.calls.links import device_launches
+from torch_tb_profiler.model.calls.links import device_launches, device_links
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import (
     DEVICE_KINDS,
@@ -37,9 +46,10 @@ from torch_tb_profiler.model.kinds import (
     event_kinds,
     rows_of_kind,
 )
+from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.serving.iterations import serving_iterations
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, distinct_codes, name_mask
 from torch_tb_profiler.model.trainer import loading_per_batch
 
 SLOW_CALL_NS = 1_000_000
@@ -52,6 +62,9 @@ _VENDOR = re.compile(r"^(?:cu|hip)[A-Z]|^(?:cuda|hip)[A-Z]")
 _LAUNCH = re.compile(r"Launch")
 _WAIT = re.compile(r"Synchronize|^(?:cuda|hip)Memcpy(?!.*Async)")
 _COPY = re.compile(r"Memcpy|Memset")
+_TO_HOST = re.compile(r"DtoH|DeviceToHost")
+_WITH_HOST = re.compile(r"DtoH|HtoD|DeviceToHost|HostToDevice")
+_READS_SCALAR = re.compile(r"_local_scalar_dense|^aten::item$")
 _MEMORY = re.compile(
     r"^(?:cuda|hip)(?:ExtMalloc|Free(?!Async)|HostAlloc|HostFree|HostMalloc|HostRegister|Malloc(?!Async|FromPool))|"
     r"^cuMem(?:AddressReserve|Alloc(?!Async)|Create|Free(?!Async)|Map|Release|SetAccess|Unmap)"
@@ -59,6 +72,9 @@ _MEMORY = re.compile(
 
 MIN_LAUNCHES = 20
 """Fewest launches that can bound a step."""
+
+MIN_STALLS = 2
+"""Fewest steps after the first that wait for the loader, and are odd for it, that happen again and again."""
 
 MIN_LATE_LAUNCHES = 5
 """Fewest gaps per step that are many."""
@@ -75,9 +91,12 @@ _CASE_BY_KIND = {
 def find_host_causes(trace: Trace) -> Iterator[Finding]:
     """Find what the host does while the device waits, by rules in order of precedence."""
     passes = device_busy(trace)
-    for rule in (_data_loading, _start_up, _allocator, _synchronization, _host_code, _launch_bound):
+    for rule in (
+        _data_loading, _start_up, _allocator, _synchronization, _blocking_copies, _host_code, _launch_bound,
+    ):  # fmt: skip
         for finding in rule(trace, passes):
-            yield msgspec.structs.replace(finding, passes=passes)
+            has_own = finding.passes is not NO_INTERVALS
+            yield finding if has_own else msgspec.structs.replace(finding, passes=passes)
             passes = union(passes, finding.during)
 
 
@@ -93,6 +112,34 @@ def _data_loading(trace: Trace, passes: Intervals) -> Iterator[Finding]:
         yield Finding(
             "data_loading", during, case=case, value=times, window=_longest_stretch(subtract(during, passes))
         )
+
+
+def find_loading_stalls(trace: Trace) -> Iterator[Finding]:
+    """Find odd steps after the first one in which the loop waits for the loader, if typical steps hardly do.
+
+    A first step may fill the queue of the loader. Typical steps that wait are advised on by themselves.
+    """
+    spans, kinds = steps(trace), step_kinds(trace)
+    waits = subtract(role_intervals(trace)["dataloader"], device_busy(trace))
+    times = covered_time(waits, spans.starts, spans.ends)
+    durations = spans.ends - spans.starts
+    if times[kinds.typical].sum() >= MIN_GAIN_SHARE * durations[kinds.typical].sum():
+        return
+    late = kinds.odd & (2 * times > durations)
+    late[:1] = False
+    if late.sum() < MIN_STALLS:
+        return
+    windows = Intervals(spans.starts[late], spans.ends[late])
+    during = intersect(waits, windows)
+    yield Finding(
+        "data_loading",
+        during,
+        case="stalls",
+        of_all_steps=True,
+        place=format_duration(median(times[late])),
+        value=int(late.sum()),
+        window=_longest_stretch(during),
+    )
 
 
 def _start_up(trace: Trace, passes: Intervals) -> Iterator[Finding]:
@@ -119,14 +166,41 @@ def _idle_during_calls(id: str, trace: Trace, rows: Int32, passes: Intervals) ->
 
 
 def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
-    rows = blocking_call_groups(trace).waiting
+    copying = copying_calls(trace)
+    waiting = np.setdiff1d(blocking_call_groups(trace).waiting, copying.calls)
+    finding = _find_waits("synchronization", trace, np.union1d(waiting, copying.scalars).astype(np.int32))
+    if finding is not None:
+        yield finding
+
+
+def _blocking_copies(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+    """Find copies for which the host waits: the idle time until what follows, and the copies to the host.
+
+    Copies to the device, while nothing computes, have rules of their own.
+    """
+    copying = copying_calls(trace)
+    finding = _find_waits("blocking_copies", trace, copying.calls)
+    if finding is None:
+        return
+    roles = role_intervals(trace)
+    copies = subtract(event_intervals(trace, copying.to_host), union(roles["kernel"], roles["communication"]))
+    yield msgspec.structs.replace(
+        finding,
+        during=union(finding.during, copies),
+        passes=subtract(passes, copies),
+        rows=copying.to_host,
+        on_device=True,
+    )
+
+
+def _find_waits(rule: str, trace: Trace, rows: Int32) -> Finding | None:
+    """Find the idle time that these waiting calls cause, named after the operator whose waits cost most."""
     # An inference engine needs the tokens of a batch before it can schedule the next one.
     if len(rows) == 0 or serving_iterations(trace) is not None:
-        return
+        return None
     during, which = caused_by_calls(host_late_times(trace), trace.events.start[rows], event_ends(trace)[rows])
     if len(during.starts) == 0:
-        return
-    # Name the operator whose waits cost most.
+        return None
     operators = enclosing_operators(trace)[rows[which]]
     names = np.where(operators >= 0, trace.events.name[operators], -1)
     groups = group(names)
@@ -134,8 +208,8 @@ def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     mine = groups.members(worst)
     longest = int(mine[np.argmax((during.ends - during.starts)[mine])])
     event, operator = int(rows[which[longest]]), int(operators[longest])
-    yield Finding(
-        "synchronization",
+    return Finding(
+        rule,
         during,
         subject=trace.strings[trace.events.name[event if operator < 0 else operator]],
         place=innermost_user_frame(trace, event),
@@ -234,6 +308,41 @@ def _longest_stretch(during: Intervals) -> tuple[int, int] | None:
         return None
     longest = int(np.argmax(during.ends - during.starts))
     return int(during.starts[longest]), int(during.ends[longest])
+
+
+class CopyingCalls(msgspec.Struct, frozen=True):
+    """Calls that wait for copies between host and device; rows, int32 each.
+
+    calls    they copy from or to memory that isn't pinned, or wait in an operator that copies (`aten::copy_`)
+    to_host  the copies to the host that they wait for
+    scalars  calls that copy a single value, as `tensor.item()` does
+    """
+
+    calls: Int32
+    to_host: Int32
+    scalars: Int32
+
+
+@derived
+def copying_calls(trace: Trace) -> CopyingCalls:
+    """Find the calls that wait for copies."""
+    copies = rows_of_kind(trace, Kind.MEMCPY)
+    copies = copies[_names_match(trace, copies, _WITH_HOST)]
+    links, blocking = device_links(trace), blocking_calls(trace)
+    launch, operator = np.full(len(trace), NO_CODE, np.int32), np.full(len(trace), NO_CODE, np.int32)
+    launch[links.rows], operator[links.rows] = links.launch, links.operator
+    is_scalar = _names_match(trace, operator[copies], _READS_SCALAR) & (operator[copies] >= 0)
+    blocks = np.isin(launch[copies], blocking.call[blocking.kind == WaitKind.COPY]) & (launch[copies] >= 0)
+    waiting = blocking_call_groups(trace).waiting
+    around = enclosing_operators(trace)[waiting]
+    in_copying = (around >= 0) & np.isin(around, operator[copies[~is_scalar]])
+    awaited = ~is_scalar & (blocks | (np.isin(operator[copies], around[in_copying]) & (operator[copies] >= 0)))
+    mine = copies[awaited]
+    return CopyingCalls(
+        np.union1d(launch[copies[blocks & ~is_scalar]], waiting[in_copying]).astype(np.int32),
+        mine[_names_match(trace, mine, _TO_HOST)],
+        launch[copies[blocks & is_scalar]],
+    )
 
 
 class BlockingCallGroups(msgspec.Struct, frozen=True):

@@ -73,6 +73,15 @@ RULE_WORDS = {
         "no CPU core is free for more workers: then only cheaper decoding and augmentation help.",
         "DataLoader(..., num_workers=8, pin_memory=True, persistent_workers=True)  # more than now",
     ),
+    ("data_loading", "stalls"): RuleWords(
+        "Keep more batches ready",
+        "In {count} steps, training waits {message} for the next batch (median), but hardly in the others: {time} "
+        "per step, averaged over all steps but the first.",
+        "at least two steps after the first are far longer than a typical one because they wait for the "
+        f"DataLoader, which costs at least {MIN_GAIN_SHARE:.0%} of the mean step; typical steps wait for less",
+        "these are the first steps of an epoch: then persistent_workers=True keeps the workers alive.",
+        "DataLoader(..., num_workers=8, prefetch_factor=4, persistent_workers=True)  # more than now",
+    ),
     ("start_up", ""): RuleWords(
         "Record later steps to skip warm-up",
         "For {time} of {base}, the {device} is idle during slow runtime calls, the longest {subject}{place}. Such "
@@ -99,6 +108,18 @@ RULE_WORDS = {
         "losses.append(loss.detach())  # and .item() once, after the loop",
         "Without these waits the host prepares the next launches while the {device} still works, so the saving "
         "exceeds these gaps.",
+    ),
+    ("blocking_copies", ""): RuleWords(
+        "Copy without waiting",
+        "{count} calls wait for copies between host and {device}. The idle time until the next launch, and the "
+        "copies to the host while nothing computes, take {time} of {base}. {subject}{place} costs most.",
+        "idle time after calls that wait for copies, no longer than they waited, and copies to the host for which "
+        f"it waits while no kernel runs, cost {_COST}",
+        "the host needs the values right away to decide what runs next.",
+        "batch = batch.to(device, non_blocking=True)  # from DataLoader(..., pin_memory=True)\n"
+        "host.copy_(out, non_blocking=True); copied.record()  # host is pinned: read it after the event",
+        "Without these waits the host prepares the next launches while the {device} still works, so the saving "
+        "exceeds that.",
     ),
     ("host_code", "code"): RuleWords(
         "Move host work off the training loop",
