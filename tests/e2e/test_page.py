@@ -123,7 +123,7 @@ def test_a_link_to_what_is_not_written_yet_waits_and_opens_it(
             frame = page.frame_locator("iframe")
             expect(frame.locator("h1")).to_have_text(f"Waiting for {waited}.")
             write(worker)
-            expect(frame.locator("[data-part=crumb]")).to_contain_text(f"later · {worker}", timeout=30_000)
+            expect(frame.locator("[data-part=crumb]")).to_contain_text(f"later · {worker}")
 
 
 def test_a_tab_without_data_leads_to_those_with_data_and_nowhere_else(open_page: Open) -> None:

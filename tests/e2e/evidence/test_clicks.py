@@ -12,6 +12,7 @@ from tests.e2e.evidence.clicks import click, find_unopened, find_unreached, targ
 from tests.e2e.page.places import VIEWS, go, start
 from tests.support.page import NewPage
 from tests.support.servers.tensorboard import UNCHANGED_POLL_S, tensorboard
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.views import SLUGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -20,9 +21,6 @@ JOB = "simulated_8_h100_late_rank"
 
 EACH = 3
 """Of what is alike (rows of a table, items of a list), so many are clicked."""
-
-NO_EFFECT_S = 30
-"""What does nothing for so long is dead; a click that does something never waits for it."""
 
 EXPLAINED = {
     "memory": ("Instant in the memory of",),
@@ -50,7 +48,7 @@ def walk(page: Page, state: dict[str, str]) -> list[str]:
             if len(alike) >= EACH or target["text"] in alike:
                 continue
             alike.append(target["text"])
-            if click(page, target, NO_EFFECT_S) is None:
+            if click(page, target, PATIENCE) is None:
                 dead.append(f"{target['text']!r} ({target['kind']})")
                 continue
             # Back to where the others are.

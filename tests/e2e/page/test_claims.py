@@ -147,7 +147,7 @@ def test_a_device_behind_its_host_is_no_slow_step(open_page: Open) -> None:
 def test_before_most_ranks_are_read_no_verdict_is_final(open_page: Open) -> None:
     """The page gets the answer about four of six ranks, and then the one about all of them."""
     page, frame = open_page(run="o_job")
-    expect(frame.locator("h1")).to_be_visible()
+    expect(frame.locator("#page[data-shown='overview o_job']")).to_be_visible()
     members = Job(6, ddp(6)).members()
     here, others = members[:4], members[4:]
     unread = [replace(member, state="waiting", result=None) for member in others]

@@ -58,7 +58,7 @@ def test_a_page_without_data_says_what_to_record_as_code(open_page: Open) -> Non
 
 def test_a_worker_is_found_by_its_rank(open_page: Open) -> None:
     _, frame = open_page(run="u_ranks")
-    expect(frame.locator("h1")).to_be_visible()
+    expect(frame.locator("#page[data-shown='overview u_ranks']")).to_be_visible()
     frame.locator("#page").press("w")
     search = frame.get_by_placeholder("Find a worker")
     search.fill("rank 101")
