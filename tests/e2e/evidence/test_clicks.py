@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 JOB = "simulated_8_h100_late_rank"
 
-EACH = 3
+EACH = 2
 """Of what is alike (rows of a table, items of a list), so many are clicked."""
 
 EXPLAINED = {
