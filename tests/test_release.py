@@ -24,8 +24,13 @@ UNBUILT = (".git", ".venv*", "node_modules", "samples", "build", "dist", "*.egg-
 """What lies in a checkout and is in no archive."""
 
 READERS = {
-    f"{NAME}/ingest/{folder}/native/{name}"
-    for folder, library in (("kineto", "events"), ("memory", "snapshot"), ("flight_recorder", "recorder"))
+    f"{NAME}/{folder}/native/{name}"
+    for folder, library in (
+        ("ingest/kineto", "events"),
+        ("ingest/memory", "snapshot"),
+        ("ingest/flight_recorder", "recorder"),
+        ("session", "schedule"),
+    )
     for name in (f"lib{library}.so", f"lib{library}.dylib", f"{library}.dll")
 }
 """Compiled, not source."""
@@ -88,6 +93,7 @@ def test_the_wheel_holds_the_native_reader_of_its_platform(archives: tuple[Path,
         f"{NAME}/ingest/kineto/native/{LIBRARY.file_name}",
         f"{NAME}/ingest/memory/native/{LIBRARY.file_name.replace('events', 'snapshot')}",
         f"{NAME}/ingest/flight_recorder/native/{LIBRARY.file_name.replace('events', 'recorder')}",
+        f"{NAME}/session/native/{LIBRARY.file_name.replace('events', 'schedule')}",
     }
     assert not archives[1].name.endswith("-any.whl")
 

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.base.patterns import lazy_regex
 
 UNKNOWN_TEXT = "–"
 MINUS = "−"
@@ -21,7 +22,7 @@ _TIMES = ((1, "ns"), (10**3, "µs"), (10**6, "ms"), (10**9, "s"))
 _BYTES = ((1, "B"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"), (2**40, "TiB"))
 # A float has at most 309 digits before the point; all of them are written.
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
-_DIGITS = re.compile(r"([0-9]{1,18})")
+_DIGITS = lazy_regex(r"([0-9]{1,18})")
 
 
 def format_number(value: float, digits: int = 3) -> str:

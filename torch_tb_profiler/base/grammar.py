@@ -11,13 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_SIBILANT = re.compile(r"(?:s|x|z|ch|sh)$")
-_CONSONANT_Y = re.compile(r"[^aeiou]y$")
-_ACRONYM = re.compile(r"[A-Z](?![a-z])")
+from torch_tb_profiler.base.patterns import lazy_regex
+
+_SIBILANT = lazy_regex(r"(?:s|x|z|ch|sh)$")
+_CONSONANT_Y = lazy_regex(r"[^aeiou]y$")
+_ACRONYM = lazy_regex(r"[A-Z](?![a-z])")
 _VOWEL_LETTERS = "AEFHILMNORSX"
 """Letters whose English name begins with a vowel sound: an NPU, an HPU, an XPU, but a GPU."""
-_VOWEL_SOUND = re.compile(r"[aeio]|u(?!ni|s[eu])|8|1[18](?![0-9])|hour|honest", re.IGNORECASE)
-_LIKE_ONE = re.compile(r"(?:one|once)\b|eu", re.IGNORECASE)
+_VOWEL_SOUND = lazy_regex(r"[aeio]|u(?!ni|s[eu])|8|1[18](?![0-9])|hour|honest", re.IGNORECASE)
+_LIKE_ONE = lazy_regex(r"(?:one|once)\b|eu", re.IGNORECASE)
 
 
 def plural(count: int, noun: str) -> str:

@@ -6,7 +6,7 @@ category of operators. So marks are recognized by name, and only here.
 
 from __future__ import annotations
 
-import re
+from torch_tb_profiler.base.patterns import lazy_regex
 
 STEP_PREFIX = "ProfilerStep#"
 """Prefix of the step marks of `torch.profiler.profile.step`; the step's number follows."""
@@ -38,10 +38,10 @@ _DATA_LOADER = "enumerate(DataLoader)#"
 _DATA_PIPE = "enumerate(DataPipe)#"
 _OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
 
-_LINE = re.compile(r"\.py\(\d+\): ")
-_INNER = re.compile(r": <(genexpr|listcomp|dictcomp|setcomp|lambda)>$")
+_LINE = lazy_regex(r"\.py\(\d+\): ")
+_INNER = lazy_regex(r": <(genexpr|listcomp|dictcomp|setcomp|lambda)>$")
 # Code that users don't change: installed packages, the standard library, C functions.
-_LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|^torch/|^<")
+_LIBRARY = lazy_regex(r"site-packages|dist-packages|lib/python\d|^torch/|^<")
 
 
 def is_step(name: str) -> bool:

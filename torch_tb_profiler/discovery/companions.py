@@ -28,6 +28,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.discovery.catalog import ListedFile, Span, Worker
 from torch_tb_profiler.discovery.names import (
     TABLE_KINDS,
@@ -43,18 +44,18 @@ MAX_REQUEST_FILES = 64
 """Most files of spans that belong to one run; the Collector rotates its file."""
 
 _RUN, _END = r"^(?P<run>(?:.*/)?)", r"\.json(?:\.gz)?$"
-_COMPOSER_RANK = re.compile(rf"{_RUN}traces/ep\d+-ba(?P<batch>\d+)-rank(?P<rank>\d+){_END}")
-_COMPOSER_MERGED = re.compile(rf"{_RUN}traces/(?:node\d+|merged_trace){_END}")
-_PYTORCH = re.compile(rf"{_RUN}torch_traces/rank(?P<rank>\d+)\.(?P<batch>\d+)\.pt\.trace{_END}")
+_COMPOSER_RANK = lazy_regex(rf"{_RUN}traces/ep\d+-ba(?P<batch>\d+)-rank(?P<rank>\d+){_END}")
+_COMPOSER_MERGED = lazy_regex(rf"{_RUN}traces/(?:node\d+|merged_trace){_END}")
+_PYTORCH = lazy_regex(rf"{_RUN}torch_traces/rank(?P<rank>\d+)\.(?P<batch>\d+)\.pt\.trace{_END}")
 
-_TABLE = re.compile(rf"^(?P<stem>(?:.*/)?(?:[^/]+_)?){TABLE_NAME_PATTERN}\.csv(?:\.gz)?$", re.IGNORECASE)
-_AGENTS = re.compile(r"^(?P<stem>(?:.*/)?(?:[^/]+_)?)agent_info\.csv(?:\.gz)?$", re.IGNORECASE)
+_TABLE = lazy_regex(rf"^(?P<stem>(?:.*/)?(?:[^/]+_)?){TABLE_NAME_PATTERN}\.csv(?:\.gz)?$", re.IGNORECASE)
+_AGENTS = lazy_regex(r"^(?P<stem>(?:.*/)?(?:[^/]+_)?)agent_info\.csv(?:\.gz)?$", re.IGNORECASE)
 
-_COUNTERS = re.compile(r"counter_collection\.csv(?:\.gz)?$", re.IGNORECASE)
-_PASS = re.compile(r"^(?:pass|pmc)_\d+$", re.IGNORECASE)
+_COUNTERS = lazy_regex(r"counter_collection\.csv(?:\.gz)?$", re.IGNORECASE)
+_PASS = lazy_regex(r"^(?:pass|pmc)_\d+$", re.IGNORECASE)
 
-_SPANS = re.compile(r"(?:^|/)(?:[^/]*[-_.])?(?:otlp|otel|spans)(?:[-_.][^/]*)?\.jsonl?(?:\.gz)?$", re.IGNORECASE)
-_ENGINE_LOG = re.compile(
+_SPANS = lazy_regex(r"(?:^|/)(?:[^/]*[-_.])?(?:otlp|otel|spans)(?:[-_.][^/]*)?\.jsonl?(?:\.gz)?$", re.IGNORECASE)
+_ENGINE_LOG = lazy_regex(
     r"(?:^|/)(?:[^/]*[-_.])?(?:vllm|sglang|server?|engine)(?:[-_.][^/]*)?\.(?:log|out|txt)(?:\.gz)?$",
     re.IGNORECASE,
 )

@@ -6,19 +6,20 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.discovery.catalog import ListedFile
 from torch_tb_profiler.discovery.names import TABLE_NAME_PATTERN
 from torch_tb_profiler.ingest.formats import trace_suffix
 
-_AORTA = re.compile(r"(?:^|/)torch_profiler/rank\d+/[^/]+$")
-_HANDLER = re.compile(r"\.pt\.trace\.json(?:\.gz)?$")
+_AORTA = lazy_regex(r"(?:^|/)torch_profiler/rank\d+/[^/]+$")
+_HANDLER = lazy_regex(r"\.pt\.trace\.json(?:\.gz)?$")
 
-_WANDB_RUN = re.compile(r"^(?P<folder>(?:.*/)?)(?:offline-)?run-\d{8}_\d{6}-[^/]+/(?P<file>.+)$")
-_WANDB_LATEST = re.compile(r"^(?P<folder>(?:.*/)?)latest-run/(?P<file>.+)$")
+_WANDB_RUN = lazy_regex(r"^(?P<folder>(?:.*/)?)(?:offline-)?run-\d{8}_\d{6}-[^/]+/(?P<file>.+)$")
+_WANDB_LATEST = lazy_regex(r"^(?P<folder>(?:.*/)?)latest-run/(?P<file>.+)$")
 
 _END = r"\.json(?:\.gz)?$"
 _MERGES = tuple(
-    (re.compile(f"^{merged}{_END}"), re.compile(f"^{single}{_END}"))
+    (lazy_regex(f"^{merged}{_END}"), lazy_regex(f"^{single}{_END}"))
     for merged, single in (
         (r"(?P<id>)(?:node\d+|merged_trace)", r"(?P<id>)ep\d+-ba\d+-rank\d+"),
         (r"(?P<id>)merged_trace", r"(?P<id>)node\d+"),
@@ -34,7 +35,7 @@ _FORMATS = (
     r"(?:\.pt)?(?:\.trace)?\.(?:pftrace|perfetto-trace)",
     rf"(?P<tables>_{TABLE_NAME_PATTERN})\.csv",
 )
-_FORMAT_NAMES = [re.compile(rf"^(?P<stem>.+?){end}(?:\.gz)?$", re.IGNORECASE) for end in _FORMATS]
+_FORMAT_NAMES = [lazy_regex(rf"^(?P<stem>.+?){end}(?:\.gz)?$", re.IGNORECASE) for end in _FORMATS]
 """Names of the formats in which a tool can write the same recording, most detailed first."""
 
 

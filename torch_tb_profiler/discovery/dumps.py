@@ -16,12 +16,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.discovery.catalog import DumpFile, ListedFile, ListedRun
 from torch_tb_profiler.discovery.origin_files import run_folder
 
-_DUMP = re.compile(r"^(?P<series>.*?)(?P<rank>\d{1,7})(?:\.(?:json|pickle|pkl))?$", re.DOTALL)
-_DEFAULT_SERIES = re.compile(r"(?:^|[^a-z])(?:nccl|rccl|xccl|gloo|comm_lib)_trace_rank_$", re.IGNORECASE)
-_STACK = re.compile(
+_DUMP = lazy_regex(r"^(?P<series>.*?)(?P<rank>\d{1,7})(?:\.(?:json|pickle|pkl))?$", re.DOTALL)
+_DEFAULT_SERIES = lazy_regex(r"(?:^|[^a-z])(?:nccl|rccl|xccl|gloo|comm_lib)_trace_rank_$", re.IGNORECASE)
+_STACK = lazy_regex(
     r"^(?:.*?rank[-_]?(?P<rank>\d{1,7})(?!\d).*\.stack\.txt|stack[-_]?rank[-_]?(?P<other>\d{1,7})\.txt)$",
     re.IGNORECASE | re.DOTALL,
 )

@@ -22,14 +22,15 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import NamedTuple
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.formats import may_be_separate_run, trace_suffix
 
-_TRACE = re.compile(r"(?:\.pt)?\.trace$", re.IGNORECASE)
-_STAMPED = re.compile(r"^(?P<worker>.*?)\.(?P<stamp>\d+)$", re.DOTALL)
-_PARALLEL = re.compile(r"^(?:(?P<stamp>.*?)[-_.])?(?P<worker>(?:(?:TP|DP|PP|EP|CP)-?\d+[-_]?)+)$", re.IGNORECASE)
-_COMPOSER = re.compile(r"^ep(?P<epoch>\d+)-ba(?P<batch>\d+)-(?P<worker>rank\d+)$")
-_METRICS = re.compile(r"^rank_(?P<rank>\d{1,9})_metrics$")
-_RESULTS = re.compile(r"^(?P<worker>.+)_results$")
+_TRACE = lazy_regex(r"(?:\.pt)?\.trace$", re.IGNORECASE)
+_STAMPED = lazy_regex(r"^(?P<worker>.*?)\.(?P<stamp>\d+)$", re.DOTALL)
+_PARALLEL = lazy_regex(r"^(?:(?P<stamp>.*?)[-_.])?(?P<worker>(?:(?:TP|DP|PP|EP|CP)-?\d+[-_]?)+)$", re.IGNORECASE)
+_COMPOSER = lazy_regex(r"^ep(?P<epoch>\d+)-ba(?P<batch>\d+)-(?P<worker>rank\d+)$")
+_METRICS = lazy_regex(r"^rank_(?P<rank>\d{1,9})_metrics$")
+_RESULTS = lazy_regex(r"^(?P<worker>.+)_results$")
 TABLE_KINDS = (
     "kernel",
     "memory_copy",
@@ -45,16 +46,16 @@ TABLE_KINDS = (
 TABLE_NAME_PATTERN = rf"(?P<kind>{'|'.join(TABLE_KINDS)})_trace"
 """Regular expression of the end of such a table's name, without suffix."""
 
-_TABLE = re.compile(rf"^(?:(?P<worker>.+)_)?{TABLE_NAME_PATTERN}$", re.IGNORECASE)
-_NUMBERED = re.compile(r"^(?P<worker>.*?trace)[-_.]?(?:step|iter|iteration)[-_]?(?P<stamp>\d+)$", re.IGNORECASE)
-_RANK = re.compile(r"(?:^|[^a-z])rank[-_]?(\d+)(?:[^0-9]|$)", re.IGNORECASE)
-_NODE = re.compile(r"^(?:node|merged_trace)\d*$", re.IGNORECASE)
-_MERGED = re.compile(r"^(?:(?:node|merged_trace)\d*|merged-.+)$", re.IGNORECASE)
-RANK_FOLDER = re.compile(r"^rank[-_]?\d+$", re.IGNORECASE)
-SPAN_FOLDER = re.compile(r"^(?:iteration|iter|step)[-_]?(\d+)$", re.IGNORECASE)
+_TABLE = lazy_regex(rf"^(?:(?P<worker>.+)_)?{TABLE_NAME_PATTERN}$", re.IGNORECASE)
+_NUMBERED = lazy_regex(r"^(?P<worker>.*?trace)[-_.]?(?:step|iter|iteration)[-_]?(?P<stamp>\d+)$", re.IGNORECASE)
+_RANK = lazy_regex(r"(?:^|[^a-z])rank[-_]?(\d+)(?:[^0-9]|$)", re.IGNORECASE)
+_NODE = lazy_regex(r"^(?:node|merged_trace)\d*$", re.IGNORECASE)
+_MERGED = lazy_regex(r"^(?:(?:node|merged_trace)\d*|merged-.+)$", re.IGNORECASE)
+RANK_FOLDER = lazy_regex(r"^rank[-_]?\d+$", re.IGNORECASE)
+SPAN_FOLDER = lazy_regex(r"^(?:iteration|iter|step)[-_]?(\d+)$", re.IGNORECASE)
 _ASCEND_FOLDER = r"(?:(?P<run>.+)/)?(?P<worker>[^/]+)_(?P<stamp>\d{14,20})_ascend_pt"
-_ASCEND_TRACE = re.compile(rf"^(?P<folder>{_ASCEND_FOLDER})/ASCEND_PROFILER_OUTPUT/trace_view\.json(?:\.gz)?$")
-_ASCEND_INFO = re.compile(rf"^(?P<folder>{_ASCEND_FOLDER})/profiler_info_(?P<rank>\d{{1,9}})\.json$")
+_ASCEND_TRACE = lazy_regex(rf"^(?P<folder>{_ASCEND_FOLDER})/ASCEND_PROFILER_OUTPUT/trace_view\.json(?:\.gz)?$")
+_ASCEND_INFO = lazy_regex(rf"^(?P<folder>{_ASCEND_FOLDER})/profiler_info_(?P<rank>\d{{1,9}})\.json$")
 
 
 @dataclass(frozen=True)

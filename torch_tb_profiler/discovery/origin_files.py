@@ -24,6 +24,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.discovery.catalog import ListedFile
 from torch_tb_profiler.discovery.names import RANK_FOLDER, SPAN_FOLDER, parse_file_name, rank_in_name
 
@@ -39,20 +40,20 @@ CAPTURE_SUFFIX = "_capture"
 """End of the name of a run that holds the captures of the run with the name before it."""
 
 _TRACE_FILE = r"[^/]+\.json(?:\.gz)?$"
-_CAPTURE = re.compile(
+_CAPTURE = lazy_regex(
     rf"^(?P<run>(?:.*?/)?)(?:capture_traces/{_TRACE_FILE}|graph_capture_rank_\d+(?:/{_TRACE_FILE}|[^/]*\.json(?:\.gz)?$))"
 )
-_COMPILE_LOG = re.compile(
+_COMPILE_LOG = lazy_regex(
     r"^(?P<run>(?:.*?/)?)(?:(?P<worker>[^/]+?)(?:\.(?P<stamp>\d+))?\.compiled\.log|"
     r"(?:torch_trace/)?dedicated_log_torch_trace[^/]*\.log|torch_trace/[^/]+\.log)$"
 )
-_PACKAGE = re.compile(r"^(?P<run>(?:.*?/)?)(?:[^/]+[._-])?kernel_information\.json$")
+_PACKAGE = lazy_regex(r"^(?P<run>(?:.*?/)?)(?:[^/]+[._-])?kernel_information\.json$")
 STACKS_SUFFIX = ".py_stacks.json.gz"
-_ANNOTATIONS = re.compile(r"^(?P<run>(?:.*?/)?)[^/]*annotations[^/]*\.(?:pkl|pickle)$", re.IGNORECASE)
-_METRICS = re.compile(r"^rank_\d{1,9}_metrics\.jsonl(?:\.gz)?$")
+_ANNOTATIONS = lazy_regex(r"^(?P<run>(?:.*?/)?)[^/]*annotations[^/]*\.(?:pkl|pickle)$", re.IGNORECASE)
+_METRICS = lazy_regex(r"^rank_\d{1,9}_metrics\.jsonl(?:\.gz)?$")
 ROCPROF_FOLDER = "rocprof_traces"
 """Folder of AORTA's captures with rocprofv3, beside the folder of its metrics."""
-_CONFIGURATION = re.compile(r"^(?P<run>(?:.*?/)?)prof_config\.json$")
+_CONFIGURATION = lazy_regex(r"^(?P<run>(?:.*?/)?)prof_config\.json$")
 
 
 def is_metrics_file(path: str) -> bool:

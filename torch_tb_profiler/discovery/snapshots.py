@@ -15,24 +15,25 @@ import posixpath
 import re
 from typing import NamedTuple
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.discovery.names import RANK_FOLDER, rank_in_name
 
-_SUFFIX = re.compile(r"\.(?:pickle|pkl)(?:\.gz)?$", re.IGNORECASE)
-_STEP_FOLDER = re.compile(
+_SUFFIX = lazy_regex(r"\.(?:pickle|pkl)(?:\.gz)?$", re.IGNORECASE)
+_STEP_FOLDER = lazy_regex(
     r"^(?:iteration|iter|global_step|step|epoch)[-_]?(?P<number>\d+)(?:[-_](?P<what>[a-z]+))?$", re.IGNORECASE
 )
-_SHORT_RANK = re.compile(
+_SHORT_RANK = lazy_regex(
     r"(?:^|[-_.])(?:r|actor|worker|gpu|proc|process)[-_]?(?P<rank>\d{1,9})(?=[-_.]|$)", re.IGNORECASE
 )
-_RANK = re.compile(r"(?:global[-_]?|local[-_]?)?rank[-_]?\d{1,9}", re.IGNORECASE)
-_PARALLEL = re.compile(
+_RANK = lazy_regex(r"(?:global[-_]?|local[-_]?)?rank[-_]?\d{1,9}", re.IGNORECASE)
+_PARALLEL = lazy_regex(
     r"(?:^|[-_.])(?P<worker>(?:TP|DP|PP|EP|CP)-?\d+(?:[-_](?:TP|DP|PP|EP|CP)-?\d+)*)(?=[-_.]|$)", re.IGNORECASE
 )
-_DATE = re.compile(
+_DATE = lazy_regex(
     r"[A-Z][a-z]{2}_\d{1,2}_\d{1,2}_\d{1,2}_\d{1,2}|"
     r"(?<!\d)20\d{2}[-_]?\d{2}[-_]?\d{2}(?:[-_T.]?\d{2}[-_:.]?\d{2}(?:[-_:.]?\d{2})?)?(?!\d)"
 )
-_NUMBER = re.compile(
+_NUMBER = lazy_regex(
     r"(?:(?:global_?step|step|iteration|iter|epoch|batch|ep|ba|time)[-_]?)?\d+(?:\.\d+)?", re.IGNORECASE
 )
 _SEPARATORS = "-_. "

@@ -12,13 +12,13 @@ A file that can't be read names no run, and costs nothing else.
 from __future__ import annotations
 
 import posixpath
-import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from torch_tb_profiler.base.errors import ProfilerError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.discovery.catalog import ListedFile, ListedRun
 from torch_tb_profiler.storage import FileId
 
@@ -30,9 +30,9 @@ _MAX_HEAD_BYTES = 1 << 20
 
 _MAX_DATABASE_BYTES = 256 << 20
 
-_WANDB = re.compile(r"^(?P<folder>(?:.*/)?(?:offline-)?run-\d{8}_\d{6}-(?P<id>[^/]+))/run-(?P=id)\.wandb$")
-_MLFLOW_TAG = re.compile(r"^(?P<folder>(?:.*/)?[0-9a-f]{32})/tags/mlflow\.runName$")
-_MLFLOW_ARTIFACT = re.compile(r"^(?:.*/)?(?P<id>[0-9a-f]{32})/artifacts/")
+_WANDB = lazy_regex(r"^(?P<folder>(?:.*/)?(?:offline-)?run-\d{8}_\d{6}-(?P<id>[^/]+))/run-(?P=id)\.wandb$")
+_MLFLOW_TAG = lazy_regex(r"^(?P<folder>(?:.*/)?[0-9a-f]{32})/tags/mlflow\.runName$")
+_MLFLOW_ARTIFACT = lazy_regex(r"^(?:.*/)?(?P<id>[0-9a-f]{32})/artifacts/")
 _MLFLOW_DATABASE = "mlflow.db"
 
 _BLOCK_BYTES, _FILE_HEADER_BYTES, _RECORD_HEADER_BYTES = 32768, 7, 7

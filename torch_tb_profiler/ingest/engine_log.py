@@ -25,6 +25,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.runtime import ignore_progress
 from torch_tb_profiler.ingest.source import UnpackedStream, read_lines
 from torch_tb_profiler.model.health import HealthLog
@@ -47,41 +48,41 @@ NEAR_NS = 36 * 3600 * 10**9
 _SECOND, _MILLISECOND = 10**9, 10**6
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
-_COLOR = re.compile(r"\x1b\[[0-9;]*m")
-_COLLECTED = re.compile(r"^(?:\d+\s)?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:\d\d)\s+")
+_COLOR = lazy_regex(r"\x1b\[[0-9;]*m")
+_COLLECTED = lazy_regex(r"^(?:\d+\s)?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:\d\d)\s+")
 """What `docker logs --timestamps` and `kubectl logs --timestamps` put before a line: a time with its zone."""
 _CLOCK = r"(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
-_VLLM = re.compile(
+_VLLM = lazy_regex(
     rf"^(?:\d+: )?(?:\([^()]{{1,80}}\) )?(?:DEBUG|INFO|WARNING) (\d\d)-(\d\d) {_CLOCK} (?:\[?[^\]\s]{{1,80}}\] )"
 )
-_SGLANG = re.compile(rf"^\[(\d{{4}})-(\d\d)-(\d\d) {_CLOCK}((?: [A-Z_]+\d+){{0,8}})\] ")
-_ISO = re.compile(rf"^(\d{{4}})-(\d\d)-(\d\d)T{_CLOCK}$")
+_SGLANG = lazy_regex(rf"^\[(\d{{4}})-(\d\d)-(\d\d) {_CLOCK}((?: [A-Z_]+\d+){{0,8}})\] ")
+_ISO = lazy_regex(rf"^(\d{{4}})-(\d\d)-(\d\d)T{_CLOCK}$")
 
 _NUMBER = r"(\d{1,15}(?:\.\d{1,9})?)"
-_THROUGHPUT = re.compile(
+_THROUGHPUT = lazy_regex(
     rf"(?:Engine (\d{{1,6}}): )?Avg prompt throughput: {_NUMBER} tokens/s, "
     rf"Avg generation throughput: {_NUMBER} tokens/s, Running: (\d{{1,9}}) reqs, (.{{0,400}})"
 )
-_VLLM_QUEUE = re.compile(r"(?:Waiting|Pending): (\d{1,9}) reqs")
-_VLLM_CACHE = re.compile(rf"GPU KV cache usage: {_NUMBER}%")
-_ITERATION = re.compile(
+_VLLM_QUEUE = lazy_regex(r"(?:Waiting|Pending): (\d{1,9}) reqs")
+_VLLM_CACHE = lazy_regex(rf"GPU KV cache usage: {_NUMBER}%")
+_ITERATION = lazy_regex(
     r"(?:Engine (\d{1,6}): )?Iteration\(\d{1,12}\): (\d{1,9}) context requests, \d{1,12} context tokens, "
     r"(\d{1,9}) generation requests, \d{1,12} generation tokens, (.{0,200})"
 )
-_BATCH = re.compile(r"(?:Decode|Prefill) batch\b.{0,20}?(#.{0,600})")
-_BATCH_FIELD = re.compile(rf"(#[a-z-]+-req|(?:full )?token usage|\w+ throughput \(token/s\)): {_NUMBER}")
-_TIME_STATS = re.compile(
+_BATCH = lazy_regex(r"(?:Decode|Prefill) batch\b.{0,20}?(#.{0,600})")
+_BATCH_FIELD = lazy_regex(rf"(#[a-z-]+-req|(?:full )?token usage|\w+ throughput \(token/s\)): {_NUMBER}")
+_TIME_STATS = lazy_regex(
     r"Req ?Time ?Stats\(rid=([^,()\s]{1,200}), (?:[^()]{0,200}, )?input[ _]len=(\d{1,9}), "
     r"(?:[^()]{0,80}, )?output[ _]len=(\d{1,9}), [^()]{0,80}type=(\w{1,16})\): (.{0,400})"
 )
-_DURATION = re.compile(rf"(\w+)={_NUMBER}(ms)?")
-_VLLM_REQUEST = re.compile(r"(Received|Added) request ([^\s:]{1,200}?)(?:: |\.$|\.\s|$)")
-_VLLM_RESPONSE = re.compile(r"Generated response (\S{1,200}?)(?: \(streaming (delta|complete)\))?: ")
-_RECEIVE = re.compile(r"Receive: obj=\w+\(")
-_FINISH = re.compile(r"Finish: obj=\w+\(")
-_RID = re.compile(r"\brid='([^']{1,200})'")
-_META_FIELD = re.compile(rf"'(\w+)': {_NUMBER}(?=[,}}])")
-_PROFILER_STARTS = re.compile(r"Profiling starts\.|Starting profiler|Profiler started")
+_DURATION = lazy_regex(rf"(\w+)={_NUMBER}(ms)?")
+_VLLM_REQUEST = lazy_regex(r"(Received|Added) request ([^\s:]{1,200}?)(?:: |\.$|\.\s|$)")
+_VLLM_RESPONSE = lazy_regex(r"Generated response (\S{1,200}?)(?: \(streaming (delta|complete)\))?: ")
+_RECEIVE = lazy_regex(r"Receive: obj=\w+\(")
+_FINISH = lazy_regex(r"Finish: obj=\w+\(")
+_RID = lazy_regex(r"\brid='([^']{1,200})'")
+_META_FIELD = lazy_regex(rf"'(\w+)': {_NUMBER}(?=[,}}])")
+_PROFILER_STARTS = lazy_regex(r"Profiling starts\.|Starting profiler|Profiler started")
 
 
 class EngineLog(msgspec.Struct, frozen=True):

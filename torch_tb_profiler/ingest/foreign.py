@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.formats import ForeignFormat
 from torch_tb_profiler.ingest.perfetto import is_perfetto, is_pytorch_pftrace, is_rocprof_pftrace
 from torch_tb_profiler.ingest.rocprof.sniff import looks_like_tables
@@ -16,21 +17,21 @@ _ASCEND_TABLES = (
     "/operator_details.csv", "/op_statistic.csv", "/api_statistic.csv", "/step_trace_time.csv",
 )  # fmt: skip
 
-_XPROF = re.compile(rb'"metadata"\s*:\s*\{[^{}]*"highres-ticks"\s*:')
-_VIZTRACER = re.compile(rb'"viztracer_metadata"\s*:|"cat"\s*:\s*"(?:fee|FEE)"')
-_SPEEDSCOPE = re.compile(rb'"\$schema"\s*:\s*"https?://(?:www\.)?speedscope\.app/')
+_XPROF = lazy_regex(rb'"metadata"\s*:\s*\{[^{}]*"highres-ticks"\s*:')
+_VIZTRACER = lazy_regex(rb'"viztracer_metadata"\s*:|"cat"\s*:\s*"(?:fee|FEE)"')
+_SPEEDSCOPE = lazy_regex(rb'"\$schema"\s*:\s*"https?://(?:www\.)?speedscope\.app/')
 _SQLITE = b"SQLite format 3\0"
-_NVIDIA_LINE = re.compile(
+_NVIDIA_LINE = lazy_regex(
     rb"(?!.*timestamp).*\b(?:utilization\.gpu|power\.draw)\b|# HELP DCGM_FI_|DCGM_FI_\w+\{|#\s*Entity\s+\w+|"
     rb"#\s*(?:Time[,\s]+)?gpu[,\s]+(?:pwr|gtemp|sm|mem|fb|mclk|pclk|pviol|sbecc|rxpci)\b",
     re.IGNORECASE,
 )
-_ROCPROF = re.compile(
+_ROCPROF = lazy_regex(
     rb'"(?:Kind|Domain)",[^\n]*"Start_Timestamp","End_Timestamp"|"Node_Id","Logical_Node_Id",|'
     rb'"Name","Calls","TotalDurationNs",'
 )
-_INSTRUCTIONS = re.compile(rb'"?CodeObj"?,\s*"?Vaddr"?,\s*"?Instruction"?,\s*"?Hitcount"?', re.IGNORECASE)
-_AMD = re.compile(
+_INSTRUCTIONS = lazy_regex(rb'"?CodeObj"?,\s*"?Vaddr"?,\s*"?Instruction"?,\s*"?Hitcount"?', re.IGNORECASE)
+_AMD = lazy_regex(
     rb"device,[^\n]*(?:GPU use|Temperature)|gpu,[^\n]*(?:gfx_|socket_power|power_usage)|"
     rb'\s*\{\s*"card\d+"\s*:\s*\{|'
     rb'\s*\[\s*\{\s*"(?:timestamp"\s*:\s*\d+\s*,\s*")?gpu"\s*:\s*\d+\s*,\s*"(?:usage|power|clock|temperature)',

@@ -12,13 +12,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.vendors.gaudi_config import GaudiConfig
 
 __all__ = ["is_gaudi_config", "read_gaudi_config"]
@@ -26,8 +26,8 @@ __all__ = ["is_gaudi_config", "read_gaudi_config"]
 MAX_BYTES = 4 << 20
 """Largest configuration that is read; hl-prof-config writes some ten KiB."""
 
-_PLUGINS = re.compile(rb'"Plugins"\s*:\s*\[')
-_KNOWN_PLUGINS = re.compile(rb'"(?:HwTrace|HostProfiler)"')
+_PLUGINS = lazy_regex(rb'"Plugins"\s*:\s*\[')
+_KNOWN_PLUGINS = lazy_regex(rb'"(?:HwTrace|HostProfiler)"')
 
 
 def is_gaudi_config(content: bytes) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from torch_tb_profiler.base.patterns import lazy_regex
+
 Unit = Literal["matrix", "vector"]
 """What does the arithmetic: Tensor (matrix) cores or the vector units."""
 
@@ -22,20 +24,20 @@ _BYTES = {
     "qint8": 1, "quint8": 1, "qint32": 4, "quint4x2": 1, "quint2x4": 1,
     "bits1x8": 1, "bits2x4": 1, "bits4x2": 1, "bits8": 1, "bits16": 2,
 }  # fmt: skip
-_ONE_BYTE_FLOATS = re.compile(r"float(?:8|4)e\d")
+_ONE_BYTE_FLOATS = lazy_regex(r"float(?:8|4)e\d")
 
 _PEAK_PATTERNS = (
-    ("bf16", re.compile(r"bfloat16")),
-    ("fp16", re.compile(r"half|float16")),
-    ("fp8", re.compile(r"float8")),
-    ("fp4", re.compile(r"float4")),
-    ("fp64", re.compile(r"double|float64")),
-    ("fp32", re.compile(r"float")),
-    ("int8", re.compile(r"char|byte|u?int8")),
+    ("bf16", lazy_regex(r"bfloat16")),
+    ("fp16", lazy_regex(r"half|float16")),
+    ("fp8", lazy_regex(r"float8")),
+    ("fp4", lazy_regex(r"float4")),
+    ("fp64", lazy_regex(r"double|float64")),
+    ("fp32", lazy_regex(r"float")),
+    ("int8", lazy_regex(r"char|byte|u?int8")),
 )
 """Names of peak rates, and the types that they are of; the first that matches."""
 
-_TF32_KERNEL = re.compile(r"tf32|s1688")
+_TF32_KERNEL = lazy_regex(r"tf32|s1688")
 """Names of kernels of float inputs that Tensor Cores (Ampere and later) rounded to 10 bits."""
 
 

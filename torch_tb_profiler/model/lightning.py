@@ -16,6 +16,7 @@ import numpy as np
 
 from torch_tb_profiler.base.markers import LIGHTNING_HOOK_PREFIX, LIGHTNING_MODULE_PREFIX
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
@@ -24,7 +25,7 @@ from torch_tb_profiler.model.module_calls import ModulePlaces, Modules, attribut
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, name_mask
 
 # [Owner]Class.hook as in [Strategy]SingleDeviceStrategy.training_step, or [Class].hook; some have no owner.
-_OWNER = re.compile(r"^\[(?P<owner>[^\]]*)\]\.?(?P<name>.*)$", re.DOTALL)
+_OWNER = lazy_regex(r"^\[(?P<owner>[^\]]*)\]\.?(?P<name>.*)$", re.DOTALL)
 
 
 def _marks(trace: Trace, prefix: str) -> Int32:

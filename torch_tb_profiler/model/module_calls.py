@@ -13,13 +13,12 @@ no such frames; their operators have the path as text (`Module Hierarchy`).
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import MODULE_PREFIX
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import (
     CallTree,
@@ -34,10 +33,10 @@ from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Trace, n
 HIERARCHY_KEY = "Module Hierarchy"
 
 # New traces number the instances of a class: Linear_75.
-_INSTANCE = re.compile(r"_\d+$")
+_INSTANCE = lazy_regex(r"_\d+$")
 
 # One step of a hierarchy: attribute(Class)::method. SELF is another method of the same module.
-_STEP = re.compile(r"([^.()]+)\(([^()]*)\)::[^.]*")
+_STEP = lazy_regex(r"([^.()]+)\(([^()]*)\)::[^.]*")
 
 
 class Modules(msgspec.Struct, frozen=True):

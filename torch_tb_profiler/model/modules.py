@@ -8,12 +8,11 @@ A place of the capture that the trace has no call of is a place without calls.
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.module_calls import Modules, has_module_calls, module_calls, recorded_modules
 from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
@@ -21,7 +20,7 @@ from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 
 __all__ = ["Modules", "has_modules", "module_calls", "modules"]
 
-_INSTANCE = re.compile(r"_\d+$|^.*\((?P<kind>.*)\)$")
+_INSTANCE = lazy_regex(r"_\d+$|^.*\((?P<kind>.*)\)$")
 
 
 @derived

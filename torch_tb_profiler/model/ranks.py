@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from torch_tb_profiler.base.memo import Memo, derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, HOST_KINDS, Kind, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Bool, Events, Int32, Trace, distinct_codes, name_mask
 
@@ -75,7 +75,7 @@ def _with_rank_metadata(part: Trace, number: int) -> Trace:
     return with_fallback_rank(replace(part, metadata=metadata, _memo=Memo()), number)
 
 
-_LABEL = re.compile(r"^\[((?:(?:TP|DP|PP|EP)\d{1,6}-?)+)\] ")
+_LABEL = lazy_regex(r"^\[((?:(?:TP|DP|PP|EP)\d{1,6}-?)+)\] ")
 _LABEL_ORDER = ("DP", "EP", "PP", "TP")
 
 

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from torch_tb_profiler.base.patterns import lazy_regex
+
 GpuQuantity = Literal["clock", "power", "temperature", "memory"]
 
 UNITS: dict[GpuQuantity, str] = {"clock": "MHz", "power": "W", "temperature": "Â°C", "memory": "%"}
@@ -20,14 +22,14 @@ UNITS: dict[GpuQuantity, str] = {"clock": "MHz", "power": "W", "temperature": "Â
 MAX_READINGS = 1024
 """Most readings of one output that are used: 64 GPUs with 16 each."""
 
-_LINE = re.compile(r"^GPU\[(\d{1,3})\]\s*:\s*(.*\S)\s*$")
-_CARD = re.compile(r"^card(\d{1,3})$")
-_NUMBER = re.compile(r"^\(?\s*([+-]?\d{1,15}(?:\.\d{1,9})?)\s*(?:Mhz)?\s*\)?$", re.IGNORECASE)
-_CLOCK = re.compile(r"^(\w{1,12}) clock (?:level|speed)\b", re.IGNORECASE)
-_POWER = re.compile(r"^(?:Average|Current)\b.*\bPower \(W\)$")
+_LINE = lazy_regex(r"^GPU\[(\d{1,3})\]\s*:\s*(.*\S)\s*$")
+_CARD = lazy_regex(r"^card(\d{1,3})$")
+_NUMBER = lazy_regex(r"^\(?\s*([+-]?\d{1,15}(?:\.\d{1,9})?)\s*(?:Mhz)?\s*\)?$", re.IGNORECASE)
+_CLOCK = lazy_regex(r"^(\w{1,12}) clock (?:level|speed)\b", re.IGNORECASE)
+_POWER = lazy_regex(r"^(?:Average|Current)\b.*\bPower \(W\)$")
 """Power that is drawn; others are limits."""
-_MEMORY = re.compile(r"^GPU memory (?:use|allocated)\b", re.IGNORECASE)
-_SENSOR = re.compile(r"^Temperature \(Sensor ([^()]{1,40})\) \(C\)$")
+_MEMORY = lazy_regex(r"^GPU memory (?:use|allocated)\b", re.IGNORECASE)
+_SENSOR = lazy_regex(r"^Temperature \(Sensor ([^()]{1,40})\) \(C\)$")
 _SENSORS = ("junction", "hotspot", "edge")
 """Temperature sensors, the one that throttles first."""
 

@@ -198,8 +198,11 @@ def enable_compiled_functions(own_process: bool = False) -> None:
     if own_process:
         os.environ.setdefault(*NATIVE_READER)
     from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
+    from torch_tb_profiler.model.schedule.compiled import use_schedule_functions
+    from torch_tb_profiler.session.native.schedule import schedule_functions
 
     use_compiled_functions(compiled_functions())
+    use_schedule_functions(schedule_functions())
 
 
 # ---- loading a file -------------------------------------------------------------------------------------

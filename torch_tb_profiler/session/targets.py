@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.discovery import ListedFile, ListedRun, Span, Worker
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
 from torch_tb_profiler.discovery.companions import companion_rank, is_merged, unmerged_workers
@@ -15,7 +16,7 @@ from torch_tb_profiler.ingest.formats import may_hold_recordings
 from torch_tb_profiler.session.files import RequestedFiles
 from torch_tb_profiler.session.log import LogFolders
 
-_RANK = re.compile(r"rank\d{1,9}")
+_RANK = lazy_regex(r"rank\d{1,9}")
 
 
 class RequestedNames(NamedTuple):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import re
 from typing import BinaryIO
 
 from torch_tb_profiler.base.errors import StorageError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.storage.location import FileEntry, Scan
 
 SKIPPED_FOLDERS = frozenset(("__pycache__", ".git", ".ipynb_checkpoints", ".venv", "node_modules"))
 """Folders that never hold traces and may hold many files."""
 
-_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
+_SCHEME = lazy_regex(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
 def local_path(url: str) -> str | None:

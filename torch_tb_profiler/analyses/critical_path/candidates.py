@@ -74,7 +74,7 @@ def _host_targets(trace: Trace) -> Iterator[str]:
         rows = rows_of_kind(trace, *event_kinds)
         rows = rows[trace.events.name[rows] >= 0]  # an event may have no name
         # Sum by time, not by call tree: an annotation whose ends lie in Python frames does not nest with them.
-        sums = np.bincount(trace.events.name[rows], weights=_path_time(trace, rows))
+        sums = np.bincount(trace.events.name[rows], weights=_path_time(trace)[rows])
         ordered = (trace.strings[code] for code in np.argsort(-sums, kind="stable").tolist() if sums[code] > 0)
         yield from islice((f"{kind}:{name}" for name in map(_TARGET_NAME[kind], ordered) if name), _MAX_NAMES)
 
@@ -120,8 +120,7 @@ def _candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
     graph, path = schedule(trace), critical_path(trace)
     typical, slacks = recorded_spans(trace).typical, slack(trace)
     if target == "host":
-        segments = host_segments(trace)
-        length = (segments.end - segments.begin)[typical[segments.step]]
+        length = (path.end - path.begin)[(path.kind == PathSegmentKind.HOST) & typical[path.step]]
         return SpeedupCandidate(target, int(length.sum()), 0, None, NO_CODE)
     if part.items.any():
         mine = part.items & _typical_items(trace)
@@ -141,7 +140,7 @@ def _candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
     calls = part.rows[_in_typical_steps(trace, trace.events.start[part.rows])]
     mine = (part.host > 0) & _in_typical_steps(trace, graph.points.time - 1)
     path_ns = _host_path_time(trace, target, part.rows)
-    return _candidate_with_calls(target, path_ns, calls, _path_time(trace, calls), slacks.points[mine])
+    return _candidate_with_calls(target, path_ns, calls, _path_time(trace)[calls], slacks.points[mine])
 
 
 def _typical_items(trace: Trace) -> Bool:
@@ -172,12 +171,13 @@ def _candidate_with_calls(
     return SpeedupCandidate(target, path_ns, len(calls), median_slack, int(calls[np.argmax(spent)]))
 
 
-def _path_time(trace: Trace, calls: Int32) -> Int64:
-    """Return ns of the path's host time inside each of these slices, or in what it calls: int64[k]."""
-    spent = np.zeros(len(calls), np.int64)
+@derived
+def _path_time(trace: Trace) -> Int64:
+    """Return ns of the path's host time inside each slice, or in what it calls: int64[n]."""
+    spent = np.zeros(len(trace), np.int64)
     for code, intervals in _path_by_thread(trace):
-        mine = np.flatnonzero(trace.events.thread[calls] == code)
-        spent[mine] = covered_time(intervals, trace.events.start[calls[mine]], event_ends(trace)[calls[mine]])
+        mine = np.flatnonzero(trace.events.thread == code)
+        spent[mine] = covered_time(intervals, trace.events.start[mine], event_ends(trace)[mine])
     return spent
 
 
@@ -200,10 +200,7 @@ def _host_path_time(trace: Trace, target: str, rows: Int32) -> int:
 @derived
 def _path_by_thread(trace: Trace) -> list[tuple[int, Intervals]]:
     """Return (thread code, when the path of the typical steps is on it) for each thread on the path."""
-    segments = host_segments(trace)
-    typical = recorded_spans(trace).typical[segments.step]
-    return [
-        (code, merge(segments.begin[typical & mine], segments.end[typical & mine]))
-        for code in distinct_codes(segments.thread)
-        if (mine := segments.thread == code).any()
-    ]
+    path = critical_path(trace)
+    inside = recorded_spans(trace).typical[path.step] & (path.kind == PathSegmentKind.HOST)
+    begin, end, thread = path.begin[inside], path.end[inside], path.ref[inside]
+    return [(code, merge(begin[thread == code], end[thread == code])) for code in distinct_codes(thread)]

@@ -10,7 +10,8 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
 from torch_tb_profiler.base.memo import derived
-from torch_tb_profiler.model.schedule.replay import NodeRun, computation_order
+from torch_tb_profiler.model.schedule.compiled import schedule_functions
+from torch_tb_profiler.model.schedule.replay import NodeRun, compiled_order, computation_order
 from torch_tb_profiler.model.schedule.schedule import Schedule, schedule
 from torch_tb_profiler.model.trace import Int64, Trace
 
@@ -35,6 +36,11 @@ def slack(trace: Trace) -> Slack:
         launched, end = step_items(trace), int(spans.end[0, -1])
         latest.points[graph.step_end[:count]] = end
         latest.ends[launched.order] = end
+    functions = schedule_functions()
+    runs = compiled_order(trace) if functions is not None else None
+    if functions is not None and runs is not None:
+        functions.latest(graph, runs, latest.points, latest.ends)
+        return Slack(latest.points - graph.points.time, latest.ends - graph.items.end)
     for run in reversed(computation_order(trace)):
         (latest.visit_host if run.of_host else latest.visit_stream)(run)
     return Slack(latest.points - graph.points.time, latest.ends - graph.items.end)

@@ -9,7 +9,6 @@ Where the model has other sizes instead, the weights differ and the inputs of mo
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 
 import numpy as np
@@ -18,6 +17,7 @@ from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree
 from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
 from torch_tb_profiler.analyses.shared.grouping import input_shape_codes, input_shape_texts
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, TracePair
 
 BATCH_AGREEMENT = 0.5
@@ -27,7 +27,7 @@ MIN_SAMPLE_SHARE = 0.5
 """and more than this share of all products and convolutions must agree on their ratio, for a comparison per
 sample."""
 
-_PRODUCT = re.compile(r"^aten::(addmm|mm|bmm|baddbmm|linear|matmul|_?convolution|convolution_backward|conv\dd)$")
+_PRODUCT = lazy_regex(r"^aten::(addmm|mm|bmm|baddbmm|linear|matmul|_?convolution|convolution_backward|conv\dd)$")
 
 
 def find_batch_sizes(tree: AlignedTree, pair: TracePair) -> tuple[int, int] | None:

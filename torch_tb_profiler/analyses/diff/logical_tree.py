@@ -14,8 +14,6 @@ threads are grouped under "Backward".
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 from msgspec.structs import replace
@@ -25,6 +23,7 @@ from torch_tb_profiler.analyses.diff.roles import GROUP_NAMES, PartRole, autogra
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_step
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree
 from torch_tb_profiler.model.calls.links import device_links
@@ -32,7 +31,7 @@ from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, rows_of
 from torch_tb_profiler.model.modules import has_modules, module_calls, modules
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, name_mask
 
-_INSTANCE = re.compile(r"_\d+$")
+_INSTANCE = lazy_regex(r"_\d+$")
 
 
 class LogicalTree(msgspec.Struct, frozen=True):

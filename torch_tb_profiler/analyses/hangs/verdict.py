@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -10,6 +9,7 @@ from typing import Literal
 from torch_tb_profiler.analyses.hangs.groups import JobGroup, JobGroups
 from torch_tb_profiler.analyses.hangs.timing import DumpTiming, find_timing
 from torch_tb_profiler.analyses.hangs.waits import CollectiveState, Signature, WaitGraph
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.flight_recorder import JobDumps, RecordedCall, RecordedFrame, RecorderDump
 
 VerdictKind = Literal[
@@ -24,7 +24,7 @@ Reason = Literal[
 ]  # fmt: skip
 """What the dumps leave open."""
 
-_LIBRARY = re.compile(
+_LIBRARY = lazy_regex(
     r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d[^/\\]*[/\\]|^<(?:frozen|string>)"
 )
 

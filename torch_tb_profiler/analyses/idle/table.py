@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.schedule.what_if import (
     replay_unavailable_reason,
     savings_in_steps,
 )
-from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
+from torch_tb_profiler.analyses.shared.grouping import Groups, count_pairs, group, order_statistics, stable_order
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
@@ -42,6 +42,7 @@ class IdleTable(msgspec.Struct, frozen=True):
     counted      bool[steps]: the chosen steps, of which the table tells
     groups       the rows before they are sorted; `order` has the group of each row
     selected     positions of the segments in the chosen steps
+    by_group     indices into `selected`, by group; group g has by_group[bounds[g]:bounds[g + 1]]
     cause        int8   a Cause
     subject      None where nothing is recorded, and for `emptied_by` where the device caught up with the host
     event        int32  the event to blame for the longest segment, NO_CODE if nothing is recorded
@@ -57,6 +58,8 @@ class IdleTable(msgspec.Struct, frozen=True):
     counted: Bool
     groups: Groups
     selected: Int64
+    by_group: Int64
+    bounds: Int64
     order: Int64
     cause: Int8
     subject: tuple[str | None, ...]
@@ -71,9 +74,9 @@ class IdleTable(msgspec.Struct, frozen=True):
 
     def members(self, *rows: int) -> Int64:
         """Return the positions in `segments` of the segments of these rows, ascending."""
-        wanted = np.zeros(len(self.cause), np.bool_)
-        wanted[self.order[list(rows)]] = True
-        return self.selected[wanted[self.groups.which]]
+        chosen = self.order[list(rows)].tolist()
+        members = [self.by_group[self.bounds[each] : self.bounds[each + 1]] for each in chosen]
+        return np.sort(self.selected[np.concatenate(members)]) if members else self.selected[:0]
 
     def count_gaps(self, rows: Sequence[int]) -> int:
         """Return how many gaps have a segment of any of these rows."""
@@ -96,7 +99,7 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, s
     counted = counted_steps(trace, step)
     selected = np.flatnonzero(counted[idle.step])
     code, texts = _subjects(trace, idle, by)
-    groups = group(idle.cause[selected].astype(np.int64), code[selected])
+    groups = group(idle.cause[selected].astype(np.int64) * (len(texts) + 1) + (code[selected] + 1))
     length = idle.length[selected]
     time = groups.sums(length)
     order = np.argsort(-time, kind="stable")
@@ -104,13 +107,14 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: SubjectKind, s
     top = selected[statistics.largest[order]]
     drained_by = idle.gaps.emptied_by[idle.gap[selected]]
     emptied_by, emptied_time = _queue_drains(trace, groups, drained_by, length)
-    pairs = group(groups.which, idle.gap[selected])
-    gaps = np.bincount(groups.which[pairs.first], minlength=len(groups))
+    gaps = count_pairs(groups, idle.gap[selected], len(idle.gaps.begin))
     return IdleTable(
         segments=idle,
         counted=counted,
         groups=groups,
         selected=selected,
+        by_group=stable_order(groups.which),
+        bounds=np.append(0, np.cumsum(groups.counts)),
         order=order,
         cause=idle.cause[top],
         subject=tuple(texts[text] if text >= 0 else None for text in code[top].tolist()),

@@ -16,6 +16,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.intervals import total
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.devices import copy_directions, moved_bytes
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_intervals, event_kinds
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
@@ -26,10 +27,10 @@ HostMemory = Literal["pageable", "pinned"]
 # Kineto writes CUDA's and HIP's copies as HtoD, XPU's as M2D (memory to device); the HIP runtime
 # and the arguments of MTIA spell them out.
 _DIRECTIONS: tuple[tuple[re.Pattern[str], Direction], ...] = (
-    (re.compile(r"\bHtoD\b|\bM2D\b|Host_?To_?Device|HtoDAsync", re.IGNORECASE), "host to device"),
-    (re.compile(r"\bDtoH\b|\bD2M\b|Device_?To_?Host|DtoHAsync", re.IGNORECASE), "device to host"),
-    (re.compile(r"\bPtoP\b|\bP2P\b|PeerToPeer", re.IGNORECASE), "device to peer"),
-    (re.compile(r"\bDtoD\b|\bD2D\b|Device_?To_?Device", re.IGNORECASE), "device to device"),
+    (lazy_regex(r"\bHtoD\b|\bM2D\b|Host_?To_?Device|HtoDAsync", re.IGNORECASE), "host to device"),
+    (lazy_regex(r"\bDtoH\b|\bD2M\b|Device_?To_?Host|DtoHAsync", re.IGNORECASE), "device to host"),
+    (lazy_regex(r"\bPtoP\b|\bP2P\b|PeerToPeer", re.IGNORECASE), "device to peer"),
+    (lazy_regex(r"\bDtoD\b|\bD2D\b|Device_?To_?Device", re.IGNORECASE), "device to device"),
 )
 
 

@@ -24,6 +24,7 @@ from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.devices import device_ids, stream_ids
@@ -33,7 +34,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, name_mask
 
 # Kernels of PyTorch and of Triton's and NVFuser's code generators that read and write each element once.
-_ELEMENTWISE = re.compile(
+_ELEMENTWISE = lazy_regex(
     r"elementwise_kernel|^triton_poi_|CatArrayBatch|pointwise|^nvfuser_pointwise", re.IGNORECASE
 )
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.origins.compiled import calls_around, compiled_calls
@@ -19,7 +20,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 MAX_SOURCE_LENGTH = 20_000
 """Most characters of a kernel's source that are shown."""
 
-_END = re.compile(r"^''', .*$|^'''\)$", re.MULTILINE)
+_END = lazy_regex(r"^''', .*$|^'''\)$", re.MULTILINE)
 
 
 class OriginGroups(msgspec.Struct, frozen=True):

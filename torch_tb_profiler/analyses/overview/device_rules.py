@@ -14,6 +14,7 @@ from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
 from torch_tb_profiler.base.arrays import median
 from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import DATA_PARALLEL
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.communication.collectives import Collectives, collectives
 from torch_tb_profiler.model.communication.events import POINT_TO_POINT, is_communication_kernel
 from torch_tb_profiler.model.devices import DeviceInfo, device_ids, devices
@@ -40,7 +41,7 @@ another rank, or its link is even slower."""
 COLLECTIVE_LATENCY_NS = 100_000
 """Fixed latency of a collective, independent of its size."""
 
-_CONVERSION = re.compile(r"nchwTo(Folded)?Nhwc|nhwcTo(Folded)?Nchw", re.IGNORECASE)
+_CONVERSION = lazy_regex(r"nchwTo(Folded)?Nhwc|nhwcTo(Folded)?Nchw", re.IGNORECASE)
 """Kernels of cuDNN that only convert between layouts."""
 
 MIN_NCCL_CAPABILITY = (3, 5)

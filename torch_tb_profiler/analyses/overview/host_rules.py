@@ -35,6 +35,7 @@ from torch_tb_profiler.base.intervals import (
 )
 from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_launches, device_links
 from torch_tb_profiler.model.communication.events import is_communication_kernel
@@ -58,14 +59,14 @@ SLOW_CALL_NS = 1_000_000
 SLOW_LAUNCH_RATIO = 20
 """A launch this many times slower than the median launch does more than submit work."""
 
-_VENDOR = re.compile(r"^(?:cu|hip)[A-Z]|^(?:cuda|hip)[A-Z]")
-_LAUNCH = re.compile(r"Launch")
-_WAIT = re.compile(r"Synchronize|^(?:cuda|hip)Memcpy(?!.*Async)")
-_COPY = re.compile(r"Memcpy|Memset")
-_TO_HOST = re.compile(r"DtoH|DeviceToHost")
-_WITH_HOST = re.compile(r"DtoH|HtoD|DeviceToHost|HostToDevice")
-_READS_SCALAR = re.compile(r"_local_scalar_dense|^aten::item$")
-_MEMORY = re.compile(
+_VENDOR = lazy_regex(r"^(?:cu|hip)[A-Z]|^(?:cuda|hip)[A-Z]")
+_LAUNCH = lazy_regex(r"Launch")
+_WAIT = lazy_regex(r"Synchronize|^(?:cuda|hip)Memcpy(?!.*Async)")
+_COPY = lazy_regex(r"Memcpy|Memset")
+_TO_HOST = lazy_regex(r"DtoH|DeviceToHost")
+_WITH_HOST = lazy_regex(r"DtoH|HtoD|DeviceToHost|HostToDevice")
+_READS_SCALAR = lazy_regex(r"_local_scalar_dense|^aten::item$")
+_MEMORY = lazy_regex(
     r"^(?:cuda|hip)(?:ExtMalloc|Free(?!Async)|HostAlloc|HostFree|HostMalloc|HostRegister|Malloc(?!Async|FromPool))|"
     r"^cuMem(?:AddressReserve|Alloc(?!Async)|Create|Free(?!Async)|Map|Release|SetAccess|Unmap)"
 )

@@ -26,6 +26,7 @@ from torch_tb_profiler.model.kinds import (
     event_kinds,
     rows_of_kind,
 )
+from torch_tb_profiler.model.schedule.compiled import schedule_functions
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, distinct_codes, name_mask
 
 
@@ -196,25 +197,33 @@ def split_by_state(trace: Trace, thread: Int32, begin: Int64, end: Int64) -> Sta
         states = thread_states(trace, code)
         first = np.searchsorted(states.times, low, "right")
         last = np.searchsorted(states.times, high, "left")
-        counts = last - first + 1
-        window = np.repeat(np.arange(len(mine)), counts)
-        state = np.arange(len(window)) - np.repeat(np.cumsum(counts) - counts, counts) + first[window]
-        # The first part of a window begins with it, and the last one ends with it.
-        starts, finish = low[window], high[window]
-        later, sooner = state > first[window], state < last[window]
-        starts[later] = states.times[state[later] - 1]
-        finish[sooner] = states.times[state[sooner]]
-        nonempty = finish > starts
-        state = state[nonempty]
-        parts.append(
-            (mine[window[nonempty]], starts[nonempty], finish[nonempty], states.row[state], states.cause[state])
-        )
+        parts.append(_split(mine, low, high, first, last, states))
     if not parts:
         none = np.empty(0, np.int64)
         return StateIntervals(none, none, none, none.astype(np.int32), none.astype(np.int8))
     if len(parts) == 1:
         return StateIntervals(*parts[0])
     return StateIntervals(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _split(
+    number: Int64, low: Int64, high: Int64, first: Int64, last: Int64, states: ThreadStates
+) -> tuple[Int64, Int64, Int64, Int32, Int8]:
+    """Return (window, begin, end, row, cause) of the parts of windows [low, high), from first to last state."""
+    functions = schedule_functions()
+    if functions is not None:
+        return functions.split(number, low, high, first, last, states.times, states.row, states.cause)
+    counts = last - first + 1
+    window = np.repeat(np.arange(len(number)), counts)
+    state = np.arange(len(window)) - np.repeat(np.cumsum(counts) - counts, counts) + first[window]
+    # The first part of a window begins with it, and the last one ends with it.
+    starts, finish = low[window], high[window]
+    later, sooner = state > first[window], state < last[window]
+    starts[later] = states.times[state[later] - 1]
+    finish[sooner] = states.times[state[sooner]]
+    nonempty = finish > starts
+    state = state[nonempty]
+    return number[window[nonempty]], starts[nonempty], finish[nonempty], states.row[state], states.cause[state]
 
 
 def _intervals(trace: Trace, thread: int, cause: Cause) -> Intervals:

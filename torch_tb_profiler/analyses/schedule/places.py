@@ -9,7 +9,6 @@ AddmmBackward0 ---|                             on another thread: belongs where
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.call_stacks import python_paths
 from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
@@ -27,7 +27,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mas
 
 PlaceKind = Literal["operator", "module", "line"]
 
-_SEPARATOR = re.compile(r"[;\r\n]+")
+_SEPARATOR = lazy_regex(r"[;\r\n]+")
 
 
 def program_places(trace: Trace, rows: Int32, by: PlaceKind) -> tuple[Int64, tuple[str, ...]]:

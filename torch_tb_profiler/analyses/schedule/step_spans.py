@@ -77,10 +77,12 @@ def step_spans(trace: Trace, times: ReplayTimes) -> StepSpans:
     graph, spans, launched = schedule(trace), steps(trace), step_items(trace)
     count = min(int(spans.complete.sum()), len(graph.step_begin))
     begin, end = times.points[:, graph.step_begin[:count]], times.points[:, graph.step_end[:count]]
-    for step in range(count):
-        mine = launched.order[launched.bounds[step] : launched.bounds[step + 1]]
-        if len(mine):
-            end[:, step] = np.maximum(end[:, step], times.ends[:, mine].max(axis=1))
+    low, high = launched.bounds[:count], launched.bounds[1 : count + 1]
+    with_items = np.flatnonzero(high > low)
+    if len(with_items):
+        of_steps = times.ends[:, launched.order[: launched.bounds[count]]]
+        latest = np.maximum.reduceat(of_steps, low[with_items], axis=1)
+        end[:, with_items] = np.maximum(end[:, with_items], latest)
     if count and len(launched.loose):
         begin[:, 0] = np.maximum(begin[:, 0], times.ends[:, launched.loose].max(axis=1))
     end[:, :1] = np.maximum(end[:, :1], begin[:, :1])

@@ -20,6 +20,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_spans
+from torch_tb_profiler.analyses.shared.grouping import stable_order
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.intervals import Intervals, covered_time, covered_time_between, merge
@@ -191,7 +192,12 @@ def merge_targets(targets: Sequence[WhatIfTarget]) -> WhatIfTarget:
 
 def string_code(trace: Trace, name: str) -> int:
     """Return the code of a string, or -2, which no event has, if the trace doesn't contain it."""
-    return next((code for code, text in enumerate(trace.strings) if text == name), -2)
+    return _string_codes(trace).get(name, -2)
+
+
+@derived
+def _string_codes(trace: Trace) -> dict[str, int]:
+    return {text: code for code, text in reversed(tuple(enumerate(trace.strings)))}
 
 
 @derived
@@ -224,14 +230,15 @@ def _target_of(trace: Trace, **parts: Any) -> WhatIfTarget:
 def _items_of_target(trace: Trace, kind: str, name: str) -> Bool:
     rows = schedule(trace).items.row
     communicates = is_communication_kernel(trace)[rows]
+    if kind == "device":
+        return ~communicates
+    if kind == "communication":
+        return communicates
     names = trace.events.name[rows]
-    mine: Bool
-    if kind in ("device", "kernel"):
-        mine = ~communicates & ((names == string_code(trace, name)) | (kind == "device"))
-    else:
-        collective = name_mask(trace.strings, lambda text: collective_from_kernel(text) == name)[names]
-        mine = communicates & (collective | (kind == "communication"))
-    return mine
+    if kind == "kernel":
+        return ~communicates & (names == string_code(trace, name))
+    named = name_mask(trace.strings, lambda text: collective_from_kernel(text) == name, names[communicates])
+    return communicates & named[names]
 
 
 def _slices_of_target(trace: Trace, kind: str, name: str) -> Int32:
@@ -247,9 +254,19 @@ def _slices_of_target(trace: Trace, kind: str, name: str) -> Int32:
 
 
 def _slices_named(trace: Trace, name: str, *allowed: Kind) -> Int32:
+    rows, bounds = _rows_by_name(trace, *allowed)
+    code = string_code(trace, name)
+    return rows[bounds[code] : bounds[code + 1]] if code >= 0 else rows[:0]
+
+
+@derived
+def _rows_by_name(trace: Trace, *allowed: Kind) -> tuple[Int32, Int64]:
+    """Return (rows of these kinds by name; where those of each string begin, and the end: int64[strings + 1])."""
     rows = rows_of_kind(trace, *allowed)
-    named: Int32 = rows[trace.events.name[rows] == string_code(trace, name)]
-    return named
+    names = trace.events.name[rows]
+    rows, names = rows[names >= 0], names[names >= 0]
+    counts = np.bincount(names, minlength=len(trace.strings))
+    return rows[stable_order(names)], np.append(0, np.cumsum(counts))
 
 
 def _host_time_between_points(trace: Trace, rows: Int32) -> Int64:

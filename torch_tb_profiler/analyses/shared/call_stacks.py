@@ -5,18 +5,17 @@ The stack of a call is its recorded `Call stack`, or else the Python frames arou
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
 
-_SEPARATOR = re.compile(r"[;\r\n]+")
+_SEPARATOR = lazy_regex(r"[;\r\n]+")
 
 
 class PythonPaths(msgspec.Struct, frozen=True):

@@ -50,6 +50,13 @@ def group(*keys: Int32 | Int64) -> Groups:
     return Groups(rank[which], first[order])
 
 
+def count_pairs(groups: Groups, values: Int32 | Int64, count: int) -> Int64:
+    """Return int64[g]: how many distinct values, which lie in 0..count-1, the calls of each group have."""
+    pairs = np.sort(groups.which * count + values)
+    first = np.append(True, pairs[1:] != pairs[:-1]) if len(pairs) else np.empty(0, np.bool_)
+    return np.bincount(pairs[first] // max(count, 1), minlength=len(groups))
+
+
 def dense_codes(*keys: Int32 | Int64) -> tuple[Int64, int]:
     """Return (int64[k] codes 0..c-1 in the order of the keys, the first key first; c)."""
     which, count = _dense(keys[0])
@@ -107,22 +114,27 @@ class OrderStatistics(msgspec.Struct, frozen=True):
 
 def order_statistics(groups: Groups, values: Int64, *shares: float) -> OrderStatistics:
     """Compute order statistics; quantiles (0.5: median) interpolate linearly, as numpy does by default."""
-    span = int(values.max(initial=0)) - int(values.min(initial=0)) + 1
+    low, which = int(values.min(initial=0)), groups.which
+    span = int(values.max(initial=0)) - low + 1
     if len(groups) * span < 2**62:
-        order = np.argsort(groups.which * span + (values - values.min(initial=0)), kind="stable")
+        # Sorting numbers is several times faster than finding the order that sorts them.
+        ordered = np.sort(which * span + (values - low))
+        ordered -= np.repeat(np.arange(len(groups)) * span - low, groups.counts)
     else:
-        order = np.lexsort((values, groups.which))
-    ordered = values[order]
+        ordered = values[np.lexsort((values, which))]
     counts = groups.counts
     begin = np.cumsum(counts) - counts
     quantiles = []
     for share in shares:
         at = (counts - 1) * share
-        low = np.floor(at).astype(np.int64)
-        high = np.minimum(low + 1, counts - 1)
-        quantiles.append(ordered[begin + low] + (ordered[begin + high] - ordered[begin + low]) * (at - low))
-    last = begin + counts - 1
-    return OrderStatistics(ordered[begin], ordered[last], order[last], quantiles)
+        below = np.floor(at).astype(np.int64)
+        above = np.minimum(below + 1, counts - 1)
+        quantiles.append(ordered[begin + below] + (ordered[begin + above] - ordered[begin + below]) * (at - below))
+    most = ordered[begin + counts - 1]
+    candidates = np.flatnonzero(values == most[which])
+    largest = np.empty(len(groups), np.int64)
+    largest[which[candidates]] = candidates  # the last write wins
+    return OrderStatistics(ordered[begin], most, largest, quantiles)
 
 
 def launch_times(trace: Trace, rows: Int32) -> Int64:

@@ -6,7 +6,6 @@ pixel so that no peak is lost at any zoom.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import msgspec
@@ -18,6 +17,7 @@ from torch_tb_profiler.analyses.timeline.boxes import Grid
 from torch_tb_profiler.analyses.tracks.tracks import tracks
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.devices import device_ids, devices
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.memory.events import memory_records
@@ -30,7 +30,7 @@ from torch_tb_profiler.model.trainer import (
     machine_metric,
 )
 
-_DEVICE_COUNTERS = re.compile(r"^GPU (\d{1,4}) Counters$")
+_DEVICE_COUNTERS = lazy_regex(r"^GPU (\d{1,4}) Counters$")
 """Process under which PyTorch 2.15 writes the counters of a GPU: power, temperature, and clocks."""
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.flows import launch_of
 from torch_tb_profiler.analyses.tracks.lanes import enclosing_python_frames
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_kinds
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 
-_LOCATION = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)$", re.DOTALL)
+_LOCATION = lazy_regex(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)$", re.DOTALL)
 
 
 class SourceFrame(msgspec.Struct, frozen=True):

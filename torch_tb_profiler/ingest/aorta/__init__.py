@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, BinaryIO
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.formats import TraceFormat
 from torch_tb_profiler.ingest.runtime import Report
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS"]
 
-_LINE = re.compile(rb'\{(?=[^\n]*"global_step"\s*:)[^\n]*"profile"\s*:\s*\{')
+_LINE = lazy_regex(rb'\{(?=[^\n]*"global_step"\s*:)[^\n]*"profile"\s*:\s*\{')
 
 
 def _looks_like_metrics(head: bytes) -> bool:

@@ -6,10 +6,10 @@ training loop.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.formats import TraceFormat
 from torch_tb_profiler.ingest.runtime import Report
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS"]
 
-_COMPOSER_EVENT = re.compile(rb'"name"\s*:\s*"(?:global_rank|clock_sync_timestamp_us|event/batch)"')
+_COMPOSER_EVENT = lazy_regex(rb'"name"\s*:\s*"(?:global_rank|clock_sync_timestamp_us|event/batch)"')
 
 
 def _looks_like_composer(head: bytes) -> bool:

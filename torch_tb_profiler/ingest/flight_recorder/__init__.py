@@ -6,9 +6,9 @@ nccl_trace_rank_<r>, comm_lib_trace_rank_<r>     default names; any other prefix
 
 from __future__ import annotations
 
-import re
+from torch_tb_profiler.base.patterns import lazy_regex
 
-_KEYS = re.compile(
+_KEYS = lazy_regex(
     rb"pg_config|pg_status|collective_seq_id|p2p_seq_id|time_discovered_started_ns|comm_lib_version"
 )
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.plain_pickle import read_plain_pickle
 
 HINT = "write the dump again, or copy it again, whole"
@@ -19,7 +20,7 @@ MAX_TUPLES = 10_000
 
 _TUPLES = (b"t", b"\x85", b"\x86", b"\x87")
 
-_PLAIN = re.compile(
+_PLAIN = lazy_regex(
     rb"(?:h.[\]}()teuN\x88\x89as\x85-\x87]*|K.|[\]}()teuN\x88\x89as\x85-\x87]|j.{4}|M..|J.{4}|"
     rb"\x8a(?:\x08.{8}|\x05.{5}|\x06.{6}|\x07.{7}|\x09.{9}|\x04.{4}|\x03.{3}|\x02..|\x01.|\x00)|"
     rb"G.{8}|q.|r..[\x00-\x0f]\x00|\x94|\x95.{8})*",

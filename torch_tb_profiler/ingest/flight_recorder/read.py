@@ -12,6 +12,7 @@ from operator import attrgetter, itemgetter, sub
 from typing import Any, BinaryIO, NamedTuple
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.flight_recorder.content import HINT, read_content
 from torch_tb_profiler.ingest.flight_recorder.native.shorten import ShortenedDump, shorten
 from torch_tb_profiler.ingest.runtime import without_gc
@@ -49,7 +50,7 @@ SAME_ELEMENTS = frozenset(
 _STATEFUL_BACKENDS = frozenset(("nccl", "rccl", "xccl", "hccl"))
 """Backends whose recorder updates `state`; in others `retired` may be the only sign that a call finished."""
 
-_PEERS = re.compile(r"^(?P<operation>send|recv) (?P<own>\d{1,9})(?:->|<-)(?P<peer>\d{1,9})$")
+_PEERS = lazy_regex(r"^(?P<operation>send|recv) (?P<own>\d{1,9})(?:->|<-)(?P<peer>\d{1,9})$")
 _CODE_BYTES = array("I").itemsize
 _NAME, _CREATED = itemgetter("profiling_name"), itemgetter("time_created_ns")
 _CREATED_NS = attrgetter("created_ns")

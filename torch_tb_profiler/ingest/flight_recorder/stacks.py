@@ -8,19 +8,19 @@ Thread 48213 (idle): "MainThread"                      File "/job/train.py", lin
 
 from __future__ import annotations
 
-import re
 from typing import BinaryIO
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.flight_recorder import RecordedFrame, StackDump
 
 MAX_BYTES = 16 * 2**20
 MAX_FRAMES = 256
 
-_PY_SPY_THREAD = re.compile(r'^Thread (?:0x[0-9A-Fa-f]+|\d+) \([^)]*\)(?:: "(?P<name>.*)")?')
-_PY_SPY_FRAME = re.compile(r"^\s+(?P<function>.+?) \((?P<file>.+?)(?::(?P<line>\d{1,9}))?\)$")
-_FAULTHANDLER_THREAD = re.compile(r"^(?:Current thread|Thread|Stack) .*\(most recent call first\):$")
-_FAULTHANDLER_FRAME = re.compile(r'^\s+File "(?P<file>.*)", line (?P<line>\d{1,9}) in (?P<function>.*)$')
+_PY_SPY_THREAD = lazy_regex(r'^Thread (?:0x[0-9A-Fa-f]+|\d+) \([^)]*\)(?:: "(?P<name>.*)")?')
+_PY_SPY_FRAME = lazy_regex(r"^\s+(?P<function>.+?) \((?P<file>.+?)(?::(?P<line>\d{1,9}))?\)$")
+_FAULTHANDLER_THREAD = lazy_regex(r"^(?:Current thread|Thread|Stack) .*\(most recent call first\):$")
+_FAULTHANDLER_FRAME = lazy_regex(r'^\s+File "(?P<file>.*)", line (?P<line>\d{1,9}) in (?P<function>.*)$')
 
 
 def read_stacks(stream: BinaryIO) -> StackDump:

@@ -10,15 +10,15 @@ write `[Rank 0]` or `[PG 1 Rank 0]`, and nothing at the start.
 
 from __future__ import annotations
 
-import re
 from typing import BinaryIO
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.flight_recorder import WatchdogTimeout
 
 MAX_BYTES = 16 * 2**20
 """What of a log is read, from its end: the watchdog speaks last."""
 
-_TIMEOUT = re.compile(
+_TIMEOUT = lazy_regex(
     rb"(?:\[rank(?P<rank>\d{1,7})\]:[^\n]{0,200}?)?"
     rb"\[(?:PG [^\]\n]{0,40}?GUID (?P<group>[^\s(\]]{1,100})[^\]\n]{0,200} |PG [^\]\n]{1,40} )?"
     rb"Rank (?P<position>\d{1,7})\] Watchdog caught collective operation timeout: "

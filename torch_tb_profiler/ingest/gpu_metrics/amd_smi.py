@@ -9,15 +9,14 @@ Times are seconds since the epoch.
 
 from __future__ import annotations
 
-import re
-
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.gpu_metrics.sample import GpuSample, SamplingTool
 
 AMD_SMI = SamplingTool("amd-smi", "epoch", "record with `amd-smi metric --watch 1 --csv`")
 
-_HEADER = re.compile(r"^timestamp\s*,\s*gpu\s*,")
-_TIME = re.compile(r"^\d{9,11}(?:\.\d{1,9})?$")
-_NUMBER = re.compile(r"^[+-]?\d+(?:\.\d+)?(?=$|\s)")
+_HEADER = lazy_regex(r"^timestamp\s*,\s*gpu\s*,")
+_TIME = lazy_regex(r"^\d{9,11}(?:\.\d{1,9})?$")
+_NUMBER = lazy_regex(r"^[+-]?\d+(?:\.\d+)?(?=$|\s)")
 _IDENTITY_COLUMNS = ("timestamp", "gpu", "xcp", "partition_id", "serial_number")
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import re
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.gpu_metrics.sample import GpuSample, SamplingTool, gpu_label
 
 DCGM = SamplingTool("DCGM", "epoch", "let Prometheus add the times: save its `/federate?match[]=...`")
 
-_LINE = re.compile(r"^(DCGM_FI_\w+)\{(.*)\}\s+(\S+)\s+(\d{12,14})\s*$")
-_LINE_IN_HEAD = re.compile(rb"^DCGM_FI_\w+\{[^\n]*\}[ \t]+\S+[ \t]+\d{12,14}\s*$", re.MULTILINE)
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_LINE = lazy_regex(r"^(DCGM_FI_\w+)\{(.*)\}\s+(\S+)\s+(\d{12,14})\s*$")
+_LINE_IN_HEAD = lazy_regex(rb"^DCGM_FI_\w+\{[^\n]*\}[ \t]+\S+[ \t]+\d{12,14}\s*$", re.MULTILINE)
+_LABEL = lazy_regex(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 def looks_like_dcgm(head: bytes) -> bool:

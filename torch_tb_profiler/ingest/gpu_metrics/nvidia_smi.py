@@ -21,28 +21,29 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.gpu_metrics.sample import GpuSample, SamplingTool, gpu_label
 
 QUERY = SamplingTool("nvidia-smi", "local", "record with `nvidia-smi --query-gpu=timestamp,... --format=csv`")
 MONITOR = SamplingTool("nvidia-smi", "local", "record with `nvidia-smi dmon -o DT`")
 
 _TIME_COLUMN = "timestamp"
-_QUERY_HEADER = re.compile(
+_QUERY_HEADER = lazy_regex(
     r"^(?=.*\b(?:utilization|power|memory|clocks|temperature|fan|pcie|ecc)\.\w).*(?:^|,)\s*timestamp\s*(?:,|$)"
 )
-_SAMPLED_COLUMN = re.compile(
+_SAMPLED_COLUMN = lazy_regex(
     r"^(?:utilization|power|enforced|memory|clocks|temperature|fan|pcie|ecc|encoder|pstate)\b"
 )
 _IDENTITY_COLUMNS = ("index", "gpu_index", "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id")
 _NAME_COLUMNS = ("name", "gpu_name")
-_NUMBER_WITH_UNIT = re.compile(r"^[+-]?\d+(?:\.\d+)?")
+_NUMBER_WITH_UNIT = lazy_regex(r"^[+-]?\d+(?:\.\d+)?")
 
-_MONITOR_HEADER = re.compile(r"^#\s*(?:Date[,\s]+Time|Time[,\s]+Date)[,\s]+gpu(?:[,\s]|$)", re.IGNORECASE)
-_MONITOR_UNITS = re.compile(r"^#.*\bYYYYMMDD\b")
+_MONITOR_HEADER = lazy_regex(r"^#\s*(?:Date[,\s]+Time|Time[,\s]+Date)[,\s]+gpu(?:[,\s]|$)", re.IGNORECASE)
+_MONITOR_UNITS = lazy_regex(r"^#.*\bYYYYMMDD\b")
 _MONITOR_PLACE_COLUMNS = 3
 """Leading columns: date, time, and GPU. They alone identify a header, so a damaged later name is a counter."""
 
-_MONITOR_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_MONITOR_NUMBER = lazy_regex(r"\d+(?:\.\d+)?")
 _NO_UNIT = ("", "-", "Idx")
 
 

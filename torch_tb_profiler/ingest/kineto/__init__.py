@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, BinaryIO
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.formats import TraceFormat
 from torch_tb_profiler.ingest.runtime import Report
 
@@ -13,12 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "looks_like_chrome_trace"]
 
-_EVENTS = re.compile(rb'"traceEvents"\s*:')
-_KINETO = re.compile(rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
-_BARE_LIST = re.compile(rb'^\s*\[\s*\{[^{}]*"(?:ph|ts)"\s*:', re.DOTALL)
+_EVENTS = lazy_regex(rb'"traceEvents"\s*:')
+_KINETO = lazy_regex(rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
+_BARE_LIST = lazy_regex(rb'^\s*\[\s*\{[^{}]*"(?:ph|ts)"\s*:', re.DOTALL)
 
 
-_PHASE = re.compile(rb'"ph"\s*:')
+_PHASE = lazy_regex(rb'"ph"\s*:')
 """A key of every event. A list of other objects may have times, too: results, expectations of a test."""
 
 

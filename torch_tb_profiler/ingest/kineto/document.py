@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 
@@ -28,9 +29,9 @@ _EDGE = 1 << 16
 _HEAD_LIMIT = 1 << 26
 """Most bytes before the first event, and after the last one where the array ends early."""
 
-_EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
-_CUT = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s*:)')
-_ANY_CUT = re.compile(rb'\}\s*,\s*(?=\{\s*"[^"\\]{1,64}"\s*:)')
+_EVENTS_KEY = lazy_regex(rb'"traceEvents"\s*:\s*\[')
+_CUT = lazy_regex(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s*:)')
+_ANY_CUT = lazy_regex(rb'\}\s*,\s*(?=\{\s*"[^"\\]{1,64}"\s*:)')
 _MAX_BYTES_WITHOUT_CUT = 1 << 23
 """Bytes without a cut after which any JSON object is accepted as the start of an event."""
 
@@ -49,7 +50,7 @@ _CANDIDATES = 8
 _KEY_LENGTH = 64
 """Bytes that `"traceEvents": [` may extend into what was already searched."""
 
-_NOT_BLANK = re.compile(rb"[^\xef\xbb\xbf \t\r\n]")
+_NOT_BLANK = lazy_regex(rb"[^\xef\xbb\xbf \t\r\n]")
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 
 BlockHandler = Callable[["bytes | memoryview"], bool]

@@ -11,12 +11,13 @@ import re
 from decimal import Decimal
 from typing import Any
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.health import HealthLog, Severity
 
-_EVENT_START = re.compile(r'\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s*:')
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[-+]?\b(?:N/A|nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
-_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|)')
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_EVENT_START = lazy_regex(r'\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s*:')
+_TOKEN = lazy_regex(r'"(?:[^"\\]|\\.)*"|[-+]?\b(?:N/A|nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
+_ESCAPE = lazy_regex(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|)')
+_SURROGATE = lazy_regex("[\ud800-\udfff]")
 _MAX_STARTS_PER_EVENT = 8
 """Most later event starts that are tried as the end of an event; its texts may contain some."""
 

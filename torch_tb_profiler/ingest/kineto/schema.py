@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -12,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.kineto.columns import common_kind
 from torch_tb_profiler.model.trace import ABSENT, ArgKind, Int32
 
@@ -29,7 +29,7 @@ _NO_JSON = msgspec.Raw(b"")
 _TYPES: dict[ArgKind | None, Any] = {"int": int, "float": float, "text": str, "json": msgspec.Raw, None: None}
 _ID = int | str | None
 
-_UNFIT_KEY = re.compile(r'["\\\x00-\x1f]|^@(?:\(number\)|args)$')
+_UNFIT_KEY = lazy_regex(r'["\\\x00-\x1f]|^@(?:\(number\)|args)$')
 """Keys that a Struct can't have, or that our own field uses; their categories are decoded generically."""
 
 astuple = msgspec.structs.astuple

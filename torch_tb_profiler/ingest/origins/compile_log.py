@@ -28,6 +28,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel
 from torch_tb_profiler.model.origins.frames import is_user_file
 
@@ -37,10 +38,10 @@ MAX_LOG_BYTES = 512 * 2**20
 MAX_SOURCE_BYTES = 256 * 2**10
 """Largest generated code that is kept to be shown."""
 
-_HEAD = re.compile(rb"^V\d{4} [\d:.]+ \d+ [^\]]*\] (?P<json>\{.*\})\s*$")
-_HANDLE = re.compile(r"\[Provenance debug handles\] (?P<label>(?P<name>\S+):\d+)\s*$", re.MULTILINE)
-_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in ')
-_BACKWARD = re.compile(r"^# AOT ID: \['\d+_backward'\]", re.MULTILINE)
+_HEAD = lazy_regex(rb"^V\d{4} [\d:.]+ \d+ [^\]]*\] (?P<json>\{.*\})\s*$")
+_HANDLE = lazy_regex(r"\[Provenance debug handles\] (?P<label>(?P<name>\S+):\d+)\s*$", re.MULTILINE)
+_FRAME = lazy_regex(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in ')
+_BACKWARD = lazy_regex(r"^# AOT ID: \['\d+_backward'\]", re.MULTILINE)
 
 _WANTED = (b"inductor_output_code", b"inductor_provenance_tracking", b"fx_graph_cache_")
 _MAPPINGS = "inductor_provenance_tracking_node_mappings"
@@ -48,7 +49,7 @@ _STACKS = "inductor_provenance_tracking_kernel_stack_traces"
 _KEYED, _KEYLESS = ("fx_graph_cache_miss", "fx_graph_cache_hit"), "fx_graph_cache_bypass"
 
 
-_CALL = re.compile(r"^(?P<name>\S+):(?P<handle>\d+)$")
+_CALL = lazy_regex(r"^(?P<name>\S+):(?P<handle>\d+)$")
 """A kernel's name and the number of its call in the generated code."""
 
 

@@ -9,12 +9,12 @@ PyTorch 2.15 writes the first with `dump_kernel_py_stacks`. The second is a pick
 from __future__ import annotations
 
 import gzip
-import re
 from typing import Any, BinaryIO
 
 import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.plain_pickle import read_plain_pickle
 from torch_tb_profiler.model.origin_records import NodeAnnotation
 from torch_tb_profiler.model.origins.frames import MAX_LINES, is_user_file
@@ -22,7 +22,7 @@ from torch_tb_profiler.model.origins.frames import MAX_LINES, is_user_file
 MAX_STACK_BYTES = 256 * 2**20
 """Largest unpacked file of launch stacks."""
 
-_LINE = re.compile(r"^(?P<file>.+?):(?P<line>\d+)(?::|$)")
+_LINE = lazy_regex(r"^(?P<file>.+?):(?P<line>\d+)(?::|$)")
 _REGION_KEYS = ("module_fqn", "name", "str", "annotation")
 
 

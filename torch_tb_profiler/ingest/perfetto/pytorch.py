@@ -7,13 +7,13 @@ guessed from arguments and names.
 
 from __future__ import annotations
 
-import re
 from typing import BinaryIO
 
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.markers import is_data_loading, is_optimizer, is_step
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.kineto.assemble import assemble
 from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
 from torch_tb_profiler.ingest.perfetto.counters import CounterWriter, sample_values
@@ -54,7 +54,7 @@ _CORRELATION = 3000
 
 _UNTIMED = "events without a time, or of a clock that the file doesn't relate to the others; left out"
 
-_OPERATOR = re.compile(r"\w+::|autograd::|\w+Backward\d*$")
+_OPERATOR = lazy_regex(r"\w+::|autograd::|\w+Backward\d*$")
 _HINT_BITS = {
     "cuda_sync_kind": 1,
     "cbid": 2,

@@ -7,13 +7,13 @@ index ("GPU-1") and not described. Samples of counter tracks have only the time 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import BinaryIO
 
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.kineto.codes import Codes
 from torch_tb_profiler.ingest.perfetto.counters import CounterTracks, CounterWriter, sample_values
 from torch_tb_profiler.ingest.perfetto.interned import InternedTexts
@@ -46,7 +46,7 @@ _CALL_DOMAINS = {
     "marker_api": "MARKER_CORE_RANGE_API",
     "rccl_api": "RCCL_API",
 }
-_AGENT_NUMBER = re.compile(r"\d+")
+_AGENT_NUMBER = lazy_regex(r"\d+")
 _CLONE = " [clone .kd]"
 """Suffix that demangling adds to a kernel's symbol."""
 

@@ -6,11 +6,11 @@ there the id of a stage is the correlation of its launch.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.kineto.codes import Codes, distinct_rows
 from torch_tb_profiler.ingest.kineto.columns import EventBlock, EventColumns
 from torch_tb_profiler.ingest.perfetto.interned import InternedTexts, text_codes
@@ -34,8 +34,8 @@ _CATEGORIES = {
 }
 """Stage name -> category; other stages use their name."""
 
-_STREAM = re.compile(r"stream (\d{1,18})")
-_LANE = re.compile(r"\[(\d{1,18})\]")
+_STREAM = lazy_regex(r"stream (\d{1,18})")
+_LANE = lazy_regex(r"\[(\d{1,18})\]")
 _JSON_KEYS = {
     "device id": "device",
     "stream id": "stream",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.slices import CodedTexts
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int64
 
@@ -21,7 +22,7 @@ _GPU = 2
 _MEMORY = (1, 2)
 """`heap_type` of a GPU's own memory, visible to the host (1) or not (2)."""
 
-_LABEL = re.compile(r"(?:(?P<word>Agent|GPU)[ -])?(?P<number>\d{1,9})", re.IGNORECASE | re.ASCII)
+_LABEL = lazy_regex(r"(?:(?P<word>Agent|GPU)[ -])?(?P<number>\d{1,9})", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True)

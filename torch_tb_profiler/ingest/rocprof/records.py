@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from torch_tb_profiler.base.markers import STEP_PREFIX
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.kineto.assemble import assemble
 from torch_tb_profiler.ingest.kineto.codes import distinct_rows
 from torch_tb_profiler.ingest.kineto.columns import EventColumns
@@ -33,7 +34,7 @@ from torch_tb_profiler.model.trace import ABSENT, ROCPROF, Float64, Int64, Trace
 PROCESS_SHIFT = 2**40
 """Correlation ids count from 1 in each process; those of process n (from 0) are shifted by n times this."""
 
-_STEP = re.compile(r"step\s+(\d{1,18})", re.IGNORECASE)
+_STEP = lazy_regex(r"step\s+(\d{1,18})", re.IGNORECASE)
 
 _COPIES = {
     "MEMORY_COPY_HOST_TO_HOST": "Memcpy HtoH (Host -> Host)",

@@ -9,7 +9,6 @@ event of their dispatch.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, BinaryIO
@@ -18,6 +17,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.rocprof.agents import Agents, parse_agent
 from torch_tb_profiler.ingest.rocprof.counters import CounterSums
 from torch_tb_profiler.ingest.rocprof.database import Database, open_database
@@ -28,7 +28,7 @@ from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
-_STRINGS = re.compile(r"rocpd_string(_\w+)?")
+_STRINGS = lazy_regex(r"rocpd_string(_\w+)?")
 _AXES = ("x", "y", "z")
 
 

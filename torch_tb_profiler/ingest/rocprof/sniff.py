@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from torch_tb_profiler.base.patterns import lazy_regex
 
 _SQLITE = b"SQLite format 3\0"
-_JSON = re.compile(rb'\{\s*"rocprofiler-sdk-tool"\s*:')
+_JSON = lazy_regex(rb'\{\s*"rocprofiler-sdk-tool"\s*:')
 
 
 def looks_like_rocpd(head: bytes) -> bool:

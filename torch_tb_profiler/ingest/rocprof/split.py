@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.ingest.source import UnpackedStream
 from torch_tb_profiler.model.health import HealthLog
 
@@ -28,8 +29,8 @@ MAX_DESCRIPTION_BYTES = 512 << 20
 
 _CHUNK_BYTES = 1 << 20
 _SECTIONS = (b'"callback_records"', b'"buffer_records"')
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("?)|[\[\]{}]', re.DOTALL)
-_COLON = re.compile(rb"\s{0,99}:")
+_TOKEN = lazy_regex(rb'"[^"\\]*(?:\\.[^"\\]*)*("?)|[\[\]{}]', re.DOTALL)
+_COLON = lazy_regex(rb"\s{0,99}:")
 _SEPARATORS = b", \t\r\n"
 
 _PROCESS, _KINDS, _LIST = 3, 4, 5

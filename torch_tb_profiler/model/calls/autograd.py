@@ -16,13 +16,12 @@ such as `AddmmBackward` or `aten::cudnn_convolution_backward_weight`.
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.markers import BACKWARD_FLOWS
 from torch_tb_profiler.base.memo import stored
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.nesting import nesting_order, place_on_one_axis
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
@@ -32,7 +31,7 @@ ENGINE_PREFIX = "autograd::engine::evaluate_function: "
 
 ACCUMULATE_SUFFIX = "torch::autograd::AccumulateGrad"
 
-_BY_NAME = re.compile(r"\w*Backward\d*|\w+::\w*_backward(?:_\w+)?")
+_BY_NAME = lazy_regex(r"\w*Backward\d*|\w+::\w*_backward(?:_\w+)?")
 
 
 class BackwardLinks(msgspec.Struct, frozen=True):

@@ -8,12 +8,13 @@ import numpy as np
 
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds, slice_mask
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, distinct_codes, name_mask
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
-BACKEND_PREFIX = re.compile(r"^(nccl|rccl|gloo|mpi|ucc|hccl|xccl|oneccl|ccl|fake|threaded):", re.IGNORECASE)
+BACKEND_PREFIX = lazy_regex(r"^(nccl|rccl|gloo|mpi|ucc|hccl|xccl|oneccl|ccl|fake|threaded):", re.IGNORECASE)
 """Prefix of the names that a back end gives its own calls."""
 
 DEVICE_BACKENDS = frozenset(("nccl", "rccl", "hccl", "xccl", "oneccl", "ccl"))
@@ -23,21 +24,21 @@ POINT_TO_POINT = frozenset(("send", "recv"))
 ALL_TO_ALL = frozenset(("all_to_all", "all_to_allv"))
 
 # Kernels: nccl/rccl/oneCCL/hccl/ucc device code and the custom all-reduce kernels of serving engines.
-_KERNEL_NAME = re.compile(
+_KERNEL_NAME = lazy_regex(
     r"nccl|rccl|oneccl|hccl|\bucc_|msccl|mscclpp|nvshmem|cross_device_reduce|multimem_all|"
     r"(?:one|two)_?shot_all_?reduce|all_?reduce_(?:one|two)_?shot|custom_all_?reduce|quick_?reduce|"
     r"all_?to_?all_?v?_kernel|all_?gather_kernel|reduce_?scatter_kernel|lamport",
     re.IGNORECASE,
 )
 # Host operations: c10d records them as `nccl:all_reduce`, `gloo:broadcast`, `c10d::allreduce_`, ...
-_HOST_NAME = re.compile(
+_HOST_NAME = lazy_regex(
     r"^(?:nccl|rccl|gloo|mpi|ucc|hccl|xccl|oneccl|ccl|fake|threaded):|^record_param_comms|^c10d::|^oneccl_",
     re.IGNORECASE,
 )
-_HOST_BACKEND = re.compile(rf"(?!(?:{'|'.join(sorted(DEVICE_BACKENDS))}):){BACKEND_PREFIX.pattern}", re.IGNORECASE)
-_MOVES_NO_DATA = re.compile(r"(?:^|:)(?:init|wait|barrier_wait)$", re.IGNORECASE)
+_HOST_BACKEND = lazy_regex(rf"(?!(?:{'|'.join(sorted(DEVICE_BACKENDS))}):){BACKEND_PREFIX.pattern}", re.IGNORECASE)
+_MOVES_NO_DATA = lazy_regex(r"(?:^|:)(?:init|wait|barrier_wait)$", re.IGNORECASE)
 
-_DECORATION = re.compile(r"^[a-z0-9]+::?|[_\s]|oop", re.IGNORECASE)
+_DECORATION = lazy_regex(r"^[a-z0-9]+::?|[_\s]|oop", re.IGNORECASE)
 """Parts of a name that do not matter: the library's prefix, underscores, spaces, and "oop" (out of place)."""
 
 # Start of a name without decoration, in lower case -> collective; the first that matches.
@@ -60,8 +61,8 @@ _COLLECTIVES = {
     "irecv": "recv",
     "coalesced": "coalesced",
 }
-_COLLECTIVE_BEGIN = re.compile("|".join(_COLLECTIVES))
-_COLLECTIVE_IN_KERNEL = re.compile(
+_COLLECTIVE_BEGIN = lazy_regex("|".join(_COLLECTIVES))
+_COLLECTIVE_IN_KERNEL = lazy_regex(
     r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|send_?recv|broadcast|cross_device_reduce|"
     r"multimem_all|lamport|quick_?reduce|reduce",
     re.IGNORECASE,

@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.trace import Trace
 
-_ELIDED = re.compile(r"^\[\s*(\d+(?:\s*,\s*\d+)*)\s*,\s*\.\.\.\s*,\s*(\d+)\s*\]$")
+_ELIDED = lazy_regex(r"^\[\s*(\d+(?:\s*,\s*\d+)*)\s*,\s*\.\.\.\s*,\s*(\d+)\s*\]$")
 
 MAX_RANKS = 2**20
 """Most ranks that a job can have; a larger number is damage."""

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.dtypes import Unit, bytes_per_element
 
 _NOT_TENSORS = {"", "Scalar", "ScalarList", "GenericList", "Int", "Double", "Bool", "Device", "Optional", "None"}
@@ -25,7 +25,7 @@ _LISTS = {"TensorList", "GenericList"}
 _MAX_ELEMENTS = 2**62
 """A tensor of this many elements or more is damage."""
 
-_ASCEND_SIZES = re.compile(r"(?:\d{1,18}(?:,\d{1,18})*)?")
+_ASCEND_SIZES = lazy_regex(r"(?:\d{1,18}(?:,\d{1,18})*)?")
 
 _TYPES_IN_KERNELS = (
     ("OpaqueType<1", "byte"), ("OpaqueType<2", "half"), ("OpaqueType<4", "float"), ("OpaqueType<8", "double"),

@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.counters.ranges import LOST_KERNEL, CounterRanges, counter_ranges
 from torch_tb_profiler.model.kernels.tensor_cores import TC_NO, TC_YES, tensor_core_verdict
 from torch_tb_profiler.model.trace import Bool, Float64, Trace
@@ -68,16 +69,16 @@ _MAY_USE_MATRIX_UNITS = "it may use {units}, whose operations were not counted"
 
 NVIDIA = CounterVocabulary(
     vendor="CUDA",
-    instructions=re.compile(
+    instructions=lazy_regex(
         r"smsp?__sass_thread_inst_executed_op_(?:(?P<double>d)|[hf])(?:add|mul|(?P<fused>fma))_pred_on\.sum"
     ),
     all_instructions=9,
     lanes=1,
-    matrix=re.compile(
+    matrix=lazy_regex(
         r"sm__ops_path_tensor_src_(?!int)(?:(?P<double>fp64)|\w)\w*?(?<!_sparsity_off)(?<!_sparsity_on)\.sum"
     ),
     matrix_flops=1,
-    matrix_use=re.compile(r"sm__inst_executed_pipe_tensor\.sum"),
+    matrix_use=lazy_regex(r"sm__inst_executed_pipe_tensor\.sum"),
     read_and_written=("dram__bytes_read.sum", "dram__bytes_write.sum"),
     traffic_unit=1,
     total_traffic="dram__bytes.sum",
@@ -91,12 +92,12 @@ NVIDIA = CounterVocabulary(
 
 AMD = CounterVocabulary(
     vendor="ROCm",
-    instructions=re.compile(r"SQ_INSTS_VALU_(?:ADD|MUL|TRANS|(?P<fused>FMA))_F(?:16|32|(?P<double>64))(?:_sum)?"),
+    instructions=lazy_regex(r"SQ_INSTS_VALU_(?:ADD|MUL|TRANS|(?P<fused>FMA))_F(?:16|32|(?P<double>64))(?:_sum)?"),
     all_instructions=12,
     lanes=64,
-    matrix=re.compile(r"SQ_INSTS_VALU_MFMA_MOPS_(?:B?F16|X?F32|(?P<double>F64)|F8|F6F4)(?:_sum)?"),
+    matrix=lazy_regex(r"SQ_INSTS_VALU_MFMA_MOPS_(?:B?F16|X?F32|(?P<double>F64)|F8|F6F4)(?:_sum)?"),
     matrix_flops=512,
-    matrix_use=re.compile(r"SQ_INSTS_MFMA(?:_sum)?"),
+    matrix_use=lazy_regex(r"SQ_INSTS_MFMA(?:_sum)?"),
     read_and_written=("FETCH_SIZE", "WRITE_SIZE"),
     traffic_unit=1024,
     total_traffic="",

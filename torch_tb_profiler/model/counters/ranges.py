@@ -16,12 +16,11 @@ rocprofv3 counts while it records times: its counters are arguments of the kerne
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.counters.dispatches import COUNTER_PREFIX
@@ -32,7 +31,7 @@ RANGE_CATEGORY = "cuda_profiler_range"
 LOST_KERNEL = "__missing__"
 """Name of a range whose kernel the profiler lost."""
 
-_LAUNCH = re.compile(r"^(?:cuda|cu|hip)(?:Module)?Launch(?:Cooperative)?Kernel")
+_LAUNCH = lazy_regex(r"^(?:cuda|cu|hip)(?:Module)?Launch(?:Cooperative)?Kernel")
 
 
 class CounterRanges(msgspec.Struct, frozen=True):

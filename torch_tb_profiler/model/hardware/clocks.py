@@ -14,18 +14,19 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.devices import device_ids, devices
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, event_ends, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, distinct_codes
 
-_CLOCK = re.compile(
+_CLOCK = lazy_regex(
     r"clocks?\.(?:current\.)?(?:sm|gr|graphics|gfx)\b|"
     r"\b(?:sm|gr|gfx|graphics|compute)[ _-]?(?:clock|clk|freq(?:uency)?)|\bsclk\b",
     re.IGNORECASE,
 )
-_UNIT = re.compile(r"(?<![a-z])([kMG]?)Hz(?![a-z])", re.IGNORECASE)
+_UNIT = lazy_regex(r"(?<![a-z])([kMG]?)Hz(?![a-z])", re.IGNORECASE)
 _MHZ_PER_UNIT = {"": 1e-6, "k": 1e-3, "m": 1.0, "g": 1e3}
-_DEVICE = re.compile(r"\b(?:GPU|device)[ _-]?(\d{1,4})\b", re.IGNORECASE)
+_DEVICE = lazy_regex(r"\b(?:GPU|device)[ _-]?(\d{1,4})\b", re.IGNORECASE)
 
 
 class RecordedClock(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds, rows_of_kind
@@ -41,18 +42,18 @@ FAMILIES = (
 NO_FAMILY = -1
 """The family of events that are no device work."""
 
-_WRAPPERS = re.compile(
+_WRAPPERS = lazy_regex(
     r"(?:^|::)(?:kernel\d*|device_kernel|kentry\w*|trampoline_kernel|launch_kernel\w*|enable_\w+|globalKernel|"
     r"\w*elementwise_kernel\w*|reduce_kernel|multi_tensor_apply_kernel\w*|DeviceScan\w*)$",
     re.IGNORECASE,
 )
 # These arguments of an elementwise kernel describe memory access, not the computation.
-_ADDRESSING = re.compile(
+_ADDRESSING = lazy_regex(
     r"(?:at::detail::Array|std::array|(?:Trivial)?OffsetCalculator)<.*|gpu_kernel_impl\w*", re.DOTALL
 )
 
 _RULES = tuple(
-    (family, re.compile(pattern, re.IGNORECASE))
+    (family, lazy_regex(pattern, re.IGNORECASE))
     for family, pattern in (
         ("memory", r"fillbuffer|copybuffer|^dma_request"),
         ("communication", r"nccl|rccl|cross_device_reduce|custom_all_?reduce|nvshmem|quick_?reduce|lamport"),
@@ -101,8 +102,8 @@ _RULES = tuple(
     )
 )
 
-_TRITON = re.compile(r"^triton_(poi|red|per|tem|for|mix)_fused_(\w*?)(?:_?\d+)?$")
-_MOVES = re.compile(
+_TRITON = lazy_regex(r"^triton_(poi|red|per|tem|for|mix)_fused_(\w*?)(?:_?\d+)?$")
+_MOVES = lazy_regex(
     r"_to_copy|clone|copy|cat|view|transpose|permute|slice|split|unsqueeze|squeeze|expand|select|unsafe|t|_|\d"
 )
 

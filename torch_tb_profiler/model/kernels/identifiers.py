@@ -6,18 +6,18 @@ void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>
 
 from __future__ import annotations
 
-import re
-
 import msgspec
+
+from torch_tb_profiler.base.patterns import lazy_regex
 
 MAX_NAME_LENGTH = 4096
 """Characters of a name that are parsed; the parameters behind add nothing."""
 
-_CPLUSPLUS = re.compile(r"::|<|\(|^void ")
-_RETURN = re.compile(r"^(?:void|bool|__global__|static|inline|std::enable_if<.*?>::type)\s+")
+_CPLUSPLUS = lazy_regex(r"::|<|\(|^void ")
+_RETURN = lazy_regex(r"^(?:void|bool|__global__|static|inline|std::enable_if<.*?>::type)\s+")
 _ANONYMOUS = "(anonymous namespace)::"
-_BRACKETS = re.compile(r"[<>(]")
-_LENGTH = re.compile(r"\d{1,4}")
+_BRACKETS = lazy_regex(r"[<>(]")
+_LENGTH = lazy_regex(r"\d{1,4}")
 
 
 class KernelIdentifiers(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import KernelIdentifiers, parse_identifiers
 from torch_tb_profiler.model.kinds import Kind, event_kinds, names_of_kind
@@ -24,23 +25,23 @@ from torch_tb_profiler.model.trace import Trace, TracePair, distinct_codes
 MAX_SHORT_NAME_LENGTH = 48
 """Maximum length of a short name in characters."""
 
-_NCCL = re.compile(r"^(?:nccl|rccl)(?:Dev)?Kernel_(\w+)", re.IGNORECASE)
-_TRITON = re.compile(r"^triton_(?:poi|red|per|tem|for|mix)_fused_(\w*?)(?:_?(\d+))?$")
-_FUSED = re.compile(
+_NCCL = lazy_regex(r"^(?:nccl|rccl)(?:Dev)?Kernel_(\w+)", re.IGNORECASE)
+_TRITON = lazy_regex(r"^triton_(?:poi|red|per|tem|for|mix)_fused_(\w*?)(?:_?(\d+))?$")
+_FUSED = lazy_regex(
     r"_to_copy|_?unsafe_view|native_(?:layer|batch|group)_norm\w*?(?=_[a-z]|$)|_?scaled_dot_product_\w*?attention|"
     r"constant_pad_[a-z]d|log_softmax|_softmax|index_put|index_select|moe_forward|max_pool2d\w*?indices|[a-z0-9]+"
 )
 _SHAPING = frozenset(
     "_unsafe_view unsafe_view view transpose permute slice split unsqueeze squeeze expand".split()
 )
-_VECTOR = re.compile(r"vectorized_\w*elementwise_kernel")
-_ROLE = re.compile(r"(fprop|fwd|forward)|(dgrad|bwd_?data|bwd(?!_weight))|(wgrad|wrw|bwd_weight)", re.IGNORECASE)
-_CLUTTER = re.compile(r"_?(?:cuda_)?kernel(?=$|_)|Kernel(?=$|_|[A-Z0-9])|^cunn_")
-_TOKENS = re.compile(r"[A-Za-z0-9]+")
-_DETAIL = re.compile(r"(?!c10$|\d+ul?$)(?=.*[a-z])(?=.*\d).{2,12}", re.IGNORECASE)
-_PRODUCT = re.compile(r"gemm|cudnn|conv|igemm|xmma|prop|[dw]grad_|nvjet|^bmm_|matmul", re.IGNORECASE)
-_GENERIC = re.compile(r"[Kk]ernel\d*|kentry|trampoline_kernel|device_kernel|globalKernel")
-_MANGLED_WORD = re.compile(r"\d+([A-Z][A-Za-z0-9]{4,}?)I")
+_VECTOR = lazy_regex(r"vectorized_\w*elementwise_kernel")
+_ROLE = lazy_regex(r"(fprop|fwd|forward)|(dgrad|bwd_?data|bwd(?!_weight))|(wgrad|wrw|bwd_weight)", re.IGNORECASE)
+_CLUTTER = lazy_regex(r"_?(?:cuda_)?kernel(?=$|_)|Kernel(?=$|_|[A-Z0-9])|^cunn_")
+_TOKENS = lazy_regex(r"[A-Za-z0-9]+")
+_DETAIL = lazy_regex(r"(?!c10$|\d+ul?$)(?=.*[a-z])(?=.*\d).{2,12}", re.IGNORECASE)
+_PRODUCT = lazy_regex(r"gemm|cudnn|conv|igemm|xmma|prop|[dw]grad_|nvjet|^bmm_|matmul", re.IGNORECASE)
+_GENERIC = lazy_regex(r"[Kk]ernel\d*|kentry|trampoline_kernel|device_kernel|globalKernel")
+_MANGLED_WORD = lazy_regex(r"\d+([A-Z][A-Za-z0-9]{4,}?)I")
 
 # Number types in order of precedence, then what names say about tiles, layouts, and functors.
 _TYPES = (
@@ -59,17 +60,17 @@ _TYPES = (
     ("bool", r"(?<![a-z_])bool(?![a-z_])"),
     ("int32", r"(?<![a-z_])(?:int|int32_t)(?![a-z_])"),
 )
-_ANY_TYPE = re.compile("|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(_TYPES)), re.IGNORECASE)
+_ANY_TYPE = lazy_regex("|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(_TYPES)), re.IGNORECASE)
 _INTEGERS = ("int64", "int8", "uint8", "bool", "int32")
 _TENSILE = {"BB": "bf16", "HH": "fp16", "SB": "fp32", "SS": "fp32", "F8": "fp8", "I8": "int8", "DB": "fp64"}
-_TILE = re.compile(r"(?:^|_|MT|bt|tilesize|[^a-zA-Z0-9x])(\d+x\d+(?:x\d+)?)")
-_LAYOUT = re.compile(r"_([nt]{2,3})(?=[_ ,]|$)", re.IGNORECASE)
-_ARCHITECTURE = re.compile(
+_TILE = lazy_regex(r"(?:^|_|MT|bt|tilesize|[^a-zA-Z0-9x])(\d+x\d+(?:x\d+)?)")
+_LAYOUT = lazy_regex(r"_([nt]{2,3})(?=[_ ,]|$)", re.IGNORECASE)
+_ARCHITECTURE = lazy_regex(
     r"(?:cutlass_|sm_?)(\d{2,3})|(volta|turing|ampere|hopper|maxwell|pascal)", re.IGNORECASE
 )
-_ALIGNMENT = re.compile(r"align\d+")
+_ALIGNMENT = lazy_regex(r"align\d+")
 
-_FUNCTORS = re.compile(
+_FUNCTORS = lazy_regex(
     r"direct_(copy)_kernel|std::(plus|minus|multiplies|divides)\b|at::native::([A-Z][a-z]+)<|(\w+?)CUDAKernelImpl|"
     r"(\w+?)_(?:backward_)?(?:cuda_)?kernel(?:_cuda|_impl)?(?=[<(:])|CUDAFunctor(?:OnSelf)?_(\w+)|"
     r"launch_(\w+?)(?:_scalar)?\(|(\w+?)(?:Scalar)?Functor\b|(\w+)_functor\b|(\w+)Ops\b|(\w+)_cuda_out|(\w+)_out\b"
@@ -90,7 +91,7 @@ _WORDS = {
     "neg": "negate",
     "normtwo": "2-norm",
 }
-_OPAQUE = re.compile(r"OpaqueType<(\d+)")
+_OPAQUE = lazy_regex(r"OpaqueType<(\d+)")
 
 
 @derived

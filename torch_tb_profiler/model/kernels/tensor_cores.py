@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
@@ -31,7 +32,7 @@ _VERDICT_BY_REASON: dict[str, int] = {
 
 # The instruction in a name is stronger evidence than the purpose of the kernel, so these rules come first.
 _INSTRUCTION_RULES = tuple(
-    (why, re.compile(pattern, re.IGNORECASE))
+    (why, lazy_regex(pattern, re.IGNORECASE))
     for why, pattern in (
         # Parts of attention and of split products that only move, convert, or sum, whatever else is in their name.
         (
@@ -58,7 +59,7 @@ _INSTRUCTION_RULES = tuple(
 )
 
 _PRODUCT_RULES = tuple(
-    (why, re.compile(pattern, re.IGNORECASE))
+    (why, lazy_regex(pattern, re.IGNORECASE))
     for why, pattern in (
         (
             "a library that has only such kernels",

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators
 from torch_tb_profiler.model.costs.modeled_operators import owning_operators
 from torch_tb_profiler.model.costs.models import find_cost_model
@@ -25,11 +26,11 @@ from torch_tb_profiler.model.origins.frames import stacks_around
 from torch_tb_profiler.model.phases import PHASES, event_phases
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, distinct_codes, name_mask
 
-_LAUNCH = re.compile(
+_LAUNCH = lazy_regex(
     r"Launch(?:Cooperative)?Kernel|LaunchKernelExC?$|LaunchByPtr|Memcpy\w*Async|Memset\w*Async|^cuLaunchKernel"
 )
-_CAPTURED_SIZE = re.compile(r"^capture_(\d+)_")
-_FILE_SIZE = re.compile(r"(?:^|[/_-])bs_?(\d+)(?:[_.]|$)")
+_CAPTURED_SIZE = lazy_regex(r"^capture_(\d+)_")
+_FILE_SIZE = lazy_regex(r"(?:^|[/_-])bs_?(\d+)(?:[_.]|$)")
 _SHAPE_KEYS = ("Input Dims", "Input dims")
 _INPUT_KEYS = ("Input type", "Input Strides", "Concrete Inputs")
 """Arguments of an operator that its cost depends on, beside the shapes."""
@@ -37,7 +38,7 @@ _INPUT_KEYS = ("Input type", "Input Strides", "Concrete Inputs")
 COPY, FILL = "Memcpy", "Memset"
 """Names of copies and memsets, whichever copy it is: a capture doesn't say the direction."""
 
-_WRAPPER = re.compile(
+_WRAPPER = lazy_regex(
     r"^(?:Torch-Compiled Region\b|## Call CompiledFxGraph\b|CompiledFunction(?:Backward\d*)?$|TorchDynamo |"
     r"AOTDispatcher |Pregraph bytecode|autograd::engine::evaluate_function: CompiledFunctionBackward)"
 )

@@ -12,7 +12,6 @@ kernels of AOTInductor: `packaged.py` joins them.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -20,15 +19,16 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operators, enclosing_rows
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.origin_records import CompiledGraph, CompiledKernel
 from torch_tb_profiler.model.origins.packaged import is_generated, kernel_name, packaged_kernels
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, name_mask
 
-CALL = re.compile(r"^## Call CompiledFxGraph (?P<key>\S+) ##$")
-_REGION = re.compile(r"^Torch-Compiled Region: (?P<id>\S+)")
-_EXTERN = re.compile(r"^(?:extern_kernels\.(?P<op>\w+)|(?:torch\.ops\.)?(?P<ns>\w+)\.(?P<name>\w+)(?:\.\w+)?)$")
+CALL = lazy_regex(r"^## Call CompiledFxGraph (?P<key>\S+) ##$")
+_REGION = lazy_regex(r"^Torch-Compiled Region: (?P<id>\S+)")
+_EXTERN = lazy_regex(r"^(?:extern_kernels\.(?P<op>\w+)|(?:torch\.ops\.)?(?P<ns>\w+)\.(?P<name>\w+)(?:\.\w+)?)$")
 _FORWARD, _BACKWARD = "CompiledFunction", "CompiledFunctionBackward"
 
 NO_RECORD = "no compile record was found beside the trace; write one with `torch_tb_profiler.handler`"

@@ -12,7 +12,6 @@ name agree on.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -20,6 +19,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.origin_records import CompiledKernel
@@ -27,8 +27,8 @@ from torch_tb_profiler.model.origins.frames import COMPILED_CALL
 from torch_tb_profiler.model.origins.replays import kernel_label
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, distinct_codes
 
-_GENERATED = re.compile(r"^(?:cpp|triton|cutlass|cutedsl|pallas)_\w+")
-_CPP = re.compile(r"^graph_\d+_(?P<name>cpp_fused_\w+)$")
+_GENERATED = lazy_regex(r"^(?:cpp|triton|cutlass|cutedsl|pallas)_\w+")
+_CPP = lazy_regex(r"^graph_\d+_(?P<name>cpp_fused_\w+)$")
 
 OTHER_PACKAGE = "the record of AOTInductor beside the trace is of another model: it lacks kernels of this trace"
 SEVERAL_CALLS = "the record of AOTInductor has several calls of this kernel, for different lines of the program"

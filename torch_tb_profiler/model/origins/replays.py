@@ -8,21 +8,21 @@ which is the order of capture only if all work is on one stream.
 
 from __future__ import annotations
 
-import re
 from enum import IntEnum
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.devices import stream_ids
 from torch_tb_profiler.model.origins.captures import COPY, FILL, annotated_sizes
 from torch_tb_profiler.model.origins.graph_nodes import NODE_KEY, graph_nodes
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, name_mask
 
-_REPLAYED_SIZE = re.compile(r"\bbs=(\d+)|^execute_(\d+)_")
-_CLONE = re.compile(r"\.kd$|\[clone .*\]")
+_REPLAYED_SIZE = lazy_regex(r"\bbs=(\d+)|^execute_(\d+)_")
+_CLONE = lazy_regex(r"\.kd$|\[clone .*\]")
 _FILL_KERNEL, _COPY_KERNEL = "__amd_rocclr_fillBuffer", "__amd_rocclr_copyBuffer"
 """Kernels that AMD runs for memsets and copies."""
 

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.model.schedule.compiled import schedule_functions
 from torch_tb_profiler.model.schedule.items import NEVER
 from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit, schedule
 from torch_tb_profiler.model.trace import Bool, Int64, Trace, distinct_codes
@@ -40,7 +41,10 @@ def replay(trace: Trace, step: Int64, duration: Int64, removed: Bool | None = No
     duration  int64[c, n]  of the items
     removed   bool[c, a]   host edges that no longer hold
     """
-    graph = schedule(trace)
+    graph, functions = schedule(trace), schedule_functions()
+    runs = compiled_order(trace) if functions is not None else None
+    if functions is not None and runs is not None:
+        return ReplayTimes(*functions.replay(graph, runs, step, duration, removed))
     return _Replay(graph, step, duration, removed).compute(computation_order(trace))
 
 
@@ -131,6 +135,13 @@ def _raise_arrivals(arrivals: Int64, sources: RunSources, times: Int64) -> None:
     latest = np.maximum.reduceat(times, sources.starts, axis=1)
     at = sources.targets
     arrivals[:, at] = np.maximum(arrivals[:, at], latest)
+
+
+@derived
+def compiled_order(trace: Trace) -> Int64 | None:
+    """Return the runs for the functions in C, int64[r, 3], or None if these aren't in use or find no order."""
+    functions = schedule_functions()
+    return None if functions is None else functions.plan(schedule(trace))
 
 
 @derived

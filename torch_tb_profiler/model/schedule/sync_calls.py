@@ -8,18 +8,19 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kinds import Kind, event_kinds, rows_of_kind
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, name_mask
 
 # Names of runtime and driver calls of CUDA, HIP, Level Zero, and MTIA.
-_WAITS_FOR_DEVICE = re.compile(
+_WAITS_FOR_DEVICE = lazy_regex(
     r"DeviceSynchronize|CtxSynchronize|^synchronize$|^(?:cuda|hip|cu|ze)\w*Free(?:Host)?(?:_v\d)?$", re.IGNORECASE
 )
-_WAITS_FOR_STREAM = re.compile(
+_WAITS_FOR_STREAM = lazy_regex(
     r"StreamSynchronize|synchronizeStream|EventSynchronize|HostSynchronize|Events?Wait$|QueueFinish", re.IGNORECASE
 )
-_WAITS_FOR_EVENT = re.compile(r"EventSynchronize|EventHostSynchronize|Events?Wait$", re.IGNORECASE)
-_MAKES_STREAM_WAIT = re.compile(r"StreamWaitEvent|waitOnEvent", re.IGNORECASE)
+_WAITS_FOR_EVENT = lazy_regex(r"EventSynchronize|EventHostSynchronize|Events?Wait$", re.IGNORECASE)
+_MAKES_STREAM_WAIT = lazy_regex(r"StreamWaitEvent|waitOnEvent", re.IGNORECASE)
 
 _NO_STREAM = 2**32 - 1
 """Stream number that CUPTI writes where there is none."""

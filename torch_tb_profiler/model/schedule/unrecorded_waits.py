@@ -9,12 +9,11 @@ is recorded has no others.
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.memo import stored
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
@@ -30,7 +29,7 @@ MAX_RETURN_SHARE = 0.02
 MAX_RETURN_NS = 50_000
 """Longest time from the end of the work to when the thread goes on, ns."""
 
-_POLL = re.compile(r"(?:Event|Stream)Query")
+_POLL = lazy_regex(r"(?:Event|Stream)Query")
 
 
 class UnrecordedWaits(msgspec.Struct, frozen=True):
@@ -47,7 +46,7 @@ class UnrecordedWaits(msgspec.Struct, frozen=True):
     resume: Int64
 
 
-@derived
+@stored
 def unrecorded_waits(trace: Trace) -> UnrecordedWaits:
     """Return the waits of the threads that launch work, and on which no call is recorded that waits."""
     items, calls = device_items(trace), blocking_calls(trace)

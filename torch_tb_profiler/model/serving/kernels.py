@@ -12,26 +12,27 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.kernels.families import family_of_name
 from torch_tb_profiler.model.kernels.identifiers import parse_identifiers
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.trace import Bool, Trace, name_mask
 
-_DECODE = re.compile(
+_DECODE = lazy_regex(
     r"split_?kv|paged_attention_(?:ll4mi|v[12])|unified_attention_3d|batch_?decode|decode_attention|forgen|mla_decode|"
     r"flash_mla_dec|fwd_grouped_kernel_stage|single_query|mqa_decode",
     re.IGNORECASE,
 )
-_PREFILL = re.compile(
+_PREFILL = lazy_regex(
     r"flash_fwd_kernel|batch_?prefill|forctx|fmha_?fwd|attn_fwd|context_attention|fwd_kernel_unified|prefill_attention|"
     r"extend_attention|flash_attn_varlen",
     re.IGNORECASE,
 )
-_KV_CACHE = re.compile(
+_KV_CACHE = lazy_regex(
     r"kv_?cache|paged|unified_attention|split_?kv|store_kv|mla_|reshape_and_cache|batch(?:decode|prefill)with",
     re.IGNORECASE,
 )
-_SAMPLER = re.compile(
+_SAMPLER = lazy_regex(
     r"argmaxops|argmax_|topktopp|top_?[kp]_?(?:top_?[kp]_?)?(?:renorm|mask|sampling)|sample\w*kernel|sampling|multinomial|gumbel",
     re.IGNORECASE,
 )

@@ -18,6 +18,8 @@ from typing import Literal
 
 import msgspec
 
+from torch_tb_profiler.base.patterns import lazy_regex
+
 Phase = Literal["prefill", "decode", "mixed", "idle"]
 
 PHASES: tuple[Phase, ...] = ("prefill", "decode", "mixed", "idle")
@@ -57,7 +59,7 @@ class IterationLabel(msgspec.Struct, frozen=True):
 
 _N = r"(\d{1,12})"
 _SUMS = rf"sq{_N}sk{_N}sqsq(\d{{1,18}})sqsk(\d{{1,18}})"
-_FIELD = re.compile(r"(\w{1,16})=(\[[^\]]*\]\S*|\S+)")
+_FIELD = lazy_regex(r"(\w{1,16})=(\[[^\]]*\]\S*|\S+)")
 
 
 def _phase(context: int | None, decode: int | None) -> Phase:
@@ -210,22 +212,22 @@ def _lmdeploy(match: re.Match[str]) -> IterationLabel:
 
 
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], IterationLabel | None]], ...] = (
-    (re.compile(rf"execute_{_N}_context_{_N}\({_SUMS}\)_generation_{_N}\({_SUMS}\)"), _vllm_sums),
-    (re.compile(rf"execute_context_{_N}\({_N}\)_generation_{_N}\({_N}\)"), _vllm),
-    (re.compile(rf"execute_new_{_N}_cached_{_N}"), _vllm_requests),
-    (re.compile(r"step\[(\w{1,32})([^\]]*)\]"), _sglang),
-    (re.compile(r"(prefill|decode)\[(bs=.*)\]"), _atom),
+    (lazy_regex(rf"execute_{_N}_context_{_N}\({_SUMS}\)_generation_{_N}\({_SUMS}\)"), _vllm_sums),
+    (lazy_regex(rf"execute_context_{_N}\({_N}\)_generation_{_N}\({_N}\)"), _vllm),
+    (lazy_regex(rf"execute_new_{_N}_cached_{_N}"), _vllm_requests),
+    (lazy_regex(r"step\[(\w{1,32})([^\]]*)\]"), _sglang),
+    (lazy_regex(r"(prefill|decode)\[(bs=.*)\]"), _atom),
     (
-        re.compile(
+        lazy_regex(
             rf"\[Executor\] _forward_step(?: \d{{1,12}})?: {_N} ctx reqs,(?: {_N} ctx tokens,)? {_N} gen reqs"
         ),
         _tensorrt_llm,
     ),
-    (re.compile(r"forward_(?:cudagraph|eager)"), _lmdeploy),
+    (lazy_regex(r"forward_(?:cudagraph|eager)"), _lmdeploy),
 )
 
-_LABEL_LIKE = re.compile(r"execute_(?:\d|context|new|cached|gen)|step\[|\[Executor\] _forward_step")
-_NO_ITERATION = re.compile(r"execute_diffusion_")
+_LABEL_LIKE = lazy_regex(r"execute_(?:\d|context|new|cached|gen)|step\[|\[Executor\] _forward_step")
+_NO_ITERATION = lazy_regex(r"execute_diffusion_")
 
 
 def parse_label(name: str) -> IterationLabel | None:
@@ -248,7 +250,7 @@ def is_unknown_label(name: str) -> bool:
 _HOST_WORK: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "network",
-        re.compile(
+        lazy_regex(
             r"kv_connector|wait_for_layer_load|wait_for_save|kv_transfer|recv_kv|poll_kv|gloo:|"
             r"c10d::(?:recv|broadcast|barrier)|shm_broadcast|recv_tensor_dict|broadcast_pyobj",
             re.IGNORECASE,
@@ -256,7 +258,7 @@ _HOST_WORK: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "sampling_sync",
-        re.compile(
+        lazy_regex(
             r"gpu_model_runner: (?:sample|bookkeep|modelrunneroutput|set_async)|sampling|process_batch_result|"
             r"logits_process|grammar|detokeniz|outputs_d2h|_local_scalar_dense|aten::item$|aten::multinomial|"
             r"(?:stream|event|device)synchronize",
@@ -265,7 +267,7 @@ _HOST_WORK: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "scheduler",
-        re.compile(
+        lazy_regex(
             r"^schedule[:_ ]|get_next_batch|get_new_batch|update_running_batch|recv_requests|"
             r"process_input_requests|"
             r"prefix_match|^scheduler\.(?!run_batch|process_batch|event_loop)|update_from_output|"
@@ -273,7 +275,7 @@ _HOST_WORK: tuple[tuple[str, re.Pattern[str]], ...] = (
             re.IGNORECASE,
         ),
     ),
-    ("idle", re.compile(r"self_check_during_idle|scheduler\.on_idle|wait_for_request|^idle$", re.IGNORECASE)),
+    ("idle", lazy_regex(r"self_check_during_idle|scheduler\.on_idle|wait_for_request|^idle$", re.IGNORECASE)),
 )
 
 

@@ -9,12 +9,11 @@ process "Overlap Analysis" derived from all of these: never summed
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.thread_names import process_and_thread_names
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace
 
@@ -29,14 +28,14 @@ _PROCESS_ROLES = {
     "HCCL": OTHER,
     "Overlap Analysis": OTHER,
 }
-_GROUP_THREAD = re.compile(r"^Group\b.*Communication$")
+_GROUP_THREAD = lazy_regex(r"^Group\b.*Communication$")
 _DEVICE_BITS = 31
 """Mask of the bits of a pid that hold the device."""
 
-COPY_TASK = re.compile(r"MEMCPY|DMA")
+COPY_TASK = lazy_regex(r"MEMCPY|DMA")
 """Task types that are copies, such as `SDMA` and `PCIE_DMA_SQE`."""
 
-WAIT_TASK = re.compile(r"EVENT|NOTIFY|WAIT|RECORD|WRITE_VALUE|PROFILER|PLACE_HOLDER")
+WAIT_TASK = lazy_regex(r"EVENT|NOTIFY|WAIT|RECORD|WRITE_VALUE|PROFILER|PLACE_HOLDER")
 """Task types that are neither computation nor copy, such as `EVENT_WAIT` and `NOTIFY_RECORD_SQE`."""
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.thread_names import process_and_thread_names
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 
@@ -24,8 +25,8 @@ ENGINE_NAMES = ("MME", "TPC", "DMA", "NIC", "other")
 
 MME, TPC, DMA, NIC, OTHER = range(len(ENGINE_NAMES))
 
-_CARD_PROCESS = re.compile(r"^/device:HPU:\d+$")
-_ENGINE = re.compile(r"MME|TPC|DMA|NIC", re.IGNORECASE)
+_CARD_PROCESS = lazy_regex(r"^/device:HPU:\d+$")
+_ENGINE = lazy_regex(r"MME|TPC|DMA|NIC", re.IGNORECASE)
 _ENGINE_BY_TYPE = {
     **dict.fromkeys((0, 3, 4, 5), DMA),
     **dict.fromkeys((1, 6), MME),

@@ -12,12 +12,13 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.devices import device_name
 
 MAX_NAME_LENGTH = 48
 """Characters of a name in a sentence; longer ones are cut."""
 
-_FRAME = re.compile(r"^(?:.*[/\\])?(?P<file>[^/\\]+)\((?P<line>\d+)\): (?P<function>.+)$", re.DOTALL)
+_FRAME = lazy_regex(r"^(?:.*[/\\])?(?P<file>[^/\\]+)\((?P<line>\d+)\): (?P<function>.+)$", re.DOTALL)
 
 
 class Phrase(msgspec.Struct, frozen=True):

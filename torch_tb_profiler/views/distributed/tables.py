@@ -12,6 +12,7 @@ from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import StepWaiting, waiting_by_step
 from torch_tb_profiler.base.format import natural_sort_key
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.view import Member, Members, RunView
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members, judge_members
 from torch_tb_profiler.views.distributed.communication import (
@@ -55,7 +56,7 @@ from torch_tb_profiler.views.distributed.reasons import null_reasons
 
 R = TypeVar("R", bound=msgspec.Struct)
 
-_RANK_NUMBER = re.compile(r"(?:rank\s*)?([0-9]{1,9})", re.IGNORECASE)
+_RANK_NUMBER = lazy_regex(r"(?:rank\s*)?([0-9]{1,9})", re.IGNORECASE)
 
 
 class PageParams(Protocol):

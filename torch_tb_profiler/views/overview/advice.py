@@ -13,6 +13,7 @@ from torch_tb_profiler.analyses.overview.kernel_rules.precision import TENSOR_CO
 from torch_tb_profiler.analyses.overview.memory_rules import MEMORY_LIMIT_SHARE, MIN_OUTSIDE_SHARE
 from torch_tb_profiler.base.format import format_duration, format_ratio
 from torch_tb_profiler.base.grammar import with_article
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.overview.payload import Recommendation
 
@@ -469,7 +470,7 @@ def build_recommendation(
     )
 
 
-_STEP = re.compile(r"\b([Aa] (?:training )?)?step(s?)\b")
+_STEP = lazy_regex(r"\b([Aa] (?:training )?)?step(s?)\b")
 
 
 def _say_iterations(words: RuleWords, noun: str) -> RuleWords:

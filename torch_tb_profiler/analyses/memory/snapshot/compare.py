@@ -8,12 +8,12 @@ a site of its own. A difference is split into blocks that are more and blocks th
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
 from torch_tb_profiler.analyses.memory.snapshot.history import allocator_history
 from torch_tb_profiler.analyses.memory.snapshot.live import MemoryInUse, live_at_end, live_memory
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
 
 SiteKind = Literal["stack", "no stack", "before the history", "other sites"]
@@ -21,7 +21,7 @@ SiteKind = Literal["stack", "no stack", "before the history", "other sites"]
 SiteKey = tuple[SiteKind, tuple[str, ...]]
 """Kind and frames of a site."""
 
-_PACKAGES = re.compile(r"^.*?(?:site|dist)-packages/")
+_PACKAGES = lazy_regex(r"^.*?(?:site|dist)-packages/")
 
 
 @dataclass(frozen=True)

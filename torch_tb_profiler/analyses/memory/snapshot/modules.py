@@ -5,7 +5,6 @@ A snapshot names files and functions, not classes, so a module is the file of it
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,14 +12,15 @@ import numpy as np
 
 from torch_tb_profiler.analyses.memory.snapshot.categories import first_matching_frames
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
 from torch_tb_profiler.model.trace import Int32
 
 NO_MODULE = "outside of modules"
 
-_LIBRARY = re.compile(r"(?:site|dist)-packages/|^torch/|^<frozen")
+_LIBRARY = lazy_regex(r"(?:site|dist)-packages/|^torch/|^<frozen")
 
-_TORCH = re.compile(r"(?:site|dist)-packages/torch/|^torch/")
+_TORCH = lazy_regex(r"(?:site|dist)-packages/torch/|^torch/")
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ import numpy as np
 
 from torch_tb_profiler.analyses.memory.snapshot.history import AllocatorHistory
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
 
-_STEP = re.compile(r"^(?:profiler|train(?:ing)?[ _]?)?step\s*[#_ ]?\s*\d+$", re.IGNORECASE)
+_STEP = lazy_regex(r"^(?:profiler|train(?:ing)?[ _]?)?step\s*[#_ ]?\s*\d+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ TorchInductor generated computes is not recorded either, but its inputs are.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.costs.call import Cost, OperatorCall, Tensor, UnknownCostError
 
 _UNARY = """abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh deg2rad digamma elu erf erfc erfinv exp
@@ -39,10 +39,10 @@ log10 log1p log2 logit reciprocal rsqrt sigmoid sin sinc sinh sqrt tan tanh true
 _FUSED_OPTIMIZERS = {"adam": (12, 7), "adamw": (12, 7), "sgd": (4, 3), "adagrad": (6, 5)}
 """Operations per element, and elements read and written per parameter (Adam reads 4 and writes 3)."""
 
-_OPTIMIZER = re.compile(r"^aten::_fused_(adamw?|sgd|adagrad)_$")
-FOREACH = re.compile(r"^aten::_foreach_([a-z_]+?)_?$")
+_OPTIMIZER = lazy_regex(r"^aten::_fused_(adamw?|sgd|adagrad)_$")
+FOREACH = lazy_regex(r"^aten::_foreach_([a-z_]+?)_?$")
 
-GENERATED = re.compile(r"^triton_(?:poi|red|per)_")
+GENERATED = lazy_regex(r"^triton_(?:poi|red|per)_")
 """TorchInductor's names of elementwise kernels and of reductions."""
 
 

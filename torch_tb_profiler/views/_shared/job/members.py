@@ -24,6 +24,7 @@ from torch_tb_profiler.analyses.distributed.totals import WorkerTotal, worker_to
 from torch_tb_profiler.analyses.distributed.verdict import StragglerVerdict, judge_ranks
 from torch_tb_profiler.base.grammar import agree, plural
 from torch_tb_profiler.base.memo import derived
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.view import Member, Members, Reduction
 from torch_tb_profiler.views._shared.text import Text, text
 
@@ -35,7 +36,7 @@ RANK_SUMMARIES = Reduction("distributed", RankSummary, summarize_rank, RANK_DETA
 MAX_EXPLAINED_RANKS = 3
 """Ranks whose extra work is shown; the cause of as many more is named."""
 
-_HOST_AND_PROCESS = re.compile(r"^(?P<host>.*)_(?P<process>\d+)$", re.DOTALL)
+_HOST_AND_PROCESS = lazy_regex(r"^(?P<host>.*)_(?P<process>\d+)$", re.DOTALL)
 
 T = TypeVar("T")
 

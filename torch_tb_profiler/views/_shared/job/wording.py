@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.distributed.causes import StragglerCause
@@ -18,6 +17,7 @@ from torch_tb_profiler.analyses.distributed.uneven_work import ResizedKernel, Un
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.base.format import format_duration, format_ratio, shorten_middle
 from torch_tb_profiler.base.grammar import agree, capitalize, per_step, plural
+from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.communication.groups import format_ranks
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.members import compare_members, count_unread, members_coverage
@@ -446,7 +446,7 @@ def uneven_work_sentence(comparison: RankComparison, uneven: UnevenWork, saving:
     )
 
 
-_DIMENSIONS = re.compile(r"\[(\d+(?:,\d+)*)\]")
+_DIMENSIONS = lazy_regex(r"\[(\d+(?:,\d+)*)\]")
 
 
 def _differing_dimensions(size: str, other: str) -> str:

@@ -1,0 +1,280 @@
+// The schedule of a trace: in which order its graph can be computed, when everything happens with other durations, how
+// late it may, and which state a thread is in. What model/schedule/replay.py, analyses/critical_path/slack.py and
+// analyses/schedule/causes.py say in Python, node by node.
+//
+//     schedule_plan    runs of nodes, each after all that it waits for
+//     schedule_replay  the times of points and the ends of items
+//     schedule_latest  the latest times that what comes later allows
+//     schedule_split   windows cut where a thread's state changes
+
+#include "bytes.h"
+#include "crash.h"
+
+#if defined(_WIN32)
+#define API __declspec(dllexport)
+#else
+#define API __attribute__((visibility("default")))
+#endif
+
+enum { ABI = 1 };
+
+static const int64_t NEVER = -((int64_t)1 << 60);
+
+// A graph of `model.schedule.schedule`. Chains are the threads, then the streams: points or items one after the other.
+// Edges and waits are sorted by what waits (`target`, `waiting`).
+typedef struct {
+    uint64_t points, items, threads, streams, edges, waits;
+    const int64_t *point_bounds, *item_bounds;
+    const int64_t *time;
+    const uint8_t *anchored;
+    const int64_t *target, *edge_item, *edge_point, *edge_weight;
+    const int64_t *start, *submission, *launch, *gap;
+    const uint8_t *unlimited;
+    const int64_t *waiting, *wait_source, *wait_weight;
+} Graph;
+
+// The nodes low to high, exclusive, of a chain.
+typedef struct {
+    int64_t chain, low, high;
+} Run;
+
+API uint32_t schedule_abi(void) { return ABI; }
+
+API void schedule_say_crash(const char *message) { say_crash(message); }
+
+// Times may be anything; a sum that doesn't fit wraps around, as numpy's do.
+static inline int64_t add(int64_t one, int64_t other) { return (int64_t)((uint64_t)one + (uint64_t)other); }
+static inline int64_t less(int64_t one, int64_t other) { return (int64_t)((uint64_t)one - (uint64_t)other); }
+static inline int64_t later(int64_t one, int64_t other) { return one > other ? one : other; }
+static inline void lower(int64_t *time, int64_t limit) {
+    if (limit < *time) *time = limit;
+}
+
+static size_t first_at_least(const int64_t *sorted, size_t count, int64_t value) {
+    size_t low = 0;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        if (sorted[middle] < value) low = middle + 1;
+        else count = middle;
+    }
+    return low;
+}
+
+static bool is_host(const Graph *graph, size_t chain) { return chain < graph->threads; }
+
+static int64_t chain_begin(const Graph *graph, size_t chain) {
+    return is_host(graph, chain) ? graph->point_bounds[chain] : graph->item_bounds[chain - graph->threads];
+}
+
+static int64_t chain_end(const Graph *graph, size_t chain) {
+    return is_host(graph, chain) ? graph->point_bounds[chain + 1] : graph->item_bounds[chain - graph->threads + 1];
+}
+
+// The first edge or wait of each chain.
+static void place_cursors(const Graph *graph, int64_t *cursors) {
+    for (size_t chain = 0; chain < graph->threads + graph->streams; chain++) {
+        int64_t begin = chain_begin(graph, chain);
+        cursors[chain] = (int64_t)(is_host(graph, chain) ? first_at_least(graph->target, graph->edges, begin)
+                                                         : first_at_least(graph->waiting, graph->waits, begin));
+    }
+}
+
+static size_t chain_of(const int64_t *bounds, size_t chains, int64_t node) {
+    return first_at_least(bounds, chains + 1, node + 1) - 1;
+}
+
+// What a node waits for and hasn't been computed.
+typedef struct {
+    bool found;
+    size_t chain;
+    int64_t node;
+} Missing;
+
+static Missing missing_point(const Graph *graph, const int64_t *next, int64_t point) {
+    size_t chain = chain_of(graph->point_bounds, graph->threads, point);
+    return (Missing){point >= next[chain], chain, point};
+}
+
+static Missing missing_item(const Graph *graph, const int64_t *next, int64_t item) {
+    size_t stream = chain_of(graph->item_bounds, graph->streams, item);
+    return (Missing){item >= next[graph->threads + stream], graph->threads + stream, item};
+}
+
+// Moves the cursor of a chain past what `node` waits for, up to the first that is missing.
+static Missing pass_sources(const Graph *graph, const int64_t *next, int64_t *cursor, bool host, int64_t node) {
+    if (host) {
+        for (; (size_t)*cursor < graph->edges && graph->target[*cursor] == node; ++*cursor) {
+            int64_t item = graph->edge_item[*cursor];
+            Missing source = item >= 0 ? missing_item(graph, next, item)
+                                       : missing_point(graph, next, graph->edge_point[*cursor]);
+            if (source.found) return source;
+        }
+        return (Missing){0};
+    }
+    if (graph->submission[node] >= 0) {
+        Missing source = missing_point(graph, next, graph->submission[node]);
+        if (source.found) return source;
+    }
+    for (; (size_t)*cursor < graph->waits && graph->waiting[*cursor] == node; ++*cursor) {
+        Missing source = missing_item(graph, next, graph->wait_source[*cursor]);
+        if (source.found) return source;
+    }
+    return (Missing){0};
+}
+
+// Cuts the graph into runs and says how many there are, -1 if nodes wait for each other. Each chain goes on until it waits
+// for a node that isn't computed; then that one's chain goes on up to it. `runs` may be NULL, to count. `room` has four
+// numbers per chain.
+API int64_t schedule_plan(const Graph *graph, Run *runs, int64_t *room) {
+    size_t chains = graph->threads + graph->streams;
+    int64_t *next = room, *cursors = room + chains, *stack = room + 2 * chains, *until = room + 3 * chains;
+    int64_t made = 0;
+    begin_reading();
+    for (size_t chain = 0; chain < chains; chain++) next[chain] = chain_begin(graph, chain);
+    place_cursors(graph, cursors);
+    for (size_t base = 0; base < chains; base++) {
+        size_t deep = 1;
+        stack[0] = (int64_t)base, until[0] = chain_end(graph, base);
+        while (deep) {
+            size_t chain = (size_t)stack[deep - 1];
+            bool host = is_host(graph, chain);
+            int64_t low = next[chain];
+            Missing source = {0};
+            while (next[chain] < until[deep - 1]) {
+                source = pass_sources(graph, next, &cursors[chain], host, next[chain]);
+                if (source.found) break;
+                next[chain]++;
+            }
+            if (next[chain] > low) {
+                if (runs) runs[made] = (Run){(int64_t)chain, low, next[chain]};
+                made++;
+            }
+            if (!source.found) {
+                deep--;
+                continue;
+            }
+            if (deep == chains) {
+                end_reading();
+                return -1;
+            }
+            stack[deep] = (int64_t)source.chain, until[deep++] = source.node + 1;
+        }
+    }
+    end_reading();
+    return made;
+}
+
+static void replay_points(
+    const Graph *graph, Run run, int64_t *cursor, const int64_t *step, const uint8_t *removed, int64_t *points,
+    const int64_t *ends
+) {
+    int64_t begin = chain_begin(graph, (size_t)run.chain), edge = *cursor, now = run.low > begin ? points[run.low - 1] : 0;
+    for (int64_t point = run.low; point < run.high; point++) {
+        if (point > begin) now = add(now, step[point]);
+        else now = graph->anchored[point] ? graph->time[point] : NEVER;
+        for (; (size_t)edge < graph->edges && graph->target[edge] == point; edge++) {
+            if (removed && removed[edge]) continue;
+            int64_t item = graph->edge_item[edge];
+            now = later(now, add(graph->edge_weight[edge], item >= 0 ? ends[item] : points[graph->edge_point[edge]]));
+        }
+        points[point] = now;
+    }
+    *cursor = edge;
+}
+
+static void replay_items(
+    const Graph *graph, Run run, int64_t *cursor, const int64_t *duration, const int64_t *points, int64_t *ends
+) {
+    int64_t begin = chain_begin(graph, (size_t)run.chain), wait = *cursor;
+    for (int64_t item = run.low; item < run.high; item++) {
+        int64_t submission = graph->submission[item];
+        int64_t now = submission >= 0 ? add(points[submission], graph->launch[item]) : NEVER;
+        if (item > begin) now = later(now, add(ends[item - 1], graph->gap[item]));
+        else if (graph->unlimited[item]) now = graph->start[item];
+        for (; (size_t)wait < graph->waits && graph->waiting[wait] == item; wait++)
+            now = later(now, add(ends[graph->wait_source[wait]], graph->wait_weight[wait]));
+        ends[item] = add(now, duration[item]);
+    }
+    *cursor = wait;
+}
+
+// When each point is reached and each item ends in `cases` cases. `step`, `duration` and `removed` (of edges, may be NULL)
+// have a row per case, as `points` and `ends` do. `room` has a number per chain.
+API void schedule_replay(
+    const Graph *graph, const Run *runs, size_t count, size_t cases, const int64_t *step, const int64_t *duration,
+    const uint8_t *removed, int64_t *points, int64_t *ends, int64_t *room
+) {
+    begin_reading();
+    for (size_t at = 0; at < cases; at++) {
+        place_cursors(graph, room);
+        for (const Run *run = runs; run < runs + count; run++) {
+            int64_t *cursor = &room[run->chain];
+            if (is_host(graph, (size_t)run->chain)) replay_points(graph, *run, cursor, step, removed, points, ends);
+            else replay_items(graph, *run, cursor, duration, points, ends);
+        }
+        step += graph->points, points += graph->points, duration += graph->items, ends += graph->items;
+        if (removed) removed += graph->edges;
+    }
+    end_reading();
+}
+
+static size_t end_of_sources(const int64_t *sorted, size_t count, int64_t node) {
+    return first_at_least(sorted, count, node + 1);
+}
+
+// Lowers the latest times of points, and of ends of items, to what their dependents allow.
+API void schedule_latest(
+    const Graph *graph, const Run *runs, size_t count, const int64_t *step, const int64_t *duration, int64_t *points,
+    int64_t *ends
+) {
+    begin_reading();
+    for (const Run *run = runs + count; run-- > runs;) {
+        int64_t end = chain_end(graph, (size_t)run->chain);
+        if (is_host(graph, (size_t)run->chain)) {
+            size_t edge = end_of_sources(graph->target, graph->edges, run->high - 1);
+            for (int64_t point = run->high; point-- > run->low;) {
+                if (point + 1 < end) lower(&points[point], less(points[point + 1], step[point + 1]));
+                for (; edge && graph->target[edge - 1] == point; edge--) {
+                    int64_t item = graph->edge_item[edge - 1], limit = less(points[point], graph->edge_weight[edge - 1]);
+                    lower(item >= 0 ? &ends[item] : &points[graph->edge_point[edge - 1]], limit);
+                }
+            }
+            continue;
+        }
+        size_t wait = end_of_sources(graph->waiting, graph->waits, run->high - 1);
+        for (int64_t item = run->high; item-- > run->low;) {
+            int64_t begin = less(ends[item], duration[item]);
+            if (item + 1 < end) {
+                int64_t following = less(less(ends[item + 1], duration[item + 1]), graph->gap[item + 1]);
+                lower(&begin, less(following, duration[item]));
+            }
+            ends[item] = add(begin, duration[item]);
+            if (graph->submission[item] >= 0) lower(&points[graph->submission[item]], less(begin, graph->launch[item]));
+            for (; wait && graph->waiting[wait - 1] == item; wait--)
+                lower(&ends[graph->wait_source[wait - 1]], less(begin, graph->wait_weight[wait - 1]));
+        }
+    }
+    end_reading();
+}
+
+// Cuts the windows [low, high) where the state changes: state s holds between times[s - 1] and times[s]. Window i, which is
+// called number[i], lasts from state first[i] to last[i]. Says how many parts there are; none is empty.
+API size_t schedule_split(
+    const int64_t *number, const int64_t *low, const int64_t *high, const int64_t *first, const int64_t *last, size_t count,
+    const int64_t *times, const int32_t *row, const int8_t *cause, int64_t *window, int64_t *begin, int64_t *end,
+    int32_t *part_row, int8_t *part_cause
+) {
+    size_t made = 0;
+    begin_reading();
+    for (size_t at = 0; at < count; at++)
+        for (int64_t state = first[at]; state <= last[at]; state++) {
+            int64_t from = state > first[at] ? times[state - 1] : low[at], to = state < last[at] ? times[state] : high[at];
+            if (to <= from) continue;
+            window[made] = number[at];
+            begin[made] = from, end[made] = to;
+            part_row[made] = row[state], part_cause[made] = cause[state];
+            made++;
+        }
+    end_reading();
+    return made;
+}

@@ -1,0 +1,38 @@
+import gc
+import importlib
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+import torch_tb_profiler
+from torch_tb_profiler.base.patterns import _LazyRegex, lazy_regex
+
+
+def test_an_expression_is_compiled_with_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    compile_ = re.compile
+    monkeypatch.setattr(re, "compile", lambda *source: compiled.append(source[0]) or compile_(*source))
+    name = lazy_regex("^RANK_([0-9]+)$", re.IGNORECASE)
+    assert not compiled
+    assert [name.sub(r"\1", "rank_12"), name.search("rank_x")] == ["12", None]
+    assert [match[1] for match in map(name.match, ["rank_3", "rank_4"]) if match] == ["3", "4"]
+    assert set(compiled) == {"^RANK_([0-9]+)$"}
+
+
+def test_an_expression_behaves_like_a_compiled_one() -> None:
+    lazy, compiled = lazy_regex(rb"a(?P<b>.)"), re.compile(rb"a(?P<b>.)")
+    assert (lazy.pattern, lazy.flags, lazy.groupindex) == (compiled.pattern, compiled.flags, compiled.groupindex)
+    assert pickle.loads(pickle.dumps(lazy)).findall(b"ab ac") == compiled.findall(b"ab ac") == [b"b", b"c"]
+
+
+def test_every_expression_of_the_package_is_a_valid_one() -> None:
+    root = Path(torch_tb_profiler.__file__).parent
+    for path in root.rglob("*.py"):
+        if " lazy_regex(" in path.read_text(encoding="utf-8"):
+            importlib.import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
+    expressions = [each for each in gc.get_objects() if isinstance(each, _LazyRegex)]
+    assert len(expressions) > 200
+    for expression in expressions:
+        re.compile(*expression._source)

@@ -1,0 +1,125 @@
+"""The functions in C for schedules say what those in Python say, on drawn and on random schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.model.schedule.test_blocking import full_queue, launches
+from tests.model.schedule.test_replay import STEP
+from tests.model.schedule.test_waits import BACKWARD
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.critical_path.slack import slack
+from torch_tb_profiler.analyses.schedule.causes import split_by_state
+from torch_tb_profiler.ingest.compiled import ABSENT
+from torch_tb_profiler.model.schedule import compiled
+from torch_tb_profiler.model.schedule.compiled import ScheduleFunctions, use_schedule_functions
+from torch_tb_profiler.model.schedule.replay import compiled_order, replay
+from torch_tb_profiler.model.schedule.schedule import schedule
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
+from torch_tb_profiler.session.native.schedule import LIBRARY, schedule_functions
+
+
+@pytest.fixture
+def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScheduleFunctions]:
+    monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
+    found = schedule_functions()
+    if found is None:
+        pytest.skip(f"{LIBRARY.file_name} is {ABSENT}")
+    yield found
+    use_schedule_functions(None)
+
+
+def random_picture(seed: int) -> str:
+    """Return a step in which two threads launch on three streams, wait for them, and wait between the streams."""
+    random = np.random.default_rng(seed)
+    lines, free, correlation = [], [0, 0, 0], 0
+    for thread, name in enumerate(("host", "host2")):
+        now = thread * 3
+        for _ in range(60):
+            now += int(random.integers(1, 9))
+            correlation += 1
+            stream, roll = int(random.integers(3)), random.random()
+            if roll < 0.15:  # the next launch waits for what runs on the other streams
+                lines.append(f"{name} cuda_runtime cudaStreamWaitEvent {now} 1 correlation={1000 + correlation}")
+                free[stream], now = max(free) + 2, now + 2
+            if roll < 0.7:
+                lines.append(f"{name} cuda_runtime cudaLaunchKernel {now} 2 correlation={correlation}")
+                begin = max(free[stream], now + 3)
+                free[stream] = begin + int(random.integers(1, 20))
+                place = f"{begin} {free[stream] - begin} correlation={correlation} stream={stream + 7}"
+                lines.append(f"gpu0 kernel k{correlation % 5} {place}")
+                now += 2
+            else:
+                wait = max(max(free) - now, 1) + 1 if roll < 0.85 else 1
+                call = "cudaDeviceSynchronize" if roll < 0.85 else "cudaEventQuery"
+                lines.append(f"{name} cuda_runtime {call} {now} {wait} correlation={correlation}")
+                now += wait
+    lines.append("host user_annotation ProfilerStep#1 0 3000")
+    lines.append("host user_annotation ProfilerStep#2 3000 100")
+    return "\n".join(lines)
+
+
+PICTURES = [STEP, BACKWARD, launches(12, 115), full_queue(300, 32), "host cpu_op aten::mm 0 10"]
+
+
+@pytest.mark.parametrize("picture", [*PICTURES, *map(random_picture, range(12))])
+def test_replays_slack_and_states_agree(functions: ScheduleFunctions, picture: str) -> None:
+    trace = draw(picture)
+    graph, random = schedule(trace), np.random.default_rng(1)
+    duration = graph.items.end - graph.items.start
+    kept = random.random((4, len(graph.step))), random.random((4, len(duration)))
+    kept[0][0] = kept[1][0] = 1
+    step, durations = (
+        (share * values).astype(np.int64) for share, values in zip(kept, (graph.step, duration), strict=True)
+    )
+    removed = random.random((4, len(graph.edges.target))) < 0.3
+    removed[0] = False
+    windows = random_windows(trace, random)
+
+    def results() -> list[Any]:
+        other = draw(picture)  # nothing is cached of it
+        times, allowed = replay(other, step, durations, removed), slack(other)
+        assert (compiled_order(other) is not None) == (compiled.schedule_functions() is not None)
+        parts = split_by_state(other, *windows)
+        of_replay = times.points, times.ends, allowed.points, allowed.items
+        of_states = parts.window, parts.begin, parts.end, parts.row, parts.cause
+        columns: tuple[Any, ...] = (*of_replay, *of_states)
+        return [[str(column.dtype), column.tolist()] for column in columns]
+
+    in_python = results()
+    use_schedule_functions(functions)
+    assert results() == in_python
+    assert in_python[0][1][0] == graph.points.time.tolist()
+
+
+def random_windows(trace: Trace, random: np.random.Generator) -> tuple[Int32, Int64, Int64]:
+    """Return (thread, begin, end) of windows, some of them empty, or of no thread."""
+    thread = random.integers(NO_CODE, len(trace.threads), 40).astype(np.int32)
+    begin = random.integers(0, 400_000, 40)
+    return thread, begin, begin + random.integers(-1_000, 90_000, 40)
+
+
+def test_nodes_that_wait_for_each_other_have_no_order(functions: ScheduleFunctions) -> None:
+    from msgspec.structs import replace
+
+    graph = schedule(draw(STEP))
+    assert functions.plan(graph) is not None
+    target = graph.edges.target
+    last = graph.items.call.argmax()
+    # The point that launches the kernel waits for the kernel itself.
+    circle = replace(
+        graph.edges, target=np.full_like(target, graph.submission[last]), item=np.full_like(target, last)
+    )
+    assert functions.plan(replace(graph, edges=circle)) is None
+
+
+def test_columns_of_another_length_do_not_reach_it(functions: ScheduleFunctions) -> None:
+    graph = schedule(draw(STEP))
+    runs, duration = functions.plan(graph), (graph.items.end - graph.items.start)[None]
+    assert runs is not None
+    with pytest.raises(ValueError, match="shape"):
+        functions.replay(graph, runs, graph.step[None, :-1], duration, None)

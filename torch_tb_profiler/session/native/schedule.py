@@ -1,0 +1,170 @@
+"""Plan and replay schedules in C; `model/schedule` uses these functions where a session enables them."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.ingest.compiled import CompiledLibrary, is_enabled
+from torch_tb_profiler.model.schedule.compiled import ScheduleFunctions
+from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit
+from torch_tb_profiler.model.trace import Bool, Int8, Int32, Int64
+
+_SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
+
+LIBRARY = CompiledLibrary(
+    "schedule",
+    "schedule",
+    1,
+    {
+        "schedule_abi": (ctypes.c_uint32,),
+        "schedule_say_crash": (None, ctypes.c_char_p),
+        "schedule_plan": (ctypes.c_int64, _POINTER, _POINTER, _POINTER),
+        "schedule_replay": (None, _POINTER, _POINTER, _SIZE, _SIZE, *[_POINTER] * 6),
+        "schedule_latest": (None, _POINTER, _POINTER, _SIZE, *[_POINTER] * 4),
+        "schedule_split": (_SIZE, *[_POINTER] * 5, _SIZE, *[_POINTER] * 8),
+    },
+)
+
+_SIZES = ("points", "items", "threads", "streams", "edges", "waits")
+_COLUMNS = (
+    *("point_bounds", "item_bounds", "time", "anchored", "target", "edge_item", "edge_point", "edge_weight"),
+    *("start", "submission", "launch", "gap", "unlimited", "waiting", "wait_source", "wait_weight"),
+)
+
+
+class _Graph(ctypes.Structure):
+    """`Graph` of native/schedule.c."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint64) for name in _SIZES),
+        *((name, ctypes.c_void_p) for name in _COLUMNS),
+    )
+
+
+def schedule_functions() -> ScheduleFunctions | None:
+    """Return the functions of the library, or None if it is missing or not enabled in this process."""
+    library = _open_library() if is_enabled() else None
+    if library is None:
+        return None
+    functions = _Functions(library)
+    return ScheduleFunctions(functions.plan, functions.replay, functions.latest, functions.split)
+
+
+@cache
+def _open_library() -> Any | None:
+    return LIBRARY.load(Path(__file__).parent)
+
+
+class _Functions:
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    def plan(self, graph: Schedule) -> Int64 | None:
+        given, columns = _in_c(graph)
+        room = np.empty(4 * _chains(graph), np.int64)
+        count = self._library.schedule_plan(ctypes.byref(given), None, _address(room))
+        if count < 0:
+            return None
+        runs = np.empty((count, 3), np.int64)
+        self._library.schedule_plan(ctypes.byref(given), _address(runs), _address(room))
+        del columns  # they were in use until here
+        return runs
+
+    def replay(
+        self, graph: Schedule, runs: Int64, step: Int64, duration: Int64, removed: Bool | None
+    ) -> tuple[Int64, Int64]:
+        given, columns = _in_c(graph)
+        cases = len(step)
+        step = _checked(step, np.int64, cases, len(graph.points))
+        duration = _checked(duration, np.int64, cases, len(graph.items))
+        if removed is not None:
+            removed = _checked(removed, np.bool_, cases, len(graph.edges.target))
+        points, ends, room = np.empty_like(step), np.empty_like(duration), np.empty(_chains(graph), np.int64)
+        self._library.schedule_replay(
+            ctypes.byref(given),
+            _address(runs),
+            len(runs),
+            cases,
+            *map(_address, (step, duration)),
+            None if removed is None else _address(removed),
+            *map(_address, (points, ends, room)),
+        )
+        del columns
+        return points, ends
+
+    def latest(self, graph: Schedule, runs: Int64, points: Int64, ends: Int64) -> None:
+        given, columns = _in_c(graph)
+        step = np.ascontiguousarray(graph.step)
+        duration = graph.items.end - graph.items.start
+        assert points.flags.c_contiguous and ends.flags.c_contiguous  # they are changed in place
+        self._library.schedule_latest(
+            ctypes.byref(given), _address(runs), len(runs), *map(_address, (step, duration, points, ends))
+        )
+        del columns
+
+    def split(
+        self,
+        number: Int64,
+        low: Int64,
+        high: Int64,
+        first: Int64,
+        last: Int64,
+        times: Int64,
+        row: Int32,
+        cause: Int8,
+    ) -> tuple[Int64, Int64, Int64, Int32, Int8]:
+        windows = [np.ascontiguousarray(each, np.int64) for each in (number, low, high, first, last)]
+        states = np.ascontiguousarray(times), np.ascontiguousarray(row), np.ascontiguousarray(cause)
+        most = int((last - first + 1).sum())
+        parts = (*np.empty((3, most), np.int64), np.empty(most, np.int32), np.empty(most, np.int8))
+        addresses = map(_address, (*states, *parts))
+        made = self._library.schedule_split(*map(_address, windows), len(low), *addresses)
+        window, begin, end, part_row, part_cause = (column[:made] for column in parts)
+        return window, begin, end, part_row, part_cause
+
+
+def _chains(graph: Schedule) -> int:
+    return len(graph.points.threads) + graph.items.queues
+
+
+def _in_c(graph: Schedule) -> tuple[_Graph, list[npt.NDArray[Any]]]:
+    """Return the graph as C has it, and its columns, to be kept as long as that is in use."""
+    points, items, edges, waits = graph.points, graph.items, graph.edges, graph.waits
+    columns = {
+        "point_bounds": (points.bounds, np.int64, len(points.threads) + 1),
+        "item_bounds": (items.bounds, np.int64, items.queues + 1),
+        "time": (points.time, np.int64, len(points)),
+        "anchored": (graph.anchored, np.bool_, len(points)),
+        "target": (edges.target, np.int64, len(edges.target)),
+        "edge_item": (edges.item, np.int64, len(edges.target)),
+        "edge_point": (edges.point, np.int64, len(edges.target)),
+        "edge_weight": (edges.weight, np.int64, len(edges.target)),
+        "start": (items.start, np.int64, len(items)),
+        "submission": (graph.submission, np.int64, len(items)),
+        "launch": (graph.launch, np.int64, len(items)),
+        "gap": (graph.gap, np.int64, len(items)),
+        "unlimited": (graph.limit == StartLimit.NOTHING, np.bool_, len(items)),
+        "waiting": (waits.item, np.int64, len(waits.item)),
+        "wait_source": (waits.source, np.int64, len(waits.item)),
+        "wait_weight": (graph.wait_weight, np.int64, len(waits.item)),
+    }
+    kept = [_checked(values, dtype, length) for values, dtype, length in columns.values()]
+    sizes = len(points), len(items), len(points.threads), items.queues, len(edges.target), len(waits.item)
+    return _Graph(*sizes, *map(_address, kept)), kept
+
+
+def _checked(values: npt.NDArray[Any], dtype: npt.DTypeLike, *shape: int) -> npt.NDArray[Any]:
+    """Return values as C reads them; a wrong shape must not reach it."""
+    if values.shape != shape:
+        raise ValueError(f"a column has the shape {values.shape} instead of {shape}")
+    return np.ascontiguousarray(values, dtype)
+
+
+def _address(column: npt.NDArray[Any]) -> int:
+    return column.ctypes.data
