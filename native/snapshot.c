@@ -204,9 +204,11 @@ API void snapshot_free(Reader *r) {
     Interned *tables[] = {&r->texts, &r->frames, &r->stacks, &r->labels, &r->pairs};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) free_interned(tables[i]);
     void *arrays[] = {r->stack.items, r->marks.items, r->memo.items, r->saved.items, r->objects.items, r->ranges.items,
-        r->members.items, r->action, r->stack_of, r->label_of, r->freed, r->address, r->size, r->time, r->segments.items,
-        r->blocks.items, r->notes.items, r->cells.items, r->parts.items};
+        r->members.items, r->action, r->stack_of, r->label_of, r->freed, r->address, r->segments.items, r->blocks.items,
+        r->notes.items, r->cells.items, r->parts.items};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
+    free_numbers(&r->size);
+    free_numbers(&r->time);
     free(r);
 }
 
@@ -297,7 +299,8 @@ static void close_containers(Reader *r) {
     }
 }
 
-// Finds the snapshot in what was read, after the last piece; 1 if there is one. What the reading needed is freed.
+// Finds the snapshot in what was read, after the last piece; 1 if there is one, -1 without memory for its columns.
+// What the reading needed is freed.
 API int snapshot_finish(Reader *r) {
     Status status = r->budget.status;
     if (status == REFUSED || status == NO_MEMORY) return 0;
@@ -319,12 +322,12 @@ API int snapshot_finish(Reader *r) {
     r->stack.items = r->saved.items = NULL;
     r->memo.capacity = r->objects.capacity = r->stack.capacity = r->saved.capacity = 0;
     r->memo.count = r->objects.count = r->stack.count = r->saved.count = 0;
-    if (r->found) {
-        begin_reading();
-        match_frees(r);
-        end_reading();
-    }
-    return r->found;
+    if (!r->found) return 0;
+    if (!widen(&r->size, r->rows) || !widen(&r->time, r->rows)) return -1;
+    begin_reading();
+    match_frees(r);
+    end_reading();
+    return 1;
 }
 
 // A column or table by its number, and its length in elements; valid until snapshot_free.
@@ -333,8 +336,8 @@ API const void *snapshot_column(Reader *r, uint32_t which, uint64_t *count) {
     switch (which) {
         COLUMN(0, r->action, r->rows);
         COLUMN(1, r->address, r->rows);
-        COLUMN(2, r->size, r->rows);
-        COLUMN(3, r->time, r->rows);
+        COLUMN(2, r->size.items, r->size.is_wide ? r->rows : 0);
+        COLUMN(3, r->time.items, r->time.is_wide ? r->rows : 0);
         COLUMN(4, r->stack_of, r->rows);
         COLUMN(5, r->label_of, r->rows);
         COLUMN(6, r->segments.items, r->segments.count);

@@ -57,11 +57,12 @@ typedef struct {
     Interned texts, frames, stacks, labels, pairs;
     Label last_label;
     uint32_t last_label_code, metadata_texts;
-    uint64_t rows, row_capacity[6];
+    uint64_t rows, row_capacity[4];
     uint8_t *action;
     uint32_t *stack_of, *label_of;
     int32_t *freed;
-    int64_t *address, *size, *time;
+    int64_t *address;
+    Numbers size, time;
     ARRAY(Segment) segments;
     ARRAY(Block) blocks;
     ARRAY(Note) notes;
@@ -97,11 +98,11 @@ static uint32_t intern_text(Reader *r, const void *bytes, uint64_t size) {
 }
 
 static bool grow_rows(Reader *r) {
-    void **columns[] = {(void **)&r->action, (void **)&r->stack_of, (void **)&r->label_of, (void **)&r->address,
-        (void **)&r->size, (void **)&r->time};
-    static const size_t sizes[] = {1, 4, 4, 8, 8, 8};
-    for (int i = 0; i < 6; i++)
+    void **columns[] = {(void **)&r->action, (void **)&r->stack_of, (void **)&r->label_of, (void **)&r->address};
+    static const size_t sizes[] = {1, 4, 4, 8};
+    for (int i = 0; i < 4; i++)
         if (!grow_array(&r->budget, columns[i], r->rows, &r->row_capacity[i], sizes[i], 1)) return false;
+    if (!grow_numbers(&r->budget, &r->size, r->rows) || !grow_numbers(&r->budget, &r->time, r->rows)) return false;
     return r->rows < MAX_CODES - 1 || fail(&r->budget, OVER_BUDGET);
 }
 
@@ -118,8 +119,8 @@ static bool add_entry(Reader *r, const Value *const *f) {
     r->stack_of[at] = stack_code(r, f[K_FRAMES]);
     r->label_of[at] = r->last_label_code;
     r->address[at] = integer(f[action == OOM ? K_DEVICE_FREE : K_ADDR], ABSENT);
-    r->size[at] = (int64_t)f[K_SIZE]->bits;
-    r->time[at] = integer(f[K_TIME], ABSENT);
+    if (!add_number(&r->budget, &r->size, at, (int64_t)f[K_SIZE]->bits)) return false;
+    if (!add_number(&r->budget, &r->time, at, integer(f[K_TIME], ABSENT))) return false;
     r->rows++;
     return true;
 }

@@ -53,6 +53,65 @@ static inline uint64_t load64(const uint8_t *p) { uint64_t v; memcpy(&v, p, 8); 
 static inline uint32_t load32(const uint8_t *p) { uint32_t v; memcpy(&v, p, 4); return v; }
 static inline uint16_t load16(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return v; }
 
+// Numbers in four bytes each, as their distance from the base of their run; one that is too far begins a run. The
+// budget counts eight bytes of each from the beginning, so that there is room to widen them.
+typedef struct { uint64_t begin; int64_t base; } Run;
+typedef struct {
+    void *items;  // int32_t[], once they are wide int64_t[]
+    uint64_t capacity;
+    ARRAY(Run) runs;
+    bool is_wide;
+} Numbers;
+
+static bool grow_numbers(Budget *budget, Numbers *numbers, uint64_t count) {
+    if (LIKELY(count < numbers->capacity)) return true;
+    uint64_t former = numbers->capacity;
+    if (!grow_array(budget, &numbers->items, count, &numbers->capacity, 4, 1)) return false;
+    uint64_t reserved = (numbers->capacity - former) * 4;
+    if (budget->used + reserved > budget->limit) return fail(budget, OVER_BUDGET);
+    budget->used += reserved;
+    return true;
+}
+
+// Sets number `at`, the one behind the last.
+static inline bool add_number(Budget *budget, Numbers *numbers, uint64_t at, int64_t value) {
+    uint64_t known = numbers->runs.count, distance = 0;
+    if (LIKELY(known)) distance = (uint64_t)value - (uint64_t)numbers->runs.items[known - 1].base;
+    if (UNLIKELY(!known || distance + ((uint64_t)1 << 31) > UINT32_MAX)) {
+        if (!GROW(budget, numbers->runs, 1)) return false;
+        numbers->runs.items[numbers->runs.count++] = (Run){at, value};
+        distance = 0;
+    }
+    uint32_t narrow = (uint32_t)distance;
+    memcpy((uint8_t *)numbers->items + at * 4, &narrow, 4);
+    return true;
+}
+
+// Makes the first `count` numbers eight bytes each, in place: from the last one on, so that none is overwritten.
+static bool widen(Numbers *numbers, uint64_t count) {
+    if (count) {
+        uint8_t *wide = realloc(numbers->items, (size_t)(count * 8));
+        if (!wide) return false;
+        numbers->items = wide;
+        for (uint64_t i = numbers->runs.count, end = count; i--; end = numbers->runs.items[i].begin) {
+            const Run *run = &numbers->runs.items[i];
+            for (uint64_t at = end; at-- > run->begin;) {
+                int32_t narrow;
+                memcpy(&narrow, wide + at * 4, 4);
+                uint64_t value = (uint64_t)run->base + (uint64_t)(int64_t)narrow;
+                memcpy(wide + at * 8, &value, 8);
+            }
+        }
+    }
+    numbers->is_wide = true;
+    return true;
+}
+
+static void free_numbers(Numbers *numbers) {
+    free(numbers->items);
+    free(numbers->runs.items);
+}
+
 static inline uint64_t mix(uint64_t hash, uint64_t value) {
     hash = (hash ^ value) * 0xd6e8feb86659fd93u;
     return hash ^ hash >> 32;

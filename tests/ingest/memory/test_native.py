@@ -21,6 +21,7 @@ from torch_tb_profiler.ingest.memory.native.library import open_library
 from torch_tb_profiler.ingest.memory.native.reader import UnusualPickleError, read_native
 from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
 from torch_tb_profiler.model.snapshots import MAX_METADATA_TEXTS, NOT_KEPT, RecordedSnapshot
+from torch_tb_profiler.model.trace import ABSENT
 
 pytestmark = pytest.mark.skipif(open_library() is None, reason="the native reader is not built")
 
@@ -92,6 +93,21 @@ def test_both_readers_read_the_same(protocol: int) -> None:
     assert describe_snapshot(native(content)) == describe_snapshot(python(content))
     for piece in (7, 1000):
         assert describe_snapshot(native(content, piece)) == describe_snapshot(python(content))
+
+
+@pytest.mark.parametrize(
+    "last", [0, 2**31 - 1, 2**31, 2**32, 6 << 30, 2**63 - 1, -(2**31), -(2**31) - 1, -(2**63)]
+)
+def test_sizes_and_times_of_any_distance_are_exact(last: int) -> None:
+    """The reader stores them as distances of four bytes, in runs."""
+    numbers = [*range(0, 70), last, 5, last, last // 2, 2**40, *range(-70, 0)]
+    value = snapshot()
+    value["device_traces"][0] = [entry("alloc", n, m, LOSS) for n, m in zip(numbers, numbers[::-1], strict=True)]
+    value["device_traces"][0][40].pop("time_us")
+    history = native(pickle.dumps(value)).history
+    times = numbers[::-1]
+    times[40] = int(ABSENT)
+    assert (history.size.tolist(), history.time.tolist()) == (numbers, times)
 
 
 def test_the_oldest_form_is_a_list_of_segments() -> None:

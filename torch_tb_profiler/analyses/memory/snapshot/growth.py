@@ -47,7 +47,7 @@ MIN_RISE_SHARE = 0.01
 MAX_USED_RATIO = 0.5
 """Reserved memory that rises with the peaks of the steps, by at least this ratio, rises for their sake."""
 
-_CHUNK_ENTRIES = 1 << 19
+_CHUNK_ENTRIES = 1 << 17
 
 
 @dataclass(frozen=True)

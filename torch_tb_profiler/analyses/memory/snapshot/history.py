@@ -29,7 +29,7 @@ from torch_tb_profiler.model.snapshots import (
 )
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64
 
-_CHUNK_ENTRIES = 1 << 19
+_CHUNK_ENTRIES = 1 << 17
 """Entries that are summed at a time, to bound the memory."""
 
 
@@ -87,11 +87,12 @@ def allocator_history(snapshot: RecordedSnapshot, device: int) -> AllocatorHisto
     action, size, freed = recorded.action[rows], recorded.size[rows], recorded.freed[rows]
     anchored = snapshot.facts.incomplete is None
     in_use = np.where(action == ALLOC, size, 0)
-    ends = np.flatnonzero(freed >= 0)
-    in_use[ends] = -recorded.size[freed[ends]]
     freed_by = np.where(action == ALLOC, np.int32(len(action)), np.int32(-1))
-    freed_by[freed[ends] - rows.start] = ends
-    del ends
+    for begin in range(0, len(action), _CHUNK_ENTRIES):
+        ends = begin + np.flatnonzero(freed[begin : begin + _CHUNK_ENTRIES] >= 0)
+        source = freed[ends]
+        in_use[ends] = -recorded.size[source]
+        freed_by[source - rows.start] = ends
     np.cumsum(in_use, out=in_use)
     recorded_peak = int(in_use.argmax()) if len(in_use) else None
     _subtract_older(in_use, freed, size)

@@ -20,7 +20,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.snapshots import ALLOC, RecordedSnapshot
 from torch_tb_profiler.model.trace import Int8, Int32, Int64
 
-_CHUNK_ENTRIES = 1 << 19
+_CHUNK_ENTRIES = 1 << 17
 """Entries that are summed at a time, to bound the memory."""
 
 

@@ -127,7 +127,10 @@ class _NativeReader:
 
     def finish(self) -> bool:
         """Return whether there is a snapshot in what was read; only tables can be read afterwards."""
-        return bool(self._library.snapshot_finish(self._handle))
+        found = int(self._library.snapshot_finish(self._handle))
+        if found < 0:
+            raise MemoryError
+        return found == 1
 
     def facts(self) -> list[int]:
         """Return offset, skipped entries, the settings' object, segments and notes (begin, end), bytes taken."""
