@@ -59,15 +59,22 @@ static bool store(Reader *r, uint64_t index) {
 }
 
 static inline bool load(Reader *r, uint64_t index) {
+    static const Type TYPES[] = {[MEMO_NOTHING] = NOTHING, [MEMO_TEXT] = TEXT, [MEMO_OBJECT] = SHARED, [MEMO_PAIR] = PAIR};
     if (UNLIKELY(index >= r->memo.count)) return fail(&r->budget, MALFORMED);
-    uint32_t cell = r->memo.items[index], what = cell & (MAX_MEMO - 1);
-    switch (cell >> MEMO_BITS) {
-        case MEMO_TEXT: return push(r, TEXT, what);
-        case MEMO_OBJECT: return push(r, SHARED, what);
-        case MEMO_PAIR: return push(r, PAIR, what);
-        case MEMO_SAVED: return push(r, (Type)r->saved.items[what].type, r->saved.items[what].bits);
-        default: return push(r, NOTHING, 0);
+    uint32_t cell = r->memo.items[index], kind = cell >> MEMO_BITS, what = cell & (MAX_MEMO - 1);
+    if (LIKELY(kind != MEMO_SAVED)) return push(r, TYPES[kind], what);
+    return push(r, (Type)r->saved.items[what].type, r->saved.items[what].bits);
+}
+
+// Runs opcodes that load from the memo, as most of them do: keys, texts, and the frames of stacks. Returns where the
+// first other one is, or one that can't be run.
+static const uint8_t *run_loads(Reader *r, const uint8_t *p, const uint8_t *end) {
+    while (end - p >= 5) {
+        if (*p == 'j' && load(r, load32(p + 1))) p += 5;
+        else if (*p == 'h' && load(r, p[1])) p += 2;
+        else break;
     }
+    return p;
 }
 
 // Takes the mark off; *at: where its values begin. The container that they are for lies below, above the mark before.
@@ -243,15 +250,17 @@ API int snapshot_read(Reader *r, const uint8_t *bytes, uint64_t size, bool last,
             r->skip -= step;
             if (r->skip) break;
         }
+        p = run_loads(r, p, end);
+        if (UNLIKELY(r->budget.status)) break;
         uint64_t left = (uint64_t)(end - p);
-        int64_t taken;
-        if (LIKELY(left >= LONGEST_OPCODE)) taken = run_opcode(r, p, left);
-        else {
+        const uint8_t *opcode = p;
+        if (UNLIKELY(left < LONGEST_OPCODE)) {
             if (!left || !last) break;
             memset(tail, 0, sizeof tail);
             memcpy(tail, p, left);
-            taken = run_opcode(r, tail, left);
+            opcode = tail;
         }
+        int64_t taken = run_opcode(r, opcode, left);
         if (taken <= 0) break;
         p += taken;
     }

@@ -100,7 +100,7 @@ def test_both_readers_read_the_same(protocol: int) -> None:
 )
 def test_sizes_and_times_of_any_distance_are_exact(last: int) -> None:
     """The reader stores them as distances of four bytes, in runs."""
-    numbers = [*range(0, 70), last, 5, last, last // 2, 2**40, *range(-70, 0)]
+    numbers = [*range(70), last, 5, last, last // 2, 2**40, *range(-70, 0)]
     value = snapshot()
     value["device_traces"][0] = [entry("alloc", n, m, LOSS) for n, m in zip(numbers, numbers[::-1], strict=True)]
     value["device_traces"][0][40].pop("time_us")
