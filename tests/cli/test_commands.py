@@ -183,3 +183,15 @@ def test_slice_says_what_is_wrong(folder: Path, capsys: pytest.CaptureFixture[st
         assert capsys.readouterr().err.startswith("error:")
     assert main(["slice", str(folder), "-o", str(folder / "no" / "out.json")]) == 1
     assert not (folder / "out.json").exists()
+
+
+def test_what_is_older_than_the_history_is_part_of_the_peak(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = snapshot()
+    del value["device_traces"][0][1]  # the allocation of the 1,000 bytes that are in use at the end
+    (tmp_path / "rank0.pickle").write_bytes(pickle.dumps(value))
+    assert main(["view", "memory/snapshot", str(tmp_path), "--format", "table"]) == 0
+    out = capsys.readouterr().out
+    (older,) = [line.split() for line in out.splitlines() if "allocated before the history" in line]
+    assert older[4:] == ["1,000", "B", "33.3%"]

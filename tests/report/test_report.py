@@ -8,6 +8,7 @@ import hashlib
 import html
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +98,21 @@ def test_a_report_of_snapshots_alone_shows_one_with_its_moments_and_all_ranks(
     assert ask("memory/instant", **shown, limit="100")["entry"] is None
     job = json.dumps({"run": names["run"], "span": names["span"]}, sort_keys=True)
     assert len(found["view/memory/ranks", job][1]["payload"]["rows"]) == 4
-    shown_files = {params["file"] for path, params, _ in report["entries"] if path == "view/memory/snapshot"}
-    assert shown_files == {"2"}, "the snapshots of other ranks are other workers"
+    shown_files = [params["file"] for path, params, _ in report["entries"] if path == "view/memory/snapshot"]
+    assert shown_files == ["2", "0", "1", "3"]
+    listed = found["workers", json.dumps({"run": names["run"]})][1]["memory_files"]
+    assert [str(file["file"]) for file in listed] == sorted(shown_files), "the page offers what the report holds"
     status, body = found["view/overview/preview", json.dumps(names, sort_keys=True)]
     assert status == 404 and "records only the allocator" in body["error"]["message"]
+
+
+def test_a_report_offers_only_the_memory_files_that_it_holds(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[collect.__module__], "MAX_ROWS", 1)
+    report = embedded_data(write_report(tmp_path, samples / "simulated_out_of_memory", "--worker", "rank2"))
+    listed = answers(report)["workers", json.dumps({"run": report["recordings"][0]["run"]})][1]["memory_files"]
+    assert [file["file"] for file in listed] == [0, 2]
 
 
 def test_answers_are_those_of_the_routes(samples: Path, tmp_path: Path) -> None:

@@ -128,6 +128,14 @@ class _Collector:
         for run in listed:
             query = Query(run.name, None, None, {})
             workers = _limit_workers(routes.get_workers(self._session, query), recordings)
+            shown = {
+                file
+                for names in recordings
+                if names[0] == run.name
+                for file in _memory_files(self._session, names)
+            }
+            files = [file for file in workers.memory_files if file.file in shown]
+            workers = msgspec.structs.replace(workers, memory_files=files)
             self._contents.add("workers", {"run": run.name}, workers)
             self._contents.add("health", {"run": run.name}, routes.get_health(self._session, query))
         for names in self._contents.recordings:
@@ -145,27 +153,30 @@ class _Collector:
             self._ask(
                 names, PartRequest("overview/preview", {})
             )  # the page's first request: says why there is none
-        if "memory" in payloads:
-            self._memory_files(names)
+        files = _memory_files(self._session, names) if "memory" in payloads else []
+        for number in files[:1]:
+            self._memory_file(names, number)
+        if files and self._is_snapshot(names):
+            self._ask(names, PartRequest("memory/ranks", {}))
         if "trace" in payloads:
             self._timeline(names, payloads["trace"])
         for slug, payload in payloads.items():
             self.parts(names, one_click_parts(slug, payload))
+        for number in files[1:]:
+            self._memory_file(names, number)
 
-    def _memory_files(self, names: Names) -> None:
-        """Add the memory files beside a trace, or a worker's own snapshot, with what is in use at its moments."""
+    def _memory_file(self, names: Names, number: int) -> None:
+        """Add a memory file of the run; of a snapshot also its segments, and what is in use at its moments."""
+        file = self._session.catalog.run(names[0]).memory_files[number]
+        answer = self._ask(names, memory_file_part(number, file.kind))
+        if answer is not None and file.kind == "snapshot":
+            self.parts(names, snapshot_parts(number, answer["payload"]))
+
+    def _is_snapshot(self, names: Names) -> bool:
+        """Return True if a recording is a snapshot, one of several workers."""
         run = self._session.catalog.run(names[0])
-        workers = self._session.workers(run)
-        recordings = {span.file.path for worker in workers for span in worker.spans}
         own = self._session.find(*names).file.path
-        for number, file in enumerate(run.memory_files):
-            if file.file.path in recordings and file.file.path != own:
-                continue  # of another worker or span
-            answer = self._ask(names, memory_file_part(number, file.kind))
-            if answer is not None and file.kind == "snapshot":
-                self.parts(names, snapshot_parts(number, answer["payload"]))
-        if own in {each.file.path for each in run.memory_files} and len(workers) > 1:
-            self._ask(names, PartRequest("memory/ranks", {}))
+        return len(self._session.workers(run)) > 1 and own in {each.file.path for each in run.memory_files}
 
     def parts(self, names: Names, parts: Iterable[PartRequest], more: Mapping[str, str] | None = None) -> None:
         for slug, params in parts:
@@ -211,6 +222,21 @@ class _Collector:
             return routes.answer_body(self._session.view(part.slug, *names, part.params, wait=True))
         except ProfilerError as error:
             return bodies.ErrorBody(ErrorInfo.of(error))
+
+
+def _memory_files(session: Session, names: Names) -> list[int]:
+    """Return the numbers of the memory files that a report about a recording holds, the most important first.
+
+    Those are the recording's own snapshot, the files beside the traces, and the snapshots of other ranks, at most
+    `MAX_ROWS` of them.
+    """
+    run = session.catalog.run(names[0])
+    paths = [file.file.path for file in run.memory_files]
+    recordings = {span.file.path for worker in session.workers(run) for span in worker.spans}
+    own = session.find(*names).file.path
+    beside = [number for number, path in enumerate(paths) if path not in recordings]
+    others = [number for number, path in enumerate(paths) if path in recordings and path != own]
+    return [*([paths.index(own)] if own in paths else []), *beside, *others[:MAX_ROWS]]
 
 
 def _names(named: Mapping[str, str]) -> Names:

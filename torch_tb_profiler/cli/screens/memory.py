@@ -66,18 +66,20 @@ def lay_out(payload: dict[str, Any]) -> Screen:
 
 def lay_out_snapshot(payload: dict[str, Any]) -> Screen:
     """Return the screen of `MemorySnapshot`; its history is drawn by the page."""
-    peak: dict[str, Any] = payload["peak"] or {"bytes": None, "categories": {}, "sites": []}
+    peak: dict[str, Any] = payload["peak"] or {"bytes": 0, "older_bytes": 0, "categories": {}, "sites": []}
+    in_use = peak["bytes"] + peak["older_bytes"]
     remedies = [plain(remedy) for oom in payload["oom"][-1:] for remedy in oom["remedies"]]
     categories = [{"name": name, "bytes": size} for name, size in peak["categories"].items()]
+    if peak["older_bytes"]:
+        categories.append({"name": "allocated before the history", "bytes": peak["older_bytes"]})
+        categories.sort(key=lambda row: -row["bytes"])
     leaks = (payload["growth"] or {}).get("leaks", [])
     return Screen(
         [*sentences_of(payload, "headline", "details"), *remedies],
         tables=[
             Table(_FAILURE, flat_rows(payload["oom"]), "failure", "Out of memory"),
-            Table(_amounts("Category", peak["bytes"]), categories, "category", "In use at the peak"),
-            Table(
-                [*_amounts("Site", peak["bytes"]), _BLOCKS, _CATEGORY], _site_rows(peak["sites"]), "site", "Sites"
-            ),
+            Table(_amounts("Category", in_use), categories, "category", "In use at the peak"),
+            Table([*_amounts("Site", in_use), _BLOCKS, _CATEGORY], _site_rows(peak["sites"]), "site", "Sites"),
             Table([*_amounts("Never freed", None), _BLOCKS], _site_rows(leaks), "site", "Likely leaks"),
             Table(_DEVICE, flat_rows(payload["devices"]), "device", "Devices"),
         ],
