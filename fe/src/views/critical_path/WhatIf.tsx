@@ -52,9 +52,15 @@ export function WhatIf({ target, percents, base, selectors }: Props) {
           ? (result.error?.message ?? 'Computing…')
           : `Saves ${formatDuration(change)}, ${formatRatio(change / now)} of the ${base}`}
       </p>
+      {isKernels(target.target) && (
+        <p className="dim">No kernel gets faster than its roofline, which the replay doesn’t know.</p>
+      )}
     </Panel>
   );
 }
+
+/** Whether a target is device work that a roofline bounds. */
+const isKernels = (target: string) => target === 'device' || target.startsWith('kernel:');
 
 function Bar({ name, value, of }: { name: string; value: number | null; of: number | null }) {
   return (

@@ -5,6 +5,7 @@ import { draw, drawView, pick, serveGoldens } from '../../testing/view';
 import View from '.';
 import { JobPath } from './Ranks';
 import { stepAt } from './curve';
+import { WhatIf } from './WhatIf';
 
 serveGoldens(golden);
 
@@ -48,12 +49,26 @@ it('updates the saving with the slider, for the selected target', () => {
   const slider = () => screen.getByRole('slider', { name: 'Less time' });
   expect(slider().getAttribute('aria-valuetext')).toBe('50%');
   expect(screen.getByText('Saves 427 µs, 42.7% of the step')).toBeTruthy();
+  expect(screen.queryByText(/roofline/)).toBeNull();
   const table = within(screen.getByRole('grid', { name: 'what-if targets' }));
   fireEvent.click(table.getByRole('row', { name: /Data loading/ }));
   expect(screen.getByRole('heading', { name: 'What if: Data loading' })).toBeTruthy();
   expect(screen.getByText('Saves 165 µs, 16.5% of the step')).toBeTruthy();
   fireEvent.keyDown(slider(), { key: 'End' });
   expect(screen.getByText('Saves 330 µs, 33% of the step')).toBeTruthy();
+});
+
+it.each(['device', 'kernel:gemm'])('says that the roofline bounds what %s saves', target => {
+  const row = { target, title: target, step_ns: [100, 75, 50, 25, 0] };
+  draw(
+    <WhatIf
+      target={row}
+      percents={[0, 25, 50, 75, 100]}
+      base="step"
+      selectors={{ run: 'run', worker: 'w', span: '1' }}
+    />,
+  );
+  expect(screen.getByText(/^No kernel gets faster than its roofline/)).toBeTruthy();
 });
 
 it('mentions no average of a single step, and no step if none is recorded', () => {
