@@ -79,6 +79,7 @@ def test_the_same_code_in_each_step_makes_no_step_odd() -> None:
         ("host python_function train.py(7):~evaluate {start} {extra}", "mostly in evaluate"),
         ("host cpu_op aten::sort {start} {extra}", "mostly in aten::sort"),
         ("host cuda_runtime cudaMalloc {start} {extra}", "mostly in cudaMalloc"),
+        ("host overhead Buffer~Request {start} {extra}", "mostly in Buffer Request"),
         ("gpu0 kernel eval_kernel {start} {extra} stream=7", "mostly in eval_kernel"),
         ("", "mostly in operators or annotated code on the host"),  # not in train_step, which is every step
         ("host cpu_op aten::sort {start} 40", "mostly in operators or annotated code on the host"),  # too short

@@ -129,7 +129,7 @@ def test_the_overview_and_idle_time_say_alike_who_is_late() -> None:
     """Where the device has its next work for most of its waiting, what the host does meanwhile is not why."""
     rows = read_table()
     submitted = re.compile(
-        r"with work (?:already )?submitted|launched before the recording|between queued kernels"
+        r"with work (?:already )?submitted|launched before the recording|already submitted|between queued kernels"
     )
     first = {(run, view): text for run, view, field, text in reversed(rows) if field == "headline"}
     late = [run for (run, view), text in first.items() if view == "idle" and submitted.search(text)]

@@ -36,7 +36,7 @@ const CAUSES: Record<string, Style> = {
   waits_for_stream: { title: 'Waiting for another stream', color: 'var(--x-gap)' },
   device_wait: { title: 'Device-side wait', color: 'var(--x-gap)' },
   unlinked: { title: 'No launch recorded', color: 'var(--x-unknown)' },
-  before_recording: { title: 'Launched before the trace', color: 'var(--x-unknown)' },
+  before_recording: { title: 'Before the first recorded work', color: 'var(--x-unknown)' },
   tail: { title: 'After the last kernel', color: 'var(--x-unknown)' },
 };
 

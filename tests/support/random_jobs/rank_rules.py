@@ -30,6 +30,14 @@ def _judge_straggler(match: re.Match[str], context: Context) -> str | None:
     return context.close(cost, context.truth.cause_cost, "the cost")
 
 
+def _judge_differences(match: re.Match[str], context: Context) -> str | None:
+    """Check what differences cost that no few ranks cause: none is planted, and no rank waits for longer."""
+    wrong = _judge_balanced(match, context)
+    plan = context.plan
+    longest = max((context.truth.waiting(rank, context.odd) for rank in range(plan.ranks)), default=0.0)
+    return wrong or context.at_least(us(match["cost"]), longest, "the longest waiting")
+
+
 def _judge_balanced(match: re.Match[str], context: Context) -> str | None:
     if context.truth.cause_cost < 1.2 * NOTABLE_SHARE * context.truth.step:
         return None
@@ -307,7 +315,11 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (rf"Find out why (?P<name>.+) (?:is|are) late: saves up to (?P<gain>{NUMBER}),.*", _judge_late_advice),
     (rf"Look into {SHARED_OPERATOR}: saves up to (?P<gain>{NUMBER}),.*", _judge_shared_advice),
-    (r"No delay is attributed to any rank\.|Differences between the ranks cost .*", nothing_else),
+    (r"No delay is attributed to any rank\.|No small group of ranks causes most of it\.", nothing_else),
+    (
+        rf"No few ranks are the stragglers, but differences between the ranks cost (?P<cost>{NUMBER}) per step\.",
+        _judge_differences,
+    ),
     (
         rf"Rank \d+ costs the other(?:s most:| rank) (?P<cost>{NUMBER}) per step(?:, less than 2% of a step)?\.",
         _judge_costs_little,

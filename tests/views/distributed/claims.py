@@ -43,9 +43,15 @@ def few(delay: Delay, steps: int = 1) -> Job:
 
 
 def in_turn(kind: str, ranks: Sequence[int] = (0, 2, 1, 3)) -> Job:
-    delays = [Delay(kind, ranks[step % len(ranks)], us=5000, steps=(step,)) for step in range(8)]
+    delays = [Delay(kind, ranks[step % len(ranks)], us=5000, factor=4.0, steps=(step,)) for step in range(8)]
     return job(*delays, steps=8)
 
+
+SEVERAL = [
+    Delay("host" if rank < 2 else "frame", rank, us=5000, steps=(step, step + 4))
+    for step, rank in enumerate((0, 2, 1, 3))
+]
+"""Ranks are late in turn, each in other code."""
 
 HOST = Delay("host", 1, us=5000)
 EVERYONE = [Delay("host", rank, us=5000) for rank in range(4)]
@@ -153,8 +159,15 @@ CLAIMS = [
         job(*(Delay("host", rank, us=5000) for rank in range(8)), ranks=8, found=(0, 1, 2)),
     ),
     Claim(
-        "Differences between the ranks cost {cost} {per_step}; no small group of ranks causes most of it.",
-        r"Differences between the ranks cost [45]\.\d+ ms per step; no small group of ranks causes most of it\.",
+        "No few ranks are the stragglers, but differences between the ranks cost {cost} {per_step}.",
+        r"No few ranks are the stragglers, but differences between the ranks cost [45]\.\d+ ms per step\.",
+        job(*(Delay("host", rank, us=5000) for rank in (4, 5, 6, 7)), ranks=8),
+        "all ranks work as long",
+        job(*(Delay("host", rank, us=5000) for rank in range(8)), ranks=8),
+    ),
+    Claim(
+        "No small group of ranks causes most of it.",
+        "No small group of ranks causes most of it.",
         job(*(Delay("host", rank, us=5000) for rank in (2, 5, 6)), ranks=8),
         "one of them causes it all",
         job(Delay("host", 5, us=5000), ranks=8),
@@ -221,6 +234,20 @@ CLAIMS = [
         in_turn("host"),
         "nothing is recorded in that time",
         in_turn("stall"),
+    ),
+    Claim(
+        "The late rank spends it in {kernels}: give each rank as much work in each step.",
+        "The late rank spends it in attention: give each rank as much work",
+        in_turn("larger"),
+        "the host spends it",
+        in_turn("host"),
+    ),
+    Claim(
+        "No single function or operator takes most of it.",
+        "No single function or operator takes most of it.",
+        Job(Simulation(ddp(4, 2, overlap=False), steps=8, delays=SEVERAL)),
+        "all of them spend it in one operator",
+        in_turn("host"),
     ),
     Claim(
         "Call gc.freeze() after warm-up, or gc.disable() and gc.collect() on all ranks every few hundred steps.",

@@ -33,6 +33,16 @@ def test_what_is_recorded_is_named_and_is_no_garbage_collection() -> None:
     assert "garbage" not in said
 
 
+def test_kernels_that_have_more_work_in_turn_are_named_and_are_no_garbage_collection() -> None:
+    """As of a mixture of experts, whose tokens go to another rank's expert in each step."""
+    delays = [Delay("larger", (0, 2, 1, 3)[step % 4], factor=3.0, steps=(step,)) for step in range(8)]
+    payload = build(Simulation(ddp(4), steps=8, delays=delays, jitter=0.01).run().members(), NoParams())
+    assert plain(payload.headline).startswith("Ranks are late in turn")
+    said = plain(payload.explanation)
+    assert "The late rank spends it in attention: give each rank as much work in each step." in said
+    assert "garbage" not in said
+
+
 @pytest.mark.parametrize(("ranks", "us"), [((2,), 5000), ((2, 2, 2, 0), 5000), ((0, 2, 1, 3), 300)])
 def test_one_rank_or_too_little_is_no_turn(ranks: tuple[int, ...], us: float) -> None:
     assert "in turn" not in plain(view("stall", ranks, us).headline)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.support.job_views import sentences, view
@@ -87,9 +89,18 @@ def test_a_delay_of_many_ranks_is_said_to_be_of_no_few() -> None:
     delays = [Delay("host", rank, us=5000) for rank in (2, 5, 6)]
     payload = build(Simulation(simulated_ddp(8), delays=delays).run().members(), NoParams())
     assert sentences(payload).startswith(
-        "The ranks are balanced; no straggler. Differences between the ranks cost 5.00 ms per step; "
-        "no small group of ranks causes most of it. "
+        "No few ranks are the stragglers, but differences between the ranks cost 5.00 ms per step. "
+        "No small group of ranks causes most of it. "
     )
+
+
+def test_a_half_of_the_ranks_that_works_longer_costs_the_other_half_the_difference() -> None:
+    simulation = Simulation(
+        simulated_ddp(8), delays=[Delay("host", rank, us=2000) for rank in (4, 5, 6, 7)], jitter=0.01
+    )
+    payload = build(simulation.run().members(), NoParams())
+    said = re.match(r"No few ranks are the stragglers, but .* cost (\S+) ms per step\.", sentences(payload))
+    assert said is not None and float(said[1]) == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
 
 
 @pytest.mark.parametrize(

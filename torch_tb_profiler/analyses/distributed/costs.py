@@ -104,7 +104,10 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     sets = [*_late_hosts(job, net), *_largest_sets(net, ranks)]
     excess, absent = _transfer_excess(job, matching, split), _waiting_for_absent_ranks(job, matching, split)
     slow = _slow_link_ranks(job, matching, split, excess)
-    groups = [(rank,) for rank in replayed] + [members for members, _ in sets] + [tuple(range(ranks))]
+    longer = tuple(np.flatnonzero(net > 0).tolist())
+    # Where half of the ranks work longer, each is typical of the others: without their excess, the job is as fast
+    # as the other half.
+    groups = [(rank,) for rank in replayed] + [members for members, _ in sets] + [tuple(range(ranks)), longer]
     typical = np.zeros((ranks, len(groups) + len(slow) + 3), np.bool_)
     for column, members in enumerate(groups):
         typical[list(members), column] = True

@@ -1,4 +1,5 @@
-"""Ranks that are late in turn, each in other steps: a cause that all of them share, such as garbage collection.
+"""Ranks that are late in turn, each in other steps: a cause that all of them share, such as garbage collection or
+work whose size changes from batch to batch.
 
 step     1     2     3     4     5     6
 rank 0   late  .     .     late  .     .
@@ -37,7 +38,10 @@ class LateInTurn(msgspec.Struct, frozen=True):
     late, steps   number of steps in which a rank is late, and of all typical ones
     ranks         how many ranks are late in at least one of them
     least, most   ns by which they are late
-    name          the frame or operator in which all of them spend it, "" where nothing is recorded
+    name          the frame or operator in which all of them spend it, or the kernel if it is `on_device`; "" where
+                  there is no single one
+    on_device     whether most of it is in kernels
+    unrecorded    whether most of it is in nothing that is recorded
     """
 
     late: int
@@ -46,6 +50,8 @@ class LateInTurn(msgspec.Struct, frozen=True):
     least: int
     most: int
     name: str
+    on_device: bool = False
+    unrecorded: bool = False
 
 
 def find_late_in_turn(
@@ -68,14 +74,34 @@ def find_late_in_turn(
     ):
         return None
     late = first[is_late]
-    return LateInTurn(count, len(is_late), ranks, int(late.min()), int(late.max()), _common_name([*activities]))
+    on_device = _is_mostly(activities, "kernel")
+    return LateInTurn(
+        count,
+        len(is_late),
+        ranks,
+        int(late.min()),
+        int(late.max()),
+        _common_name(activities, on_device),
+        on_device,
+        _is_mostly(activities, "other"),
+    )
 
 
-def _common_name(activities: Sequence[StragglerActivity]) -> str:
-    """Return the frame or operator in which every one of these ranks spends most of its extra time, "" if none."""
+def _is_mostly(activities: Sequence[StragglerActivity], category: str) -> bool:
+    """Return whether every one of these ranks spends most of its extra time in a category of the overview."""
+    return bool(activities) and all(
+        each.excess >= MIN_NAMED_SHARE * activity.excess
+        for activity in activities
+        for each in activity.categories
+        if each.name == category
+    )
+
+
+def _common_name(activities: Sequence[StragglerActivity], on_device: bool) -> str:
+    """Return the frame, operator or kernel in which all these ranks spend most of their extra time, or ""."""
     names: set[str] = set()
     for activity in activities:
-        rows = [*activity.frames[:1], *activity.host[:1]]
-        large = [row for row in rows if row.excess >= MIN_NAMED_SHARE * activity.excess]
-        names.add(large[0].name if large else "")
+        rows = activity.kernels[:1] if on_device else [*activity.frames[:1], *activity.host[:1]]
+        large = [row.name for row in rows if row.excess >= MIN_NAMED_SHARE * activity.excess]
+        names.add(activity.short_names.get(large[0], large[0]) if large else "")
     return names.pop() if len(names) == 1 else ""

@@ -105,7 +105,7 @@ class _Candidates(msgspec.Struct, frozen=True):
 
 @derived
 def _candidate_groups(trace: Trace) -> tuple[_Candidates, ...]:
-    """Return slices by what says most: code as its author names it, operators, calls, then device work."""
+    """Return slices by what says most: code as its author names it, operators, calls, profiler, device work."""
     thread = main_thread(trace)
 
     def of_main_thread(*kinds: Kind) -> Int32:
@@ -119,12 +119,13 @@ def _candidate_groups(trace: Trace) -> tuple[_Candidates, ...]:
     annotations, frames = of_main_thread(Kind.ANNOTATION), of_main_thread(Kind.PYTHON)
     names = trace.events.name[frames]
     by_user = frames[name_mask(trace.strings, is_user_frame, names)[names]]
-    device = rows_of_kind(trace, *DEVICE_KINDS)
+    device, overhead = rows_of_kind(trace, *DEVICE_KINDS), rows_of_kind(trace, Kind.OVERHEAD)
     groups = (
         np.append(annotations, by_user),
         frames,
         of_main_thread(Kind.CPU_OP),
         of_main_thread(Kind.RUNTIME, Kind.DRIVER),
+        overhead[trace.events.name[overhead] >= 0],
         device[trace.events.name[device] >= 0],
     )
     ordered = [rows[np.argsort(trace.events.start[rows], kind="stable")] for rows in groups]

@@ -37,7 +37,7 @@ CAUSES = {
     "waits_for_stream": "Waiting for another stream",
     "device_wait": "Device-side wait",
     "unlinked": "No launch recorded",
-    "before_recording": "Launched before the trace",
+    "before_recording": "Before the first recorded work",
     "tail": "After the last kernel",
 }
 """Cause -> its title."""

@@ -26,7 +26,7 @@ CAUSE_TEXTS = {
     "waits_for_stream": "other streams",
     "device_wait": "the device itself, with work submitted",
     "unlinked": "work whose launch wasn't recorded",
-    "before_recording": "work launched before the recording",
+    "before_recording": "something before its first recorded work",
     "tail": "no further work",
 }
 """Cause of idle time -> what the device waits for, as the object of "waits for"."""

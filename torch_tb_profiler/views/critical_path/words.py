@@ -444,7 +444,8 @@ def job_headline(ranks: Sequence[RankOnPath], duration_ns: float) -> Text:
     )
     if largest is None or largest.time_ns < _MIN_CHANGE * duration_ns:
         return text("{finding}.", finding=finding)
-    part, time = largest.title[:1].lower() + largest.title[1:], format_duration(largest.time_ns)
+    title = "unrecorded host code" if largest.name == "unrecorded" else largest.title
+    part, time = title[:1].lower() + title[1:], format_duration(largest.time_ns)
     return text("{finding}, including {time} of {part} per step.", finding=finding, time=time, part=part)
 
 

@@ -44,7 +44,7 @@ CAUSE_CLAUSES = {
     "waits_for_stream": "waiting for other streams",
     "device_wait": "with work already submitted",
     "unlinked": "before work whose launch wasn't recorded",
-    "before_recording": "before work that was launched before the recording",
+    "before_recording": "before its first recorded work, which was already submitted",
     "tail": "after its last work",
 }
 """Cause -> the end of a sentence that says what a device idles for: "66 ms of it waiting for data loading"."""

@@ -36,6 +36,9 @@ from torch_tb_profiler.views._shared.text import (
 MAX_NAMED_RANKS = 5
 """Most ranks that a sentence names one by one."""
 
+MIN_MEDIAN_NS = 1_000
+"""A shorter time of the median rank, ns per step, is what rounding leaves."""
+
 MAX_SIZE_LENGTH = 60
 """Most characters of a kernel's grid and inputs."""
 
@@ -130,6 +133,12 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
     if not members_coverage(members).complete:
         return text(
             "The {count} ranks found are balanced; no straggler among them.", count=f"{len(comparison.sources):,}"
+        )
+    if verdict.imbalance is not None:
+        return text(
+            "No few ranks are the stragglers, but differences between the ranks cost {cost} {per_step}.",
+            cost=Phrase(format_duration(verdict.imbalance), RANKS_TABLE),
+            per_step=time_base(comparison),
         )
     return text("The ranks are balanced; no straggler.")
 
@@ -300,11 +309,7 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
     if verdict.uneven is not None and verdict.imbalance is not None:
         return uneven_work_sentence(comparison, verdict.uneven, verdict.imbalance)
     if verdict.imbalance is not None:
-        return text(
-            "Differences between the ranks cost {cost} {per_step}; no small group of ranks causes most of it.",
-            cost=format_duration(verdict.imbalance),
-            per_step=time_base(comparison),
-        )
+        return text("No small group of ranks causes most of it.")
     once, costliest = verdict.once, verdict.costliest
     if once is not None and (costliest is None or costliest.member != once.member):
         return ()
@@ -350,7 +355,8 @@ def cause_sentence(comparison: RankComparison, cause: StragglerCause, per_step: 
             other=other,
             ratio=Phrase(f"{cause.ratio:.2f}", evidence),
         )
-    time, median = format_duration(cause.time), "less" if cause.median is None else format_duration(cause.median)
+    is_known = cause.median is not None and cause.median >= MIN_MEDIAN_NS
+    time, median = format_duration(cause.time), format_duration(cause.median) if is_known else "less"
     if cause.where == "category":
         return text(
             "Before it arrives, {rank} spends {time} {per_step} {doing}; {other} spends {median}.",
@@ -406,6 +412,14 @@ def late_in_turn_sentence(found: LateInTurn) -> Text:
 def shared_cause_sentence(comparison: RankComparison, found: LateInTurn, cost: float) -> Text:
     """Say what lateness in turn costs, what the ranks do then, and how to do that on all ranks at once."""
     costs = text("That costs {cost} {per_step}.", cost=format_duration(cost), per_step=time_base(comparison))
+    if found.on_device:
+        return sentences(
+            costs,
+            text(
+                "The late rank spends it in {kernels}: give each rank as much work in each step.",
+                kernels=found.name or "kernels",
+            ),
+        )
     if found.name and "gc" not in found.name.lower():
         return sentences(
             costs,
@@ -414,6 +428,8 @@ def shared_cause_sentence(comparison: RankComparison, found: LateInTurn, cost: f
                 name=shorten_frame(found.name),
             ),
         )
+    if not (found.name or found.unrecorded):
+        return sentences(costs, text("No single function or operator takes most of it."))
     cause = (
         "It is Python's garbage collector ({name})."
         if found.name
