@@ -11,6 +11,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.call_stacks import MergedFrame, distinct_stacks, merge_stacks
 from torch_tb_profiler.analyses.shared.grouping import (
     Groups,
+    check_phase,
     checked_phase_mask,
     group,
     input_shape_codes,
@@ -30,7 +31,7 @@ from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes, fam
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.operators import Operators, operators
-from torch_tb_profiler.model.origins.origins import origins
+from torch_tb_profiler.model.origins.origins import origin_positions, origins
 from torch_tb_profiler.model.origins.replays import replayed_mask
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace, distinct_codes, name_mask
 
@@ -237,10 +238,19 @@ def _filtered_work(trace: Trace, wanted: Bool, filters: OperatorFilter) -> Int32
 
 
 def replayed_operator_times(trace: Trace, filters: OperatorFilter) -> list[OriginTime]:
-    """Return what graphs replayed by the operator that was captured, filtered like `unlinked_device_work`."""
+    """Return what graphs replayed by the operator that was captured, filtered like `unlinked_device_work`.
+
+    Of the phases, only backward is known of a replayed kernel, from its capture or its node; all others count as
+    forward.
+    """
     if not replayed_mask(trace).any():
         return []
-    return origin_times(trace, _filtered_work(trace, replayed_mask(trace), filters))
+    rows = _filtered_work(trace, replayed_mask(trace), msgspec.structs.replace(filters, phase=""))
+    if filters.phase:
+        check_phase(filters.phase)
+        is_backward = origins(trace).backward[origin_positions(trace)[rows]] == 1
+        rows = rows[is_backward if filters.phase == "backward" else ~is_backward & (filters.phase == "forward")]
+    return origin_times(trace, rows)
 
 
 def origins_in_calls(trace: Trace, calls: Int64) -> list[OriginTime]:

@@ -35,7 +35,7 @@ RUNS = {
     ),
     "hang_gloo": ("hangs",),
     "serving": ("serving",),
-    "simulated_graph_replay": ("origins",),
+    "simulated_graph_replay": ("origins", "operators", "kernels"),
 }
 """Samples, and the views that they have data for."""
 
@@ -145,6 +145,18 @@ def test_the_finding_comes_first_then_facts_then_numbered_advice(
     advice = [line for line in lines if re.match(r"\d  \w", line)]
     assert [line[0] for line in advice] == [str(i + 1) for i in range(len(payload["recommendations"]))] != []
     assert lines[-1].startswith("replay") or any(line.startswith("How we know: ") for line in lines)
+
+
+def test_operators_of_graphs_alone_are_listed_without_calls_that_nobody_made(
+    payloads: dict[tuple[str, str], dict[str, Any]],
+) -> None:
+    text = drawn("operators", payloads["simulated_graph_replay", "operators"], 120, limit=0)
+    assert "Replayed operator" in text and text.count("aten::linear") > 30
+    assert "Calls 0" not in text and "Host self" not in text
+    kernels = drawn("kernels", payloads["simulated_graph_replay", "kernels"], 200)
+    assert "_C::silu_and_mul · model.py:53" in kernels
+    other = drawn("kernels", payloads["simulated_8_h100_late_rank", "kernels"], 200)
+    assert "Origin" not in other  # launches say it
 
 
 def test_names_of_a_trace_cannot_move_the_cursor(payloads: dict[tuple[str, str], dict[str, Any]]) -> None:

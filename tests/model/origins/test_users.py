@@ -20,6 +20,7 @@ from torch_tb_profiler.analyses.modules.times import module_times
 from torch_tb_profiler.analyses.operators import OperatorFilter, replayed_operator_times
 from torch_tb_profiler.analyses.schedule.places import PlaceKind, program_places
 from torch_tb_profiler.analyses.timeline.search import find_hits
+from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.modules import has_modules, modules
 from torch_tb_profiler.model.origin_records import OriginRecords
@@ -185,3 +186,18 @@ def test_operators_show_replays_where_no_operator_was_recorded() -> None:
     assert plain(payload.headline) == headline
     unknown = read(replay(KERNELS))
     assert operators_unavailable(unknown) is not None  # nobody knows what it replays
+
+
+def test_the_phase_of_a_replayed_kernel_is_that_of_its_capture() -> None:
+    launches = capture()
+    backward = host("cpu_op", "autograd::engine::evaluate_function: AddBackward0", 64, 22)
+    trace = replace(read(replay(KERNELS)), origin_records=OriginRecords(captures_of([*launches, backward])))
+
+    def operators(phase: str) -> list[str | None]:
+        return [each.operator for each in replayed_operator_times(trace, OperatorFilter(phase=phase))]
+
+    assert operators("backward") == ["aten::add"]
+    assert sorted(map(str, operators("forward"))) == ["aten::mm", "aten::mm", "aten::native_layer_norm"]
+    assert operators("data") == []
+    with pytest.raises(NotFoundError, match="there is no phase 'warm-up'"):
+        operators("warm-up")

@@ -12,7 +12,7 @@ from torch_tb_profiler.model.kinds import Kind, event_ends, event_kinds
 from torch_tb_profiler.model.origins.origins import HOW, origins
 from torch_tb_profiler.model.origins.replayed_kernels import replayed_kernels
 from torch_tb_profiler.model.origins.replays import graph_replays
-from torch_tb_profiler.model.trace import Bool, Trace, distinct_codes
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Trace, distinct_codes
 
 
 class UnknownOrigins(msgspec.Struct, frozen=True):
@@ -41,6 +41,7 @@ class Coverage(msgspec.Struct, frozen=True):
     known_ns   the part whose "operator", "module" or "line" is known
     how_ns     the part that each source explains first
     lost       for each reason, most time first
+    untraced   the same for the kernels without a line: something else may be unknown of the others
     captures   that were found, in the order in which they were read
     replays    graph launches with kernels
     is_device  whether the kernels ran on a device
@@ -51,6 +52,7 @@ class Coverage(msgspec.Struct, frozen=True):
     known_ns: dict[str, int]
     how_ns: dict[str, int]
     lost: list[UnknownOrigins]
+    untraced: list[UnknownOrigins]
     captures: list[CaptureUse]
     replays: int
     is_device: bool
@@ -68,11 +70,14 @@ def coverage(trace: Trace) -> Coverage:
     def time_of(mask: Bool) -> int:
         return int(duration[mask].sum())
 
-    lost: list[UnknownOrigins] = []
-    for code in distinct_codes(found.reason[wanted]):
-        mask = found.reason[wanted] == code
-        lost.append(UnknownOrigins(found.tables["reason"][code], int(mask.sum()), time_of(mask)))
-    lost.sort(key=lambda each: (-each.ns, each.reason))
+    def by_reason(among: Bool) -> list[UnknownOrigins]:
+        reasons = np.where(among, found.reason[wanted], NO_CODE)
+        lost = []
+        for code in distinct_codes(reasons):
+            mask = reasons == code
+            lost.append(UnknownOrigins(found.tables["reason"][code], int(mask.sum()), time_of(mask)))
+        return sorted(lost, key=lambda each: (-each.ns, each.reason))
+
     how = found.how[wanted]
     return Coverage(
         kernels=len(wanted),
@@ -83,7 +88,8 @@ def coverage(trace: Trace) -> Coverage:
             "line": time_of(found.lines[wanted] >= 0),
         },
         how_ns={name: time_of(how == code) for code, name in enumerate(HOW) if (how == code).any()},
-        lost=lost,
+        lost=by_reason(np.ones(len(wanted), np.bool_)),
+        untraced=by_reason(found.lines[wanted] < 0),
         captures=_capture_uses(trace),
         replays=len(graph_replays(trace)),
         is_device=is_device,

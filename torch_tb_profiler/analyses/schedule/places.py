@@ -9,6 +9,7 @@ AddmmBackward0 ---|                             on another thread: belongs where
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import build_call_tree, enclosing_operators, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, event_kinds
-from torch_tb_profiler.model.modules import modules
+from torch_tb_profiler.model.modules import Modules, modules
 from torch_tb_profiler.model.origins.origins import LAUNCH, has_indirect_kernels, origin_positions, origins
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, name_mask
 
@@ -37,7 +38,7 @@ def program_places(trace: Trace, rows: Int32, by: PlaceKind) -> tuple[Int64, tup
     """
     if by == "module":
         model = modules(trace)
-        return np.where(rows >= 0, model.code[rows], NO_CODE).astype(np.int64), model.names
+        return np.where(rows >= 0, model.code[rows], NO_CODE).astype(np.int64), _module_texts(model)
     if by == "line":
         codes, texts = user_lines(trace, rows)
     else:
@@ -45,6 +46,17 @@ def program_places(trace: Trace, rows: Int32, by: PlaceKind) -> tuple[Int64, tup
         codes = np.where(operator >= 0, trace.events.name[operator], NO_CODE).astype(np.int64)
         texts = tuple(trace.strings)
     return _from_origins(trace, rows, by, codes, texts) if has_indirect_kernels(trace) else (codes, texts)
+
+
+def _module_texts(model: Modules) -> tuple[str, ...]:
+    """Return each module's name, or its path where others have the same name, as in a replay."""
+    repeated = {name for name, count in Counter(model.names).items() if count > 1}
+    if not repeated:
+        return model.names
+    paths: list[str] = []
+    for name, parent in zip(model.names, model.parent.tolist(), strict=True):  # parents come first
+        paths.append(name if parent < 0 else f"{paths[parent]}/{name}")
+    return tuple(path if name in repeated else name for name, path in zip(model.names, paths, strict=True))
 
 
 def _from_origins(

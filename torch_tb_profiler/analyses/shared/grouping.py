@@ -169,9 +169,14 @@ def thread_mask(trace: Trace, rows: Int32, thread: str) -> Bool:
 
 def checked_phase_mask(trace: Trace, rows: Int32, phase: str) -> Bool:
     """Return bool[k]: which rows run in a phase. Raises NotFoundError, which lists the phases."""
+    check_phase(phase)
+    return phase_mask(trace, rows, phase)
+
+
+def check_phase(phase: str) -> None:
+    """Raise NotFoundError, which lists the phases, if there is no such phase."""
     if phase not in PHASES:
         raise NotFoundError(f"there is no phase {phase!r}", hint=f"phases: {', '.join(PHASES)}")
-    return phase_mask(trace, rows, phase)
 
 
 def rows_named(trace: Trace, rows: Int32, name: str) -> Bool:

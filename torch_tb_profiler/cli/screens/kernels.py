@@ -7,6 +7,7 @@ from typing import Any
 from torch_tb_profiler.base.format import format_duration
 from torch_tb_profiler.cli.screens.screen import (
     Column,
+    Row,
     Screen,
     Table,
     facts_of,
@@ -39,6 +40,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         *(_LAUNCH if by_launch else ()),
         Column("calls", "Calls", "count"),
         Column("total_ns", "Total", total=total),
+        *([] if "origin" in payload["reasons"] else [Column("origin", "Origin", "text")]),
         Column("mean_ns", "Mean"),
         Column("median_ns", "Median"),
         Column("p95_ns", "p95"),
@@ -69,8 +71,18 @@ def lay_out(payload: dict[str, Any]) -> Screen:
             ("On Tensor Cores", with_share(format_duration(cores["used_ns"]), cores["used_ns"], total)),
         ),
         [
-            Table(columns, flat_rows(payload["rows"]), "family" if by_family else "kernel"),
+            Table(
+                columns,
+                [{**row, "origin": _origin_text(row)} for row in flat_rows(payload["rows"])],
+                "family" if by_family else "kernel",
+            ),
             Table(copies, flat_rows(moves), "kind", "Copies and memsets"),
         ],
         reasons=reasons_of(payload),
     )
+
+
+def _origin_text(row: Row) -> str | None:
+    """Return where all launches of a row come from, as the page writes it; None if that is unknown."""
+    parts = [row["origin_operator"], row["origin_line"] or row["origin_module"]]
+    return " · ".join(part for part in parts if part is not None) or None

@@ -45,16 +45,45 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         *speed_columns(hidden=_RATES),
         Column("event", "Event", "number", hidden=True),
     ]
+    replayed = payload["replayed"]
+    replayed_ns = sum(row["ns"] for row in replayed)
+    # Only graphs ran: no operator was called, which is no finding.
+    of_calls = (
+        ("Calls", f"{totals['calls']:,}"),
+        ("Host self", format_duration(totals["host_self_ns"])),
+        ("Device self", format_duration(totals["device_self_ns"])),
+    )
     return Screen(
         sentences_of(payload, "headline"),
         facts_of(
-            ("Calls", f"{totals['calls']:,}"),
-            ("Host self", format_duration(totals["host_self_ns"])),
-            ("Device self", format_duration(totals["device_self_ns"])),
+            *(of_calls if payload["rows"] or not replayed else ()),
+            ("Replayed by graphs", format_duration(replayed_ns) if replayed else None),
         ),
-        [Table(columns, flat_rows(payload["rows"]), "operator")],
+        [
+            Table(columns, flat_rows(payload["rows"]), "operator"),
+            Table(
+                _replayed_columns(replayed_ns),
+                [{**row, "lines": row["lines"] or None} for row in replayed],
+                "row",
+                "Replayed by graphs",
+            ),
+        ],
         reasons=reasons_of(payload),
     )
+
+
+def _replayed_columns(total: int) -> list[Column]:
+    """Return the columns of what graphs replayed; `total` is all its time in ns."""
+    return [
+        Column("operator", "Replayed operator", "text"),
+        Column("module", "Module", "text"),
+        Column("lines", "Line", "text"),
+        Column("kernels", "Kernels", "count"),
+        Column("ns", "Total", total=total),
+        Column("reason", "Why unknown", "text"),
+        Column("how", "Known by", "text", hidden=True),
+        Column("event", "Event", "number", hidden=True),
+    ]
 
 
 def _group_columns(by: str) -> list[Column]:

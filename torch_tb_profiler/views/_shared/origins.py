@@ -32,7 +32,7 @@ def origin_notes(trace: Trace) -> Iterator[HealthNote]:
     if not covered.kernel_ns:
         return
     message = plain(coverage_headline(covered)).removesuffix(".")
-    if covered.lost:
-        first = covered.lost[0]
+    if covered.untraced:
+        first = covered.untraced[0]
         message += f"; {format_ratio(first.ns / covered.kernel_ns)}: {first.reason}"
     yield HealthNote("origins", "info", message, covered.kernels)

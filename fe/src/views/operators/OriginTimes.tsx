@@ -1,5 +1,5 @@
 // Kernels by where they come from: of graph replays as a table, of a row as the lines that it unfolds into.
-import { useMemo, useState } from 'react';
+import { useMemo, useState, type ReactNode } from 'react';
 import type { OriginTimeRow } from '../../api/types';
 import { formatDuration, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
@@ -11,8 +11,8 @@ import { joinLines } from './select';
 
 const keyOf = (row: OriginTimeRow) => `${row.operator} ${row.module} ${row.lines.join()} ${row.event}`;
 
-/** What graphs replayed, by the operator, module and line at capture. */
-export function ReplayedOperators({ rows }: { rows: OriginTimeRow[] }) {
+/** What graphs replayed, by the operator, module and line at capture; `before` are filters of the tab. */
+export function ReplayedOperators({ rows, before }: { rows: OriginTimeRow[]; before?: ReactNode }) {
   const { select } = useSelection();
   const [sort, setSort] = useState<Sort | undefined>({ id: 'ns', descending: true });
   const [search, setSearch] = useState<Search>({ text: '', regex: false });
@@ -32,6 +32,7 @@ export function ReplayedOperators({ rows }: { rows: OriginTimeRow[] }) {
         hotkey={false}
         placeholder={`Filter ${plural(rows.length, 'row')} of graph replays`}
         noun="row"
+        before={before}
         onOpen={show}
         onSelect={row => row && show(row)}
       />

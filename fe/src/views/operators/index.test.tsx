@@ -39,3 +39,38 @@ it('filters operators by the family of the work they launch', async () => {
   fireEvent.click(screen.getByRole('button', { name: 'Clear filters' }));
   expect(location.hash).not.toContain('family');
 });
+
+it('shows what graphs replayed in place of an empty table', async () => {
+  const replayed = [
+    {
+      operator: 'aten::mm',
+      module: 'Net_0',
+      lines: ['model.py:4'],
+      how: 'capture',
+      reason: null,
+      kernels: 2,
+      ns: 3e6,
+      event: 7,
+    },
+    {
+      operator: null,
+      module: null,
+      lines: [],
+      how: null,
+      reason: 'no capture',
+      kernels: 1,
+      ns: 1e6,
+      event: 8,
+    },
+  ];
+  drawView(View, { ...golden.operators, rows: [], replayed });
+  const rows = within(screen.getByRole('grid')).getAllByRole('row');
+  expect(rows.map(row => row.textContent)).toEqual([
+    expect.stringContaining('Replayed operator'),
+    expect.stringContaining('aten::mm'),
+    expect.stringContaining('1.00 ms'),
+  ]);
+  expect(document.querySelector('[data-part=why]')?.textContent).toBe('4.00 ms in 3 replayed kernels');
+  await pick('Phase', 'backward');
+  expect(location.hash).toContain('phase=backward');
+});

@@ -50,6 +50,49 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   const { setParams, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, rowKey);
   const top = Number(params.top ?? '5');
   const filtered = ['step', 'thread', 'phase', 'kernel', 'family'].filter(name => params[name]);
+  const filters = (
+    <>
+      {payload.steps.length > 1 && (
+        <Select
+          label="Step"
+          value={params.step ?? ''}
+          options={withAll(payload.steps)}
+          onChange={step => setParams({ step })}
+        />
+      )}
+      {payload.threads.length > 1 && (
+        <Select
+          label="Thread"
+          value={params.thread ?? ''}
+          options={withAll(payload.threads)}
+          onChange={thread => setParams({ thread })}
+        />
+      )}
+      <Select
+        label="Phase"
+        value={params.phase ?? ''}
+        options={withAll(payload.phases)}
+        onChange={phase => setParams({ phase })}
+      />
+      {payload.families.length > 1 && (
+        <Select
+          label="Family"
+          value={params.family ?? ''}
+          options={withAll(payload.families)}
+          onChange={family => setParams({ family })}
+        />
+      )}
+      {filtered.length > 0 && (
+        <Button
+          look="text"
+          onClick={() => setParams({ step: '', thread: '', phase: '', kernel: '', family: '' })}
+        >
+          Clear {params.kernel ? 'the kernel and other filters' : 'filters'}
+        </Button>
+      )}
+    </>
+  );
+  const replayedOnly = payload.rows.length === 0 && payload.replayed.length > 0;
   return (
     <div className={`${splitCss.view} fill`}>
       <Answer crumb={crumb} why={totalsText(payload)}>
@@ -72,84 +115,43 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
           </div>
         </div>
       )}
-      <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>
-        <DataTable
-          name="operators"
-          {...rows}
-          columns={columns}
-          {...table}
-          placeholder={`Filter ${plural(payload.rows.length, 'operator')}`}
-          noun={payload.group_by === 'name' ? 'operator' : 'row'}
-          before={
-            <>
+      {!replayedOnly && (
+        <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>
+          <DataTable
+            name="operators"
+            {...rows}
+            columns={columns}
+            {...table}
+            placeholder={`Filter ${plural(payload.rows.length, 'operator')}`}
+            noun={payload.group_by === 'name' ? 'operator' : 'row'}
+            before={
+              <>
+                <Select
+                  label="Rows"
+                  value={payload.group_by}
+                  options={GROUPS}
+                  onChange={group_by => setParams({ group_by, select: '' })}
+                />
+                {filters}
+              </>
+            }
+            tools={
               <Select
-                label="Rows"
-                value={payload.group_by}
-                options={GROUPS}
-                onChange={group_by => setParams({ group_by, select: '' })}
+                label="Pies"
+                value={params.top ?? '5'}
+                options={TOPS}
+                onChange={next => setParams({ top: next })}
               />
-              {payload.steps.length > 1 && (
-                <Select
-                  label="Step"
-                  value={params.step ?? ''}
-                  options={withAll(payload.steps)}
-                  onChange={step => setParams({ step })}
-                />
-              )}
-              {payload.threads.length > 1 && (
-                <Select
-                  label="Thread"
-                  value={params.thread ?? ''}
-                  options={withAll(payload.threads)}
-                  onChange={thread => setParams({ thread })}
-                />
-              )}
-              <Select
-                label="Phase"
-                value={params.phase ?? ''}
-                options={withAll(payload.phases)}
-                onChange={phase => setParams({ phase })}
-              />
-              {payload.families.length > 1 && (
-                <Select
-                  label="Family"
-                  value={params.family ?? ''}
-                  options={withAll(payload.families)}
-                  onChange={family => setParams({ family })}
-                />
-              )}
-              {filtered.length > 0 && (
-                <Button
-                  look="text"
-                  onClick={() => setParams({ step: '', thread: '', phase: '', kernel: '', family: '' })}
-                >
-                  Clear {params.kernel ? 'the kernel and other filters' : 'filters'}
-                </Button>
-              )}
-            </>
-          }
-          tools={
-            <Select
-              label="Pies"
-              value={params.top ?? '5'}
-              options={TOPS}
-              onChange={next => setParams({ top: next })}
-            />
-          }
-          empty={
-            filtered.length > 0 ? (
-              'No operator matches these filters.'
-            ) : payload.reasons.input_shape ? (
-              <Sentence text={payload.reasons.input_shape} />
-            ) : (
-              'No operators were recorded.'
-            )
-          }
-          foot={shown => totalsOf(shown, payload)}
-        />
-        {chosen && <Detail key={rowKey(chosen)} row={chosen} payload={payload} onClose={close} />}
-      </div>
-      {payload.replayed.length > 0 && <ReplayedOperators rows={payload.replayed} />}
+            }
+            empty={filtered.length > 0 ? 'No operator matches these filters.' : 'No operators were recorded.'}
+            foot={shown => totalsOf(shown, payload)}
+          />
+          {chosen && <Detail key={rowKey(chosen)} row={chosen} payload={payload} onClose={close} />}
+        </div>
+      )}
+      {payload.replayed.length > 0 && (
+        <ReplayedOperators rows={payload.replayed} before={replayedOnly && filters} />
+      )}
     </div>
   );
 }

@@ -1,4 +1,5 @@
 // Keys of the operator rows in the address, and their stacks as a tree.
+import { sum } from 'd3-array';
 import type { OperatorRow, OperatorsPayload, OperatorStacks } from '../../api/types';
 import { formatDuration, plural } from '../../base/format';
 import type { FlameNode } from '../../widgets/charts/flame/FlameGraph';
@@ -17,8 +18,14 @@ export function rowKey(row: OperatorRow): string {
 
 export const hasDevice = (payload: OperatorsPayload): boolean => payload.totals.device_self_ns !== null;
 
-/** The total time of all rows. */
-export function totalsText({ totals }: OperatorsPayload): string {
+/** The total time of all rows; of what graphs replayed, if nothing else ran. */
+export function totalsText({ rows, replayed, totals }: OperatorsPayload): string {
+  if (rows.length === 0 && replayed.length > 0) {
+    return `${formatDuration(sum(replayed, row => row.ns))} in ${plural(
+      sum(replayed, row => row.kernels),
+      'replayed kernel',
+    )}`;
+  }
   const device = totals.device_self_ns ? `, ${formatDuration(totals.device_self_ns)} on the device` : '';
   return `${formatDuration(totals.host_self_ns)} on the host${device}`;
 }
