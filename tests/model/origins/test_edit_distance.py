@@ -40,7 +40,7 @@ def all_alignments(replay: str, capture: str, limit: int) -> list[tuple[int, Pai
     return list(rest(0, 0, limit))
 
 
-@pytest.mark.parametrize("first_band", [1, 32])
+@pytest.mark.parametrize("first_band", [0, 1, 32])
 def test_what_is_found_is_what_all_alignments_say(monkeypatch: pytest.MonkeyPatch, first_band: int) -> None:
     monkeypatch.setattr(edit_distance, "FIRST_BAND", first_band)
     chance = random.Random(5)

@@ -5,6 +5,7 @@
 
 An edit removes, adds or replaces an element (Levenshtein, 1966). Alignments with few edits stay near the diagonal,
 so only a band around it is computed; it is widened until no alignment that counts can leave it (Ukkonen, 1985).
+Whoever leaves the band has to come back: each diagonal beyond the corners of the table costs two edits.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ DOUBT_SLACK = 1
 """If elements that the capture has are left over, some may be renamed: then an element counts as found if every
 alignment with at most so many edits more than the fewest finds it."""
 
-FIRST_BAND = 32
-"""How far from the diagonal the first attempt looks."""
+FIRST_BAND = 16
+"""How many diagonals beyond the corners the first attempt looks, at least."""
 
 _OUTSIDE = 2**29
 _NO_LABEL, _NO_LABEL_EITHER = -(2**31), -(2**31) + 1
@@ -43,26 +44,43 @@ class Alignments(msgspec.Struct, frozen=True):
     certain: Bool
 
 
-def band_cells(replay: int, capture: int, band: int) -> int:
-    """Return the number of cells in both tables of `align_sequences` for two lengths."""
+def band_cells(replay: int, capture: int, max_edits: int) -> int:
+    """Return the most cells in both tables of `align_sequences` for two lengths."""
+    band = _band_of(max_edits, replay, capture)
     return 2 * (replay + 1) * min(2 * band + abs(capture - replay) + 1, capture + 1)
 
 
 def align_sequences(replay: Int32, capture: Int32, max_edits: int) -> Alignments | None:
     """Return how elements of a replay may stand for those of a capture; None if more than `max_edits` differ."""
-    band = min(FIRST_BAND, max_edits + REORDER_SLACK)
+    count, launches = len(replay), len(capture)
+    least, widest = _min_edits(replay, capture), _band_of(max_edits, count, launches)
+    if least > max_edits:
+        return None
+    band = min(max(FIRST_BAND, _band_of(least, count, launches)), widest)
     while True:
         before = _edit_table(replay, capture, band)
-        edits = int(before[len(replay), len(capture) - len(replay) - _lowest(replay, capture, band)])
-        if edits + REORDER_SLACK <= band:
+        edits = int(before[count, launches - count - _lowest(replay, capture, band)])
+        if edits <= max_edits and _band_of(edits, count, launches) <= band:
             return _collect(replay, capture, band, before, edits)
-        if band >= max_edits + REORDER_SLACK:
+        if band >= widest:
             return None
-        band = min(4 * band, max_edits + REORDER_SLACK)
+        band = min(4 * band, widest)
+
+
+def _min_edits(replay: Int32, capture: Int32) -> int:
+    """Return how many edits two sequences need at least, whatever their order."""
+    codes, both = np.unique(np.concatenate([replay, capture]), return_inverse=True)
+    counts = (np.bincount(each, minlength=len(codes)) for each in np.split(both.reshape(-1), [len(replay)]))
+    return max(len(replay), len(capture)) - int(np.minimum(*counts).sum())
+
+
+def _band_of(edits: int, count: int, launches: int) -> int:
+    """Return how many diagonals beyond the corners alignments that count may need, if the fewest are `edits`."""
+    return max(0, edits + REORDER_SLACK - abs(launches - count)) // 2
 
 
 def _lowest(replay: Int32, capture: Int32, band: int) -> int:
-    """Return the diagonal (place in the capture - place in the replay) at which a band begins."""
+    """Return the diagonal (place in the capture - place in the replay) at which the band begins."""
     return min(0, len(capture) - len(replay)) - band
 
 
@@ -78,19 +96,18 @@ def _edit_table(replay: Int32, capture: Int32, band: int) -> npt.NDArray[np.int3
     count, lowest, width = len(replay), _lowest(replay, capture, band), _width(replay, capture, band)
     differs = _differs(replay, capture, band)
     place = np.arange(width, dtype=np.int32)
+    # Cells hold the edits less the column, so that adding an element of the capture costs nothing along a row.
     table = np.full((count + 1, width), _OUTSIDE, np.int32)
-    inside = (lowest + place >= 0) & (lowest + place <= len(capture))
-    table[0, inside] = (lowest + place)[inside]
+    table[0, (lowest + place >= 0) & (lowest + place <= len(capture))] = lowest
     best, shifted = np.empty(width, np.int32), np.empty(width - 1, np.int32)
     for i in range(1, count + 1):
         above = table[i - 1]
         np.add(above, differs[i - 1], out=best)
-        np.add(above[1:], 1, out=shifted)
+        np.add(above[1:], 2, out=shifted)
         np.minimum(best[:-1], shifted, out=best[:-1])
         low, high = max(0, -lowest - i), min(width, len(capture) - lowest - i + 1)
-        best -= place
         np.minimum.accumulate(best[low:high], out=table[i, low:high])
-        table[i, low:high] += place[low:high]
+    table += place
     return table
 
 
