@@ -68,7 +68,8 @@ def test_memory_that_is_in_use_is_held_and_what_holds_enough_is_named() -> None:
     )
     said = [plain(each) for each in oom.remedies]
     assert "activations hold 40.0 MiB" in said[0] and "At least 27.0 MiB" in said[-1]
-    assert len(said) == 2 and not any("optimizer" in each or "expandable" in each for each in said)  # 20 < 27
+    assert "if the GPU has more than 73.0 MiB" in said[1], "so little memory is left by other processes"
+    assert len(said) == 3 and not any("optimizer" in each or "expandable" in each for each in said)  # 20 < 27
 
 
 def test_fragmentation_is_enough_memory_in_pieces() -> None:
@@ -91,6 +92,69 @@ def test_holes_of_other_streams_are_of_no_use() -> None:
     assert write_failed([*FULL, drawn([(30, None)], at=BASE + 2**32)], 25, 1).cause == "unknown"
     small = write_failed([*FULL, drawn([(30, None)], kind="small", at=BASE + 2**32)], 25, 1)
     assert (small.cause, small.usable) == ("other pools", 0)
+
+
+@pytest.mark.parametrize(
+    ("more", "remedy"),
+    [
+        ({"segment_pool_id": (0, 3)}, "Release CUDA graphs that are no longer replayed"),
+        ({"stream": 7}, "Allocate on one stream"),
+        ({"segment_type": "small"}, "Allocate fewer tensors of the other size class"),
+    ],
+)
+def test_unused_memory_is_made_usable_by_what_keeps_it_from_the_request(more: Any, remedy: str) -> None:
+    other = {**drawn([(30, None)], at=BASE + 2**32), **more}
+    (said,) = map(plain, write_failed([*FULL, other], 25, 1).remedies)
+    assert said.startswith(remedy) and "30.0 MiB" in said
+    later = [entry("free_completed", MIB, 6, [], addr=1)]  # the same from the history backwards
+    (said,) = map(plain, write_failed([*FULL, other], 25, 1, later).remedies)
+    assert said.startswith(remedy) and "30.0 MiB" in said
+    both = {**drawn([(30, None)], at=BASE + 2**33), "stream": 9, "segment_pool_id": (0, 9)}
+    assert plain(write_failed([*FULL, both], 25, 1).remedies[0]).startswith("Release CUDA graphs")
+
+
+GIB = 1024
+
+
+def test_what_other_processes_hold_is_the_first_to_go_where_it_is_enough() -> None:
+    def said(used: int, free: int, request: int, device: int | None) -> list[str]:
+        oom = entry("oom", request * GIB * MIB, 5, FORWARD, device_free=free * GIB * MIB)
+        value = {"segments": [drawn([(used * GIB, STEP)])], "device_traces": [[oom]]}
+        params = {} if device is None else {"device_bytes": device * GIB * MIB}
+        return [plain(each) for each in shown_failure(value, **params).oom[0].remedies]
+
+    assert said(4, 1, 3, 80)[0].startswith("Stop what else runs on this GPU: 75.0 GiB are held")
+    assert not any("Stop" in each or "nvidia-smi" in each for each in said(74, 1, 4, 76)), "its own CUDA context"
+    assert any("nvidia-smi" in each and "more than 5.00 GiB" in each for each in said(4, 1, 3, None))
+    assert not any("nvidia-smi" in each for each in said(70, 1, 3, None)), "that is a whole GPU"
+    # More than the device has: nothing that is freed makes it fit.
+    assert said(4, 70, 200, 80) == [
+        "Request less at once: if this process freed everything else, 74.0 GiB would be available."
+    ]
+    assert not any("Request less" in each for each in said(4, 70, 74, 80))
+    assert said(4, 6, 20, 80)[0].startswith("Stop what else") and "At least 14.0 GiB" in said(4, 6, 20, 80)[-1]
+
+
+def test_workspaces_that_hold_enough_are_to_be_limited() -> None:
+    workspace = [frame("at::cuda::getCUDABlasLtWorkspace", 0, "??"), frame("forward", 1, "m.py")]
+    assert "CUBLAS_WORKSPACE_CONFIG" in plain(write_failed([drawn([(60, workspace)])], 40, 10).remedies[0])
+    few = write_failed([drawn([(29, workspace), (31, FORWARD)])], 40, 10)
+    assert not any("WORKSPACE" in plain(each) for each in few.remedies)
+
+
+def test_memory_of_private_pools_is_of_graphs_although_its_allocation_is_not_recorded() -> None:
+    pool = {**drawn([(30, FORWARD)], at=BASE + 2**32), "segment_pool_id": (0, 1)}
+    oom = write_failed([*FULL, pool], 40, 10)
+    assert oom.categories == {"activations": 40 * MIB, "CUDA graphs": 30 * MIB, "optimizer state": 20 * MIB}
+    assert "CUDA graphs" not in write_failed([*FULL, drawn([(30, FORWARD)], at=BASE + 2**32)], 40, 10).categories
+
+
+def test_the_device_that_ran_out_is_shown_first() -> None:
+    full = {**drawn([(90, FORWARD)]), "device": 1}
+    oom = entry("oom", 40 * MIB, 5, FORWARD, device_free=10 * MIB)
+    assert shown_failure({"segments": [*FULL, full], "device_traces": [[oom], []]}).device == 0
+    assert shown_failure({"segments": [*FULL, full], "device_traces": [[], []]}).device == 1
+    assert shown_failure({"segments": [*FULL, full], "device_traces": [[oom], [oom]]}).device == 1
 
 
 def test_enough_free_memory_means_a_limit() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torch_tb_profiler.analyses.memory.snapshot.categories import CATEGORIES, categorize
+from torch_tb_profiler.analyses.memory.snapshot.categories import CATEGORIES, categorize_blocks
 from torch_tb_profiler.model.snapshots import AWAITING_FREE, FREE, RecordedSnapshot
 from torch_tb_profiler.model.trace import Int64
 
@@ -32,7 +32,7 @@ def _pieces(snapshot: RecordedSnapshot, row: int, most: int) -> SegmentPieces:
     blocks = snapshot.blocks
     begin, end = np.searchsorted(blocks.segment, [row, row + 1])  # the blocks of a segment are neighbors
     size, state = blocks.size[begin:end], blocks.state[begin:end]
-    kind = categorize(snapshot, blocks.stack[begin:end], None).astype(np.int64)
+    kind = categorize_blocks(snapshot, slice(begin, end)).astype(np.int64)
     kind[state == FREE], kind[state == AWAITING_FREE] = _FREE, _AWAITING
     starts = np.flatnonzero(np.diff(kind, prepend=-1))
     sizes = np.add.reduceat(size, starts) if len(starts) else size

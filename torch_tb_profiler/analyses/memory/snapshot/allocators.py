@@ -64,13 +64,16 @@ def device_allocators(snapshot: RecordedSnapshot) -> tuple[DeviceAllocator, ...]
 
 
 def find_allocator(snapshot: RecordedSnapshot, device: int | None) -> DeviceAllocator:
-    """Return the allocator of a device (None: the one that reserves most). NotFoundError lists the devices."""
+    """Return the allocator of a device. NotFoundError lists the devices.
+
+    None is the one that reserves most, of those that ran out of memory if any did.
+    """
     devices = device_allocators(snapshot)
     for each in devices:
         if each.device == device:
             return each
     if device is None and devices:
-        return max(devices, key=lambda each: each.reserved)
+        return max(devices, key=lambda each: (each.out_of_memory > 0, each.reserved))
     listed = ", ".join(device_name("CUDA", each.device) for each in devices) or "none"
     wanted = "GPU" if device is None else device_name("CUDA", device)
     raise NotFoundError(f"the snapshot has no {wanted}", hint=f"devices: {listed}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.snapshots import RecordedSnapshot
-from torch_tb_profiler.model.trace import Bool, Int8, Int32
+from torch_tb_profiler.model.trace import Bool, Int8, Int32, Int64
 
 CATEGORIES = (
     "unknown",
@@ -111,24 +111,37 @@ def _frame_categories(snapshot: RecordedSnapshot) -> Int8:
     return categories
 
 
-def categorize(snapshot: RecordedSnapshot, stack: Int32, label: Int32 | None) -> Int8:
-    """Return the categories of allocations by their stacks and, where they are in the history, their labels.
+def categorize(snapshot: RecordedSnapshot, stack: Int32, label: Int32) -> Int8:
+    """Return the categories of allocations in the history by their stacks and labels.
 
     Memory in a private pool belongs to CUDA graphs; compiled code is what only its compile context explains.
     """
     categories = stack_categories(snapshot)[stack]
-    if label is not None and len(snapshot.labels.pool):
+    if len(snapshot.labels.pool):
         private, compiled = _label_categories(snapshot)
         categories = np.where((categories == UNKNOWN) & compiled[label], COMPILED, categories)
         categories = np.where(private[label], GRAPHS, categories)
     return categories.astype(np.int8)
 
 
+def categorize_blocks(snapshot: RecordedSnapshot, blocks: Int64 | slice) -> Int8:
+    """Return the categories of blocks of the snapshot by their stacks and the pools of their segments."""
+    private = _private_pools(snapshot)[snapshot.segments.pool[snapshot.blocks.segment[blocks]]]
+    categories = stack_categories(snapshot)[snapshot.blocks.stack[blocks]]
+    return np.where(private, GRAPHS, categories).astype(np.int8)
+
+
+def _private_pools(snapshot: RecordedSnapshot) -> Bool:
+    """Return which pools are not the default one."""
+    private: Bool = (snapshot.pools.first != 0) | (snapshot.pools.second != 0)
+    return private
+
+
 @derived
 def _label_categories(snapshot: RecordedSnapshot) -> tuple[Bool, Bool]:
     """Return which labels are of a private pool, and which of a compile context."""
-    pools, labels = snapshot.pools, snapshot.labels
-    private = (pools.first[labels.pool] != 0) | (pools.second[labels.pool] != 0)
+    labels = snapshot.labels
+    private = _private_pools(snapshot)[labels.pool]
     contexts = np.unique(labels.context)
     none = [code for code in contexts.tolist() if snapshot.texts[code] in ("", "N/A")]
     return private, ~np.isin(labels.context, none)

@@ -24,7 +24,7 @@ from torch_tb_profiler.model.snapshots import (
     SEGMENT_FREE,
     RecordedSnapshot,
 )
-from torch_tb_profiler.model.trace import ABSENT, Bool, Int64
+from torch_tb_profiler.model.trace import ABSENT, Int8, Int64
 
 BLOCK_BYTES = 512
 """The allocator rounds sizes up to a multiple of this."""
@@ -37,6 +37,9 @@ MEDIUM_SEGMENT_BYTES = 20 << 20
 MEDIUM_BYTES = 10 << 20
 """A smaller request makes the allocator ask for MEDIUM_SEGMENT_BYTES; a larger one for multiples of 2 MiB."""
 
+_USABLE, _OTHER_POOL, _OTHER_STREAM, _OTHER_CLASS = range(4)
+"""What keeps a request from the free pieces of a segment."""
+
 Cause = Literal["held", "fragmentation", "other pools", "limit", "unknown"]
 
 
@@ -47,7 +50,8 @@ class SnapshotFailure(msgspec.Struct, frozen=True):
     device_free   free on the device, None if not recorded
     reserved      in segments of this process; `in_use` of it requested by tensors, the others are `unused`
     holes         unused bytes that a request of this stream, pool and size class can use, and the largest of them
-    other_holes   unused bytes in segments of other streams, private pools, and the other size class
+    other_holes   unused bytes in segments that the request can't use: of another pool, another stream, or for the
+                  other size class
     missing       more than `device_free` and `holes` together, 0 if they suffice
     cause         held: memory is in use; fragmentation: enough is free, but not in one piece; other pools: enough
                   is unused, but for other streams or pools; limit: enough is free on the device
@@ -62,7 +66,7 @@ class SnapshotFailure(msgspec.Struct, frozen=True):
     in_use: int | None
     holes: int | None
     largest_hole: int | None
-    other_holes: int | None
+    other_holes: tuple[int, int, int] | None
     missing: int | None
     cause: Cause
 
@@ -92,8 +96,12 @@ def _failure(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory,
     free = None if left == ABSENT else left
     if not history.anchored or not len(snapshot.segments.size):
         return SnapshotFailure(entry, size, free, stack, None, None, None, None, None, None, "unknown")
-    usable, other = _holes(snapshot, device, history, entry)
-    holes, largest, others = int(usable.sum()), int(usable.max(initial=0)), int(other.sum())
+    pieces, obstacle = _holes(snapshot, device, history, entry)
+    usable = pieces[obstacle == _USABLE]
+    holes, largest = int(usable.sum()), int(usable.max(initial=0))
+    other_pool, other_stream, other_class = (
+        int(pieces[obstacle == code].sum()) for code in (_OTHER_POOL, _OTHER_STREAM, _OTHER_CLASS)
+    )
     missing = None if free is None else max(size - free - holes, 0)
     return SnapshotFailure(
         entry=entry,
@@ -104,9 +112,9 @@ def _failure(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory,
         in_use=int(history.in_use[entry]),
         holes=holes,
         largest_hole=largest,
-        other_holes=others,
+        other_holes=(other_pool, other_stream, other_class),
         missing=missing,
-        cause=_cause(size, free, holes, largest, others),
+        cause=_cause(size, free, holes, largest, other_pool + other_stream + other_class),
     )
 
 
@@ -120,12 +128,12 @@ def _cause(size: int, free: int | None, holes: int, largest: int, others: int) -
     return "other pools" if size <= free + holes + others else "held"
 
 
-def _holes(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int) -> tuple[Int64, Int64]:
-    """Return the free pieces of the segments after an entry: those that its request can use, and the others."""
-    begin, end, usable = _segments_at(snapshot, device, history, entry)
+def _holes(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int) -> tuple[Int64, Int8]:
+    """Return the free pieces of the segments after an entry, and what keeps its request from using each."""
+    begin, end, obstacle = _segments_at(snapshot, device, history, entry)
     later = snapshot.history.action[history.rows.start + entry + 1 : history.rows.stop]
     if not np.isin(later, (ALLOC, FREE_REQUESTED, FREE_COMPLETED, SEGMENT_ALLOC, SEGMENT_FREE)).any():
-        return _holes_of_snapshot(snapshot, device, begin[usable])
+        return _holes_of_snapshot(snapshot, device, begin, obstacle)
     at, size = _occupied_at(snapshot, device, history, entry)
     segment = np.searchsorted(begin, at, "right") - 1
     inside = (segment >= 0) & (at < end[np.maximum(segment, 0)]) if len(begin) else np.zeros(len(at), np.bool_)
@@ -139,21 +147,23 @@ def _holes(snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, e
     next_owner = np.concatenate([segment, np.arange(len(begin))])
     order = np.lexsort((next_at, next_owner))
     pieces = np.maximum(next_at[order] - edges, 0)
-    return pieces[usable[owner]], pieces[~usable[owner]]
+    return pieces, obstacle[owner]
 
 
-def _holes_of_snapshot(snapshot: RecordedSnapshot, device: int, usable: Int64) -> tuple[Int64, Int64]:
-    """Return the free blocks of the snapshot itself: those in segments at addresses `usable`, and the others."""
+def _holes_of_snapshot(
+    snapshot: RecordedSnapshot, device: int, begin: Int64, obstacle: Int8
+) -> tuple[Int64, Int8]:
+    """Return the free blocks of the snapshot itself, and the obstacle of their segments, which are at `begin`."""
     blocks, segments = snapshot.blocks, snapshot.segments
     free = (segments.device[blocks.segment] == device) & (blocks.state == FREE)
-    fits = np.isin(segments.address[blocks.segment], usable)
-    return blocks.size[free & fits], blocks.size[free & ~fits]
+    at = segments.address[blocks.segment[free]]
+    return blocks.size[free], obstacle[np.searchsorted(begin, at)]
 
 
 def _segments_at(
     snapshot: RecordedSnapshot, device: int, history: AllocatorHistory, entry: int
-) -> tuple[Int64, Int64, Bool]:
-    """Return begin and end of the segments after an entry by address, and which of them its request can use."""
+) -> tuple[Int64, Int64, Int8]:
+    """Return begin and end of the segments after an entry by address, and what keeps its request from each."""
     recorded, segments = snapshot.history, snapshot.segments
     row = history.rows.start + entry
     label, small = int(recorded.label[row]), bool(recorded.size[row] <= SMALL_BYTES)
@@ -171,17 +181,17 @@ def _segments_at(
     freed = first[action[first] == SEGMENT_FREE]
     freed = freed[~np.isin(address[freed], segments.address[kept])]
     of_label = snapshot.labels
-    fits = (segments.stream[kept] == stream) & (segments.pool[kept] == pool) & (kinds[kept] == small)
     label_of_freed = recorded.label[later][freed]
-    fits_freed = (
-        (of_label.stream[label_of_freed] == stream)
-        & (of_label.pool[label_of_freed] == pool)
-        & ((size[freed] <= SMALL_SEGMENT_BYTES) == small)
-    )
+    other_pool = np.concatenate([segments.pool[kept], of_label.pool[label_of_freed]]) != pool
+    other_stream = np.concatenate([segments.stream[kept], of_label.stream[label_of_freed]]) != stream
+    other_class = np.concatenate([kinds[kept], size[freed] <= SMALL_SEGMENT_BYTES]) != small
+    obstacle = np.select(
+        [other_pool, other_stream, other_class], [_OTHER_POOL, _OTHER_STREAM, _OTHER_CLASS], _USABLE
+    ).astype(np.int8)
     begin = np.concatenate([segments.address[kept], address[freed]])
     length = np.concatenate([segments.size[kept], size[freed]])
     order = np.argsort(begin, kind="stable")
-    return begin[order], (begin + length)[order], np.concatenate([fits, fits_freed])[order]
+    return begin[order], (begin + length)[order], obstacle[order]
 
 
 def _occupied_at(

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torch_tb_profiler.analyses.memory.snapshot.categories import CATEGORIES, UNKNOWN, categorize
+from torch_tb_profiler.analyses.memory.snapshot.categories import (
+    CATEGORIES,
+    UNKNOWN,
+    categorize,
+    categorize_blocks,
+)
 from torch_tb_profiler.analyses.memory.snapshot.history import (
     AllocatorHistory,
     allocator_history,
@@ -116,7 +121,7 @@ def live_memory(snapshot: RecordedSnapshot, device: int, history: AllocatorHisto
     return MemoryInUse(
         np.concatenate([recorded.stack, stacks]),
         np.concatenate([recorded.size, sizes]),
-        np.concatenate([recorded.category, categorize(snapshot, stacks, None)]),
+        np.concatenate([recorded.category, categorize_blocks(snapshot, old)]),
         np.concatenate([recorded.context, np.zeros(len(old), np.int32)]),
         max(int(history.in_use[entry]) - int(recorded.size.sum()) - int(sizes.sum()), 0),
     )
@@ -129,7 +134,7 @@ def live_at_end(snapshot: RecordedSnapshot, device: int) -> MemoryInUse:
     return MemoryInUse(
         stack,
         requested_sizes(snapshot)[used],
-        categorize(snapshot, stack, None),
+        categorize_blocks(snapshot, used),
         np.zeros(len(used), np.int32),
         0,
     )
@@ -178,7 +183,7 @@ def category_levels(snapshot: RecordedSnapshot, device: int, history: AllocatorH
         old = older_blocks(snapshot, device)
         sizes = requested_sizes(snapshot)[old]
         before = np.zeros(kinds, np.int64)
-        np.add.at(before, categorize(snapshot, snapshot.blocks.stack[old], None), sizes)
+        np.add.at(before, categorize_blocks(snapshot, old), sizes)
         levels += before
     levels[:, UNKNOWN] += np.maximum(history.in_use[entries] - levels.sum(axis=1), 0)
     by_category: Int64 = levels.T.copy()

@@ -182,7 +182,8 @@ def _oom(
     live = live_memory(snapshot, device, history, failure.entry)
     expandable = snapshot.facts.settings.get("expandable_segments")
     known = None not in (device_bytes, failure.device_free, failure.reserved)
-    others = (device_bytes or 0) - (failure.device_free or 0) - (failure.reserved or 0)
+    held = (device_bytes or 0) - (failure.device_free or 0) - (failure.reserved or 0)
+    others = max(held, 0) if known else None
     return SnapshotOom(
         entry=failure.entry,
         requested=failure.size,
@@ -192,12 +193,14 @@ def _oom(
         unused=failure.unused,
         usable=failure.holes,
         largest_free=failure.largest_hole,
-        other_unused=failure.other_holes,
-        other_bytes=max(others, 0) if known else None,
+        other_unused=None if failure.other_holes is None else sum(failure.other_holes),
+        other_bytes=others,
         categories=live.by_category(),
         cause=failure.cause,
         verdict=words.verdict(device, failure, live.by_category(), _top_site(snapshot, live)),
-        remedies=words.remedies(failure, live.by_category(), expandable is True, _leak(snapshot, failure, growth)),
+        remedies=words.remedies(
+            failure, live.by_category(), others, expandable is True, _leak(snapshot, failure, growth)
+        ),
     )
 
 

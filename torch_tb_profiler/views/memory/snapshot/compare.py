@@ -28,7 +28,10 @@ from torch_tb_profiler.views._shared.text import Text, reason_texts, text
 
 
 class SnapshotPairParams(msgspec.Struct, frozen=True):
-    """A device (default: the one that reserves most); `other`: the run to compare with, short for `base_run`."""
+    """A device and `other`, the run to compare with, short for `base_run`.
+
+    device  by default one that ran out of memory, else the one that reserves most
+    """
 
     device: int | None = None
     other: str | None = None

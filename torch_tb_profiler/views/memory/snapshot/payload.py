@@ -14,8 +14,9 @@ from torch_tb_profiler.views.memory.curve import Points
 
 
 class SnapshotParams(FileParams, frozen=True):
-    """A snapshot of the run and a device in it (default: the one that reserves most); `limit` of the rows.
+    """A snapshot of the run and a device in it; `limit` of the rows.
 
+    device        by default one that ran out of memory, else the one that reserves most
     device_bytes  memory of the device, which the file doesn't tell: with it, the share of other processes is known
     """
 

@@ -14,6 +14,7 @@ from torch_tb_profiler.analyses.memory.snapshot.categories import (
     OPTIMIZER,
     PARAMETERS,
     UNKNOWN,
+    WORKSPACE,
 )
 from torch_tb_profiler.analyses.memory.snapshot.failures import SnapshotFailure
 from torch_tb_profiler.analyses.memory.snapshot.growth import SnapshotGrowth
@@ -28,6 +29,12 @@ MAX_FRAME_LENGTH = 80
 MIN_TOP_SHARE = 0.1
 """Least share of the memory in use that makes a category worth a sentence."""
 
+MAX_CONTEXT_BYTES = 2 << 30
+"""Bytes that the CUDA context of this process and its libraries may take outside of the allocator."""
+
+SMALL_DEVICE_BYTES = 8 << 30
+"""Few GPUs that train have less memory than this."""
+
 _REMEDIES = {
     ACTIVATIONS: "Checkpoint activations or use a smaller batch or sequence: activations hold {size}.",
     OPTIMIZER: "Shard or offload the optimizer's state (FSDP, ZeRO, 8-bit optimizers): it holds {size}.",
@@ -36,8 +43,19 @@ _REMEDIES = {
     KV_CACHE: "Make the KV cache smaller (fewer or shorter sequences): it holds {size}.",
     COMMUNICATION: "Limit how many layers are gathered ahead: communication buffers hold {size}.",
     GRAPHS: "Capture fewer CUDA graphs, or let them share a pool: their pools hold {size}.",
+    WORKSPACE: (
+        "Limit the workspaces of libraries (`CUBLAS_WORKSPACE_CONFIG`, `torch.backends.cudnn.benchmark = False`): "
+        "they hold {size}."
+    ),
 }
 """What makes a category smaller; `size` is what it holds."""
+
+_OBSTACLES = (
+    "Release CUDA graphs that are no longer replayed, or let them share a pool: {size} are unused in other pools.",
+    "Allocate on one stream: {size} are unused in segments of other streams.",
+    "Allocate fewer tensors of the other size class (up to or above 1 MiB): {size} are unused in its segments.",
+)
+"""What makes use of pieces of other pools, other streams, and the other size class; `size` is what is unused."""
 
 
 def site_name(frames: Sequence[str]) -> str | None:
@@ -79,7 +97,7 @@ def _cause(failure: SnapshotFailure, categories: Mapping[str, int], top_site: tu
         case "other pools":
             return text(
                 "{unused} are reserved but unused in other streams or pools, which this request can't use.",
-                unused=format_bytes(failure.other_holes or 0),
+                unused=format_bytes(sum(failure.other_holes or ())),
             )
         case "limit":
             return text("Enough is free, so a limit of the process or a reservation elsewhere refused it.")
@@ -103,14 +121,19 @@ def _largest_holder(in_use: int, categories: Mapping[str, int], top_site: tuple[
 
 
 def remedies(
-    failure: SnapshotFailure, categories: Mapping[str, int], expandable: bool, leak: tuple[str, int, int] | None
+    failure: SnapshotFailure,
+    categories: Mapping[str, int],
+    others: int | None,
+    expandable: bool,
+    leak: tuple[str, int, int] | None,
 ) -> list[Text]:
     """Return what would make room for a failed allocation, most effective first; empty if that isn't known.
 
+    others      bytes of the device that this process's allocator doesn't hold, None if unknown
     expandable  segments are expandable already
     leak        the frame that leaks most, the bytes of all leaks, and the steps in which it allocated
     """
-    found = list(_remedies(failure, categories, expandable))
+    found = list(_remedies(failure, categories, others, expandable))
     if leak is None or failure.cause in ("limit", "unknown"):
         return found
     name, size, steps = leak
@@ -165,7 +188,9 @@ def growth_summary(growth: SnapshotGrowth, leaking: str | None, rising: str | No
     return sentences(*found) if found else nothing
 
 
-def _remedies(failure: SnapshotFailure, categories: Mapping[str, int], expandable: bool) -> Iterator[Text]:
+def _remedies(
+    failure: SnapshotFailure, categories: Mapping[str, int], others: int | None, expandable: bool
+) -> Iterator[Text]:
     match failure.cause:
         case "fragmentation":
             free = format_bytes((failure.holes or 0) + (failure.device_free or 0))
@@ -182,17 +207,36 @@ def _remedies(failure: SnapshotFailure, categories: Mapping[str, int], expandabl
                     free=free,
                 )
         case "other pools":
-            yield text(
-                "Allocate on one stream, or release CUDA graphs that are no longer replayed: "
-                "{size} are unused there.",
-                size=format_bytes(failure.other_holes or 0),
-            )
+            unused = zip(failure.other_holes or (), _OBSTACLES, strict=True)
+            for size, remedy in sorted(unused, key=lambda each: -each[0]):
+                if size:
+                    yield text(remedy, size=format_bytes(size))
         case "limit":
             yield text("Raise `torch.cuda.set_per_process_memory_fraction`, if the program sets it.")
         case "held":
-            missing = failure.missing or 0
+            missing, reachable = failure.missing or 0, (failure.reserved or 0) + (failure.device_free or 0)
+            elsewhere = others is not None and others >= missing + MAX_CONTEXT_BYTES
+            if others is not None and elsewhere:
+                yield text(
+                    "Stop what else runs on this GPU: {size} are held outside of this process's allocator.",
+                    size=format_bytes(others),
+                )
+            if failure.size > reachable and not elsewhere:
+                yield text(
+                    "Request less at once: if this process freed everything else, {size} would be available.",
+                    size=format_bytes(reachable),
+                )
             by_code = {CATEGORIES.index(name): size for name, size in categories.items()}
             for code, size in by_code.items():
                 if code in _REMEDIES and size >= missing:
                     yield text(_REMEDIES[code], size=format_bytes(size))
-            yield text("At least {missing} must be freed for this request to fit.", missing=format_bytes(missing))
+            if others is None and reachable < max(failure.size, SMALL_DEVICE_BYTES):
+                yield text(
+                    "Look for other processes with `nvidia-smi`: if the GPU has more than {size}, they hold the "
+                    "rest.",
+                    size=format_bytes(reachable),
+                )
+            if failure.size <= reachable or elsewhere:
+                yield text(
+                    "At least {missing} must be freed for this request to fit.", missing=format_bytes(missing)
+                )
