@@ -8,21 +8,33 @@ import pytest
 
 from tests.support.claims import Claim, templates_of
 from tests.views.critical_path import claims as of_critical_path
+from tests.views.diff import claims as of_diff
 from tests.views.idle import claims as of_idle
+from tests.views.kernels import claims as of_kernels
 from tests.views.memory import claims as of_memory
+from tests.views.operators import claims as of_operators
 from tests.views.overview import claims as of_overview
+from tests.views.roofline import claims as of_roofline
 from torch_tb_profiler.views.critical_path import words as critical_path
+from torch_tb_profiler.views.diff import words as diff
 from torch_tb_profiler.views.idle import words as idle
+from torch_tb_profiler.views.kernels import build as kernels
 from torch_tb_profiler.views.memory import words as memory
+from torch_tb_profiler.views.operators import build as operators
 from torch_tb_profiler.views.overview import words as overview
+from torch_tb_profiler.views.roofline import words as roofline
 
 TABLES = {
     "overview": (overview, of_overview),
     "critical_path": (critical_path, of_critical_path),
     "idle": (idle, of_idle),
     "memory": (memory, of_memory),
+    "kernels": (kernels, of_kernels),
+    "operators": (operators, of_operators),
+    "roofline": (roofline, of_roofline),
+    "diff": (diff, of_diff),
 }
-"""View -> its module of words, and its claims; those of Distributed: tests/views/distributed/claims.py."""
+"""View -> the module with its words, and its claims; those of Distributed: tests/views/distributed/claims.py."""
 
 
 @pytest.mark.parametrize(

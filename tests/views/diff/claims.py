@@ -1,0 +1,230 @@
+"""Each sentence of Diff on what changed, by how much and why: where it holds, and where it doesn't."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tests.support.claims import Claim, Said
+from tests.support.diffs import compare, noise
+from tests.support.random_jobs.truth import found_texts
+from tests.support.recordings import Op, record
+from tests.views.diff.test_comparable import training
+from tests.views.diff.test_work import mm, side
+from torch_tb_profiler.model.trace import Trace
+
+Drawn = Callable[[], Trace]
+"""Records one side."""
+
+WORK = [Op("aten::layer", 400, [Op("aten::mm", 30, kernel=500)])]
+
+
+def steps(
+    factor: float = 1.0, seed: int = 1, count: int = 10, scatter: float = 0.002, work: list[Op] = WORK
+) -> Drawn:
+    """Record steps, all of them so many times as long; `scatter`: of each, relative."""
+    small = noise(seed, scatter, 0.001)
+    return lambda: record(work, count, lambda step: factor * small(step))
+
+
+def of(base: Drawn, candidate: Drawn) -> Said:
+    return lambda: " ".join(sentence for _, sentence in found_texts(compare(base(), candidate()), ""))
+
+
+def changed(factor: float, scatter: float = 0.002, count: int = 10) -> Said:
+    """Return what is said of steps that take so many times as long."""
+    return of(steps(scatter=scatter, count=count), steps(factor, 2, count, scatter))
+
+
+def loaded(us: float, kernel: float = 500) -> Drawn:
+    """Record steps of which loading takes so many us."""
+    loading = Op("enumerate(DataLoader)#_It.__next__", us, category="user_annotation")
+    return steps(work=[loading, Op("aten::layer", 400, [Op("aten::mm", 30, kernel=kernel)])], seed=int(us))
+
+
+def products(time: float = 90, n: int = 300, seed: int = 2, scatter: float = 0.002) -> Said:
+    """Return what is said of products that take so many us each now, with so many columns."""
+    return of(partial(side, 1, mm(), scatter=scatter), partial(side, seed, mm(time, n), scatter=scatter))
+
+
+CLAIMS = [
+    Claim(
+        "The step is {change}: {times}.",
+        r"The step is \S+ µs \((?:19|20|21)[\d.]*%\) slower: ",
+        changed(1.2),
+        "it takes a fifth less",
+        changed(0.8),
+    ),
+    Claim(
+        "No change in step time: {times}. Any difference is under {min_effect} ({interval}).",
+        r"No change in step time: .* Any difference is under 2% ",
+        changed(1.0),
+        "it takes 5% longer",
+        changed(1.05),
+    ),
+    Claim(
+        "Step time is the same on both sides: {now}.",
+        "Step time is the same on both sides: ",
+        of(steps(), steps()),
+        "it takes 5% longer",
+        changed(1.05),
+    ),
+    Claim(
+        "Inconclusive: {times} ({share}, {interval}).",
+        r"Inconclusive: .* before, .* now \(",
+        changed(1.05, scatter=0.2, count=4),
+        "steps vary by a hundredth of that",
+        changed(1.05),
+    ),
+    Claim(
+        "The step is {change}: {times} ({interval}).",
+        r"The step is .* slower: .* before, .* now \(95% interval \+",
+        changed(1.02, scatter=0.005),
+        "it is longer by far more than 2%",
+        changed(1.2, scatter=0.005),
+    ),
+    Claim(
+        "Whether by the {min_effect} that matter is inconclusive: {needed}",
+        "Whether by the 2% that matter is inconclusive: about ",
+        changed(1.02, scatter=0.005),
+        "it is longer by far more than 2%",
+        changed(1.2, scatter=0.005),
+    ),
+    Claim(
+        "Inconclusive: {times} ({share}).",
+        r"Inconclusive: \S+ \S+ before, \S+ \S+ now \(\+",
+        of(steps(count=1), steps(1.2, 2, 1)),
+        "both sides have ten steps",
+        changed(1.2),
+    ),
+    Claim(
+        "At least one side has a single step, so there's no significance test.",
+        "At least one side has a single step",
+        of(steps(count=1), steps(1.2, 2, 1)),
+        "both sides have ten",
+        changed(1.2),
+    ),
+    Claim(
+        "Per sample, the step is {change}: {times}.",
+        r"Per sample, the step is .* \(49\.\d%\) slower",
+        of(partial(training, 32, 512, 1000, 1), partial(training, 64, 512, 3000, 2)),
+        "twice the samples take twice as long",
+        of(partial(training, 32, 512, 1000, 1), partial(training, 64, 512, 2000, 2)),
+    ),
+    Claim(
+        "No change in time per sample: {times}.",
+        "No change in time per sample: ",
+        of(partial(training, 32, 512, 1000, 1), partial(training, 64, 512, 2000, 2)),
+        "they take three times as long",
+        of(partial(training, 32, 512, 1000, 1), partial(training, 64, 512, 3000, 2)),
+    ),
+    Claim(
+        "Steps aren't comparable: {base} samples in the base, {candidate} in the candidate.",
+        "Steps aren't comparable: 32 samples in the base, 64 in the candidate.",
+        of(partial(training, 32, 512, 1000, 1), partial(training, 64, 512, 2000, 2)),
+        "both have as many",
+        of(partial(training, 32, 512, 1000, 1), partial(training, 32, 512, 2000, 2)),
+    ),
+    Claim(
+        "Nearly all of the change comes from {bar}{doubt}.",
+        r"Nearly all of the change comes from data loading \(\+(?:29\d|30\d)",
+        of(loaded(200), loaded(500)),
+        "kernels take that much longer",
+        of(loaded(200), loaded(200, kernel=800)),
+    ),
+    Claim(
+        "{name} ({delta})",
+        r"data loading \(\+(?:29\d|30\d) µs\)",
+        of(loaded(200), loaded(500)),
+        "loading takes as long",
+        of(loaded(200), loaded(201, kernel=800)),
+    ),
+    Claim(
+        "More than the entire change comes from {bar}{doubt}; other categories offset part of it.",
+        "More than the entire change comes from data loading",
+        of(loaded(200), loaded(800, kernel=300)),
+        "no category becomes shorter",
+        of(loaded(200), loaded(800)),
+    ),
+    Claim(
+        "The largest part of the change, {share}, comes from {bar}{doubt}.",
+        r"The largest part of the change, (?:59|60|61)[\d.]*%, comes from kernels",
+        of(loaded(200), loaded(400, kernel=800)),
+        "all of it does",
+        of(loaded(200), loaded(201, kernel=800)),
+    ),
+    Claim(
+        "Also significant: {bars}.",
+        r"Also significant: .*data loading \(\+(?:19\d|20\d)",
+        of(loaded(200), loaded(400, kernel=800)),
+        "loading takes as long",
+        of(loaded(200), loaded(201, kernel=800)),
+    ),
+    Claim(
+        "Operators that changed most: {names}{more}.",
+        r"Operators that changed most: aten::mm \(\+",
+        of(loaded(200), loaded(201, kernel=800)),
+        "loading alone changed",
+        of(loaded(200), loaded(500)),
+    ),
+    Claim(
+        "{name} ({delta}{status})",
+        r"aten::mm \(\+(?:29\d|30\d) µs\)",
+        of(loaded(200), loaded(201, kernel=800)),
+        "it takes as long",
+        of(loaded(200), loaded(500)),
+    ),
+    Claim(
+        "{operators} compute the same FLOPs {change} {direction}: {old} TFLOP/s before, {new} now.",
+        r"Matrix operators compute the same FLOPs 29\.\d% slower: 0\.133 TFLOP/s before, 0\.103 now\.",
+        products(117),
+        "they compute more",
+        products(117, 390),
+    ),
+    Claim(
+        "{operators} compute {change} {direction} FLOPs, at {speed} TFLOP/s{before}.",
+        r"Matrix operators compute 30% more FLOPs, at 0\.133 TFLOP/s\.",
+        products(117, 390),
+        "they compute the same, more slowly",
+        products(117),
+    ),
+    Claim(
+        "{operators} compute the same FLOPs as fast as before, at {speed} TFLOP/s.",
+        "compute the same FLOPs as fast as before",
+        products(),
+        "they take a third longer",
+        products(117),
+    ),
+    Claim(
+        "Same FLOPs in {operators}; too few steps to compare their speed ({old} TFLOP/s before, {new} now).",
+        "Same FLOPs in matrix operators; too few steps to compare their speed",
+        products(scatter=0.2),
+        "their times vary by a hundredth of that",
+        products(),
+    ),
+]
+
+_PHASES = "inference engines, whose recordings are simulated: tests/views/diff/test_serving.py"
+_DRAWN = "drawn from values, with the neighboring case: tests/views/diff/test_headline.py and test_words.py"
+
+NO_CLAIMS = {
+    "Can't compare step times: {sides} no complete step.": "why nothing is said",
+    "{before} before, {now} now": "a part of other sentences",
+    " and {more}": "a part of another sentence",
+    "{before}, {item}": "a part of other sentences",
+    "Significant changes within the step: {bars}.": _DRAWN,
+    "In this recording, the step is {change}: {times}.": _DRAWN,
+    "Both sides ran the same program: record each several times to rule out noise.": _DRAWN,
+    "Inconclusive per sample: {times} ({share}).": "as of a step",
+    "Can't compare FLOPs: work is known for {old} of device time in the base, {new} in the candidate.": (
+        "coverage: tests/views/diff/test_work.py"
+    ),
+    "Work is known for {old} of device time in the base, {new} in the candidate.": (
+        "coverage: tests/views/diff/test_work.py"
+    ),
+    "Inconclusive per {noun}: {times} ({share}).": _PHASES,
+    "No change in time per {noun}: {times}.": _PHASES,
+    "A {noun} is {change}: {times}.": _PHASES,
+    "A step is an iteration: {before} on average before ({old}), {now} now ({new}).": _PHASES,
+}
+"""Templates that say nothing of who, why, or how much, or whose recordings are drawn elsewhere."""
