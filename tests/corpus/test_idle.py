@@ -84,8 +84,8 @@ def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpu
 @pytest.mark.parametrize(
     ("run", "idle_ms", "window_ms", "shares"),
     [
-        ("kineto2021_resnet50_v100_nw0", 462.0, 1065.6, {"data_loading": 76, "operator": 18}),
-        ("hta_nccl_data", 509.6, 667.1, {"operator": 78, "unrecorded": 15, "launch_call": 3}),
+        ("kineto2021_resnet50_v100_nw0", 462.0, 1065.6, {"data_loading": 76, "operator": 16}),
+        ("hta_nccl_data", 509.6, 667.1, {"operator": 78, "annotation": 15, "launch_call": 3}),
         ("tl_h100_owlv2", 644.4, 1211.2, {"data_loading": 96}),
         ("tl_mi300_xdit_sd35", 482.7, 1195.1, {"python": 73, "operator": 15, "launch_latency": 5}),
         ("torchrec_sst_4rank_b", 206.8, 3668.6, {"allocator": 93}),
