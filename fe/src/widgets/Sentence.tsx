@@ -1,7 +1,6 @@
 // Sentences from the server, with links to their evidence and with code.
 import type { Phrase } from '../base/text';
 import { useSelection } from '../state/selection';
-import { Button } from './inputs/Button';
 
 interface Props {
   text: readonly Phrase[];
@@ -23,14 +22,34 @@ export function Sentence({ text, keepParams = [] }: Props) {
     <>
       {text.map(({ text: words, link }, i) =>
         link ? (
-          <Button key={i} look="link" onClick={() => open(link)}>
+          <InlineLink key={i} onOpen={() => open(link)}>
             {words}
-          </Button>
+          </InlineLink>
         ) : (
           <TextWithCode key={i} text={words} />
         ),
       )}
     </>
+  );
+}
+
+/** A button within a sentence: its words wrap with the sentence, which a button's don't. */
+function InlineLink({ children, onOpen }: { children: string; onOpen: () => void }) {
+  return (
+    <span
+      role="button"
+      tabIndex={0}
+      className="link"
+      onClick={onOpen}
+      onKeyDown={event => {
+        if (event.key === 'Enter' || event.key === ' ') {
+          event.preventDefault();
+          onOpen();
+        }
+      }}
+    >
+      {children}
+    </span>
   );
 }
 

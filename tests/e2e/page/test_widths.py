@@ -14,7 +14,8 @@ from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-WIDTHS = (900, 1440, 1920, 2560)
+WIDTHS = (320, 900, 1440, 1920, 2560)
+"""320 px are a window of 1,280 px at a zoom of 400%."""
 
 OVER = """wide => {
   const over = (element, name) => element.scrollWidth > element.clientWidth + 1 ? [name] : [];

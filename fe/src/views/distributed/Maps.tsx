@@ -47,7 +47,7 @@ export function Maps({ payload, onLate, onStep }: Props) {
               Lateness <Term id="late" />
             </>
           }
-          note={`after the median ${noun}, per step`}
+          note={`after the median ${noun}`}
         >
           <HeatMap
             title={`How late each ${noun} arrives, per step`}

@@ -16,7 +16,7 @@ import pageCss from './index.module.css';
 
 const MAX_ROWS = 8;
 /** Ranks up to which what one of them does stands below them, not beside. */
-const FEW_ROWS = 3;
+const FEW_ROWS = 5;
 const MAX_NAMES = 8;
 
 const CAUSES: Record<NonNullable<StragglerRow['cause']>, string> = {
@@ -46,8 +46,10 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
   const most = Math.max(...stragglers.map(row => row.cost_ns), payload.verdict.cost_ns ?? 0, 1);
   const per = payload.steps.length > 1 ? ' per step' : '';
   const shown = activity.find(row => row.worker === picked) ?? activity[0];
+  const rows = groupByHost(payload, listed);
+  const few = rows.length <= FEW_ROWS;
   return (
-    <div className={`${css.grid} ${stragglers.length <= FEW_ROWS ? css.few : ''}`}>
+    <div className={`${css.grid} ${few ? css.few : ''}`}>
       <Panel
         title={
           <>
@@ -80,7 +82,7 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
               <span className="num">waits{per}</span>
               <span>cause</span>
             </li>
-            {groupByHost(payload, listed).map(row =>
+            {rows.map(row =>
               isHostRow(row) ? (
                 <Node key={`node ${row.host}`} row={row} most={most} />
               ) : (
@@ -101,6 +103,8 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
         <Activity
           key={shown.worker}
           row={shown}
+          // Beside the ranks, as tall as they are: its summary and its legend take two rows.
+          names={few ? MAX_NAMES : Math.min(MAX_NAMES, rows.length - 1)}
           noun={rowNoun(payload)}
           onWorker={() => onWorker(shown.worker)}
           onName={(name, frames) => onName(shown.worker, name, frames)}
@@ -176,14 +180,16 @@ type TimeKind = 'host' | 'frames' | 'kernels' | 'categories';
 
 interface ActivityProps {
   row: StragglerActivityRow;
+  /** Names shown at most. */
+  names: number;
   noun: string;
   onWorker: () => void;
   onName: (name: string, frames: boolean) => void;
 }
 
-function Activity({ row, noun, onWorker, onName }: ActivityProps) {
+function Activity({ row, names, noun, onWorker, onName }: ActivityProps) {
   const [by, setBy] = useState<TimeKind>('host');
-  const shares = row[by].slice(0, MAX_NAMES);
+  const shares = row[by].slice(0, names);
   const most = Math.max(...shares.flatMap(share => [share.time_ns, share.median_ns ?? 0]), 1);
   const options = (['host', 'frames', 'kernels', 'categories'] as const)
     .filter(name => row[name].length > 0)

@@ -8,19 +8,19 @@ import { formatRanks, ranksInOrder } from './select';
 import css from './index.module.css';
 
 const GROUP_COLUMNS: Column<HangGroupRow>[] = [
-  { id: 'group_desc', title: 'Group', kind: 'code', value: row => row.group_desc || row.group, width: 140 },
-  { id: 'ranks', title: 'Ranks', kind: 'text', value: row => formatRanks(row.ranks), width: 120 },
-  { id: 'last_finished', title: 'Last finished', kind: 'count', value: row => row.last_finished, width: 92 },
-  { id: 'first_pending', title: 'First pending', kind: 'count', value: row => row.first_pending, width: 92 },
-  { id: 'pending_name', title: 'Call', kind: 'code', value: row => row.pending_name, width: 120 },
-  { id: 'waiting', title: 'Waiting', kind: 'text', value: row => formatRanks(row.waiting), width: 110 },
-  { id: 'missing', title: 'Missing there', kind: 'text', value: row => formatRanks(row.missing), width: 110 },
+  { id: 'group_desc', title: 'Group', kind: 'code', value: row => row.group_desc || row.group, width: 96 },
+  { id: 'ranks', title: 'Ranks', kind: 'text', value: row => formatRanks(row.ranks), width: 72 },
+  { id: 'last_finished', title: 'Last finished', kind: 'count', value: row => row.last_finished, width: 84 },
+  { id: 'first_pending', title: 'First pending', kind: 'count', value: row => row.first_pending, width: 84 },
+  { id: 'pending_name', title: 'Call', kind: 'code', value: row => row.pending_name, width: 88 },
+  { id: 'waiting', title: 'Waiting', kind: 'text', value: row => formatRanks(row.waiting), width: 72 },
+  { id: 'missing', title: 'Missing there', kind: 'text', value: row => formatRanks(row.missing), width: 88 },
   {
     id: 'waits_for',
     title: 'Waits for',
     kind: 'text',
     value: row => (row.root ? `${row.waits_for} (root)` : row.waits_for),
-    width: 150,
+    width: 84,
   },
 ];
 
@@ -50,15 +50,15 @@ export function Groups({ groups }: { groups: readonly HangGroupRow[] }) {
 const RANK_COLUMNS: Column<HangRankRow>[] = [
   { id: 'rank', title: 'Rank', kind: 'count', value: row => row.rank, width: 56 },
   { id: 'role', title: 'Role', kind: 'text', value: row => row.role, width: 84, grow: false },
-  { id: 'pending_name', title: 'Is in', kind: 'code', value: row => row.pending_name, width: 120 },
+  { id: 'pending_name', title: 'Is in', kind: 'code', value: row => row.pending_name, width: 104 },
   { id: 'pending_seq_id', title: 'Number', kind: 'count', value: row => row.pending_seq_id },
-  { id: 'group', title: 'Group', kind: 'code', value: row => row.group, width: 110 },
+  { id: 'group', title: 'Group', kind: 'code', value: row => row.group, width: 96 },
   { id: 'waited_ns', title: 'Waited', kind: 'duration', value: row => row.waited_ns },
-  { id: 'line', title: 'Line', kind: 'code', value: row => row.line, width: 160 },
-  { id: 'last_name', title: 'Last finished', kind: 'code', value: row => row.last_name, width: 120 },
+  { id: 'line', title: 'Line', kind: 'code', value: row => row.line, width: 176 },
+  { id: 'last_name', title: 'Last finished', kind: 'code', value: row => row.last_name, width: 104 },
   { id: 'last_seq_id', title: 'Number', kind: 'count', value: row => row.last_seq_id },
   { id: 'entries', title: 'Entries', kind: 'count', value: row => row.entries },
-  { id: 'state', title: 'Dump', kind: 'text', value: row => row.problem ?? row.state, width: 200 },
+  { id: 'state', title: 'Dump', kind: 'text', value: row => row.problem ?? row.state, width: 88 },
 ];
 
 export function Ranks({ ranks, culprits }: { ranks: readonly HangRankRow[]; culprits: string }) {

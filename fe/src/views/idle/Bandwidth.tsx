@@ -24,7 +24,7 @@ export function Bandwidth() {
   return (
     <Panel
       title="Bandwidth"
-      note="bytes moved by copies over time"
+      note="bytes copied over time"
       actions={
         <>
           {payload && payload.rows.length > 1 && (

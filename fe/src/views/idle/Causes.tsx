@@ -10,6 +10,7 @@ import { DataTable } from '../../widgets/table/DataTable';
 import splitCss from '../../widgets/table/Split.module.css';
 import { causeColor } from '../../base/causes';
 import { Gaps } from './Gaps';
+import css from './Panels.module.css';
 import { onTimeline, perStep, type Row } from './select';
 
 const BY = [
@@ -40,7 +41,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
   const streams = payload.streams.filter(({ device }) => device === payload.device);
   const steps = [...new Set(payload.steps.filter(step => step.complete).map(step => step.name))];
   return (
-    <div className={`${splitCss.split} ${open ? splitCss.withDetail : ''}`}>
+    <div className={`${splitCss.split} ${css.causes} ${open ? splitCss.withDetail : ''}`}>
       <DataTable
         name="idle"
         rows={rows}

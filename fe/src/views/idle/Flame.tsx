@@ -19,7 +19,7 @@ export function Flame() {
   return (
     <Panel
       title="Host activity during idle time"
-      note="Width is idle time, color is cause. Click to zoom in, click again to open a slice on the timeline."
+      note="width is idle time, color is cause; click to zoom in, again to open a slice"
       actions={<SavePicture name="idle_flame" />}
       pending={!flame && !answer.error}
     >

@@ -22,7 +22,7 @@ import { StepBar } from './StepBar';
 import css from './Panels.module.css';
 
 /** Letters reserved below the bar until the other ranks are compared. */
-const RANKS_LETTERS = 200;
+const RANKS_LETTERS = 150;
 
 export default function IdleView({
   payload: alone,

@@ -32,39 +32,41 @@ export function Origins({ run, worker, span, onOpen }: Props) {
       <p className={css.ranksHeadline}>
         <Sentence text={work.headline} />
       </p>
-      <table className={css.table} data-part="origins">
-        <thead>
-          <tr>
-            <th>Kernels</th>
-            <th>Module</th>
-            <th>Operator</th>
-            <th className="num">Time</th>
-            <th className="num">Share</th>
-          </tr>
-        </thead>
-        <tbody>
-          {shown.map(row => (
-            <tr key={row.event} onDoubleClick={() => onOpen(row.event)}>
-              <td>{row.family}</td>
-              <td className={row.module === null ? 'dim' : undefined}>
-                {row.module ?? row.reason ?? 'unknown'}
-              </td>
-              <td className={row.operator === null ? 'dim' : undefined}>{row.operator ?? 'unknown'}</td>
-              <td className="num">{formatDuration(row.time_ns)}</td>
-              <td className="num">{formatRatio(row.share)}</td>
-            </tr>
-          ))}
-          {rest > 0.5 && (
+      <div className="scroll">
+        <table className={css.table} data-part="origins">
+          <thead>
             <tr>
-              <td className="dim" colSpan={3}>
-                all others
-              </td>
-              <td className="num">{formatDuration(rest)}</td>
-              <td className="num">{formatRatio(rest / work.kernel_ns)}</td>
+              <th>Kernels</th>
+              <th>Module</th>
+              <th>Operator</th>
+              <th className="num">Time</th>
+              <th className="num">Share</th>
             </tr>
-          )}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {shown.map(row => (
+              <tr key={row.event} onDoubleClick={() => onOpen(row.event)}>
+                <td>{row.family}</td>
+                <td className={row.module === null ? 'dim' : undefined}>
+                  {row.module ?? row.reason ?? 'unknown'}
+                </td>
+                <td className={row.operator === null ? 'dim' : undefined}>{row.operator ?? 'unknown'}</td>
+                <td className="num">{formatDuration(row.time_ns)}</td>
+                <td className="num">{formatRatio(row.share)}</td>
+              </tr>
+            ))}
+            {rest > 0.5 && (
+              <tr>
+                <td className="dim" colSpan={3}>
+                  all others
+                </td>
+                <td className="num">{formatDuration(rest)}</td>
+                <td className="num">{formatRatio(rest / work.kernel_ns)}</td>
+              </tr>
+            )}
+          </tbody>
+        </table>
+      </div>
     </Panel>
   );
 }

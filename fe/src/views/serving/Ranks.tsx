@@ -24,23 +24,25 @@ export function Ranks({ run, span }: Props) {
       <p className={css.ranksHeadline}>
         <Sentence text={ranks.headline} />
       </p>
-      <table className={css.table} data-part="ranks">
-        <thead>
-          <tr>
-            <th>Rank</th>
-            {['Engine', 'Iterations', 'Output', 'Own kernels', 'Communication'].map(title => (
-              <th key={title} className="num">
-                {title}
-              </th>
+      <div className="scroll">
+        <table className={css.table} data-part="ranks">
+          <thead>
+            <tr>
+              <th>Rank</th>
+              {['Engine', 'Iterations', 'Output', 'Own kernels', 'Communication'].map(title => (
+                <th key={title} className="num">
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {ranks.ranks.slice(0, MAX_ROWS).map(row => (
+              <Row key={row.worker} row={row} ranks={ranks} />
             ))}
-          </tr>
-        </thead>
-        <tbody>
-          {ranks.ranks.slice(0, MAX_ROWS).map(row => (
-            <Row key={row.worker} row={row} ranks={ranks} />
-          ))}
-        </tbody>
-      </table>
+          </tbody>
+        </table>
+      </div>
     </Panel>
   );
 }

@@ -89,10 +89,30 @@ export default function ServingView({ payload, crumb, run, worker, span }: Props
         />
       </Panel>
       <div className={css.grid2}>
-        <Panel title={`Where ${shares.title} goes, ${formatDuration(shares.duration)}`}>
-          <Parts payload={payload} shares={shares} />
-          <PhaseTable phases={payload.phases} />
-        </Panel>
+        <div className={css.column}>
+          <Panel title={`Where ${shares.title} goes, ${formatDuration(shares.duration)}`}>
+            <Parts payload={payload} shares={shares} />
+            <div className="scroll">
+              <PhaseTable phases={payload.phases} />
+            </div>
+          </Panel>
+          {payload.advice.length > 0 && (
+            <Panel title="What to set">
+              <ol className={css.advice}>
+                {payload.advice.map(item => (
+                  <li key={item.kind}>
+                    <strong>
+                      <Sentence text={item.title} />
+                    </strong>
+                    <span className="soft">
+                      <Sentence text={item.detail} />
+                    </span>
+                  </li>
+                ))}
+              </ol>
+            </Panel>
+          )}
+        </div>
         <Panel
           title={
             <>
@@ -108,29 +128,14 @@ export default function ServingView({ payload, crumb, run, worker, span }: Props
           <Cost payload={payload} />
         </Panel>
       </div>
-      <Origins run={run} worker={worker} span={span} onOpen={open} />
-      <Ranks run={run} span={span} />
-      {payload.advice.length > 0 && (
-        <Panel title="What to set">
-          <ol className={css.advice}>
-            {payload.advice.map(item => (
-              <li key={item.kind}>
-                <strong>
-                  <Sentence text={item.title} />
-                </strong>
-                <span className="soft">
-                  <Sentence text={item.detail} />
-                </span>
-              </li>
-            ))}
-          </ol>
-        </Panel>
-      )}
       {payload.stalls.length > 0 && (
         <Panel title="Stalls" note="what made requests wait longer than usual; double-click opens it">
           <Stalls stalls={payload.stalls} onOpen={stall => open(stall.event)} />
         </Panel>
       )}
+      {/* They are answered later: below them nothing moves. */}
+      <Origins run={run} worker={worker} span={span} onOpen={open} />
+      <Ranks run={run} span={span} />
     </>
   );
 }

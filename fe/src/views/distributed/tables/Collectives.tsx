@@ -19,7 +19,7 @@ export function RankCollectives(table: TableProps) {
     const barEnd = (row: RankCollectiveRow) => (isLarge(payload) ? (row.latency_ns ?? 1) : longest);
     const hasSizes = isLarge(payload) || payload.collectives.some(row => row.bytes !== null);
     const all: (Column<RankCollectiveRow> | false)[] = [
-      { id: 'name', title: 'Collective', kind: 'text', value: row => row.name },
+      { id: 'name', title: 'Collective', kind: 'text', width: 140, value: row => row.name },
       (isLarge(payload) || payload.groups.length > 1) && {
         id: 'group',
         title: 'Process group',
