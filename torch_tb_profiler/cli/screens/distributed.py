@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch_tb_profiler.base.grammar import capitalize
 from torch_tb_profiler.cli.screens.screen import (
     Column,
     Row,
@@ -31,9 +32,9 @@ def lay_out(payload: dict[str, Any]) -> Screen:
             ("Process groups", f"{len(payload['groups']):,}" if payload["groups"] else None),
         ),
         [
-            Table(_straggler_columns(stragglers), _with_ranks(stragglers), "rank", "Stragglers"),
+            Table(_straggler_columns(stragglers), _with_causes(_with_ranks(stragglers)), "rank", "Stragglers", detail="why"),
             Table(_average_columns(averages), _with_ranks(averages), "rank", "Average step per rank"),
-            Table(_collective_columns(collectives), _with_ranks(collectives), "row", "Collectives"),
+            Table(_collective_columns(len(payload["groups"])), _with_ranks(collectives), "row", "Collectives"),
             Table(_FAILED, _with_ranks(unread), "rank", "Not read"),
         ],
         reasons=reasons_of(payload),
@@ -47,13 +48,21 @@ def _with_ranks(rows: list[Row]) -> list[Row]:
     ]
 
 
+def _with_causes(rows: list[Row]) -> list[Row]:
+    """Return the rows of stragglers with `why` as "Data loading: 12.3 ms more in next"."""
+    return [
+        {**row, "why": f"{capitalize(row['cause'].replace('_', ' '))}: {row['why']}"} if row["cause"] else row
+        for row in rows
+    ]
+
+
 def _straggler_columns(rows: list[Row]) -> list[Column]:
     return [
         Column("who", "Rank", "text", full="worker"),
         Column("last_ratio", "Arrives last", "ratio"),
         Column("cost_ns", "Costs per step", largest=max((row["cost_ns"] for row in rows), default=0)),
         Column("waiting_per_step_ns", "Waits per step"),
-        Column("why", "Cause", "text"),
+        Column("why", "Cause", "text", hidden=True),
         Column("host", "Host", "text", hidden=True),
     ]
 
@@ -69,11 +78,11 @@ def _average_columns(rows: list[Row]) -> list[Column]:
     ]
 
 
-def _collective_columns(rows: list[Row]) -> list[Column]:
+def _collective_columns(groups: int) -> list[Column]:
     return [
         Column("who", "Rank", "text", full="worker"),
         Column("name", "Collective", "text"),
-        Column("group_label", "Process group", "text"),
+        Column("group_label", "Process group", "text", hidden=groups == 1),
         Column("calls", "Calls", "count"),
         Column("latency_ns", "Latency"),
         Column("transfer_ns", "Transfer"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TextIO
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
@@ -155,10 +155,11 @@ def _print_table(
     if layout.table_width is not None:
         blocks, left_out = _fit(blocks, layout.table_width)
     console.print(_header(blocks))
-    indent = blocks[0].width + len(GAP) if table.detail and len(blocks) > 1 else 0
+    indent = len(GAP) + (blocks[0].width if len(blocks) > 1 else 0)
+    has_detail = bool(table.detail) and all(column.key != table.detail for column in known)
     for index, row in enumerate(rows):
         console.print(_line(blocks, index))
-        if table.detail and row.get(table.detail):
+        if has_detail and row.get(table.detail):
             _print_detail(console, str(row[table.detail]), indent, layout)
     note = _cut_note(table, len(rows), left_out)
     if note:
@@ -256,9 +257,13 @@ def _grow_names(blocks: list[_Block], width: int) -> list[_Block]:
 def _header(blocks: list[_Block]) -> Text:
     cells = []
     for block in blocks:
-        title = shorten_names([block.column.title], block.value_width)[0]
+        title = _cut_end(block.column.title, block.value_width)
         cells.append(_pad(title, block.value_width, block.column.is_text).ljust(block.width))
     return Text(GAP.join(cells).rstrip(), "dim")
+
+
+def _cut_end(title: str, width: int) -> str:
+    return title if cell_len(title) <= width else set_cell_size(title, width - 1).rstrip() + "…"
 
 
 def _line(blocks: list[_Block], index: int) -> Text:

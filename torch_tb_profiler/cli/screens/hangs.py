@@ -42,9 +42,12 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         [(fact["title"], fact["text"]) for fact in payload["facts"]],
         [
             Table(ranks, payload["ranks"], "rank"),
-            Table(_columns("Not the cause", "Evidence"), payload["ruled_out"], "explanation", "Ruled out"),
+            Table(_columns("Ruled out", "Evidence"), payload["ruled_out"], "explanation", detail="text"),
             Table(
-                _columns("Stack", "Innermost calls of the program"), list(map(_stack, payload["stacks"])), "stack"
+                _columns("Innermost calls of the program", "Calls"),
+                list(map(_stack, payload["stacks"])),
+                "stack",
+                detail="text",
             ),
             *([Table(groups, payload["groups"], "group", "Groups")] if len(payload["groups"]) > 1 else []),
         ],
@@ -53,7 +56,8 @@ def lay_out(payload: dict[str, Any]) -> Screen:
 
 
 def _columns(title: str, text: str) -> list[Column]:
-    return [Column("title", title, "text"), Column("text", text, "text")]
+    """Return the columns of a table with a sentence below each row, which is a column with `--wide`."""
+    return [Column("title", title, "text"), Column("text", text, "text", hidden=True)]
 
 
 def _stack(stack: dict[str, Any]) -> Row:

@@ -50,6 +50,8 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         Column("reserved_bytes", "Reserved", "bytes"),
     ]
     sentences = [*sentences_of(payload, "headline")]
+    if not payload["devices"] and payload["reasons"].get("devices"):
+        sentences = [f"{capitalize(plain(payload['reasons']['devices']))}."]
     sentences += [plain(device["details"]) for device in payload["devices"]]
     sentences += [plain(growth["verdict"]) for growth in payload["growth"]]
     return Screen(

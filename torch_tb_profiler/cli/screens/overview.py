@@ -130,7 +130,9 @@ def _breakdown_table(payload: dict[str, Any]) -> Table:
             ("transfer", "transfer_ns"),
             ("not compared", "uncompared_ns"),
         )
-        rows[at + 1 : at + 1] = [{"title": f"  {title}", "time_ns": waiting[name]} for title, name in parts]
+        rows[at + 1 : at + 1] = [
+            {"title": f"  {title}", "time_ns": waiting[name]} for title, name in parts if waiting[name] != 0
+        ]
     return Table(columns, rows, "category")
 
 

@@ -53,6 +53,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
     idle = [
         {"title": CAUSES.get(cause, cause), "time_ns": time}
         for cause, time in sorted(payload["idle_by_cause"].items(), key=lambda part: -part[1])
+        if time > 0
     ]
     unknown = [
         f"{_RATES[name]} is unknown: {reason}." for name, reason in rates["reasons"].items() if name in _RATES
