@@ -68,86 +68,88 @@ export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep 
         </>
       }
     >
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Category</th>
-            <th scope="col" className="num">
-              Time
-            </th>
-            <th scope="col">Share of step</th>
-            {several && (
+      <div className="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Category</th>
               <th scope="col" className="num">
-                Min – max
+                Time
               </th>
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {found.map(row => (
-            <Fragment key={row.category}>
-              <tr>
-                <th scope="row">
-                  <i className="dot" style={{ background: categoryColor(row.category) }} />
-                  {CATEGORY_TITLE[row.category]}
-                  <Term id={row.category} />
+              <th scope="col">Share of step</th>
+              {several && (
+                <th scope="col" className="num">
+                  Min – max
                 </th>
-                <td className="num">
-                  {row.average === null ? (
-                    <Unknown reason={row.reason} />
-                  ) : (
-                    <Button look="link" title="Show it" onClick={() => onOpen(row.category)}>
-                      <Duration ns={row.average} />
-                    </Button>
-                  )}
-                </td>
-                <td>{row.share !== null && <Share ratio={row.share} category={row.category} />}</td>
-                {several && (
-                  <td className="num dim">
-                    {row.average !== null && row.extremes && (
-                      <Range of={row.title} {...row.extremes} onStep={onStep} />
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {found.map(row => (
+              <Fragment key={row.category}>
+                <tr>
+                  <th scope="row">
+                    <i className="dot" style={{ background: categoryColor(row.category) }} />
+                    {CATEGORY_TITLE[row.category]}
+                    <Term id={row.category} />
+                  </th>
+                  <td className="num">
+                    {row.average === null ? (
+                      <Unknown reason={row.reason} />
+                    ) : (
+                      <Button look="link" title="Show it" onClick={() => onOpen(row.category)}>
+                        <Duration ns={row.average} />
+                      </Button>
                     )}
                   </td>
-                )}
-              </tr>
-              {row.category === 'communication' &&
-                ofAverage &&
-                comparing &&
-                COMMUNICATION_PARTS.map(title => (
-                  <tr key={title} className={css.part}>
-                    <th scope="row">{title}</th>
-                    <td className="num" aria-label="being compared" />
-                    <td aria-label="being compared" />
-                    {several && <td aria-label="unknown per step" />}
-                  </tr>
-                ))}
-              {row.category === 'communication' &&
-                parts.map(part => (
-                  <tr key={part.title} className={css.part}>
-                    <th scope="row">{part.title}</th>
-                    <td className="num">
-                      <Duration ns={part.ns} />
+                  <td>{row.share !== null && <Share ratio={row.share} category={row.category} />}</td>
+                  {several && (
+                    <td className="num dim">
+                      {row.average !== null && row.extremes && (
+                        <Range of={row.title} {...row.extremes} onStep={onStep} />
+                      )}
                     </td>
-                    <td>{part.share !== null && <Share ratio={part.share} category="communication" />}</td>
-                    {several && <td aria-label="unknown per step" />}
-                  </tr>
-                ))}
-            </Fragment>
-          ))}
-        </tbody>
-        <tfoot>
-          <tr>
-            <th scope="row">Step</th>
-            <td className="num">
-              <Duration ns={now.duration} />
-            </td>
-            <td className="num">100%</td>
-            {several && (
-              <td className="num dim">{durations && <Range of="Step" {...durations} onStep={onStep} />}</td>
-            )}
-          </tr>
-        </tfoot>
-      </table>
+                  )}
+                </tr>
+                {row.category === 'communication' &&
+                  ofAverage &&
+                  comparing &&
+                  COMMUNICATION_PARTS.map(title => (
+                    <tr key={title} className={css.part}>
+                      <th scope="row">{title}</th>
+                      <td className="num" aria-label="being compared" />
+                      <td aria-label="being compared" />
+                      {several && <td aria-label="unknown per step" />}
+                    </tr>
+                  ))}
+                {row.category === 'communication' &&
+                  parts.map(part => (
+                    <tr key={part.title} className={css.part}>
+                      <th scope="row">{part.title}</th>
+                      <td className="num">
+                        <Duration ns={part.ns} />
+                      </td>
+                      <td>{part.share !== null && <Share ratio={part.share} category="communication" />}</td>
+                      {several && <td aria-label="unknown per step" />}
+                    </tr>
+                  ))}
+              </Fragment>
+            ))}
+          </tbody>
+          <tfoot>
+            <tr>
+              <th scope="row">Step</th>
+              <td className="num">
+                <Duration ns={now.duration} />
+              </td>
+              <td className="num">100%</td>
+              {several && (
+                <td className="num dim">{durations && <Range of="Step" {...durations} onStep={onStep} />}</td>
+              )}
+            </tr>
+          </tfoot>
+        </table>
+      </div>
     </Panel>
   );
 }
