@@ -254,7 +254,10 @@ def pixels(frame: Tab) -> list[str]:
 def test_the_headline_opens_its_evidence_and_keeps_what_is_set(open_page: Open) -> None:
     page, frame = open_page(color="module", **RUN)
     ready(frame)
-    share, name = frame.locator("h1").get_by_role("button").nth(0), frame.locator("h1").get_by_role("button").nth(1)
+    share, name = (
+        frame.locator("h1").get_by_role("button").nth(0),
+        frame.locator("h1").get_by_role("button").nth(1),
+    )
     name.click()
     expect(frame.locator("[data-part=event-details] h2")).to_have_text("sgemm")
     share.click()

@@ -32,7 +32,13 @@ def lay_out(payload: dict[str, Any]) -> Screen:
             ("Process groups", f"{len(payload['groups']):,}" if payload["groups"] else None),
         ),
         [
-            Table(_straggler_columns(stragglers), _with_causes(_with_ranks(stragglers)), "rank", "Stragglers", detail="why"),
+            Table(
+                _straggler_columns(stragglers),
+                _with_causes(_with_ranks(stragglers)),
+                "rank",
+                "Stragglers",
+                detail="why",
+            ),
             Table(_average_columns(averages), _with_ranks(averages), "rank", "Average step per rank"),
             Table(_collective_columns(len(payload["groups"])), _with_ranks(collectives), "row", "Collectives"),
             Table(_FAILED, _with_ranks(unread), "rank", "Not read"),
