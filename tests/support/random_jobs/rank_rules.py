@@ -330,7 +330,7 @@ RANK_RULES: tuple[tuple[str, Check], ...] = (
     ),
     (
         rf"(?:Ranks? |The (?:other )?\d+ ranks )(?P<names>[\d, and]*)spends? (?P<share>{SHARE}) of {BASE} in "
-        r"exposed communication(?: \([^)]*\)|, most of it in \S+)?\.",
+        r"exposed communication(?: \([^)]*\)|, (?:most|the largest part) of it in \S+)?\.",
         _judge_ranks_exposed,
     ),
     (

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.job_views import sentences, view
 from tests.support.jobs import CULPRIT, Job, ddp, fsdp, pipeline
+from tests.support.simulation.simulator import Action, Collective, SimulatedKernel, Simulation, Sync, Wait
 from torch_tb_profiler.analyses.distributed.job import RankSource
 from torch_tb_profiler.analyses.distributed.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
@@ -201,6 +202,26 @@ def test_of_several_collectives_the_one_with_most_time_is_named() -> None:
             times[row.name] = times.get(row.name, 0) + (row.exposed_ns or 0)
     assert "The other 7 ranks spend" in plain(payload.explanation)
     assert f", most of it in {max(times, key=lambda name: times[name])}. " in plain(payload.explanation)
+
+
+@pytest.mark.parametrize(
+    ("times", "says"),
+    [
+        ((300, 310, 320), ", the largest part of it in nccl:reduce_scatter."),
+        ((300, 310, 700), ", most of it in nccl:reduce_scatter."),
+        ((0, 0, 700), " (nccl:reduce_scatter)."),
+    ],
+)
+def test_a_collective_with_less_than_half_of_the_time_is_not_called_most_of_it(
+    times: tuple[int, int, int], says: str
+) -> None:
+    everyone = (0, 1, 2)
+    names = ("allreduce", "_allgather_base", "_reduce_scatter_base")
+    program: list[Action] = [SimulatedKernel("gemm", 1000)]
+    for name, us in zip(names, times, strict=True):
+        program += [Collective(name, everyone, "0", us), Wait(), SimulatedKernel("gelu", 500)] if us else []
+    job = Simulation([[*program, Sync()]] * 3, steps=4).run()
+    assert says in plain(build(job.members(), NoParams()).explanation)
 
 
 @pytest.mark.parametrize("ranks", [2, 4])

@@ -45,7 +45,8 @@ class CommunicationShare(msgspec.Struct, frozen=True):
     share   share of a typical step, mean over the ranks
     exposed True if only communication not overlapped with computation counts; False without a GPU, as the host's
             computation goes on while other threads communicate: then all communication counts
-    largest the collective with the most time, None without any; only: there is no other
+    largest the collective with the most time, None without any; only: there is no other; majority: it has half of
+            the time or more
     """
 
     members: list[int]
@@ -53,6 +54,7 @@ class CommunicationShare(msgspec.Struct, frozen=True):
     exposed: bool
     largest: str | None
     only: bool
+    majority: bool
 
 
 class StragglerVerdict(msgspec.Struct, frozen=True):
@@ -287,4 +289,5 @@ def _communication_share(
             times[name] = times.get(name, 0) + time
     largest = max(times, key=lambda name: times[name], default=None)
     mean_share = float(np.mean(sums[with_steps] / counts[with_steps]))
-    return CommunicationShare(members, mean_share, exposed, largest, len(times) == 1)
+    majority = largest is not None and 2 * times[largest] >= sum(times.values())
+    return CommunicationShare(members, mean_share, exposed, largest, len(times) == 1, majority)

@@ -109,7 +109,8 @@ def _communication_sentence(
     if communication.largest is not None:
         evidence = link("distributed", table="collectives", q=communication.largest)
         name = Phrase(communication.largest, evidence)
-        largest = text(" ({name})" if communication.only else ", most of it in {name}", name=name)
+        template = ", most of it in {name}" if communication.majority else ", the largest part of it in {name}"
+        largest = text(" ({name})", name=name) if communication.only else text(template, name=name)
     return text(
         "{names} {spend} {share} of {base} in {what}{largest}.",
         names=names,

@@ -88,7 +88,8 @@ def headline(
     longest = max(collectives, key=lambda name: collectives[name])
     return text(
         "Exposed communication takes {exposed} of an average iteration ({share}), "
-        "most of it in {collective}{so_far}.",
+        "{most} of it in {collective}{so_far}.",
+        most="most" if 2 * collectives[longest] >= exposed else "the largest part",
         exposed=Phrase(format_duration(exposed), worst),
         share=format_ratio(exposed / total),
         collective=TITLES[longest].lower(),
