@@ -1,4 +1,4 @@
-"""Our median equals numpy's."""
+"""Our median and distinct values equal those of numpy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.arrays import distinct, distinct_numbers, median
 
 
 @pytest.mark.parametrize("count", range(1, 12))
@@ -25,3 +25,10 @@ def test_the_median_of_nothing_is_nan() -> None:
 def test_the_input_is_not_reordered() -> None:
     values = np.array([3, 1, 2])
     assert median(values) == 2 and values.tolist() == [3, 1, 2]
+
+
+def test_distinct_numbers_ascend_whatever_their_range() -> None:
+    values = np.array([7, -3, 7, 2**62, -(2**62), -3], np.int64)
+    assert distinct(values).tolist() == distinct_numbers(values) == [-(2**62), -3, 7, 2**62]
+    assert distinct(values[:0]).dtype == np.int64 and distinct_numbers(values[:0]) == []
+    assert distinct(np.array([3, 1, 3], np.int32)).dtype == np.int32

@@ -22,6 +22,7 @@ from torch_tb_profiler.analyses.shared.grouping import (
     thread_mask,
 )
 from torch_tb_profiler.analyses.shared.origin_times import OriginTime, origin_times
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
@@ -286,7 +287,7 @@ def launched_families(trace: Trace) -> list[str]:
 
 def operator_threads(trace: Trace) -> list[str]:
     """Return the threads that call operators, as "pid/tid"."""
-    codes = np.unique(trace.events.thread[operators(trace).rows]).tolist()
+    codes = distinct_numbers(trace.events.thread[operators(trace).rows])
     return [trace.threads[code].label for code in codes]
 
 

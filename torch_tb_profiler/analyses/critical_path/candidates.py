@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.schedule.path import (
 )
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
 from torch_tb_profiler.analyses.schedule.what_if import UNNAMED_TARGETS, parse_target, sync_names
-from torch_tb_profiler.base.arrays import median
+from torch_tb_profiler.base.arrays import distinct, distinct_numbers, median
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, covered_time, merge
 from torch_tb_profiler.base.markers import MODULE_PREFIX, is_data_loading, is_step
@@ -103,7 +103,7 @@ def _device_targets(trace: Trace) -> Iterator[str]:
     for code in np.argsort(-sums, kind="stable")[:_MAX_NAMES].tolist():
         if sums[code] > 0:
             yield f"kernel:{trace.strings[code]}"
-    codes = np.unique(names[communicates]).tolist()
+    codes = distinct_numbers(names[communicates])
     collectives = {collective_from_kernel(trace.strings[code]) for code in codes}
     yield from (f"collective:{name}" for name in sorted(collectives))
     waits, counts = np.unique(sync_names(trace), return_counts=True)
@@ -130,7 +130,7 @@ def _candidate(trace: Trace, target: str) -> SpeedupCandidate | None:
         path_ns = int(spent[mine].sum())
         return _candidate_with_calls(target, path_ns, graph.items.row[mine], spent[mine], slacks.items[mine])
     if part.edges.any():
-        calls = np.unique(graph.edges.call[part.edges])
+        calls = distinct(graph.edges.call[part.edges])
         calls = calls[_in_typical_steps(trace, trace.events.start[calls])]
         waking = (path.kind == PathSegmentKind.WAKE_UP) & np.isin(path.ref, calls)
         spent = np.zeros(len(calls), np.int64)

@@ -121,8 +121,9 @@ def straggler_costs(job: DistributedJob, matching: Matching, split: WaitingSplit
     saving[:, -2], saving[:, -1] = absent, _absent_limit(matching, split)
     saving[~typical_job_steps(job)[job.table.step[examples]] & (examples >= 0)] = 0
     result = replay_job(job, matching, split, work, ReplayScenarios(typical, saving))
-    left_out = {name for name, counted in zip(job.steps, typical_job_steps(job), strict=False) if not counted}
-    counts = [max(sum(name not in left_out for name in source.summary.steps.names), 1) for source in job.sources]
+    left_out = {job.steps[code] for code in np.flatnonzero(~typical_job_steps(job)[:-1]).tolist()}
+    names = [source.summary.steps.names for source in job.sources]
+    counts = [max(sum(name not in left_out for name in each) if left_out else len(each), 1) for each in names]
     steps = max(median(counts), 1) if ranks else 1
     earlier = result.earlier / steps
     by_rank = np.zeros(ranks)

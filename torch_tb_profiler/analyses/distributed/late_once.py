@@ -48,12 +48,20 @@ def typical_job_steps(job: DistributedJob) -> Bool:
     The last cell is for what is outside of the steps, which counts.
     """
     codes = {name: code for code, name in enumerate(job.steps)}
-    complete, typical = np.zeros(len(codes) + 1), np.zeros(len(codes) + 1)
+    numbers: dict[tuple[str, ...], list[int]] = {}  # most ranks have the same steps
+    which: list[int] = []
     for source in job.sources:
-        table = source.summary.steps.table()
-        which = np.array([codes[name] for name in source.summary.steps.names], np.int64)
-        np.add.at(complete, which, table["complete"])
-        np.add.at(typical, which, table["typical"])
+        names = source.summary.steps.names
+        if names not in numbers:
+            numbers[names] = [codes[name] for name in names]
+        which += numbers[names]
+    tables = [source.summary.steps.table() for source in job.sources]
+    complete, typical = (
+        np.bincount(which, np.concatenate([table[flag] for table in tables]), minlength=len(codes) + 1)
+        if which
+        else np.zeros(len(codes) + 1)
+        for flag in ("complete", "typical")
+    )
     counted: Bool = 2 * typical >= complete
     return counted
 

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.utilization import complete_steps_window
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.intervals import Intervals, covered_time, subtract, total
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.engines import deduplicate_executions
@@ -78,9 +79,9 @@ def engine_times(trace: Trace) -> EngineTimes | None:
         return None
     begin, end = complete_steps_window(steps(trace))
     classes = []
-    for number in np.unique(engine).tolist():
+    for number in distinct_numbers(engine):
         mine = rows[engine == number]
-        lanes = len(np.unique(trace.events.thread[mine]))
+        lanes = len(distinct_numbers(trace.events.thread[mine]))
         classes.append(
             EngineClassTime(ENGINE_NAMES[number], lanes, _covered_ns(event_intervals(trace, mine), begin, end))
         )

@@ -16,6 +16,7 @@ from torch_tb_profiler.analyses.shared.grouping import (
     select_device_work,
 )
 from torch_tb_profiler.analyses.shared.origin_times import has_known_origin, rows_from_operator
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import copy_directions, device_ids, device_kind, moved_bytes, stream_ids
@@ -358,9 +359,9 @@ def family_times(trace: Trace, conditions: KernelFilter) -> list[FamilyTime]:
     )
     family, length, name = family_codes(trace)[rows], launch_durations(trace, rows), trace.events.name[rows]
     times = []
-    for number in np.unique(family).tolist():
+    for number in distinct_numbers(family):
         mine = family == number
-        names = len(np.unique(name[mine]))
+        names = len(distinct_numbers(name[mine]))
         times.append(FamilyTime(FAMILIES[number], names, int(mine.sum()), int(length[mine].sum())))
     return sorted(times, key=lambda each: each.total, reverse=True)
 

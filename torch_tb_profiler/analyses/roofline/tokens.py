@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_launches
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
@@ -43,7 +44,7 @@ def count_tokens(trace: Trace) -> TokenCounts | None:
     if (found.prompt_tokens == ABSENT).any() or (found.decode_tokens == ABSENT).any():
         return None
     begin, end = int(found.host_start[0]), int(found.host_end.max())
-    names = np.unique(trace.events.name[found.event])
+    names = distinct(trace.events.name[found.event])
     copies = rows_of_kind(trace, Kind.DEVICE_ANNOTATION)
     copies = copies[np.isin(trace.events.name[copies], names)]
     rows, launch = device_launches(trace)

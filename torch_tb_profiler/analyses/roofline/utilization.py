@@ -11,6 +11,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.roofline.table import WorkFilter, call_times, select_calls, select_unlinked
 from torch_tb_profiler.analyses.shared.typical_steps import step_kinds
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.model.kinds import event_ends
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Trace
@@ -55,7 +56,7 @@ def utilization(trace: Trace, chosen: WorkFilter, given: str) -> Utilization:
             rate[(reach.device == id_) & (done.type == code)] = np.nan if peak is None else peak
     model = matrix & ~done.recomputed
     span = _step_ns(trace, chosen)
-    used = len(np.unique(reach.device[keep])) if chosen.device is None else 1
+    used = len(distinct_numbers(reach.device[keep])) if chosen.device is None else 1
     time = span * max(used, 1)
     needed_ns = 1e9 * float((done.needed[model] / rate[model]).sum())
     executed_ns = 1e9 * float((done.flops[matrix] / rate[matrix]).sum())

@@ -14,6 +14,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, merge, subtract
 from torch_tb_profiler.base.memo import derived
@@ -134,7 +135,7 @@ def _find_draining_calls(trace: Trace, work: ItemsByStart, begin: Int64, followi
     begin = begin + clock_shift_ns(trace)
     emptied = np.full(len(begin), NO_CODE, np.int32)
     since = np.full(len(begin), ABSENT)
-    for thread in np.unique(calls.thread[waits]).tolist():
+    for thread in distinct_numbers(calls.thread[waits]):
         mine = waits[calls.thread[waits] == thread]
         mine = mine[np.argsort(calls.begin[mine], kind="stable")]
         at = np.searchsorted(calls.begin[mine], begin, "right") - 1

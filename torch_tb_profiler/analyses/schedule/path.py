@@ -20,7 +20,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import CAUSE_NAMES, Cause, split_by_state
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_items
-from torch_tb_profiler.base.arrays import sums_by_number
+from torch_tb_profiler.base.arrays import distinct_numbers, sums_by_number
 from torch_tb_profiler.base.memo import derived, stored
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_kinds
@@ -164,7 +164,7 @@ class _PathWalk:
         self.run_start = np.maximum.accumulate(np.where(graph.limit == StartLimit.STREAM, 0, position)).tolist()
         binding = np.flatnonzero(edges.binds)
         thread = points.thread[edges.target[binding]]
-        self.binding_edges = {code: binding[thread == code].tolist() for code in np.unique(thread).tolist()}
+        self.binding_edges = {code: binding[thread == code].tolist() for code in distinct_numbers(thread)}
         self.release_times = {
             code: points.time[edges.target[of]].tolist() for code, of in self.binding_edges.items()
         }

@@ -21,6 +21,7 @@ import numpy as np
 from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
 from torch_tb_profiler.analyses.schedule.step_spans import recorded_spans, step_spans
 from torch_tb_profiler.analyses.shared.grouping import stable_order
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.intervals import Intervals, covered_time, covered_time_between, merge
@@ -182,7 +183,7 @@ def removed_calls_target(trace: Trace, calls: Int32) -> WhatIfTarget:
 def merge_targets(targets: Sequence[WhatIfTarget]) -> WhatIfTarget:
     """Merge targets into one; time that several of them cover counts once."""
     return WhatIfTarget(
-        rows=np.unique(np.concatenate([each.rows for each in targets])),
+        rows=distinct(np.concatenate([each.rows for each in targets])),
         host=np.maximum.reduce([each.host for each in targets]),
         items=np.logical_or.reduce([each.items for each in targets]),
         device=np.maximum.reduce([each.device for each in targets]),

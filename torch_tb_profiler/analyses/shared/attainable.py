@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.model.trace import Float64, Int32, Int64, Trace
 from torch_tb_profiler.model.work.operator_work import operator_work
 from torch_tb_profiler.model.work.roofline import roofline_times
@@ -50,7 +51,7 @@ def attainable_ns(
     if moved_bytes is None:
         attainable: Float64 = np.maximum(compute, memory)
         return attainable
-    if len(calls) == 0 or len(np.unique(device)) > 1:
+    if len(calls) == 0 or len(distinct_numbers(device)) > 1:
         return np.array([np.nan])
     merged: Float64 = np.maximum(compute.sum(), memory[:1])
     return merged

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.typical_steps import typical_windows
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.format import format_ratio
 from torch_tb_profiler.base.intervals import Intervals, covered_time, intersect, total
 from torch_tb_profiler.base.memo import stored
@@ -128,7 +129,7 @@ def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
         unknown["tensor_core_ratio"] = f"at least: for {share} of the kernel time the names don't show it"
     return DeviceUtilization(
         device=device,
-        streams=len(np.unique(streams[streams != ABSENT])),
+        streams=len(distinct_numbers(streams[streams != ABSENT])),
         utilization=used,
         computing=computing,
         sm_efficiency=blocks,

@@ -15,6 +15,7 @@ from torch_tb_profiler.analyses.shared.memory_curve import memory_levels
 from torch_tb_profiler.analyses.shared.utilization import sm_efficiency_curve
 from torch_tb_profiler.analyses.timeline.boxes import Grid
 from torch_tb_profiler.analyses.tracks.tracks import tracks
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.base.patterns import lazy_regex
@@ -177,7 +178,7 @@ def _file_series(trace: Trace) -> list[CounterSeries]:
     series = []
     for argument in trace.args:
         carriers = np.isin(rows, trace.args[argument].rows)
-        for i in np.unique(counter[carriers]).tolist():
+        for i in distinct_numbers(counter[carriers]):
             first = int(rows[np.flatnonzero(counter == i)[0]])
             samples = _argument_samples(trace, rows[carriers & (counter == i)], argument)
             name = int(trace.events.name[first])

@@ -24,6 +24,7 @@ from torch_tb_profiler.analyses.timeline.boxes import (
 from torch_tb_profiler.analyses.timeline.colors import SliceColor, color_codes
 from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
 from torch_tb_profiler.analyses.tracks.python_gaps import frames_between_operators
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.model.kernels.short_names import kernel_labels
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
@@ -112,7 +113,7 @@ def _build_tile(
     filled = np.flatnonzero(np.diff(boxes.bounds))
     name = _name_codes(trace, boxes.row)
     wide = boxes.end - boxes.start >= MIN_LABEL_BUCKETS * grid.resolution
-    names = {code: trace.strings[code][:MAX_NAME_LENGTH] for code in np.unique(name[wide]).tolist() if code >= 0}
+    names = {code: trace.strings[code][:MAX_NAME_LENGTH] for code in distinct_numbers(name[wide]) if code >= 0}
     short = kernel_labels(trace)
     return Tile(
         grid=grid,

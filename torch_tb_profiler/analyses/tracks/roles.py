@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.analyses.tracks.events import INSTANT_PHASES, all_slices, event_phase_mask
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import is_communication_kernel
@@ -83,7 +84,7 @@ def thread_roles(trace: Trace) -> tuple[int, set[int]]:
     steps = name_mask(trace.strings, is_step)[trace.events.name[operators]]
     main = int(np.bincount(threads[steps] if steps.any() else threads).argmax())
     forward_thread = trace.arg_int("Fwd thread id", operators)
-    backward = set(np.unique(threads[(forward_thread != ABSENT) & (forward_thread != 0)]).tolist())
+    backward = set(distinct_numbers(threads[(forward_thread != ABSENT) & (forward_thread != 0)]))
     return main, backward - {main}
 
 

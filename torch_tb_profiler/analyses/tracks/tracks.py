@@ -21,6 +21,7 @@ from torch_tb_profiler.analyses.tracks.roles import (
     thread_devices_and_streams,
     thread_roles,
 )
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.devices import device_kind, device_name, devices, graph_lanes
 from torch_tb_profiler.model.iteration_metrics import ITERATIONS_PROCESS
@@ -180,7 +181,7 @@ class _TrackGrouping:
         self._device_of_pid = {
             trace.threads[code].pid: device for code, device in device_of_thread.items() if device is not None
         }
-        host_threads = np.unique(trace.events.thread[rows_of_kind(trace, *HOST_KINDS)]).tolist()
+        host_threads = distinct_numbers(trace.events.thread[rows_of_kind(trace, *HOST_KINDS)])
         self._host_pids = {trace.threads[code].pid for code in host_threads}
 
     def key(self, code: int, role: Role) -> _GroupKey:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.markers import BACKWARD_FLOWS
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import lazy_regex
@@ -75,7 +76,7 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     forward = np.full(len(trace), NO_CODE, np.int32)
     linked = np.where(around >= 0, around, links.backward)
     forward[linked] = links.forward
-    tasks = np.unique(np.concatenate([engine, linked, accumulate]))
+    tasks = distinct(np.concatenate([engine, linked, accumulate]))
     rows = np.concatenate([tasks, _outermost_by_name(trace, operators, tasks)])
     rows = rows[np.lexsort((trace.events.start[rows], trace.events.thread[rows]))]
     accumulates = np.isin(rows, accumulate)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.calls.calltree import CallTree, build_call_tree, innermost_enclosing
 from torch_tb_profiler.model.calls.links import device_links
@@ -109,7 +110,7 @@ def _find_chains(trace: Trace, tree: CallTree) -> _Chains:
     outside = outer[sticks_out]
     around = innermost_enclosing(trace, tree, among=outside)[outside]
     outer[sticks_out] = np.where(around >= 0, _outermost_calls(tree, around), outside)
-    roots = np.unique(outer).astype(np.int32)
+    roots = distinct(outer).astype(np.int32)
     by_row = np.full(len(trace) + 1, NO_CODE, np.int32)
     by_row[rows] = np.searchsorted(roots, outer)
 

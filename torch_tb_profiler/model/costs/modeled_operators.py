@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.model.calls.calltree import enclosing_operators
 from torch_tb_profiler.model.costs.models import find_cost_model
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace
@@ -26,7 +27,7 @@ def owning_operators(trace: Trace, operators: Int32) -> tuple[Int32, Bool]:
     around = enclosing_operators(trace)
     family = _operator_families(trace)[trace.events.name]
     owner = _innermost_modeled(operators, around, family >= 0)
-    wrappers = _find_wrappers(np.unique(owner[owner >= 0]), around, family)
+    wrappers = _find_wrappers(distinct(owner[owner >= 0]), around, family)
     owner = np.where((owner < 0) | np.isin(owner, wrappers), operators, owner).astype(np.int32)
     modeled: Bool = (owner >= 0) & (family[owner] >= 0) & ~np.isin(owner, wrappers)
     return owner, modeled
@@ -66,5 +67,5 @@ def _find_wrappers(calls: Int32, around: Int32, family: Int32) -> Int32:
         outer, inner_family = outer[inside], inner_family[inside]
         parts.append(outer[owns[outer] & (family[outer] == inner_family)])
         outer = around[outer]
-    wrappers: Int32 = np.unique(np.concatenate(parts)) if parts else calls[:0]
+    wrappers: Int32 = distinct(np.concatenate(parts)) if parts else calls[:0]
     return wrappers

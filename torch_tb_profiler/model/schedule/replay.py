@@ -16,6 +16,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.schedule.compiled import schedule_functions
 from torch_tb_profiler.model.schedule.items import NEVER
@@ -173,7 +174,7 @@ class _Planner:
             submitted[low:high] = np.maximum.accumulate(submitted[low:high])
             self.threads.append(distinct_codes(indices[low:high][linked[low:high]]))
         self.submitted = submitted.tolist()
-        waiting = np.unique(graph.waits.item)
+        waiting = distinct(graph.waits.item)
         # By stream: its items that wait for another stream, and how many of them have had their source computed.
         self.waiting = [
             [*waiting[items.queue[waiting] == queue].tolist(), self.stream_bounds[queue + 1]]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.schedule.items import (
@@ -140,7 +141,7 @@ def _waits_by_time(items: DeviceItems, item: Int64, source: Int64) -> tuple[Int6
     np.maximum.at(by_wait, item, items.end[source] + STREAM_WAKE_NS)
     late = np.flatnonzero((items.start - np.maximum(known, by_wait) > LATE_NS) & (known > NEVER))
     cause = np.full(len(late), NO_CODE, np.int64)
-    for device in np.unique(items.device[late]).tolist():
+    for device in distinct_numbers(items.device[late]):
         here = np.flatnonzero(items.device[late] == device)
         cause[here] = _ended_before(items, np.flatnonzero(items.device == device), late[here])
     unexplained = np.flatnonzero(cause < 0)

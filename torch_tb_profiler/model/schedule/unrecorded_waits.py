@@ -12,6 +12,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.memo import stored
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.calls.calltree import call_tree
@@ -50,7 +51,7 @@ class UnrecordedWaits(msgspec.Struct, frozen=True):
 def unrecorded_waits(trace: Trace) -> UnrecordedWaits:
     """Return the waits of the threads that launch work, and on which no call is recorded that waits."""
     items, calls = device_items(trace), blocking_calls(trace)
-    recorded = np.unique(calls.thread[calls.has_waited & (calls.kind != WaitKind.QUEUE)]).tolist()
+    recorded = distinct_numbers(calls.thread[calls.has_waited & (calls.kind != WaitKind.QUEUE)])
     found = [
         _waits_of_thread(trace, items, code)
         for code in distinct_codes(items.thread[items.call >= 0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.arrays import distinct_numbers
 from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import is_communication_kernel
 from torch_tb_profiler.model.devices import describe_device, device_ids, devices
@@ -87,7 +88,7 @@ def _idle_before_events(trace: Trace) -> Int64:
     rows = operator_work(trace).owners.events
     device, start, end = device_ids(trace)[rows], trace.events.start[rows], event_ends(trace)[rows]
     idle = np.zeros(len(trace), np.int64)
-    for id_ in np.unique(device[device != ABSENT]).tolist():
+    for id_ in distinct_numbers(device[device != ABSENT]):
         on_device = np.flatnonzero(device == id_)
         on_device = on_device[np.argsort(start[on_device], kind="stable")]
         reach = np.maximum.accumulate(end[on_device])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,7 +13,6 @@ from torch_tb_profiler.base.errors import NotFoundError, TraceError
 from torch_tb_profiler.discovery import ListedRun, MemoryFile
 from torch_tb_profiler.ingest.formats import FileFormat, file_format_by_kind
 from torch_tb_profiler.session.answers.answer import Answer, ViewRequest, check_available
-from torch_tb_profiler.session.answers.dumps import DumpAnswers
 from torch_tb_profiler.session.answers.pair import PairAnswers
 from torch_tb_profiler.session.answers.run import RunAnswers
 from torch_tb_profiler.session.cache.entries import encode_json
@@ -26,6 +26,7 @@ from torch_tb_profiler.views import find_view
 
 if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace
+    from torch_tb_profiler.session.answers.dumps import DumpAnswers
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,14 @@ class AnswerBuilder:
         self._run_answers = RunAnswers(files, targets, self._trace_answers.payload)
         self._pair_answers = PairAnswers(files, targets)
         self._file_answers = FileAnswers(log, files, targets)
-        self._dump_answers = DumpAnswers(log, files, targets)
+        self._arguments = log, files, targets
+
+    @cached_property
+    def _dump_answers(self) -> DumpAnswers:
+        """Made for the first view of dumps: it imports the readers of flight recorders."""
+        from torch_tb_profiler.session.answers.dumps import DumpAnswers
+
+        return DumpAnswers(*self._arguments)
 
     def answer(self, slug: str, request: ViewRequest) -> Answer:
         """Answer a view as `Session.view` does."""
