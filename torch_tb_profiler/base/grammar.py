@@ -73,6 +73,25 @@ def share_base(steps: int, recorded: bool, has_odd: bool = False, noun: str = "s
     return f"the {noun}" if steps == 1 else f"an average {noun}"
 
 
-def per_step(recorded: bool) -> str:
-    """Return what times refer to: "per step", or "in the recording" where no steps are recorded."""
-    return "per step" if recorded else "in the recording"
+def per_step(recorded: bool, noun: str = "step") -> str:
+    """Return what times refer to: "per step", or "in the recording" where no steps are recorded.
+
+    noun  what a step is, see `model.steps.step_noun`
+    """
+    return f"per {noun}" if recorded else "in the recording"
+
+
+_STEP = lazy_regex(r"\{[^{}]*\}|`[^`]*`|\b([Aa] (?:training )?)?step(s?)\b")
+
+
+def say_steps(template: str, noun: str) -> str:
+    """Return the template with `noun` for a step; names in braces and code keep theirs."""
+    if noun == "step":
+        return template
+
+    def replaced(found: re.Match[str]) -> str:
+        if found[2] is None:
+            return found[0]
+        return f"{with_article(noun) if found[1] else noun}{found[2]}"
+
+    return _STEP.sub(replaced, template)

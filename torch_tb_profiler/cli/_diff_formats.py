@@ -42,12 +42,14 @@ def step_rows(diff: DiffPayload, waterfall: DiffWaterfall) -> list[StepRow]:
     """
     before, now = diff.base.typical_ns, diff.candidate.typical_ns
     interval, verdict = (diff.step.low_ns, diff.step.high_ns), verdict_text(diff.step.verdict)
-    mean = StepRow("step", waterfall.base_ns, waterfall.candidate_ns, waterfall.delta_ns, interval, verdict)
+    mean = StepRow(
+        diff.step_noun, waterfall.base_ns, waterfall.candidate_ns, waterfall.delta_ns, interval, verdict
+    )
     if abs(before - waterfall.base_ns) < 1 and abs(now - waterfall.candidate_ns) < 1:
         return [mean]
     return [
-        mean._replace(name="mean step", interval=(None, None), verdict=""),
-        StepRow("typical step (headline)", before, now, now - before, interval, verdict),
+        mean._replace(name=f"mean {diff.step_noun}", interval=(None, None), verdict=""),
+        StepRow(f"typical {diff.step_noun} (headline)", before, now, now - before, interval, verdict),
     ]
 
 
@@ -88,7 +90,10 @@ def format_markdown(diff: DiffPayload, checks: list[Check]) -> str:
             f"| {_code(check.name)} | {check_result(check)} | {_escape(check.message)} |" for check in checks
         ] + [""]
     waterfall = diff.waterfalls[0]
-    lines += ["| Per step | Base | Candidate | Change | 95% interval | |", "|---|--:|--:|--:|--:|---|"]
+    lines += [
+        f"| Per {diff.step_noun} | Base | Candidate | Change | 95% interval | |",
+        "|---|--:|--:|--:|--:|---|",
+    ]
     for bar in waterfall.bars:
         if bar.base_ns or bar.candidate_ns:
             times = f"{format_duration(bar.base_ns)} | {format_duration(bar.candidate_ns)}"
@@ -151,7 +156,7 @@ def _escape(text: str) -> str:
 def format_junit(diff: DiffPayload, checks: list[Check]) -> str:
     """Return a JUnit report with a test case per check, or one for the step time if there are no checks."""
     is_open = diff.step.verdict in ("cannot_tell", "unknown")
-    cases = checks or [Check("step time", None if is_open else True, describe_change(diff.step))]
+    cases = checks or [Check(f"{diff.step_noun} time", None if is_open else True, describe_change(diff.step))]
     failures, skipped = (sum(case.passed is state for case in cases) for state in (False, None))
     suite = ElementTree.Element(
         "testsuite",

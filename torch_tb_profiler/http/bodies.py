@@ -162,7 +162,13 @@ class ViewInfo(msgspec.Struct, frozen=True):
 
 
 class ViewsBody(msgspec.Struct, frozen=True):
+    """The tabs.
+
+    step_noun  what a step of the trace is in a sentence: "step", or "iteration" of an inference engine
+    """
+
     views: list[ViewInfo]
+    step_noun: str = "step"
 
 
 class PendingBody(msgspec.Struct, frozen=True):

@@ -119,7 +119,8 @@ def get_views(session: Session, query: Query) -> bodies.ViewsBody:
         )
         for tab in all_tabs()
     ]
-    return bodies.ViewsBody(listed)
+    noun = session.step_noun(*query.names) if session.catalog.runs else "step"
+    return bodies.ViewsBody(listed, noun)
 
 
 def get_view(session: Session, query: Query, slug: str) -> Any:

@@ -27,6 +27,7 @@ from torch_tb_profiler.model.calls.nesting import use_compiled_functions
 from torch_tb_profiler.model.hardware_catalog import EMPTY_CATALOG, HardwareCatalog
 from torch_tb_profiler.model.health import HealthNote
 from torch_tb_profiler.model.ranks import split_trace, trace_rank, with_fallback_rank
+from torch_tb_profiler.model.steps import step_noun
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.cache.entries import (
     SUMMARY,
@@ -369,5 +370,6 @@ def analyze(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, byte
         tuple(health.values()),
         sketch_names(trace),
         trace.origin_records.iterations,
+        step_noun(next(iter(parts.values()))),
     )
     return summary, results, reduced

@@ -188,6 +188,13 @@ class Session:
             return unavailable_without_trace(selected)
         return self.unavailable(self.find(run, worker, span))
 
+    def step_noun(self, run: str | None, worker: str | None, span: str | None) -> str:
+        """Return what a step of a trace is in a sentence; "step" also while its file is not loaded."""
+        if not self._targets.run(run).workers:
+            return "step"
+        summary = self._files.summary(self.find(run, worker, span).file.id)
+        return "step" if summary is None else summary.step_noun
+
     def unavailable(self, target: Target) -> Mapping[str, str] | None:
         """Return view slug -> why there is nothing to show, or None while the file is not loaded."""
         summary = self._files.summary(target.file.id)

@@ -181,6 +181,7 @@ def step_time(overviews: Mapping[str, Overview], stragglers: Sequence[str] = ())
         return None
     slowest = max(known, key=lambda worker: known[worker].duration_ns)
     averaged = {worker: average for worker, average in known.items() if worker not in stragglers} or known
+    nouns = {overviews[worker].step_noun for worker in known}
     return StepTime(
         mean_ns=_mean([average.duration_ns for average in averaged.values()]),
         workers=len(averaged),
@@ -190,6 +191,7 @@ def step_time(overviews: Mapping[str, Overview], stragglers: Sequence[str] = ())
         breakdown=_breakdown([*averaged.values()]),
         recorded=all(overviews[worker].steps_recorded for worker in known),
         left_out=[worker for worker in stragglers if worker in known and worker not in averaged],
+        noun=nouns.pop() if len(nouns) == 1 else "step",
     )
 
 

@@ -125,12 +125,13 @@ def _markdown_lines(summary: Summary) -> Iterator[str]:
     )
     yield from (f"- {_escape(sentence)}" for sentence in sentences or summary.headline)
     has_steps = summary.step is None or summary.step.recorded
+    noun = summary.step.noun if summary.step is not None else "step"
     if summary.step is not None:
         yield from _step(summary.step)
     if summary.devices is not None:
-        yield f"- {_devices(summary.devices, has_steps)}"
+        yield f"- {_devices(summary.devices, has_steps, noun)}"
     if summary.communication is not None:
-        yield f"- {_communication(summary.communication, has_steps)}"
+        yield f"- {_communication(summary.communication, has_steps, noun)}"
     if summary.memory is not None:
         yield from _memory(summary.memory)
     tables = {
@@ -177,21 +178,20 @@ def _step(step: StepTime) -> Iterator[str]:
         yield f"- unknown: {', '.join(unknown)}"
 
 
-def _devices(use: DeviceUse, has_steps: bool) -> str:
+def _devices(use: DeviceUse, has_steps: bool, noun: str) -> str:
     named = f" ({_escape(use.name)})" if use.name else ""
     if use.mean_utilization is None:
         return f"{plural(use.devices, 'device')}{named}; kernel times unknown"
     least = ""
     if use.devices > 1 and use.least_utilization is not None:
         least = f", lowest {format_ratio(use.least_utilization)} ({_escape(use.least_worker or '')})"
-    utilization = (
-        f"kernels run for {format_ratio(use.mean_utilization)} of the {'time in steps' if has_steps else 'trace'}"
-    )
+    base = f"time in {noun}s" if has_steps else "trace"
+    utilization = f"kernels run for {format_ratio(use.mean_utilization)} of the {base}"
     return f"{plural(use.devices, 'device')}{named}: {utilization}{least}"
 
 
-def _communication(spent: Communication, has_steps: bool) -> str:
-    time = f"{format_duration(spent.exposed_ns)}{' per step' if has_steps else ''}"
+def _communication(spent: Communication, has_steps: bool, noun: str) -> str:
+    time = f"{format_duration(spent.exposed_ns)}{f' per {noun}' if has_steps else ''}"
     share = f"{time} ({format_ratio(spent.exposed_share)})"
     explanation = f". {_escape(spent.text)}" if spent.text else ""
     return f"Exposed communication: {share}{explanation}"

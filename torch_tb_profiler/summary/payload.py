@@ -8,6 +8,7 @@ import msgspec
 
 from torch_tb_profiler.base import html
 from torch_tb_profiler.base.format import format_duration
+from torch_tb_profiler.base.grammar import with_article
 
 VERSION = 1
 """Version of the format; it increases when a field is removed or changes its meaning, not for a new field."""
@@ -24,6 +25,7 @@ class StepTime(msgspec.Struct, frozen=True):
     breakdown  the eight parts of the overview, mean over the workers that know them; they add up to `mean_ns`
                where every worker knows all
     recorded   false if a worker's file has no steps; the whole trace then counts as one
+    noun       what a step is in a sentence: "step", or "iteration" of an inference engine
     """
 
     mean_ns: float
@@ -34,11 +36,12 @@ class StepTime(msgspec.Struct, frozen=True):
     breakdown: Mapping[str, float | None]
     recorded: bool
     left_out: list[str] = []
+    noun: str = "step"
 
     @property
     def share_base(self) -> str:
-        """What takes this time: "a step" or "the trace"."""
-        return "a step" if self.recorded else "the trace"
+        """What takes this time: "a step", "an iteration" or "the trace"."""
+        return with_article(self.noun) if self.recorded else "the trace"
 
 
 class Top(msgspec.Struct, frozen=True):

@@ -6713,9 +6713,16 @@ export interface components {
       /** @default null */
       first_offset: number | null;
     };
-    /** ViewsBody */
+    /**
+     * ViewsBody
+     * @description The tabs.
+     *
+     *     step_noun  what a step of the trace is in a sentence: "step", or "iteration" of an inference engine
+     */
     ViewsBody: {
       views: components['schemas']['ViewInfo'][];
+      /** @default step */
+      step_noun: string;
     };
     /**
      * ViewInfo
@@ -7547,6 +7554,7 @@ export interface components {
      *     categories        what the color codes of `trace/blame` mean: work, then causes of idle time
      *     perfetto          whether ui.perfetto.dev can open the file as stored; else it gets a `slice` without a window
      *     wall_ns           ns since the epoch (UTC) at the trace's start, null if the clock doesn't provide it
+     *     step_noun         what a step is in a sentence: "step", or "iteration" of an inference engine
      *     reasons           why `steps`, a counter or `wall_ns` is missing
      */
     TracePayload: {
@@ -7570,6 +7578,8 @@ export interface components {
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
+      /** @default step */
+      step_noun: string;
     };
     /**
      * TraceGroup
@@ -9322,6 +9332,7 @@ export interface components {
      *     rank_count     workers of the run; read_count: of these, the ones that are read or can't be
      *     compared_count, expected_count  ranks that are compared, and that the job has as far as its files tell
      *     steps          names, in order of first appearance, at most a thousand
+     *     step_noun      what a step is in a sentence: "step", or "iteration" if every rank is one of an inference engine
      *     spreads        how much the ranks differ; group_families: process groups by purpose
      *     families       kernel families of each rank, most device time first
      *     stragglers     the hundred costliest ranks; late_hosts: their hosts
@@ -9360,6 +9371,8 @@ export interface components {
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
+      /** @default step */
+      step_noun: string;
     };
     /**
      * VerdictPayload
@@ -11368,6 +11381,7 @@ export interface components {
      *     kernels, families  sorted as the operators
      *     work        FLOPs of matrix operators; work_coverage: share of the device time whose FLOPs or bytes are known
      *     reasons     field -> why it is null
+     *     step_noun   what a step is in a sentence: "step", or "iteration" if both sides are inference engines
      */
     DiffPayload: {
       headline: components['schemas']['Phrase'][];
@@ -11395,6 +11409,8 @@ export interface components {
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
+      /** @default step */
+      step_noun: string;
     };
     /**
      * DiffSide

@@ -4,6 +4,7 @@ import { ApiError } from '../api/client';
 import type { Selectors, ViewAnswer } from '../api/types';
 import { captureKeys, takesText } from '../base/browser/host';
 import { useClient, usePrefetch, useRuns, useView, useViews, useWorkers } from '../state/queries';
+import { StepNounContext } from '../state/steps';
 import {
   SelectionContext,
   useSelectionState,
@@ -121,60 +122,63 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   }, [onTheme]);
 
   return (
-    <div className={css.app}>
-      <Button look="primary" className={css.skip} onClick={focusPage}>
-        Skip to content
-      </Button>
-      <Nav
-        views={views.data?.views}
-        selectors={selectors}
-        onApproach={onApproach}
-        theme={theme}
-        onTheme={onTheme}
-        onHealth={() => setHealthOpen(true)}
-        onHelp={() => setHelpOpen(true)}
-      />
-      <div className={css.main}>
-        <TopBar
-          runs={runList}
-          run={run}
-          workers={workers.data?.workers ?? []}
-          answer={answer.data}
-          failed={answer.error instanceof ApiError && answer.error.status === 422}
-          awaiting={isAwaiting}
+    <StepNounContext value={views.data?.step_noun ?? 'step'}>
+      <div className={css.app}>
+        <Button look="primary" className={css.skip} onClick={focusPage}>
+          Skip to content
+        </Button>
+        <Nav
+          views={views.data?.views}
+          selectors={selectors}
+          onApproach={onApproach}
+          theme={theme}
+          onTheme={onTheme}
           onHealth={() => setHealthOpen(true)}
+          onHelp={() => setHelpOpen(true)}
         />
-        <main
-          className={css.page}
-          id="page"
-          ref={page}
-          tabIndex={-1}
-          data-shown={isDrawn ? `${selection.view} ${run}` : undefined}
-        >
-          <ErrorBoundary key={`${selection.view}/${run}`}>
-            <PageContent
-              runs={runs}
-              view={selection.view}
-              answer={answer}
-              awaited={awaited}
-              run={run}
-              title={
-                views.data?.views.find(v => v.slug === selection.view)?.title ?? VIEWS[selection.view]?.title
-              }
-            />
-          </ErrorBoundary>
-        </main>
+        <div className={css.main}>
+          <TopBar
+            runs={runList}
+            run={run}
+            workers={workers.data?.workers ?? []}
+            answer={answer.data}
+            failed={answer.error instanceof ApiError && answer.error.status === 422}
+            awaiting={isAwaiting}
+            onHealth={() => setHealthOpen(true)}
+          />
+          <main
+            className={css.page}
+            id="page"
+            ref={page}
+            tabIndex={-1}
+            data-shown={isDrawn ? `${selection.view} ${run}` : undefined}
+          >
+            <ErrorBoundary key={`${selection.view}/${run}`}>
+              <PageContent
+                runs={runs}
+                view={selection.view}
+                answer={answer}
+                awaited={awaited}
+                run={run}
+                title={
+                  views.data?.views.find(v => v.slug === selection.view)?.title ??
+                  VIEWS[selection.view]?.title
+                }
+              />
+            </ErrorBoundary>
+          </main>
+        </div>
+        <HealthDrawer
+          run={run}
+          problems={runs.data?.problems ?? []}
+          others={runs.data?.others ?? null}
+          open={healthOpen}
+          onClose={() => setHealthOpen(false)}
+        />
+        <Shortcuts open={helpOpen} onClose={() => setHelpOpen(false)} />
+        <Saved />
       </div>
-      <HealthDrawer
-        run={run}
-        problems={runs.data?.problems ?? []}
-        others={runs.data?.others ?? null}
-        open={healthOpen}
-        onClose={() => setHealthOpen(false)}
-      />
-      <Shortcuts open={helpOpen} onClose={() => setHelpOpen(false)} />
-      <Saved />
-    </div>
+    </StepNounContext>
   );
 }
 

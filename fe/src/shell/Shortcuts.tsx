@@ -1,4 +1,5 @@
 import { Modal } from '@mantine/core';
+import { useStepWords } from '../state/steps';
 import css from './Shortcuts.module.css';
 
 type Shortcut = readonly [key: string, action: string];
@@ -55,6 +56,7 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
 }
 
 function Keys({ title, keys }: { title: string; keys: readonly Shortcut[] }) {
+  const say = useStepWords();
   return (
     <section>
       <h3>{title}</h3>
@@ -64,7 +66,7 @@ function Keys({ title, keys }: { title: string; keys: readonly Shortcut[] }) {
             <dt>
               <kbd>{key}</kbd>
             </dt>
-            <dd>{action}</dd>
+            <dd>{say(action)}</dd>
           </div>
         ))}
       </dl>

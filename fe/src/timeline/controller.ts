@@ -338,6 +338,7 @@ export class Controller {
       ticks: formatTick ? marks.map(tick => ({ ...tick, label: formatTick(tick.time) })) : marks,
       steps: this.payload.steps,
       recorded: this.payload.steps_recorded,
+      stepNoun: this.payload.step_noun,
       area: this.highlights.area,
       marks: this.highlights.marks,
       selected: this.highlights.selected,

@@ -1,11 +1,19 @@
 import { HoverCard } from '@mantine/core';
 import { GLOSSARY, type GlossaryEntry, type TermId } from '../base/glossary';
+import { useStepWords } from '../state/steps';
 import { Button } from './inputs/Button';
 import css from './Term.module.css';
 
 /** A question mark that explains a term of the glossary. */
 export function Term({ id }: { id: TermId }) {
-  const entry = GLOSSARY[id];
+  const say = useStepWords();
+  const { title, text, formula, caveat }: GlossaryEntry = GLOSSARY[id];
+  const entry = {
+    title: say(title),
+    text: say(text),
+    ...(formula && { formula: say(formula) }),
+    ...(caveat && { caveat: say(caveat) }),
+  };
   return <Tip label={`What is ${entry.title}?`} entry={entry} />;
 }
 

@@ -47,5 +47,5 @@ def test_the_overview_speaks_of_iterations_and_tokens() -> None:
     payload = overview(serve(slow)[0], NoParams())
     assert plain(payload.headline).startswith("The engine generates ")
     assert plain(payload.headline).endswith("mostly while the scheduler prepares the next batch.")
-    assert "A step here is an iteration of the engine" in plain(payload.explanation)
+    assert "Serving shows what an iteration of the engine costs" in plain(payload.explanation)
     assert "serving" in {phrase.link for phrase in payload.explanation}

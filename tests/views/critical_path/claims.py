@@ -267,7 +267,7 @@ CLAIMS = [
         path_of_job(job(Delay("host", 1, us=50_000))),
     ),
     Claim(
-        "{finding}, including {time} of {part} per step.",
+        "{finding}, including {time} of {part} per {noun}.",
         r", including 5\d\.\d ms of operators per step\.",
         path_of_job(job(Delay("host", 2, us=50_000))),
         "it loads data for as long",
@@ -282,7 +282,7 @@ NO_CLAIMS = {
     "kernel can be, either. Removing a wait assumes that nobody needs the value. The profiler's own overhead is "
     "included.": ("what no estimate knows"),
     "No time passes in {base}.": "why nothing is said",
-    "No rank has a complete step, so there is no critical path.": "why nothing is said",
+    "No rank has a complete {noun}, so there is no critical path.": "why nothing is said",
     "{finding}.": "the end of another sentence",
 }
 """Templates that say nothing of who, why, or how much, with the reason."""

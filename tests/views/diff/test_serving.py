@@ -40,7 +40,7 @@ def test_twice_the_requests_are_longer_iterations_but_cheaper_tokens() -> None:
     assert plain(answer.headline).startswith("A decoded token is ") and now < 0.75 * before
     iteration = decode.iteration
     assert before == pytest.approx((iteration.base_ns or 0) / 8)  # all time over all tokens
-    assert "A step is an iteration: " in plain(answer.explanation[0])
+    assert "An average iteration took " in plain(answer.explanation[0])
 
 
 def test_without_counts_phases_are_compared_per_iteration_alone() -> None:

@@ -80,7 +80,7 @@ CLAIMS = [
         job(HOST),
     ),
     Claim(
-        "No rank is late in most steps.",
+        "No rank is late in most {noun}s.",
         r"No rank is late in most steps\.",
         job(Delay("host", 1, us=8000, steps=(2,))),
         "it is late in all of them",
@@ -229,14 +229,14 @@ CLAIMS = [
         job(steps=8),
     ),
     Claim(
-        "All of them spend it in {name}: do that on all ranks in the same step, or in none.",
+        "All of them spend it in {name}: do that on all ranks in the same {noun}, or in none.",
         "All of them spend it in prepare_batch: ",
         in_turn("host"),
         "nothing is recorded in that time",
         in_turn("stall"),
     ),
     Claim(
-        "The late rank spends it in {kernels}: give each rank as much work in each step.",
+        "The late rank spends it in {kernels}: give each rank as much work in each {noun}.",
         "The late rank spends it in attention: give each rank as much work",
         in_turn("larger"),
         "the host spends it",
@@ -250,7 +250,7 @@ CLAIMS = [
         in_turn("host"),
     ),
     Claim(
-        "Call gc.freeze() after warm-up, or gc.disable() and gc.collect() on all ranks every few hundred steps.",
+        "Call gc.freeze() after warm-up, or gc.disable() and gc.collect() on all ranks every few hundred {noun}s.",
         r"the likely cause\. Call gc\.freeze\(\) after warm-up",
         in_turn("stall"),
         "an operator is recorded in that time",

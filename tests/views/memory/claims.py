@@ -130,15 +130,15 @@ CLAIMS = [
         failing("[memory]"),
     ),
     Claim(
-        "Memory may leak {size} per step, {most}from {name}.",
+        "Memory may leak {size} per {noun}, {most}from {name}.",
         r"Memory may leak 1\.00 KiB per step, from code outside operators\.",
         leaving(*[1024] * 4),
         "it is allocated once",
         leaving(1024, 0, 0, 0),
     ),
     Claim(
-        "Memory may leak {size} per step: blocks that {name} allocated in {born} of {steps} steps are still live "
-        "at the end of the last one ({live}).",
+        "Memory may leak {size} per {noun}: blocks that {name} allocated in {born} of {steps} {noun}s are still "
+        "live at the end of the last one ({live}).",
         r"allocated in 4 of 4 steps are still live at the end of the last one \(4\.00 KiB\)",
         leaving(*[1024] * 4),
         "one of the steps leaves nothing",
@@ -152,7 +152,7 @@ CLAIMS = [
         two_places(second=0),
     ),
     Claim(
-        "Holds {size} at the end of step {last}: {blocks}, allocated in {steps} since step {since}.",
+        "Holds {size} at the end of {noun} {last}: {blocks}, allocated in {steps} since {noun} {since}.",
         r"Holds 4\.00 KiB at the end of step 3: 4 blocks, allocated in 4 steps since step 0\.",
         leaving(*[1024] * 4),
         "the first step leaves nothing",
@@ -166,21 +166,21 @@ CLAIMS = [
         leaving(*[1000] * 5),
     ),
     Claim(
-        "No significant leak: blocks of several steps stay allocated, but hold at most {share} of the peak.",
+        "No significant leak: blocks of several {noun}s stay allocated, but hold at most {share} of the peak.",
         r"but hold at most 0\.1% of the peak",
         leaving(25, 25, 25, 25),
         "they hold 0.4% of it",
         leaving(100, 100, 100, 100),
     ),
     Claim(
-        "Live memory rises by {size} per step.",
+        "Live memory rises by {size} per {noun}.",
         r"Live memory rises by 10\.0 MiB per step\.",
         rising(GROWING, FLAT),
         "sizes go up and down",
         rising([10, 60, 20, 50, 30, 40], FLAT),
     ),
     Claim(
-        "Live memory still rises by {size} per step: {name} allocates more in each step than the last one "
+        "Live memory still rises by {size} per {noun}: {name} allocates more in each {noun} than the last one "
         "released. Collect results in a list or a preallocated tensor instead of concatenating them.",
         r"Live memory still rises by 10\.0 MiB per step: aten::cat allocates more",
         rising(GROWING, FLAT),
@@ -188,14 +188,14 @@ CLAIMS = [
         rising([10] * 6, FLAT),
     ),
     Claim(
-        "Reserved memory rises by {size} per step.",
+        "Reserved memory rises by {size} per {noun}.",
         r"Reserved memory rises by 20\.0 MiB per step\.",
         rising([10] * 6, [200, 220, 240, 260, 280, 300]),
         "tensors use as much more",
         rising(GROWING, [200, 220, 240, 260, 280, 300]),
     ),
     Claim(
-        "Reserved memory rises by {size} per step while tensors use no more: the allocator fragments. "
+        "Reserved memory rises by {size} per {noun} while tensors use no more: the allocator fragments. "
         "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
         "while tensors use no more: the allocator fragments",
         rising([10] * 6, [200, 220, 240, 260, 280, 300]),
@@ -207,7 +207,7 @@ CLAIMS = [
 NO_CLAIMS = {
     "No memory events were recorded ({option}).": "why nothing is said",
     "This recording is a memory snapshot.": "what was recorded",
-    "Too few steps to check for leaks; record at least {count}.": "why nothing is said",
+    "Too few {noun}s to check for leaks; record at least {count}.": "why nothing is said",
     "Can't check for leaks: {reason}.": "why nothing is said",
     "{device} had {reserved} reserved, {allocated} of it in use.": "a snapshot: tests/views/memory/test_files.py",
     "{blocks} in {segments}; {free} cached for reuse, the largest block {largest}.": (

@@ -25,6 +25,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.communication.events import collective_from_kernel, is_communication_kernel
 from torch_tb_profiler.model.kinds import Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
+from torch_tb_profiler.model.steps import step_noun
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct_codes
 
 _MAX_NAMES = 20
@@ -64,7 +65,7 @@ def find_candidate(trace: Trace, target: str) -> SpeedupCandidate:
     """Return the candidate for a target; raise NotFoundError if the typical steps have nothing of it."""
     found = _candidate(trace, target)
     if found is None:
-        raise NotFoundError(f"the typical steps have no {target!r}")
+        raise NotFoundError(f"the typical {step_noun(trace)}s have no {target!r}")
     return found
 
 

@@ -31,7 +31,7 @@ from torch_tb_profiler.model.kernels.families import FAMILIES, family_codes
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, HOST_KINDS, Kind, event_ends, rows_of_kind
 from torch_tb_profiler.model.ranks import trace_rank
-from torch_tb_profiler.model.steps import Steps, steps
+from torch_tb_profiler.model.steps import Steps, step_noun, steps
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, distinct_codes
 from torch_tb_profiler.model.trainer import ClockSync, clock_sync
 
@@ -134,6 +134,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     by_kernels  True if computation is measured by kernels; False if by CPU Exec, as there is no GPU
     producer    the program that wrote the file
     recorded_steps  False if there is no ProfilerStep, so that the only step is the entire recording
+    step_noun   what a step is in a sentence, see `model.steps.step_noun`
     """
 
     rank: int | None
@@ -150,6 +151,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     steps: RankSteps
     producer: str
     recorded_steps: bool
+    step_noun: str
     by_kernels: bool
     names: tuple[str, ...]
     totals: tuple[OperationTotal, ...]
@@ -187,6 +189,7 @@ def summarize_rank(trace: Trace) -> RankSummary:
         steps=_rank_steps(trace, spans, computation),
         producer=trace.producer,
         recorded_steps=spans.recorded,
+        step_noun=step_noun(trace),
         by_kernels=_has_kernels(trace),
         names=tuple(names.texts),
         totals=_operation_totals(operations, computation),

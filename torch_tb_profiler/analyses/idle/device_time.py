@@ -167,7 +167,7 @@ def find_moment(trace: Trace, device: int, begin: int, end: int, category: int |
     if category is not None:
         positions = positions[table.category[positions] == category]
     if len(positions) == 0:
-        raise NotFoundError(f"no such part of a complete step between {begin} and {end} ns")
+        raise NotFoundError(f"no such part between {begin} and {end} ns")
     longest = int(positions[np.argmax(table.length[positions])])
 
     def part(position: int) -> DeviceTimePart:

@@ -14,7 +14,7 @@ from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.missing import missing_copies_reason, missing_kernels_reason
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, names_of_kind, rows_of_kind
-from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import Int32, Trace
 
 MIN_GAIN_SHARE = 0.02
@@ -129,9 +129,9 @@ def no_advice_reason(trace: Trace) -> str | None:
     if is_truncated(trace.health):
         return "the file is truncated, and the missing part could change the picture"
     if not steps(trace).complete.any():
-        return "there is no complete step"
+        return f"there is no complete {step_noun(trace)}"
     if job_kind(trace).captures:
-        return "this trace captures graphs, which happens once and doesn't show what later steps do"
+        return f"this trace captures graphs, which happens once and doesn't show what later {step_noun(trace)}s do"
     calls = rows_of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     has_device_work = len(rows_of_kind(trace, *DEVICE_KINDS)) > 0
     if not has_device_work and len(calls):

@@ -13,7 +13,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.stream_waits import stream_waits
 from torch_tb_profiler.model.schedule.threads import handoffs, main_thread
-from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace
 
 MAX_QUEUE_GAP_NS = 30_000
@@ -199,5 +199,8 @@ def counted_steps(trace: Trace, step: str = "") -> Bool:
     chosen: Bool = np.array([name == step for name in spans.names], np.bool_) & spans.complete
     if not chosen.any():
         known = [name for name, complete in zip(spans.names, spans.complete.tolist(), strict=True) if complete]
-        raise NotFoundError(f"there is no complete step {step!r}", hint=f"steps: {', '.join(known[:20])}")
+        raise NotFoundError(
+            f"there is no complete {step_noun(trace)} {step!r}",
+            hint=f"{step_noun(trace)}s: {', '.join(known[:20])}",
+        )
     return chosen

@@ -13,7 +13,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.devices import device_ids, stream_ids
 from torch_tb_profiler.model.phases import PHASES, phase_mask
-from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace
 
 
@@ -151,7 +151,9 @@ def step_mask(trace: Trace, times: Int64, name: str) -> Bool:
     spans = steps(trace)
     indices = [i for i, text in enumerate(spans.names) if text == name]
     if not indices:
-        raise NotFoundError(f"there is no step {name!r}", hint=f"steps: {', '.join(spans.names[:20])}")
+        raise NotFoundError(
+            f"there is no {step_noun(trace)} {name!r}", hint=f"{step_noun(trace)}s: {', '.join(spans.names[:20])}"
+        )
     inside = np.zeros(len(times), np.bool_)
     for i in indices:
         inside |= (times >= spans.host_starts[i]) & (times < spans.host_ends[i])

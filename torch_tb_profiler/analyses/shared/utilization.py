@@ -25,7 +25,7 @@ from torch_tb_profiler.model.kinds import (
     event_kinds,
     rows_of_kind,
 )
-from torch_tb_profiler.model.steps import Steps
+from torch_tb_profiler.model.steps import Steps, step_noun
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace
 
 
@@ -112,13 +112,13 @@ def _of_device(trace: Trace, device: DeviceInfo) -> DeviceUtilization:
                 "the same time"
             )
     else:
-        unknown["utilization"] = unknown["computing"] = "there is no step to measure against"
+        unknown["utilization"] = unknown["computing"] = f"there is no {step_noun(trace)} to measure against"
     blocks = _mean_sm_efficiency(start, finish, trace.arg_float("blocks per SM", kernels), during)
     if blocks is None:
-        unknown["sm_efficiency"] = "the trace has no `blocks per SM` for kernels inside the steps"
+        unknown["sm_efficiency"] = "the trace has no `blocks per SM` for these kernels"
     occupancy = _occupancy(start, finish, trace.arg_float("est. achieved occupancy %", kernels), during)
     if occupancy is None:
-        unknown["achieved_occupancy"] = "the trace has no `est. achieved occupancy %` inside the steps"
+        unknown["achieved_occupancy"] = "the trace has no `est. achieved occupancy %` for these kernels"
     cores = core_time(trace, deduplicate_executions(trace, kernels))
     if cores.ratio is None:
         unknown["tensor_core_ratio"] = (

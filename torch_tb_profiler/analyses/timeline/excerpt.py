@@ -19,7 +19,7 @@ from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, INSTANT_PHASES
 from torch_tb_profiler.analyses.tracks.flows import flow_rows
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.kinds import event_ends
-from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import ABSENT, FIRST_TEXT_ID, Bool, Int32, Trace, distinct_codes, name_mask
 
 EVENTS_PER_CHUNK = 20_000
@@ -46,8 +46,12 @@ def _resolve_step(trace: Trace, limits: ExcerptRange) -> ExcerptRange:
         raise UsageError("give a step or a window, not both")
     table = steps(trace)
     if not table.recorded or limits.step not in table.names:
-        hint = f"steps: {', '.join(table.names)}" if table.recorded else "no steps were recorded; give a window"
-        raise UsageError(f"there is no step {limits.step!r}", hint=hint)
+        hint = (
+            f"{step_noun(trace)}s: {', '.join(table.names)}"
+            if table.recorded
+            else "no steps were recorded; give a window"
+        )
+        raise UsageError(f"there is no {step_noun(trace)} {limits.step!r}", hint=hint)
     i = table.names.index(limits.step)
     return replace(limits, begin=int(table.starts[i]), end=int(table.ends[i]))
 

@@ -17,7 +17,7 @@ _STATUS = {"moved_in": "moved in", "moved_out": "moved out", "matched": ""}
 def lay_out(payload: dict[str, Any]) -> Screen:
     """Return the screen of `DiffPayload`; times are per step."""
     diff, level = msgspec.convert(payload, DiffPayload), payload["level"]
-    names = {"short_name": "name"}
+    names, noun = {"short_name": "name"}, payload["step_noun"]
     return Screen(
         sentences_of(payload, "headline", "explanation", "notes"),
         tables=[
@@ -27,13 +27,19 @@ def lay_out(payload: dict[str, Any]) -> Screen:
                 for each in diff.waterfalls
             ),
             Table(
-                _changes("Part of the step, host time", "host.", **names), _rows(level["parts"]), "part", "Parts"
+                _changes(f"Part of the {noun}, host time", "host.", noun, **names),
+                _rows(level["parts"]),
+                "part",
+                "Parts",
             ),
             Table(
-                _changes("Operator, host self", "host_self."), _rows(level["operators"]), "operator", "Operators"
+                _changes("Operator, host self", "host_self.", noun),
+                _rows(level["operators"]),
+                "operator",
+                "Operators",
             ),
-            Table(_changes("Kernel", "total.", **names), _rows(payload["kernels"]), "kernel", "Kernels"),
-            Table(_changes("Family", "total."), _rows(payload["families"]), "family", "Families"),
+            Table(_changes("Kernel", "total.", noun, **names), _rows(payload["kernels"]), "kernel", "Kernels"),
+            Table(_changes("Family", "total.", noun), _rows(payload["families"]), "family", "Families"),
             Table(_MEMORY, _rows(payload["memory"]), "device", "Peak allocated"),
         ],
     )
@@ -73,12 +79,12 @@ def _waterfall_rows(diff: DiffPayload, waterfall: DiffWaterfall) -> list[Row]:
     return [*bars, *steps]
 
 
-def _changes(title: str, prefix: str, **names: str) -> list[Column]:
+def _changes(title: str, prefix: str, noun: str, **names: str) -> list[Column]:
     key, full = next(iter(names.items()), ("name", ""))
     return [
         Column(key, title, "text", full=full),
         Column("status", "Status", "text"),
-        Column("calls.candidate", "Calls / step", "count"),
+        Column("calls.candidate", f"Calls / {noun}", "count"),
         *_both_sides(prefix),
     ]
 

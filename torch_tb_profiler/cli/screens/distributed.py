@@ -21,25 +21,25 @@ from torch_tb_profiler.cli.screens.screen import (
 def lay_out(payload: dict[str, Any]) -> Screen:
     """Return the screen of `DistributedPayload`."""
     stragglers, averages, collectives = payload["stragglers"], payload["averages"], payload["collectives"]
-    read, ranks = payload["read_count"], payload["rank_count"]
+    read, ranks, noun = payload["read_count"], payload["rank_count"], payload["step_noun"]
     unread = [rank for rank in payload["ranks"] if rank["state"] != "ready"]
     problems = [f"{plain(problem['text']).rstrip('.')}." for problem in payload["problems"]]
     return Screen(
         [*sentences_of(payload, "headline", "explanation"), *problems],
         facts_of(
             ("Ranks", f"{ranks:,}" if read == ranks else f"{read:,} of {ranks:,} read"),
-            ("Steps", f"{len(payload['steps']):,}"),
+            (f"{capitalize(noun)}s", f"{len(payload['steps']):,}"),
             ("Process groups", f"{len(payload['groups']):,}" if payload["groups"] else None),
         ),
         [
             Table(
-                _straggler_columns(stragglers),
+                _straggler_columns(stragglers, noun),
                 _with_causes(_with_ranks(stragglers)),
                 "rank",
                 "Stragglers",
                 detail="why",
             ),
-            Table(_average_columns(averages), _with_ranks(averages), "rank", "Average step per rank"),
+            Table(_average_columns(averages, noun), _with_ranks(averages), "rank", f"Average {noun} per rank"),
             Table(_collective_columns(len(payload["groups"])), _with_ranks(collectives), "row", "Collectives"),
             Table(_FAILED, _with_ranks(unread), "rank", "Not read"),
         ],
@@ -62,21 +62,21 @@ def _with_causes(rows: list[Row]) -> list[Row]:
     ]
 
 
-def _straggler_columns(rows: list[Row]) -> list[Column]:
+def _straggler_columns(rows: list[Row], noun: str) -> list[Column]:
     return [
         Column("who", "Rank", "text", full="worker"),
         Column("last_ratio", "Arrives last", "ratio"),
-        Column("cost_ns", "Costs per step", largest=max((row["cost_ns"] for row in rows), default=0)),
-        Column("waiting_per_step_ns", "Waits per step"),
+        Column("cost_ns", f"Costs per {noun}", largest=max((row["cost_ns"] for row in rows), default=0)),
+        Column("waiting_per_step_ns", f"Waits per {noun}"),
         Column("why", "Cause", "text", hidden=True),
         Column("host", "Host", "text", hidden=True),
     ]
 
 
-def _average_columns(rows: list[Row]) -> list[Column]:
+def _average_columns(rows: list[Row], noun: str) -> list[Column]:
     return [
         Column("who", "Rank", "text", full="worker"),
-        Column("duration_ns", "Step"),
+        Column("duration_ns", capitalize(noun)),
         Column("computation_ns", "Computation"),
         Column("overlap_ns", "Overlap"),
         Column("exposed_ns", "Exposed communication", total=max((row["duration_ns"] for row in rows), default=0)),

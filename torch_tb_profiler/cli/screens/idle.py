@@ -66,7 +66,7 @@ _NOT_RECORDED = {
 def lay_out(payload: dict[str, Any]) -> Screen:
     """Return the screen of `IdlePayload`; times are per step."""
     steps, whole, idle = max(payload["counted"], 1), payload["duration_ns"], payload["idle_ns"]
-    per_step = " per step" if payload["steps_recorded"] else ""
+    per_step = f" per {payload['step_noun']}" if payload["steps_recorded"] else ""
     columns = [
         Column("title", "Cause, then subject", "text", full="full"),
         Column("time_ns", f"Time{per_step}", total=idle / steps),

@@ -42,11 +42,12 @@ _RATIOS = (
 def lay_out(payload: dict[str, Any]) -> Screen:
     """Return the screen of the Overview."""
     average, hardware, advice = payload["average"], payload["hardware"], payload["recommendations"]
+    noun = capitalize(payload["step_noun"])
     return Screen(
         sentences_of(payload, "headline", "explanation", *([] if advice else ["no_advice"])),
         facts_of(
             (_average_title(payload), format_duration(average["duration_ns"]) if average else None),
-            ("Steps", f"{average['steps']:,}" if average and payload["steps_recorded"] else None),
+            (f"{noun}s", f"{average['steps']:,}" if average and payload["steps_recorded"] else None),
             ("MFU", _mfu(hardware) if hardware else None),
             ("Rank", _rank(payload["configuration"])),
             *_recorder_facts(payload["configuration"].get("recorder")),
@@ -55,7 +56,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
             *([_advice_table(advice, average)] if advice else []),
             *([_breakdown_table(payload)] if average else []),
             *([_devices_table(payload["devices"])] if payload["devices"] else []),
-            *([_steps_table(payload["steps"])] if len(payload["steps"]) > 1 else []),
+            *([_steps_table(payload["steps"], noun)] if len(payload["steps"]) > 1 else []),
         ],
         sentences_of(payload, "gains") if advice else [],
         reasons_of(payload),
@@ -147,13 +148,13 @@ def _devices_table(devices: list[Row]) -> Table:
     return Table(columns, rows, "device")
 
 
-def _steps_table(steps: list[Row]) -> Table:
+def _steps_table(steps: list[Row], noun: str) -> Table:
     longest = max(step["duration_ns"] for step in steps)
     used = [name for name in CATEGORIES if any(step["categories"].get(name) not in (None, 0) for step in steps)]
     columns = [
-        Column("name", "Step", "text"),
+        Column("name", noun, "text"),
         Column("duration_ns", "Duration", largest=longest),
         *(Column(f"categories.{name}", CATEGORIES[name]) for name in used),
         Column("complete", "Complete", "flag", hidden=True),
     ]
-    return Table(columns, flat_rows(steps), "step", "Step by step")
+    return Table(columns, flat_rows(steps), "step", f"{noun} by {noun.lower()}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch_tb_profiler.base.format import format_duration
+from torch_tb_profiler.base.grammar import capitalize
 from torch_tb_profiler.cli.screens.screen import (
     Column,
     Row,
@@ -38,7 +39,8 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         Column("thread", "Thread", "text"),
         Column("id", "Id", "number", hidden=True),
     ]
-    steps = [Column("name", "Step", "text"), Column("start_ns", "Start"), Column("duration_ns", "Duration")]
+    noun = capitalize(payload["step_noun"])
+    steps = [Column("name", noun, "text"), Column("start_ns", "Start"), Column("duration_ns", "Duration")]
     return Screen(
         sentences_of(payload, "headline"),
         facts_of(
@@ -50,7 +52,7 @@ def lay_out(payload: dict[str, Any]) -> Screen:
         ),
         [
             Table(tracks, rows, "track", "Tracks"),
-            Table(steps, flat_rows(payload["steps"]) if payload["steps_recorded"] else [], "step", "Steps"),
+            Table(steps, flat_rows(payload["steps"]) if payload["steps_recorded"] else [], "step", f"{noun}s"),
         ],
         reasons=reasons_of(payload),
     )

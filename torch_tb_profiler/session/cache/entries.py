@@ -108,6 +108,7 @@ class FileSummary:
     health       all notes on the trace, including those of the analyses
     sketch       compared to find the run that is most similar to another
     iterations   iterations of metrics in another file that were joined with it, if any
+    step_noun    what a step is in a sentence: "step", or "iteration" of an inference engine
     """
 
     events: int
@@ -118,6 +119,7 @@ class FileSummary:
     health: tuple[HealthNote, ...]
     sketch: NameSketch
     iterations: PlacedIterations | None = None
+    step_noun: str = "step"
 
     @property
     def parts(self) -> tuple[int, ...]:

@@ -278,7 +278,7 @@ def _step_number(trace: Trace, name: str) -> int | None:
     if not name:
         return None
     if name not in complete:
-        raise NotFoundError(f"there is no complete step {name!r}")
+        raise NotFoundError(f"there is no complete {step_noun(trace)} {name!r}")
     return complete.index(name)
 
 
@@ -301,7 +301,7 @@ def unavailable(trace: Trace) -> str | None:
     if graph.main_thread == NO_CODE:
         return f"the host is not recorded; {recording_option(trace, 'host')}"
     if recorded_spans(trace).end.size == 0:
-        return "there is no complete step"
+        return f"there is no complete {step_noun(trace)}"
     if len(graph.items) and (reason := missing_kernels_reason(trace)) is not None:
         return reason
     if len(graph.items) and not (graph.items.call >= 0).any():

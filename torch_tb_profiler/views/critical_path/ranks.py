@@ -21,7 +21,7 @@ from torch_tb_profiler.base.memo import derived
 from torch_tb_profiler.model.trace import NO_CODE
 from torch_tb_profiler.view import Member, Members, Reduction, RunView
 from torch_tb_profiler.views._shared.job.members import RANK_DETAILS, compare_members, count_unread, judge_members
-from torch_tb_profiler.views._shared.job.wording import coverage_sentence, verdict_headline
+from torch_tb_profiler.views._shared.job.wording import coverage_sentence, job_noun, verdict_headline
 from torch_tb_profiler.views._shared.text import link, reason_texts, sentences
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.payload import (
@@ -42,11 +42,11 @@ def build(members: Members[RankPath], params: JobPathParams) -> JobPathPayload:
         segment for segment in path.segments if params.step in ("", paths[segment.member].step_names[segment.step])
     ]
     if params.step and not segments:
-        raise NotFoundError(f"the path has no step {params.step!r}")
+        raise NotFoundError(f"the path has no {job_noun(comparison)} {params.step!r}")
     suspect = verdict.suspect if verdict.kind == "straggler" else None
     duration = sum(segment.end - segment.begin for segment in path.segments) / max(path.steps, 1)
     return JobPathPayload(
-        headline=() if count_unread(summaries) else words.job_headline(ranks, duration),
+        headline=() if count_unread(summaries) else words.job_headline(ranks, duration, job_noun(comparison)),
         explanation=sentences(verdict_headline(summaries, verdict), coverage_sentence(summaries)),
         duration_ns=duration,
         steps=path.steps,
@@ -127,8 +127,7 @@ def _reasons(members: Members[RankSummary], path: JobPath) -> Mapping[str, str]:
         reasons["ranks"] = f"{plural(count_unread(members), 'trace')} still to be read"
     if path.segments and not path.crosses_ranks:
         reasons["stays"] = (
-            "no collective on a device was recorded in the steps, so the path can't change ranks where one waits "
-            "for another"
+            "no collective on a device was recorded, so the path can't change ranks where one waits for another"
         )
     return reasons
 

@@ -428,10 +428,13 @@ def _subject(row: TargetRow) -> Phrase:
     )
 
 
-def job_headline(ranks: Sequence[RankOnPath], duration_ns: float) -> Text:
-    """Say which rank has most of the job's path, and the largest part of that beside its device work."""
+def job_headline(ranks: Sequence[RankOnPath], duration_ns: float, noun: str) -> Text:
+    """Say which rank has most of the job's path, and the largest part of that beside its device work.
+
+    noun  what a step is, see `steps.step_noun`
+    """
     if not ranks:
-        return text("No rank has a complete step, so there is no critical path.")
+        return text("No rank has a complete {noun}, so there is no critical path.", noun=noun)
     first = ranks[0]
     name = worker_name(first.rank, first.worker)
     finding = text(
@@ -446,7 +449,9 @@ def job_headline(ranks: Sequence[RankOnPath], duration_ns: float) -> Text:
         return text("{finding}.", finding=finding)
     title = "unrecorded host code" if largest.name == "unrecorded" else largest.title
     part, time = title[:1].lower() + title[1:], format_duration(largest.time_ns)
-    return text("{finding}, including {time} of {part} per step.", finding=finding, time=time, part=part)
+    return text(
+        "{finding}, including {time} of {part} per {noun}.", finding=finding, time=time, part=part, noun=noun
+    )
 
 
 def missing_places(trace: Trace, by: str) -> str:

@@ -25,7 +25,7 @@ from torch_tb_profiler.model.kernels.families import kernel_families_of_pair
 from torch_tb_profiler.model.kernels.short_names import short_kernel_names, short_kernel_names_of_pair
 from torch_tb_profiler.model.memory.events import is_memory_event
 from torch_tb_profiler.model.ranks import trace_rank
-from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import Recordings, Trace, TracePair
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.view import PairView, Tab
@@ -61,17 +61,18 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
         delta_ns=by_category.delta_ns,
     )
     short_names, phases = short_kernel_names_of_pair(pair), _phases(pair, params.min_effect)
-    root = rows.build_level(comparison.level, short_names)
+    noun = _pair_noun(pair)
+    root = rows.build_level(comparison.level, short_names, noun)
     return DiffPayload(
-        headline=_headline(comparison, step, sides, phases, params.min_effect, pair.one_run),
+        headline=_headline(comparison, step, sides, phases, params.min_effect, pair.one_run, noun),
         base=sides[0],
         candidate=sides[1],
         explanation=[
             *words.iterations_sentences(phases, step),
-            *words.explanation(step, by_category, root),
-            *words.flops_sentences(comparison, params.min_effect),
+            *words.explanation(step, by_category, root, noun),
+            *words.flops_sentences(comparison, params.min_effect, noun),
         ],
-        notes=words.notes(step, *sides, comparison.batch_sizes, comparison.autocorrelation, pair.one_run),
+        notes=words.notes(step, *sides, comparison.batch_sizes, comparison.autocorrelation, pair.one_run, noun),
         confidence=CONFIDENCE,
         min_effect=params.min_effect,
         one_run=pair.one_run,
@@ -93,8 +94,15 @@ def build(pair: TracePair, params: DiffParams) -> DiffPayload:
             comparison.exposed,
             rows.collective_rows(comparison.collectives, short_names),
         ),
-        reasons={**root.reasons, **reason_texts(_reasons(pair, step))},
+        reasons={**root.reasons, **reason_texts(_reasons(pair, step, noun))},
+        step_noun=noun,
     )
+
+
+def _pair_noun(pair: TracePair) -> str:
+    """Return what a step of both sides is in a sentence: "iteration" if all are an engine's, else "step"."""
+    nouns = {step_noun(trace) for trace in (*pair.base, *pair.candidate)}
+    return nouns.pop() if len(nouns) == 1 else "step"
 
 
 def _headline(
@@ -104,13 +112,14 @@ def _headline(
     phases: Sequence[ComparedPhase],
     min_effect: float,
     one_run: bool,
+    noun: str,
 ) -> Text:
     """Say how a typical step changed; of inference engines the time per token, of other batches per sample."""
     if any(phase.per_token.base_ns is not None for phase in phases):
         return words.headline_per_token(phases, one_run)
     if comparison.per_sample is not None and comparison.samples is not None:
-        return words.headline_per_sample(comparison.per_sample, comparison.samples, *sides, one_run)
-    return words.headline(step, *sides, min_effect, one_run)
+        return words.headline_per_sample(comparison.per_sample, comparison.samples, *sides, one_run, noun)
+    return words.headline(step, *sides, min_effect, one_run, noun)
 
 
 def _phases(pair: TracePair, min_effect: float) -> tuple[ComparedPhase, ...]:
@@ -127,7 +136,8 @@ def _phase(phase: ComparedPhase) -> DiffPhase:
 
 def build_part(pair: TracePair, params: DiffPartParams) -> DiffLevel:
     """Build the open part at `params.path`; NotFoundError if there is no such part."""
-    return rows.build_level(compare_part(pair, params.path, params.min_effect), short_kernel_names_of_pair(pair))
+    level = compare_part(pair, params.path, params.min_effect)
+    return rows.build_level(level, short_kernel_names_of_pair(pair), _pair_noun(pair))
 
 
 def _waterfall(by: Literal["category", "phase"], parts: Sequence[StepPart]) -> DiffWaterfall:
@@ -245,7 +255,7 @@ def _size_difference(base: MemoryPeak | None, candidate: MemoryPeak | None) -> D
     return DiffSize(old, new, new - old, (new - old) / old if old else (0.0 if new == old else None))
 
 
-def _reasons(pair: TracePair, step: Change) -> dict[str, str]:
+def _reasons(pair: TracePair, step: Change, noun: str) -> dict[str, str]:
     traces = *pair.base, *pair.candidate
     reasons = {name: reason for trace in traces for name, reason in breakdown(trace).unknown.items()}
     sides = ("base", pair.base), ("candidate", pair.candidate)
@@ -260,7 +270,7 @@ def _reasons(pair: TracePair, step: Change) -> dict[str, str]:
         trace = next(trace for trace in traces if not len(input_shape_texts(trace)))
         reasons["work"] = f"at least one side recorded no input shapes ({recording_option(trace, 'shapes')})"
     if step.low_ns is None:
-        reasons |= dict.fromkeys(("low_ns", "high_ns", "q"), "at least one side has fewer than two steps")
+        reasons |= dict.fromkeys(("low_ns", "high_ns", "q"), f"at least one side has fewer than two {noun}s")
     return reasons
 
 

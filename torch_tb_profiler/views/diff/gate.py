@@ -114,23 +114,27 @@ def run_checks(
 def _check_regressions(diff: DiffPayload, fail_over: float) -> Iterator[Check]:
     """Check for proven slowdowns of the step or of an operator that exceed a share of the base's step."""
     if diff.samples is not None:
-        yield Check("step time", None, _not_comparable(diff, *diff.samples), comparable=False)
+        yield Check(f"{diff.step_noun} time", None, _not_comparable(diff, *diff.samples), comparable=False)
         return
     max_slowdown = fail_over * (diff.step.base_ns or 0)
     message = f"{describe_change(diff.step)}; allowed {format_ratio(fail_over)}"
     passed = _step_passes(diff, max_slowdown)
-    yield Check("step time", passed, message if passed is not None else f"{message} ({_uncertainty(diff)})")
+    yield Check(
+        f"{diff.step_noun} time", passed, message if passed is not None else f"{message} ({_uncertainty(diff)})"
+    )
     for row in diff.level.operators:
         for name in ("host_self", "device_self"):
             change = getattr(row, name)
             if _exceeds(change, max_slowdown):
-                message = f"{describe_change(change)} per step; allowed {format_ratio(fail_over)} of the step"
+                noun = diff.step_noun
+                message = f"{describe_change(change)} per {noun}; allowed {format_ratio(fail_over)} of the {noun}"
                 yield Check(f"{row.name} {_time_name(name)}", False, message)
 
 
 def _not_comparable(diff: DiffPayload, base: int, candidate: int) -> str:
     change = "" if diff.per_sample is None else f"; per sample {describe_change(diff.per_sample)}"
-    return f"not comparable per step: {base:,} samples in the base, {candidate:,} in the candidate{change}"
+    samples = f"{base:,} samples in the base, {candidate:,} in the candidate"
+    return f"not comparable per {diff.step_noun}: {samples}{change}"
 
 
 def _step_passes(diff: DiffPayload, max_slowdown: float) -> bool | None:
@@ -149,7 +153,7 @@ def _is_one_program(diff: DiffPayload) -> bool:
 
 def _uncertainty(diff: DiffPayload) -> str:
     if diff.step.low_ns is None:
-        return "at least one side has fewer than two steps, so there's no significance test"
+        return f"at least one side has fewer than two {diff.step_noun}s, so there's no significance test"
     if _is_one_program(diff):
         return (
             "both sides are recordings of one run, so this may be run-to-run noise: record each side several times"
@@ -164,7 +168,7 @@ def _exceeds(change: Change, max_slowdown: float) -> bool:
 
 def _check_budget(diff: DiffPayload, budget: Budget) -> Iterator[Check]:
     if budget.step_time is not None:
-        yield _check_time("step time", diff.step.candidate_ns, budget.step_time, diff, "step")
+        yield _check_time(f"{diff.step_noun} time", diff.step.candidate_ns, budget.step_time, diff, "step")
     if budget.exposed_communication is not None:
         exposed = diff.communication.exposed.candidate_ns
         yield _check_time("exposed communication", exposed, budget.exposed_communication, diff, "communication")
@@ -190,7 +194,7 @@ def _default_time(row: DiffOperator | None) -> str:
 def _check_time(name: str, value: float | None, limit: int, diff: DiffPayload, reason_field: str) -> Check:
     if value is None:
         raise TraceError(f"can't check the budget of {name}: {_missing_reason(diff, reason_field)}")
-    message = f"{format_duration(value)} per step; allowed {format_duration(limit)}"
+    message = f"{format_duration(value)} per {diff.step_noun}; allowed {format_duration(limit)}"
     return Check(f"budget: {name}", value <= limit, message)
 
 

@@ -313,6 +313,7 @@ class DiffPayload(msgspec.Struct, frozen=True):
     kernels, families  sorted as the operators
     work        FLOPs of matrix operators; work_coverage: share of the device time whose FLOPs or bytes are known
     reasons     field -> why it is null
+    step_noun   what a step is in a sentence: "step", or "iteration" if both sides are inference engines
     """
 
     headline: Text
@@ -338,6 +339,7 @@ class DiffPayload(msgspec.Struct, frozen=True):
     memory: list[DiffMemory]
     communication: DiffCommunication
     reasons: Mapping[str, Text]
+    step_noun: str = "step"
 
 
 class DiffParams(msgspec.Struct, frozen=True):

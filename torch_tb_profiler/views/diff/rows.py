@@ -30,12 +30,18 @@ SELF = "self"
 FlopsByName = Mapping[str, FlopsPerStep]
 
 
-def build_level(compared: ComparedLevel, short_names: Mapping[str, str]) -> DiffLevel:
-    """Build the payload of an open part; `short_names` are those of kernels."""
+def build_level(compared: ComparedLevel, short_names: Mapping[str, str], noun: str = "step") -> DiffLevel:
+    """Build the payload of an open part.
+
+    short_names  those of kernels; noun: the name of the root, see `DiffPayload.step_noun`
+    """
+    part = _part_row(compared.part, short_names)
+    if not part.path:
+        part = replace(part, name=noun, short_name=noun)
     return DiffLevel(
         path=compared.part.path,
-        crumbs=[DiffCrumb(path, name) for path, name in compared.trail],
-        part=_part_row(compared.part, short_names),
+        crumbs=[DiffCrumb(path, name if path else noun) for path, name in compared.trail],
+        part=part,
         parts=_accumulate([_part_row(part, short_names) for part in compared.parts]),
         operators=operator_rows(compared.operators, compared.flops),
         reasons=reason_texts(compared.reasons),

@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.diff.comparison import PairComparison
 from torch_tb_profiler.analyses.diff.serving_phases import ComparedPhase
 from torch_tb_profiler.analyses.shared.significance import MAX_NEEDED
 from torch_tb_profiler.base.format import MINUS, format_duration, format_number, format_ratio
-from torch_tb_profiler.base.grammar import agree, plural
+from torch_tb_profiler.base.grammar import agree, capitalize, plural
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.diff.payload import (
     DiffBar,
@@ -58,37 +58,40 @@ COMPLETE_COVERAGE = 0.995
 """Share of the device time with known work from which on all of it counts as known."""
 
 
-def headline(step: Change, base: DiffSide, candidate: DiffSide, min_effect: float, one_run: bool) -> Text:
-    """Say how a typical step changed, and whether that is proven."""
+def headline(
+    step: Change, base: DiffSide, candidate: DiffSide, min_effect: float, one_run: bool, noun: str = "step"
+) -> Text:
+    """Say how a typical step changed, and whether that is proven; `noun`: see `DiffPayload.step_noun`."""
     empty = [name for name, side in (("base", base), ("candidate", candidate)) if not side.steps]
     if empty:
         sides = f"the {' and the '.join(empty)} {'has' if len(empty) == 1 else 'have'}"
-        return text("Can't compare step times: {sides} no complete step.", sides=sides)
+        return text("Can't compare {noun} times: {sides} no complete {noun}.", sides=sides, noun=noun)
     before, now = base.typical_ns, candidate.typical_ns
     if step.verdict == "equal":
-        return text("Step time is the same on both sides: {now}.", now=_now(now))
+        return text("{noun} time is the same on both sides: {now}.", noun=capitalize(noun), now=_now(now))
     times = text("{before} before, {now} now", before=format_duration(before), now=_now(now))
     if step.verdict == "unchanged":
         return text(
-            "No change in step time: {times}. Any difference is under {min_effect} ({interval}).",
+            "No change in {noun} time: {times}. Any difference is under {min_effect} ({interval}).",
+            noun=noun,
             times=times,
             min_effect=format_ratio(min_effect),
             interval=_interval(step),
         )
     change = _change(before, now)
     if step.verdict in ("slower", "faster"):
-        return text("The step is {change}: {times}.", change=change, times=times)
+        return text("The {noun} is {change}: {times}.", noun=noun, change=change, times=times)
     share = _share(before, now)
     several = max(len(base.recordings), len(candidate.recordings)) > 1
     if step.low_ns is None:
         return sentences(
             text("Inconclusive: {times} ({share}).", times=times, share=share),
-            text("At least one side has a single step, so there's no significance test."),
+            text("At least one side has a single {noun}, so there's no significance test.", noun=noun),
         )
     if one_run:
         return sentences(
-            text("In this recording, the step is {change}: {times}.", change=change, times=times),
-            text(_needed_steps(step, several))
+            text("In this recording, the {noun} is {change}: {times}.", noun=noun, change=change, times=times),
+            text(_needed_steps(step, several, noun))
             if several
             else text("Both sides ran the same program: record each several times to rule out noise."),
         )
@@ -97,26 +100,38 @@ def headline(step: Change, base: DiffSide, candidate: DiffSide, min_effect: floa
             text(
                 "Inconclusive: {times} ({share}, {interval}).", times=times, share=share, interval=_interval(step)
             ),
-            text(_needed_steps(step, several)),
+            text(_needed_steps(step, several, noun)),
         )
     return sentences(
-        text("The step is {change}: {times} ({interval}).", change=change, times=times, interval=_interval(step)),
+        text(
+            "The {noun} is {change}: {times} ({interval}).",
+            noun=noun,
+            change=change,
+            times=times,
+            interval=_interval(step),
+        ),
         text(
             "Whether by the {min_effect} that matter is inconclusive: {needed}",
             min_effect=format_ratio(min_effect),
-            needed=_needed_steps(step, several, lower=True),
+            needed=_needed_steps(step, several, noun, lower=True),
         ),
     )
 
 
 def headline_per_sample(
-    change: Change, samples: tuple[int, int], base: DiffSide, candidate: DiffSide, one_run: bool
+    change: Change,
+    samples: tuple[int, int],
+    base: DiffSide,
+    candidate: DiffSide,
+    one_run: bool,
+    noun: str = "step",
 ) -> Text:
     """Say how the time per sample changed, where the sides compute different numbers of samples per step."""
     before, now = base.typical_ns / samples[0], candidate.typical_ns / samples[1]
     times = text("{before} before, {now} now", before=format_duration(before), now=_now(now))
     counts = text(
-        "Steps aren't comparable: {base} samples in the base, {candidate} in the candidate.",
+        "{noun}s aren't comparable: {base} samples in the base, {candidate} in the candidate.",
+        noun=capitalize(noun),
         base=f"{samples[0]:,}",
         candidate=f"{samples[1]:,}",
     )
@@ -124,9 +139,11 @@ def headline_per_sample(
         return sentences(text("No change in time per sample: {times}.", times=times), counts)
     proven = change.verdict in ("slower", "faster") and not one_run
     template = (
-        "Per sample, the step is {change}: {times}." if proven else "Inconclusive per sample: {times} ({share})."
+        "Per sample, the {noun} is {change}: {times}." if proven else "Inconclusive per sample: {times} ({share})."
     )
-    return sentences(text(template, change=_change(before, now), times=times, share=_share(before, now)), counts)
+    return sentences(
+        text(template, noun=noun, change=_change(before, now), times=times, share=_share(before, now)), counts
+    )
 
 
 def headline_per_token(phases: Sequence[ComparedPhase], one_run: bool) -> Text:
@@ -161,7 +178,7 @@ def iterations_sentences(phases: Sequence[ComparedPhase], step: Change) -> list[
     before, now = (_mix([phase.iterations[side] for phase in phases], phases) for side in (0, 1))
     return [
         text(
-            "A step is an iteration: {before} on average before ({old}), {now} now ({new}).",
+            "An average iteration took {before} before ({old}), {now} now ({new}).",
             before=format_duration(step.base_ns),
             old=before,
             now=format_duration(step.candidate_ns),
@@ -174,9 +191,9 @@ def _mix(counts: Sequence[int], phases: Sequence[ComparedPhase]) -> str:
     return ", ".join(f"{count:,} {phase.phase}" for count, phase in zip(counts, phases, strict=True))
 
 
-def _needed_steps(step: Change, several: bool, lower: bool = False) -> str:
+def _needed_steps(step: Change, several: bool, noun: str, lower: bool = False) -> str:
     """Say how many steps (recordings, where a side has several) would settle an inconclusive verdict."""
-    what = "recordings" if several else "steps"
+    what = "recordings" if several else f"{noun}s"
     if step.needed is None:
         sentence = f"More than {MAX_NEEDED:,} {what} per side would be needed to settle it."
     else:
@@ -213,16 +230,17 @@ def signed_duration(ns: float | None) -> str:
     return ("+" if (rounded or 0) > 0 else "") + format_duration(rounded)
 
 
-def explanation(step: Change, categories: DiffWaterfall, root: DiffLevel) -> list[Text]:
+def explanation(step: Change, categories: DiffWaterfall, root: DiffLevel, noun: str = "step") -> list[Text]:
     """Name the categories and the operators that explain the change, a sentence each."""
-    return [*_category_sentences(step, categories, root), *_operator_sentences(root.operators)]
+    return [*_category_sentences(step, categories, root, noun), *_operator_sentences(root.operators)]
 
 
-def _category_sentences(step: Change, waterfall: DiffWaterfall, root: DiffLevel) -> list[Text]:
+def _category_sentences(step: Change, waterfall: DiffWaterfall, root: DiffLevel, noun: str) -> list[Text]:
     significant = [bar for bar in waterfall.bars if bar.verdict in ("slower", "faster")]
     if not _has_direction(step):
         bars = _comma_separated([_bar(bar, root) for bar in significant])
-        return [text("Significant changes within the step: {bars}.", bars=bars)] if significant else []
+        template = "Significant changes within the {noun}: {bars}."
+        return [text(template, noun=noun, bars=bars)] if significant else []
     if not waterfall.delta_ns or not (step.base_ns and step.candidate_ns):
         return []
     largest = max(waterfall.bars, key=lambda bar: bar.delta_ns / waterfall.delta_ns)
@@ -292,7 +310,7 @@ def _comma_separated(texts: Sequence[Text]) -> Text:
     return joined
 
 
-def flops_sentences(comparison: PairComparison, min_effect: float) -> list[Text]:
+def flops_sentences(comparison: PairComparison, min_effect: float, noun: str) -> list[Text]:
     """Say whether matrix operators compute more, or the same at another speed; nothing if FLOPs are unknown."""
     base, candidate = comparison.flops
     old, new = base.matrix.flops, candidate.matrix.flops
@@ -310,7 +328,7 @@ def flops_sentences(comparison: PairComparison, min_effect: float) -> list[Text]
     speeds = _tflops(old, base.matrix.busy_ns), _tflops(new, candidate.matrix.busy_ns)
     change = new / old - 1
     if abs(change) <= min_effect:
-        return [sentences(_same_flops(comparison.matrix_time, speeds), limits)]
+        return [sentences(_same_flops(comparison.matrix_time, speeds, noun), limits)]
     finding = text(
         "{operators} compute {change} {direction} FLOPs, at {speed} TFLOP/s{before}.",
         operators=Phrase("Matrix operators", link("diff", metric="device_self")),
@@ -322,7 +340,7 @@ def flops_sentences(comparison: PairComparison, min_effect: float) -> list[Text]
     return [sentences(finding, limits)]
 
 
-def _same_flops(time: Change, speeds: tuple[str, str]) -> Text:
+def _same_flops(time: Change, speeds: tuple[str, str], noun: str) -> Text:
     """Say how fast the same FLOPs are computed, as far as that is proven."""
     target = link("diff", metric="device_self")
     if time.significant and time.delta_ratio is not None:
@@ -338,7 +356,8 @@ def _same_flops(time: Change, speeds: tuple[str, str]) -> Text:
         template = "{operators} compute the same FLOPs as fast as before, at {speed} TFLOP/s."
         return text(template, operators=Phrase("Matrix operators", target), speed=speeds[1])
     return text(
-        "Same FLOPs in {operators}; too few steps to compare their speed ({old} TFLOP/s before, {new} now).",
+        "Same FLOPs in {operators}; too few {noun}s to compare their speed ({old} TFLOP/s before, {new} now).",
+        noun=noun,
         operators=Phrase("matrix operators", target),
         old=speeds[0],
         new=speeds[1],
@@ -356,17 +375,18 @@ def notes(
     batch_sizes: tuple[int, int] | None,
     autocorrelation: float,
     one_run: bool,
+    noun: str = "step",
 ) -> list[Text]:
     """Say how the recordings differ, what is left out, and what limits the verdict, in a sentence or two each."""
     lines: list[str] = []
     counts = len(base.steps), len(candidate.steps)
     if counts[0] != counts[1]:
         lines.append(
-            f"{plural(counts[0], 'step')} in the base, {counts[1]} in the candidate. All numbers are per step."
+            f"{plural(counts[0], noun)} in the base, {counts[1]} in the candidate. All numbers are per {noun}."
         )
     for side, name in ((base, "base"), (candidate, "candidate")):
-        lines += _side_notes(side, name)
-    lines += _uncertainty_notes(step, base, candidate, autocorrelation, one_run)
+        lines += _side_notes(side, name, noun)
+    lines += _uncertainty_notes(step, base, candidate, autocorrelation, one_run, noun)
     if base.device_type != candidate.device_type or (
         base.devices != candidate.devices and _have_device_names(base, candidate)
     ):
@@ -382,56 +402,55 @@ def notes(
     return [(Phrase(line),) for line in lines]
 
 
-def _side_notes(side: DiffSide, name: str) -> list[str]:
+def _side_notes(side: DiffSide, name: str, noun: str) -> list[str]:
     lines: list[str] = []
     if side.warm_up_ns:
         times = ", ".join(format_duration(ns) for ns in side.warm_up_ns)
         lines.append(
-            f"The first step of the {name} ({times}) is left out as warm-up: a typical one takes "
+            f"The first {noun} of the {name} ({times}) is left out as warm-up: a typical one takes "
             f"{format_duration(side.typical_ns)}."
         )
-    lines += [_odd_step_note(step, name) for step in side.odd_steps[:MAX_ODD_STEPS]]
+    lines += [_odd_step_note(step, name, noun) for step in side.odd_steps[:MAX_ODD_STEPS]]
     if len(side.odd_steps) > MAX_ODD_STEPS:
         more = len(side.odd_steps) - MAX_ODD_STEPS
-        lines.append(f"{plural(more, 'more step')} of the {name} {agree(more, 'is', 'are')} left out as well.")
+        lines.append(f"{plural(more, f'more {noun}')} of the {name} {agree(more, 'is', 'are')} left out as well.")
     if not side.steps_recorded:
         lines.append(
             f"No steps in the trace of the {name}, so it counts as one. Call `prof.step()` once per iteration."
         )
     if side.left_out:
         lines.append(
-            f"{plural(side.left_out, 'step')} of the {name} {agree(side.left_out, 'is', 'are')} left out: "
+            f"{plural(side.left_out, noun)} of the {name} {agree(side.left_out, 'is', 'are')} left out: "
             "device work is missing."
         )
     if side.outside_calls:
         calls, are = plural(side.outside_calls, "operator call"), agree(side.outside_calls, "is", "are")
-        lines.append(f"{calls} of the {name} {are} outside the compared steps.")
+        lines.append(f"{calls} of the {name} {are} outside the compared {noun}s.")
     return lines
 
 
-def _odd_step_note(step: DiffOddStep, side: str) -> str:
+def _odd_step_note(step: DiffOddStep, side: str, noun: str) -> str:
     more = "more" if step.extra_ns > 0 else "less"
     cause = f", mostly in {step.cause}" if step.cause else ""
     return (
-        f"Step {step.step} of the {side} is left out: it takes {format_duration(abs(step.extra_ns))} {more} "
-        "than a "
-        f"typical step{cause}."
+        f"{capitalize(noun)} {step.step} of the {side} is left out: it takes "
+        f"{format_duration(abs(step.extra_ns))} {more} than a typical {noun}{cause}."
     )
 
 
 def _uncertainty_notes(
-    step: Change, base: DiffSide, candidate: DiffSide, autocorrelation: float, one_run: bool
+    step: Change, base: DiffSide, candidate: DiffSide, autocorrelation: float, one_run: bool, noun: str
 ) -> list[str]:
     if step.low_ns is None or step.high_ns is None:
         return [
-            "At least one side has fewer than two steps, so there's no significance test. Record several steps "
-            "(`schedule(active=...)`)."
+            f"At least one side has fewer than two {noun}s, so there's no significance test. "
+            f"Record several {noun}s (`schedule(active=...)`)."
         ]
     lines = []
     if autocorrelation >= CORRELATED:
         lines.append(
-            f"Consecutive steps are correlated (autocorrelation {format_number(autocorrelation, 2)}), so they "
-            "count as fewer steps and the intervals are wider."
+            f"Consecutive {noun}s are correlated (autocorrelation {format_number(autocorrelation, 2)}), so they "
+            f"count as fewer {noun}s and the intervals are wider."
         )
     if not one_run and max(len(base.recordings), len(candidate.recordings)) < 2:
         lines.append(

@@ -17,7 +17,7 @@ from torch_tb_profiler.views._shared.job.members import (
     judge_members,
     members_coverage,
 )
-from torch_tb_profiler.views._shared.job.wording import verdict_headline
+from torch_tb_profiler.views._shared.job.wording import job_noun, verdict_headline
 from torch_tb_profiler.views.distributed import communication, ranks, stragglers
 from torch_tb_profiler.views.distributed.collectives import COLLECTIVE, COLLECTIVES
 from torch_tb_profiler.views.distributed.connections import CONNECTIONS
@@ -57,6 +57,7 @@ def _build(members: Members[RankSummary]) -> DistributedPayload:
         compared_count=members_coverage(members).compared,
         expected_count=members_coverage(members).expected,
         steps=list(comparison.job.steps[:MAX_STEPS]),
+        step_noun=job_noun(comparison),
         spreads=ranks.build_spreads(members),
         group_families=communication.build_group_families(members),
         ranks=ranks.build_ranks(members) if complete else [],

@@ -21,7 +21,9 @@ from torch_tb_profiler.views._shared.job.wording import (
     cause_sentence,
     costliest_rank_sentence,
     coverage_sentence,
+    has_steps,
     held_up_cell,
+    job_noun,
     member_names,
     rank_differences_sentence,
     time_base,
@@ -124,10 +126,11 @@ def _communication_sentence(
 
 def _communication_base(comparison: RankComparison) -> str:
     """Return what the share of communication refers to: "an average step", "the step", or "the recording"."""
-    if time_base(comparison) != "per step":
+    if not has_steps(comparison):
         return "the recording"
     single = all(len(source.summary.steps.complete_names()) == 1 for source in comparison.sources)
-    return "the step" if single else "an average step"
+    noun = job_noun(comparison)
+    return f"the {noun}" if single else f"an average {noun}"
 
 
 # ---- the rows -------------------------------------------------------------------------------------------
@@ -204,7 +207,7 @@ def build_activity(comparison: RankComparison, rows: Sequence[StragglerActivity]
         StragglerActivityRow(
             worker=comparison.sources[row.member].worker,
             rank=comparison.sources[row.member].rank,
-            summary=_activity_sentence(row),
+            summary=_activity_sentence(row, job_noun(comparison)),
             collectives=row.collectives,
             steps=row.steps,
             latest=row.latest,
@@ -226,12 +229,12 @@ def _rank_times(rows: Iterable[RankTime], short_names: Mapping[str, str]) -> lis
     return [RankTimeRow(row.name, short_names.get(row.name, row.name), row.time, row.median) for row in rows]
 
 
-def _activity_sentence(row: StragglerActivity) -> Text:
+def _activity_sentence(row: StragglerActivity, noun: str) -> Text:
     latest = link("distributed", table="collectives", collective=row.latest)
     return text(
         "It spends {time} getting to {collectives} in {steps}; the median rank spends {median}.",
         time=format_duration(row.busy),
         collectives=Phrase(plural(row.collectives, "collective"), latest),
-        steps=plural(row.steps, "step"),
+        steps=plural(row.steps, noun),
         median=format_duration(row.median_busy),
     )

@@ -78,7 +78,7 @@ _NO_LAUNCH_FOLLOWS = ("tail", "before_recording", "unlinked")
 def headline(payload: IdlePayload, kind: str) -> Text:
     """Say how long the device is idle and for what most; `kind` of device as in `device_kind`."""
     if payload.duration_ns <= 0:
-        return text("There is no complete step to analyze.")
+        return text("There is no complete {noun} to analyze.", noun=payload.step_noun)
     device, base = _device(payload, kind), _share_base(payload)
     share = payload.idle_ns / payload.duration_ns
     bounded = "idle_ns" in payload.reasons  # copies may be missing

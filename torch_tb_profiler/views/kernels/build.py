@@ -283,10 +283,10 @@ def _engine_limit(times: EngineTimes) -> Literal["device", "host"] | None:
 
 def _engine_headline(times: EngineTimes) -> Text:
     if not times.window:
-        return text("No complete step was recorded, so there is no busy share of the engines.")
+        return text("Nothing complete was recorded, so there is no busy share of the engines.")
     shares = [f"{each.name} {format_ratio(each.busy / times.window)}" for each in times.classes]
     return text(
-        "{engines} are busy for {share} of the steps ({classes}).",
+        "{engines} are busy for {share} of the time ({classes}).",
         engines=Phrase("The engines", link("trace")),
         share=format_ratio(times.busy / times.window),
         classes=join_phrases(shares),

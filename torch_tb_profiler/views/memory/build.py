@@ -28,7 +28,7 @@ from torch_tb_profiler.analyses.shared.memory_trends import MemoryTrends, memory
 from torch_tb_profiler.analyses.tracks.sources import parse_frame
 from torch_tb_profiler.model.memory.blocks import has_addresses
 from torch_tb_profiler.model.modules import has_modules
-from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import Text, reason_texts, sentences
@@ -83,8 +83,9 @@ def _headline(
     """Return the peak of the default device, and that it may leak or rise."""
     if not devices:
         return words.no_events(trace)
+    noun = step_noun(trace)
     leaks = [
-        words.growth_headline(name, change) if change.growing else words.rising_headline(trends)
+        words.growth_headline(name, change, noun) if change.growing else words.rising_headline(trends, noun)
         for name, change, trends in grown
         if name == default
     ]
@@ -145,12 +146,12 @@ def _steps(trace: Trace) -> list[MemoryStep]:
 
 
 def _growth(trace: Trace, device: str, change: DeviceGrowth, trends: MemoryTrends) -> MemoryGrowth:
-    rising = None if change.growing else trends.live
+    rising, noun = None if change.growing else trends.live, step_noun(trace)
     return MemoryGrowth(
         verdict=sentences(
-            words.growth_verdict(device, change),
-            words.rising_sentence(device, rising) if rising is not None else (),
-            words.reserved_sentence(trends.reserved) if trends.reserved is not None else (),
+            words.growth_verdict(device, change, noun),
+            words.rising_sentence(device, rising, noun) if rising is not None else (),
+            words.reserved_sentence(trends.reserved, noun) if trends.reserved is not None else (),
         ),
         device=device,
         steps=list(steps(trace).names),
@@ -167,7 +168,7 @@ def _holder(trace: Trace, holder: GrowthHolder) -> MemoryHolder:
     """Return the row of a holder, with its newest block as the example."""
     event, names = event_row(trace, holder.latest), steps(trace).names
     return MemoryHolder(
-        summary=words.holder_summary(holder, event, names[holder.since], names[-1]),
+        summary=words.holder_summary(holder, event, names[holder.since], names[-1], step_noun(trace)),
         name=holder.name,
         module=module_path(trace, holder.latest),
         growth_bytes=holder.growth,

@@ -15,7 +15,7 @@ from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.model.memory.blocks import has_addresses
 from torch_tb_profiler.model.modules import has_modules
-from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.steps import step_noun, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.recording_options import recording_option
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
@@ -46,13 +46,18 @@ def no_events(trace: Trace) -> Text:
 
 
 def device_headline(
-    memory: DeviceMemory, at_peak: LiveMemory, top_operator: str | None, peak_in_steps: int | None = None
+    memory: DeviceMemory,
+    at_peak: LiveMemory,
+    top_operator: str | None,
+    peak_in_steps: int | None = None,
+    noun: str = "step",
 ) -> Text:
     """Return the peak of a device, its share of the capacity, and what allocated most of it.
 
     at_peak       live memory at the peak, with the operator that allocated most
     top_operator  the name of that operator, None outside operators
     peak_in_steps  the highest allocated memory in steps, if the peak is outside of them
+    noun           what a step is, see `steps.step_noun`
     """
     peak = memory.allocated
     if peak is None:
@@ -71,39 +76,44 @@ def device_headline(
         peak=Phrase(format_bytes(peak.bytes) + share, _peak_link(memory, peak)),
         outside=""
         if peak_in_steps is None
-        else f" outside of the steps, which reach {format_bytes(peak_in_steps)}",
+        else f" outside of the {noun}s, which reach {format_bytes(peak_in_steps)}",
         most=_largest_part(memory.device.name, at_peak, top_operator, peak.bytes),
     )
 
 
-def rising_headline(trends: MemoryTrends) -> Text:
-    """Return the sentence of the headline on memory that rises although no block stays; empty if none does."""
+def rising_headline(trends: MemoryTrends, noun: str) -> Text:
+    """Return the sentence of the headline on memory that rises although no block stays; empty if none does.
+
+    noun  what a step is, see `steps.step_noun`; also in the functions below
+    """
     if trends.live is not None:
-        return text("Live memory rises by {size} per step.", size=format_bytes(trends.live.per_step))
+        return text("Live memory rises by {size} per {noun}.", size=format_bytes(trends.live.per_step), noun=noun)
     if trends.reserved is not None:
-        return text("Reserved memory rises by {size} per step.", size=format_bytes(trends.reserved))
+        return text("Reserved memory rises by {size} per {noun}.", size=format_bytes(trends.reserved), noun=noun)
     return ()
 
 
-def rising_sentence(device: str, rising: RisingLive) -> Text:
+def rising_sentence(device: str, rising: RisingLive, noun: str) -> Text:
     """Say by how much live memory rises although no block stays, which operator allocates it, and what to do."""
     name = "code outside operators" if rising.name is None else rising.name
     what = name if rising.name is None else Phrase(name, link("memory", device=device, q=name))
     return text(
-        "Live memory still rises by {size} per step: {name} allocates more in each step than the last one "
+        "Live memory still rises by {size} per {noun}: {name} allocates more in each {noun} than the last one "
         "released. "
         "Collect results in a list or a preallocated tensor instead of concatenating them.",
         size=format_bytes(rising.per_step),
+        noun=noun,
         name=what,
     )
 
 
-def reserved_sentence(per_step: int) -> Text:
+def reserved_sentence(per_step: int, noun: str) -> Text:
     """Say by how much reserved memory rises while tensors use no more, and what to do."""
     return text(
-        "Reserved memory rises by {size} per step while tensors use no more: the allocator fragments. "
+        "Reserved memory rises by {size} per {noun} while tensors use no more: the allocator fragments. "
         "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
         size=format_bytes(per_step),
+        noun=noun,
     )
 
 
@@ -173,25 +183,29 @@ def _fragmentation(memory: DeviceMemory) -> Text:
     return text("Up to {size} is reserved by the allocator but unused.", size=size)
 
 
-def growth_headline(device: str, growth: DeviceGrowth) -> Text:
+def growth_headline(device: str, growth: DeviceGrowth, noun: str) -> Text:
     """Return the sentence of the headline on a leak: its rate, and the code that allocates most of it."""
     return text(
-        "Memory may leak {size} per step, {most}from {name}.",
+        "Memory may leak {size} per {noun}, {most}from {name}.",
+        noun=noun,
         size=_leak_rate(device, growth),
         most="mostly " if len(growth.holders) > 1 else "",
         name=_place(device, growth.holders[0]),
     )
 
 
-def growth_verdict(device: str, growth: DeviceGrowth) -> Text:
+def growth_verdict(device: str, growth: DeviceGrowth, noun: str) -> Text:
     """Return whether memory may leak. A cache that fills looks the same, so a leak is only a possibility."""
     if len(growth.live) < MIN_STEPS:
-        return text("Too few steps to check for leaks; record at least {count}.", count=str(MIN_STEPS))
+        return text(
+            "Too few {noun}s to check for leaks; record at least {count}.", noun=noun, count=str(MIN_STEPS)
+        )
     if not growth.traced:
         return text("Can't check for leaks: {reason}.", reason=NO_ADDRESSES)
     if growth.negligible:
         return text(
-            "No significant leak: blocks of several steps stay allocated, but hold at most {share} of the peak.",
+            "No significant leak: blocks of several {noun}s stay allocated, but hold at most {share} of the peak.",
+            noun=noun,
             share=format_ratio(MIN_PEAK_SHARE),
         )
     if not growth.growing:
@@ -199,9 +213,10 @@ def growth_verdict(device: str, growth: DeviceGrowth) -> Text:
     first, *others = growth.holders
     return sentences(
         text(
-            "Memory may leak {size} per step: blocks that {name} allocated in {born} of {steps} steps "
+            "Memory may leak {size} per {noun}: blocks that {name} allocated in {born} of {steps} {noun}s "
             "are still live at the end of the last one ({live}).",
             size=_leak_rate(device, growth),
+            noun=noun,
             name=_place(device, first),
             born=str(first.born),
             steps=str(len(growth.live)),
@@ -221,19 +236,20 @@ def _place(device: str, holder: GrowthHolder) -> str | Phrase:
     return Phrase(holder.name, link("memory", device=device, q=holder.name))
 
 
-def holder_summary(holder: GrowthHolder, event: int, since: str, last: str) -> Text:
+def holder_summary(holder: GrowthHolder, event: int, since: str, last: str, noun: str) -> Text:
     """Return what a holder has allocated and since when.
 
     since, last  names of the first step that adds to it and of the last step
     event        row of its newest block
     """
     return text(
-        "Holds {size} at the end of step {last}: {blocks}, allocated in {steps} since step {since}.",
+        "Holds {size} at the end of {noun} {last}: {blocks}, allocated in {steps} since {noun} {since}.",
+        noun=noun,
         size=format_bytes(holder.growth),
         last=last,
         since=since,
         blocks=Phrase(plural(holder.blocks, "block"), link("trace", event=event)),
-        steps=plural(holder.born, "step"),
+        steps=plural(holder.born, noun),
     )
 
 
@@ -318,7 +334,8 @@ def _growth_reasons(trace: Trace, known: bool) -> dict[str, str]:
     if not recorded.recorded:
         return {"growth": f"no steps were recorded ({recording_option(trace, 'steps')})"}
     if len(recorded.names) < MIN_STEPS:
-        return {"growth": f"growth needs {MIN_STEPS} steps; this trace has {len(recorded.names)}"}
+        noun = step_noun(trace)
+        return {"growth": f"growth needs {MIN_STEPS} {noun}s; this trace has {len(recorded.names)}"}
     if not has_addresses(trace):
         return {"growth": NO_ADDRESSES}
     return {} if known else {"growth": "the first memory events of a device have no totals"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 import msgspec
@@ -12,8 +11,7 @@ from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, 
 from torch_tb_profiler.analyses.overview.kernel_rules.precision import TENSOR_CORE_MULTIPLES
 from torch_tb_profiler.analyses.overview.memory_rules import MEMORY_LIMIT_SHARE, MIN_OUTSIDE_SHARE
 from torch_tb_profiler.base.format import format_duration, format_ratio
-from torch_tb_profiler.base.grammar import with_article
-from torch_tb_profiler.base.patterns import lazy_regex
+from torch_tb_profiler.base.grammar import say_steps
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.overview.payload import Recommendation
 
@@ -470,20 +468,10 @@ def build_recommendation(
     )
 
 
-_STEP = lazy_regex(r"\b([Aa] (?:training )?)?step(s?)\b")
-
-
 def _say_iterations(words: RuleWords, noun: str) -> RuleWords:
-    """Return the words with the noun for a step; names in braces and code keep theirs."""
-    if noun == "step":
-        return words
-
-    def replaced(found: re.Match[str]) -> str:
-        return f"{with_article(noun) if found[1] else noun}{found[2]}"
-
+    """Return the words with the noun for a step; the code keeps its own."""
     changed = {
-        field: _STEP.sub(replaced, getattr(words, field))
-        for field in ("title", "text", "rule", "exception", "more")
+        field: say_steps(getattr(words, field), noun) for field in ("title", "text", "rule", "exception", "more")
     }
     return msgspec.structs.replace(words, **changed)
 

@@ -94,14 +94,14 @@ def build(trace: Trace, params: NoParams) -> Overview:
         first,
         preview=False,
         headline=_headline(trace, spent, recommendations),
-        explanation=sentences(first.explanation, path, words.leak_sentence(trace)),
+        explanation=sentences(first.explanation, path, words.leak_sentence(trace, first.step_noun)),
         spent=spent,
         hardware=hardware,
         gains=words.savings_note(recommendations, schedule(trace).explained_share, reason, alone=alone),
         recommendations=recommendations,
         no_advice=()
         if recommendations
-        else words.no_advice_sentence(first.average, no_advice_reason(trace), kind),
+        else words.no_advice_sentence(first.average, no_advice_reason(trace), kind, first.step_noun),
         reasons=reasons,
     )
 
@@ -164,7 +164,7 @@ def _build_measured(trace: Trace) -> Overview:
             build_recommendation(each, base, device_noun(kind), alone=_communicates(trace), noun=step_noun(trace))
             for each in measured_advice(trace)
         ],
-        no_advice=() if reason is None else words.no_advice_sentence(average, reason, kind),
+        no_advice=() if reason is None else words.no_advice_sentence(average, reason, kind, step_noun(trace)),
         beside=(),
         waiting=None,
         reasons=reason_texts(reasons),

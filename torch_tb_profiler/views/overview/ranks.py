@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, Strag
 from torch_tb_profiler.analyses.overview.finding import MIN_GAIN_SHARE, Advice, Finding, Gain, advice_priority
 from torch_tb_profiler.analyses.overview.idle import LONG_STRETCH_NS
 from torch_tb_profiler.base.format import format_ratio
-from torch_tb_profiler.base.grammar import agree, share_base
+from torch_tb_profiler.base.grammar import agree, share_base, with_article
 from torch_tb_profiler.model.health import HealthNote, is_truncated
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.job.exposed import (
@@ -80,9 +80,9 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
     if verdict.kind == "straggler":
         repeated = [each for each in recommendations if _repeats_cause(each, verdict, position)]
         recommendations = [each for each in recommendations if each not in repeated]
-        recommendations.append(_straggler_advice(members, verdict, position, average, repeated))
+        recommendations.append(_straggler_advice(members, verdict, position, average, repeated, alone.step_noun))
     elif verdict.imbalance is not None and (verdict.in_turn is not None or verdict.uneven is not None):
-        recommendations.append(_imbalance_advice(members, verdict, verdict.imbalance, average))
+        recommendations.append(_imbalance_advice(members, verdict, verdict.imbalance, average, alone.step_noun))
     recommendations.sort(key=lambda advice: -advice_priority(advice.id, advice.gain_ns))
     return replace(
         alone,
@@ -93,7 +93,7 @@ def build_beside_ranks(alone: Overview, worker: str, members: Members[RankSummar
         if recommendations
         else _nothing_but_waiting(average, waiting, base)
         or alone.no_advice
-        or no_advice_sentence(average, None, kind),
+        or no_advice_sentence(average, None, kind, alone.step_noun),
         beside=_waiting_and_stragglers(members, verdict, waiting, by_kernels),
         waiting=waiting,
     )
@@ -187,11 +187,13 @@ def _straggler_advice(
     position: int,
     average: Average,
     repeated: Sequence[Recommendation],
+    noun: str,
 ) -> Recommendation:
     """Build the advice to find out why the stragglers are late, with the cause of this one if it is among them.
 
     position  the rank that is looked at
     repeated  what its own file advises about the same time
+    noun      what a step is, see `steps.step_noun`; also of the advice below
     """
     comparison, late = compare_members(members), [row.member for row in verdict.ranks]
     known = verdict.cause_of(position) or verdict.cause
@@ -211,12 +213,13 @@ def _straggler_advice(
         average,
         "a straggler",
         "the work can't be divided more evenly between the ranks.",
+        noun,
     )
     return replace(advice, code="\n".join(each.code for each in repeated if each.code))
 
 
 def _imbalance_advice(
-    members: Members[RankSummary], verdict: StragglerVerdict, cost: float, average: Average
+    members: Members[RankSummary], verdict: StragglerVerdict, cost: float, average: Average, noun: str
 ) -> Recommendation:
     """Build the advice where ranks are late in turn, or have more or less work; `cost` in ns per step."""
     comparison = compare_members(members)
@@ -227,13 +230,16 @@ def _imbalance_advice(
     else:
         title, found = text("Divide the work evenly between the ranks"), "kernels of other sizes on a rank"
         exception = "the inputs of a rank can't be made larger or smaller."
-    return _job_advice("imbalance", title, said, cost, average, found, exception)
+    return _job_advice("imbalance", title, said, cost, average, found, exception, noun)
 
 
 def _job_advice(
-    id: str, title: Text, said: Text, cost: float, average: Average, found: str, exception: str
+    id: str, title: Text, said: Text, cost: float, average: Average, found: str, exception: str, noun: str
 ) -> Recommendation:
-    """Build advice on what the files of all ranks show; `found`: in which case, `cost`: ns per step."""
+    """Build advice on what the files of all ranks show.
+
+    found  in which case; cost: ns per step; noun: what a step is, see `steps.step_noun`
+    """
     gain_share = cost / average.duration_ns if average.duration_ns else 0.0
     return Recommendation(
         id=id,
@@ -245,7 +251,7 @@ def _job_advice(
         gain_share=gain_share,
         basis="ranks",
         rule=f"the files of all ranks, compared in Distributed, show {found}, which costs at least "
-        f"{MIN_COST_SHARE:.0%} of a step",
+        f"{MIN_COST_SHARE:.0%} of {with_article(noun)}",
         code="",
         exception=exception,
         evidence=_EVIDENCE,

@@ -16,6 +16,7 @@ from torch_tb_profiler.model.health import HealthNote, is_truncated
 from torch_tb_profiler.model.kinds import Kind, rows_of_kind
 from torch_tb_profiler.model.ranks import trace_rank
 from torch_tb_profiler.model.serving.labeled import unknown_labels
+from torch_tb_profiler.model.steps import step_noun
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.gaudi_config import (
     contradictions,
@@ -161,7 +162,7 @@ def missing_reasons(trace: Trace, times: Breakdown) -> dict[str, str]:
     if not times.steps.recorded:
         reasons["steps"] = f"no steps in this trace, so it's shown as one: {recording_option(trace, 'steps')}"
     if not times.steps.complete.any():
-        reasons["average"] = "there is no complete step"
+        reasons["average"] = f"there is no complete {step_noun(trace)}"
     return reasons
 
 
@@ -179,7 +180,7 @@ def health_notes(trace: Trace, times: Breakdown) -> list[HealthNote]:
         notes.append(HealthNote("unlinked", "info", message, unlinked))
     incomplete = int((~times.steps.complete).sum())
     if incomplete:
-        message = "trailing steps lack their device work: they are drawn, but not averaged"
+        message = f"trailing {step_noun(trace)}s lack their device work: they are drawn, but not averaged"
         notes.append(HealthNote("incomplete_step", "info", message, incomplete))
     config = recorded_config(trace)
     if config is not None:

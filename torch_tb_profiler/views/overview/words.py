@@ -328,15 +328,16 @@ def savings_note(
     )
 
 
-def no_advice_sentence(average: Average | None, reason: str | None, kind: str | None) -> Text:
+def no_advice_sentence(average: Average | None, reason: str | None, kind: str | None, noun: str = "step") -> Text:
     """Say why there is no advice. Where a device is idle, that doesn't mean that nothing can be done.
 
     kind  of the devices, None where no device work is recorded
+    noun  what a step is, see `steps.step_noun`
     """
     if reason is not None:
         return text("No advice: {reason}.", reason=reason)
     if average is None or average.duration_ns <= 0:
-        return text("No advice: there is no complete step.")
+        return text("No advice: there is no complete {noun}.", noun=noun)
     busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY_CATEGORIES) / average.duration_ns
     if kind is not None and 0 < busy < 1 - MIN_IDLE_SHARE:
         return text(
@@ -346,7 +347,8 @@ def no_advice_sentence(average: Average | None, reason: str | None, kind: str | 
         )
     if average.outliers:
         return text(
-            "Nothing stands out in typical steps: no known fix would save {share} or more of one.",
+            "Nothing stands out in typical {noun}s: no known fix would save {share} or more of one.",
+            noun=noun,
             share=format_ratio(MIN_GAIN_SHARE),
         )
     return text("Nothing stands out: no known fix would save {share} or more.", share=format_ratio(MIN_GAIN_SHARE))
@@ -383,14 +385,15 @@ def steps_explanation(
     )
     odd = average.outliers if average is not None else []
     filling = average.filling if average is not None else None
-    first = _filling_sentence(complete[0]) if filling is not None else ()
+    first = _filling_sentence(complete[0], noun) if filling is not None else ()
     typical = [step for step in complete if step.name not in odd and step.name != filling]
     return sentences(_variation(typical, truncated, bool(odd), noun), first, left_out)
 
 
-def _filling_sentence(step: Step) -> Text:
+def _filling_sentence(step: Step, noun: str) -> Text:
     return text(
-        "Step {name} before them takes {duration}, because the device falls behind the host in it.",
+        "{noun} {name} before them takes {duration}, because the device falls behind the host in it.",
+        noun=capitalize(noun),
         name=step.name,
         duration=format_duration(step.duration_ns),
     )
@@ -448,16 +451,17 @@ def throughput_sentence(tokens: TokenCounts | None) -> Text:
 def iterations_sentence() -> Text:
     """Say what a step is in the trace of an inference engine, and which tab says more."""
     return text(
-        "A step here is an iteration of the engine; {serving} shows what one costs and what to set.",
+        "{serving} shows what an iteration of the engine costs and what to set.",
         serving=Phrase("Serving", link("serving")),
     )
 
 
-def leak_sentence(trace: Trace) -> Text:
+def leak_sentence(trace: Trace, noun: str) -> Text:
     """Say that memory of the first device may leak, and when that fills the device; empty where no leak shows.
 
     Steps until it is full: (capacity - allocated at the end of the last step) / growth per step. Memory that the
     allocator caches or other processes hold makes them fewer, so the sentence says "at most".
+    `noun`: see `steps.step_noun`.
     """
     default = default_device(trace)
     for level in memory_levels(trace):
@@ -467,10 +471,11 @@ def leak_sentence(trace: Trace) -> Text:
             continue
         left = None if device.capacity is None else (device.capacity - int(change.live[-1])) // change.per_step
         return text(
-            "Memory may leak: it grows by {size} per step{full}.",
+            "Memory may leak: it grows by {size} per {noun}{full}.",
+            noun=noun,
             size=Phrase(format_bytes(change.per_step), link("memory", device=device.name, table="growth")),
             full=""
             if left is None or left < 1
-            else f", which would fill {device.name} in at most {plural(left, 'more step')}",
+            else f", which would fill {device.name} in at most {plural(left, f'more {noun}')}",
         )
     return ()

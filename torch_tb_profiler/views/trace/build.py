@@ -13,9 +13,10 @@ from torch_tb_profiler.analyses.tracks.extent import extent, opening_extent
 from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
 from torch_tb_profiler.analyses.tracks.python_gaps import frames_between_operators
 from torch_tb_profiler.analyses.tracks.tracks import Track, device_labels, tracks
+from torch_tb_profiler.base.grammar import capitalize
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
-from torch_tb_profiler.model.steps import Steps, steps
+from torch_tb_profiler.model.steps import Steps, step_noun, steps
 from torch_tb_profiler.model.trace import COMPOSER, PYTORCH, Trace
 from torch_tb_profiler.views._shared.wording import truncation_sentence
 from torch_tb_profiler.views.trace import words
@@ -90,6 +91,7 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
             trace=trace,
             clock=trace.clock if wall is None else None,
         ),
+        step_noun=step_noun(trace),
     )
 
 
@@ -114,7 +116,8 @@ def _tracks(
     ]
     # Device time is above the device's streams, counters are below the slices of their group.
     rows.sort(key=lambda track: -1 if track.group is None else track.group)
-    return [replace(_RULER, id=counter_id(trace, len(series))), *rows]
+    name = f"{capitalize(step_noun(trace))}s"
+    return [replace(_RULER, id=counter_id(trace, len(series)), name=name), *rows]
 
 
 def _depths(trace: Trace, layout: Lanes, count: int, python: bool) -> list[int]:

@@ -24,6 +24,7 @@ from torch_tb_profiler.analyses.tracks.tracks import track_of
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.kernels.short_names import display_name
 from torch_tb_profiler.model.kinds import DEVICE_KINDS, Kind, event_kinds
+from torch_tb_profiler.model.steps import step_noun
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import Text
@@ -112,7 +113,7 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
     thread, track = trace.threads[events.thread[row]], track_of(trace, row)
     duration, self_time, step = duration_of(trace, row), self_time_of(trace, row, python), step_of(trace, row)
     return TraceEvent(
-        headline=words.event(kind, duration, self_time, step),
+        headline=words.event(kind, duration, self_time, step, step_noun(trace)),
         event=row,
         name=name_of(trace, row),
         short_name=display_name(trace, row, name_of(trace, row)),

@@ -180,6 +180,7 @@ class TracePayload(msgspec.Struct, frozen=True):
     categories        what the color codes of `trace/blame` mean: work, then causes of idle time
     perfetto          whether ui.perfetto.dev can open the file as stored; else it gets a `slice` without a window
     wall_ns           ns since the epoch (UTC) at the trace's start, null if the clock doesn't provide it
+    step_noun         what a step is in a sentence: "step", or "iteration" of an inference engine
     reasons           why `steps`, a counter or `wall_ns` is missing
     """
 
@@ -201,3 +202,4 @@ class TracePayload(msgspec.Struct, frozen=True):
     python: bool
     perfetto: bool
     reasons: Mapping[str, Text]
+    step_noun: str = "step"

@@ -188,14 +188,14 @@ _KIND_TEXTS = {
 }
 
 
-def event(kind: Kind, duration: int | None, self_time: int | None, step: str | None) -> Text:
-    """Say what an event is, how long it took, and in which step it started."""
+def event(kind: Kind, duration: int | None, self_time: int | None, step: str | None, noun: str = "step") -> Text:
+    """Say what an event is, how long it took, and in which step it started; `noun`: see `steps.step_noun`."""
     sentence = _KIND_TEXTS.get(kind, "Event")
     if duration is not None:
         sentence += f", {format_duration(duration)}"
     if duration is not None and self_time is not None and self_time != duration:
         sentence += f" ({format_duration(self_time)} self time)"
-    return text("{sentence}{step}.", sentence=sentence, step="" if step is None else f", in step {step}")
+    return text("{sentence}{step}.", sentence=sentence, step="" if step is None else f", in {noun} {step}")
 
 
 def missing_links(

@@ -12,6 +12,7 @@ const above: OverlayScene = {
   ticks: [],
   steps: [{ name: 'all', start_ns: 0, duration_ns: 1000, complete: true }],
   recorded: false,
+  stepNoun: 'step',
   area: null,
   marks: [],
   selected: null,

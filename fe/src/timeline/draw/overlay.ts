@@ -1,5 +1,6 @@
 // The overlay: ruler, selected time range, marks, the selected slice, and its arrows.
 import { formatDuration } from '../../base/format';
+import { capitalize } from '../../base/text';
 import { laneBox, type Layout } from './layout';
 import type { Palette } from './colors';
 import type { Span } from '../tiles/store';
@@ -45,6 +46,8 @@ export interface OverlayScene {
   steps: readonly StepSpan[];
   /** Whether the steps were recorded; without any, the whole trace is the only one. */
   recorded: boolean;
+  /** "step", or "iteration" of an inference engine. */
+  stepNoun: string;
   area: Span | null;
   marks: readonly number[];
   selected: SlicePlace | null;
@@ -166,7 +169,7 @@ function paintRuler(context: Drawing, above: OverlayScene, toX: (time: number) =
     context.globalAlpha = step.complete ? 1 : 0.5;
     context.fillStyle = palette.grid;
     context.fillRect(left, RULER_PX + 2, Math.max(right - left - 1, 1), STEPS_PX - 5);
-    const name = above.recorded ? `Step ${step.name}` : 'No steps recorded';
+    const name = above.recorded ? `${capitalize(above.stepNoun)} ${step.name}` : 'No steps recorded';
     const full = `${name}  ${formatDuration(step.duration_ns)}`;
     const room = right - left - 10;
     const label = textWidth(context, full) <= room ? full : truncateText(context, name, room);

@@ -6,6 +6,7 @@ import { Panel } from '../../widgets/Panel';
 import { Sentence, parseLink } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
+import { useStepWords, type Say } from '../../state/steps';
 import css from './Ranks.module.css';
 
 /** Critical path of the job, if it has several ranks. */
@@ -27,6 +28,7 @@ export function Ranks({ selectors }: { selectors: Required<Selectors> }) {
 export function JobPath({ selectors, workers }: { selectors: Required<Selectors>; workers: number }) {
   const { data, error } = useView<JobPathPayload>('critical_path/ranks', selectors, {});
   const { select } = useSelection();
+  const say = useStepWords();
   const table = useTableState({ id: 'begin_ns', descending: false });
   if (data?.state !== 'ready') {
     return (
@@ -52,13 +54,16 @@ export function JobPath({ selectors, workers }: { selectors: Required<Selectors>
         <DataTable
           name="segments of the path"
           rows={segments}
-          columns={columnsOf(segments.every(segment => typeof segment.rank === 'number'))}
+          columns={columnsOf(
+            segments.every(segment => typeof segment.rank === 'number'),
+            say,
+          )}
           rowKey={segment => `${segment.worker} ${segment.begin_ns}`}
           onSelect={segment => segment && select(parseLink(segment.link))}
           {...table}
           placeholder="Filter ranks and collectives"
           noun="segment"
-          empty="No rank has a complete step, so there is no critical path."
+          empty={say('No rank has a complete step, so there is no critical path.')}
           foot={
             total > segments.length
               ? `the first ${segments.length} of ${total}`
@@ -70,7 +75,7 @@ export function JobPath({ selectors, workers }: { selectors: Required<Selectors>
   );
 }
 
-const columnsOf = (numbered: boolean): Column<JobPathSegment>[] => [
+const columnsOf = (numbered: boolean, say: Say): Column<JobPathSegment>[] => [
   { id: 'begin_ns', title: 'Begins', kind: 'duration', value: segment => segment.begin_ns },
   {
     id: 'rank',
@@ -79,7 +84,7 @@ const columnsOf = (numbered: boolean): Column<JobPathSegment>[] => [
     value: segment => (numbered ? `rank ${segment.rank}` : segment.worker),
     width: 90,
   },
-  { id: 'step', title: 'Step', kind: 'text', value: segment => segment.step, width: 60 },
+  { id: 'step', title: say('Step'), kind: 'text', value: segment => segment.step, width: 60 },
   { id: 'duration_ns', title: 'On the path', kind: 'duration', value: segment => segment.duration_ns },
   { id: 'host_ns', title: 'Host', kind: 'duration', value: segment => segment.host_ns },
   { id: 'device_ns', title: 'Device', kind: 'duration', value: segment => segment.device_ns },

@@ -102,8 +102,8 @@ export default function CriticalPathView({
           {...table}
           placeholder={`Filter ${plural(payload.targets.length, 'target')}`}
           noun="target"
-          empty="No part was found whose speed would change the step."
-          foot={`${average ? 'per step; ' : ''}targets overlap, so times don't add up`}
+          empty={`No part was found whose speed would change the ${base}.`}
+          foot={`${average ? `per ${base}; ` : ''}targets overlap, so times don't add up`}
         />
       </div>
       <HowWeKnow confidence={explainedShare(payload.explained)}>
@@ -183,7 +183,7 @@ function columnsOf(payload: CriticalPathPayload): Column<TargetRow>[] {
       title: 'Slack',
       kind: 'duration',
       value: row => row.slack_ns,
-      reason: 'Nothing in the steps waits for it.',
+      reason: 'Nothing waits for it.',
     },
     savings(25),
     savings(50),

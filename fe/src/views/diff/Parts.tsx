@@ -6,6 +6,7 @@ import { formatDuration, timeUnit } from '../../base/format';
 import { axisFormat, roundTickValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
+import { useStepWords } from '../../state/steps';
 import { hasSomethingToOpen, type TimeOf } from './select';
 import { signed } from './Verdict';
 import css from './Parts.module.css';
@@ -28,6 +29,7 @@ interface Props {
 
 export function Parts({ level, time, compared, onOpen }: Props) {
   const { ref, width } = useWidth();
+  const say = useStepWords();
   const { parts } = level;
   const inner = Math.max(width - LEFT, parts.length * MIN_SLOT);
   const slot = inner / Math.max(parts.length, 1);
@@ -67,8 +69,8 @@ export function Parts({ level, time, compared, onOpen }: Props) {
           width={LEFT + inner}
           height={height}
           role="group"
-          aria-label="Parts of the step on both sides"
-          data-picture={`Parts of ${level.part.name || 'the step'}, ${time} time, ${unit.unit}: ${compared}`}
+          aria-label={say('Parts of the step on both sides')}
+          data-picture={`Parts of ${level.part.name || say('the step')}, ${time} time, ${unit.unit}: ${compared}`}
         >
           <text x={LEFT - 8} y={10} textAnchor="end" className="dim">
             {unit.unit}

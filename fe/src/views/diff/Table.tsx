@@ -6,6 +6,7 @@ import { Name } from '../../widgets/Name';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { familyColor } from '../../base/family';
+import { useStepWords, type Say } from '../../state/steps';
 import { isSignificant, type Row } from './select';
 import { percent, signed, Verdict } from './Verdict';
 import css from './Table.module.css';
@@ -33,7 +34,8 @@ const STATUS: Record<string, { word: string; why: string } | undefined> = {
 export function DiffTable({ name, title, rows, before, only, empty, onOpen }: Props) {
   const table = useTableState();
   const shown = useMemo(() => (only ? rows.filter(row => isSignificant(row.change)) : rows), [rows, only]);
-  const columns = useMemo(() => columnsOf(title, rows), [title, rows]);
+  const say = useStepWords();
+  const columns = useMemo(() => columnsOf(title, rows, say), [title, rows, say]);
   return (
     <DataTable
       name={`diff-${name}`}
@@ -54,10 +56,10 @@ export function DiffTable({ name, title, rows, before, only, empty, onOpen }: Pr
 const NO_FLOPS = 'It owns no device work, or its FLOPs are unknown.';
 
 /** FLOPs and FLOP/s on both sides. */
-const FLOPS_COLUMNS: Column<Row>[] = [
+const flopsColumns = (say: Say): Column<Row>[] => [
   {
     id: 'gflop',
-    title: 'GFLOP / step',
+    title: say('GFLOP / step'),
     kind: 'number',
     width: 130,
     value: row => row.work?.candidate_flops ?? row.work?.base_flops ?? null,
@@ -95,7 +97,7 @@ function BothSides({
   );
 }
 
-function columnsOf(title: string, rows: Row[]): Column<Row>[] {
+function columnsOf(title: string, rows: Row[], say: Say): Column<Row>[] {
   const largest = rows.reduce((all, row) => Math.max(all, Math.abs(row.change.delta_ns ?? 0)), 0);
   const unknown = 'Not recorded on at least one side.';
   const hasFlops = rows.some(row => row.work?.base_flops || row.work?.candidate_flops);
@@ -130,7 +132,7 @@ function columnsOf(title: string, rows: Row[]): Column<Row>[] {
     },
     {
       id: 'calls',
-      title: 'Calls / step',
+      title: say('Calls / step'),
       kind: 'number',
       width: 110,
       value: row => row.calls.candidate,
@@ -184,14 +186,14 @@ function columnsOf(title: string, rows: Row[]): Column<Row>[] {
       reason: 'The base has none of it.',
       render: row => <span>{percent(row.change.delta_ratio!)}</span>,
     },
-    ...(hasFlops ? FLOPS_COLUMNS : []),
+    ...(hasFlops ? flopsColumns(say) : []),
     {
       id: 'q',
       title: 'FDR',
       kind: 'number',
       term: 'false_discovery',
       value: row => row.change.q,
-      reason: 'Too small to be tested, or too few steps.',
+      reason: say('Too small to be tested, or too few steps.'),
       render: row => <span>{row.change.q! < 0.001 ? '< 0.001' : row.change.q!.toFixed(3)}</span>,
     },
     {

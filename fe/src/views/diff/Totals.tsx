@@ -21,7 +21,7 @@ export function TotalsTable({ payload }: { payload: DiffPayload }) {
     <table className={css.table}>
       <thead>
         <tr>
-          <th>Per step, or over the trace</th>
+          <th>Per {payload.step_noun}, or over the trace</th>
           <th className="num">Base</th>
           <th className="num">Candidate</th>
           <th className="num">Change</th>
@@ -30,7 +30,13 @@ export function TotalsTable({ payload }: { payload: DiffPayload }) {
       </thead>
       <tbody>
         <TypicalStep payload={payload} />
-        {hasOtherMean && <TimeRow name="Mean step, all steps" change={payload.step} judged={false} />}
+        {hasOtherMean && (
+          <TimeRow
+            name={`Mean ${payload.step_noun}, all ${payload.step_noun}s`}
+            change={payload.step}
+            judged={false}
+          />
+        )}
         {payload.serving.flatMap(({ phase, iterations, iteration, per_token: perToken }) => [
           <TimeRow
             key={phase}
@@ -167,7 +173,11 @@ function FlopsRows({ payload: { work, work_coverage: coverage, reasons } }: { pa
 }
 
 /** The typical step of the headline, which of engines is per token; with several recordings the mean of their means. */
-function TypicalStep({ payload: { step, base, candidate, serving } }: { payload: DiffPayload }) {
+function TypicalStep({
+  payload: { step, base, candidate, serving, step_noun: noun },
+}: {
+  payload: DiffPayload;
+}) {
   if (base.steps.length === 0 || candidate.steps.length === 0) {
     return null;
   }
@@ -182,7 +192,7 @@ function TypicalStep({ payload: { step, base, candidate, serving } }: { payload:
   const isPerToken = serving.some(phase => phase.per_token.base_ns !== null);
   return (
     <TimeRow
-      name={isPerToken ? 'Average iteration of all phases' : 'Typical step, as in the headline'}
+      name={isPerToken ? 'Average iteration of all phases' : `Typical ${noun}, as in the headline`}
       change={typical}
     />
   );

@@ -7,6 +7,7 @@ import { formatDuration, timeUnit } from '../../base/format';
 import { axisFormat, roundTickValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
+import { useStepWords } from '../../state/steps';
 import { intervalText, signed, verdictText } from './Verdict';
 import css from './Waterfall.module.css';
 
@@ -44,6 +45,7 @@ interface Props {
 
 export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
   const { ref, width } = useWidth();
+  const say = useStepWords();
   const { base_ns: base, candidate_ns: candidate, by } = waterfall;
   const bars = waterfall.bars.filter(
     bar => bar.delta_ns !== 0 || (bar.base_ns ?? 0) + (bar.candidate_ns ?? 0) > 0,
@@ -74,7 +76,7 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
           data-part="waterfall"
           role="group"
           aria-label="Where the change comes from"
-          data-picture={`Where the change comes from, ${unit} per step: ${compared}`}
+          data-picture={`${say(`Where the change comes from, ${unit} per step`)}: ${compared}`}
         >
           <text x={LEFT - 8} y={12} textAnchor="end" className="dim">
             {unit}
@@ -110,7 +112,7 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
               <ColumnLink
                 key={bar.name}
                 className={significant || bar.verdict === 'unknown' ? '' : css.noise}
-                title={`${title}: ${signed(bar.delta_ns)}.${intervalText(bar)}`}
+                title={`${title}: ${signed(bar.delta_ns)}.${intervalText(bar, say)}`}
                 onOpen={() => onBar(bar.name)}
               >
                 <rect

@@ -91,6 +91,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
   const waterfall = payload.waterfalls.find(each => each.by === params.by) ?? payload.waterfalls[0];
   const only = params.only === '1';
   const hasDevice = payload.kernels.length > 0;
+  const noun = payload.step_noun;
   const rows = useMemo(
     () =>
       table === 'kernels'
@@ -198,11 +199,11 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
                 Where the change comes from <Term id="waterfall" />
               </>
             }
-            note={`means of ${plural(payload.base.steps.length, 'step')} (base) and ${plural(payload.candidate.steps.length, 'step')} (candidate)`}
+            note={`means of ${plural(payload.base.steps.length, noun)} (base) and ${plural(payload.candidate.steps.length, noun)} (candidate)`}
             actions={
               <>
                 <Choice
-                  name="Parts of the step"
+                  name={`Parts of the ${noun}`}
                   value={waterfall.by}
                   options={payload.waterfalls.map(each => [each.by, BY[each.by]] as const)}
                   onPick={by => setParams({ by })}
@@ -233,10 +234,10 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
               .filter(each => each.path !== level.path)
               .map(crumbPart => (
                 <Button key={crumbPart.path} look="text" onClick={() => open(crumbPart.path)}>
-                  {crumbPart.path === '' ? 'The step' : crumbPart.name} ›
+                  {crumbPart.path === '' ? `The ${noun}` : crumbPart.name} ›
                 </Button>
               ))}
-            <span>{level ? (level.path === '' ? 'The step' : level.part.name) : 'Loading'}</span>
+            <span>{level ? (level.path === '' ? `The ${noun}` : level.part.name) : 'Loading'}</span>
           </nav>
         }
         note={level && `${plural(level.parts.length, 'part')} in order of time; click one to open it`}
@@ -281,7 +282,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
       </div>
       {payload.notes.length > 0 && (
         <HowWeKnow
-          confidence={`${plural(payload.base.steps.length, 'step')} against ${payload.candidate.steps.length}`}
+          confidence={`${plural(payload.base.steps.length, noun)} against ${payload.candidate.steps.length}`}
         >
           {payload.notes.map((note, i) => (
             <p key={i}>

@@ -41,7 +41,7 @@ export function Averages({ payload, onWorker, onMerged }: Props) {
   }
   return (
     <Panel
-      title={`Average step per ${noun}`}
+      title={`Average ${payload.step_noun} per ${noun}`}
       note={payload.averages.length > 9 ? plural(payload.averages.length, noun) : undefined}
       actions={
         <>

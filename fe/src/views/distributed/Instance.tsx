@@ -5,6 +5,7 @@ import { exactDuration, formatBytes, formatCount, formatDuration } from '../../b
 import { useView } from '../../state/queries';
 import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
+import { useStepWords } from '../../state/steps';
 import { rankName } from './select';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import css from './Instance.module.css';
@@ -23,6 +24,7 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
   const { data, error } = useView<CollectivePayload>('distributed/collective', selectors, {
     collective: String(id),
   });
+  const say = useStepWords();
   const collective = data?.state === 'ready' ? data.payload : undefined;
   if (!collective) {
     return (
@@ -45,7 +47,7 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
       </header>
       <p className="dim">
         {[
-          instance.step !== null && `step ${instance.step}`,
+          instance.step !== null && `${say('step')} ${instance.step}`,
           instance.sequence !== null && `sequence number ${formatCount(instance.sequence)}`,
           instance.bytes !== null && formatBytes(instance.bytes),
           instance.dtype,

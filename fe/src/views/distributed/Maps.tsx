@@ -5,6 +5,7 @@ import { formatDuration } from '../../base/format';
 import { HeatMap } from '../../widgets/charts/HeatMap';
 import { Panel } from '../../widgets/Panel';
 import { Term } from '../../widgets/Term';
+import { useStepWords } from '../../state/steps';
 import { maxValue, grid, rankName, rowNoun } from './select';
 import css from './index.module.css';
 
@@ -32,6 +33,7 @@ export function Maps({ payload, onLate, onStep }: Props) {
     const other = grid(payload, row => row.other_ns);
     return { computation, exposed, other, most: maxValue(computation, exposed, other) };
   }, [payload]);
+  const say = useStepWords();
   const noun = rowNoun(payload);
   const late = payload.heat_map;
   const ranks = useMemo(() => new Map(payload.ranks.map(row => [row.worker, row.rank])), [payload]);
@@ -50,7 +52,7 @@ export function Maps({ payload, onLate, onStep }: Props) {
           note={`after the median ${noun}`}
         >
           <HeatMap
-            title={`How late each ${noun} arrives, per step`}
+            title={say(`How late each ${noun} arrives, per step`)}
             rows={late.workers.map(worker => rankName(ranks.get(worker) ?? null, worker))}
             columns={late.steps}
             values={late.lateness_ns}
@@ -75,7 +77,7 @@ export function Maps({ payload, onLate, onStep }: Props) {
           }
         >
           <HeatMap
-            title={`${title} by ${noun} and step`}
+            title={say(`${title} by ${noun} and step`)}
             rows={maps[name].rows}
             columns={maps[name].steps}
             values={maps[name].values}

@@ -44,7 +44,7 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
   const listed = all ? payload.stragglers.length : MAX_ROWS;
   const { stragglers, meanwhile: activity } = payload;
   const most = Math.max(...stragglers.map(row => row.cost_ns), payload.verdict.cost_ns ?? 0, 1);
-  const per = payload.steps.length > 1 ? ' per step' : '';
+  const per = payload.steps.length > 1 ? ` per ${payload.step_noun}` : '';
   const shown = activity.find(row => row.worker === picked) ?? activity[0];
   const rows = groupByHost(payload, listed);
   const few = rows.length <= FEW_ROWS;

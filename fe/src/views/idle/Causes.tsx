@@ -9,6 +9,7 @@ import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import splitCss from '../../widgets/table/Split.module.css';
 import { causeColor } from '../../base/causes';
+import { useStepWords } from '../../state/steps';
 import { Gaps } from './Gaps';
 import css from './Panels.module.css';
 import { onTimeline, perStep, type Row } from './select';
@@ -24,6 +25,7 @@ const BY = [
 /** Table of causes with their subjects below; every row opens its gaps. */
 export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] }) {
   const { selection, select } = useSelection();
+  const say = useStepWords();
   const { params } = selection;
   const table = useTableState({ id: 'time', descending: true });
   const idle = payload.idle_ns / Math.max(payload.counted, 1);
@@ -66,7 +68,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
             />
             {steps.length > 1 && (
               <Select
-                label="Step"
+                label={say('Step')}
                 value={params.step ?? ''}
                 options={[
                   ['', `average of ${Math.max(payload.complete_steps, steps.length)}`],

@@ -9,6 +9,7 @@ import { Name, Names } from '../../widgets/Name';
 import { RowDetail } from '../../widgets/table/RowDetail';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import { causeColor } from '../../base/causes';
+import { useStepWords } from '../../state/steps';
 import { missingSliceText, pickParams, onTimeline, perStep, type Row } from './select';
 import css from './Gaps.module.css';
 
@@ -16,6 +17,7 @@ const MAX_GAPS = 50;
 
 export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row; onClose: () => void }) {
   const { selection, select } = useSelection();
+  const say = useStepWords();
   const { run, worker, span, params } = selection;
   const idle = payload.idle_ns / Math.max(payload.counted, 1);
   const subject = row.of?.subject;
@@ -79,7 +81,9 @@ export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row
                     {formatDuration(gap.end_ns - gap.begin_ns)}
                   </Button>
                   <Name text={gap.short_name ?? missingSliceText(row.cause)} title={gap.name ?? undefined} />
-                  <span className="dim">step {gap.step}</span>
+                  <span className="dim">
+                    {say('step')} {gap.step}
+                  </span>
                 </li>
               ))}
             </ul>

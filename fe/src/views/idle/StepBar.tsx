@@ -60,7 +60,7 @@ export function StepBar({ payload, rows, title }: Props) {
   const chips = [
     ...parts.filter(narrow).map(part => ({
       part,
-      about: `Show the longest stretch; ${formatRatio(part.ns / duration)} of the step`,
+      about: `Show the longest stretch; ${formatRatio(part.ns / duration)} of the ${payload.step_noun}`,
       open: () => openWork(part),
     })),
     ...causes.filter(narrow).map(part => ({

@@ -26,7 +26,8 @@ export interface Row {
 }
 
 /** Unit of times: " per step" if they are means of several steps. */
-export const perStep = ({ counted }: IdlePayload): string => (counted > 1 ? ' per step' : '');
+export const perStep = ({ counted, step_noun: noun }: IdlePayload): string =>
+  counted > 1 ? ` per ${noun}` : '';
 
 /** The causes, most time first, each with its subjects; times are per step. */
 export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {

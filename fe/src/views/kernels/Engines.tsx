@@ -26,7 +26,7 @@ export function Engines({ engines, onOpen }: Props) {
             <tr>
               <th>Engines</th>
               <th>Count</th>
-              <th>Busy in the steps</th>
+              <th>Busy</th>
               <th>Share</th>
             </tr>
           </thead>

@@ -6,6 +6,7 @@ import { formatBytes, formatDuration } from '../../base/format';
 import { formatOffset, roundStep, ticks } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
+import { useStepWords } from '../../state/steps';
 import { bounds, byteTicks, decode, outline, surface, valueAt } from './curve';
 import type { Range } from './state';
 import css from './Curve.module.css';
@@ -256,6 +257,7 @@ interface StepsProps {
 
 /** The steps as brackets under the axis, with their names where there is room. */
 function Steps({ steps, x, begin, end, y }: StepsProps) {
+  const say = useStepWords();
   return (
     <g className={css.steps}>
       {steps
@@ -263,7 +265,7 @@ function Steps({ steps, x, begin, end, y }: StepsProps) {
         .map(step => {
           const left = x(Math.max(step.start_ns, begin));
           const right = x(Math.min(step.end_ns, end));
-          const label = `step ${step.name}`;
+          const label = `${say('step')} ${step.name}`;
           return (
             <g key={step.name}>
               <rect x={left + 0.5} y={y} width={Math.max(right - left - 1, 1)} height={3} />

@@ -8,6 +8,7 @@ import { Sentence } from '../../widgets/Sentence';
 import { SourceFrame } from '../../widgets/SourceFrame';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
+import { useStepWords, type Say } from '../../state/steps';
 import { signed } from './ByOperator';
 import type { Phrase } from '../../base/text';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
@@ -29,7 +30,8 @@ interface Props {
 export function Growth({ growth, reason, stacks, onEvent, before }: Props) {
   const table = useTableState({ id: 'growth_bytes', descending: true });
   const [chosen, setChosen] = useState<Row>();
-  const columns = useMemo(() => columnsOf(growth?.steps ?? []), [growth]);
+  const say = useStepWords();
+  const columns = useMemo(() => columnsOf(growth?.steps ?? [], say), [growth, say]);
   const rows = growth?.holders ?? [];
   return (
     <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>
@@ -49,7 +51,7 @@ export function Growth({ growth, reason, stacks, onEvent, before }: Props) {
         foot={
           growth?.per_step_bytes !== undefined &&
           growth.per_step_bytes !== null &&
-          `${signed(growth.per_step_bytes)} per step on average, never released`
+          `${signed(growth.per_step_bytes)} ${say('per step')} on average, never released`
         }
       />
       {chosen && (
@@ -83,7 +85,7 @@ export function Growth({ growth, reason, stacks, onEvent, before }: Props) {
   );
 }
 
-function columnsOf(steps: string[]): Column<Row>[] {
+function columnsOf(steps: string[], say: Say): Column<Row>[] {
   return [
     {
       id: 'name',
@@ -102,7 +104,7 @@ function columnsOf(steps: string[]): Column<Row>[] {
     { id: 'blocks', title: 'Blocks', kind: 'count', value: row => row.blocks },
     {
       id: 'step_bytes',
-      title: `Live at the end of ${plural(steps.length, 'step')}`,
+      title: `Live at the end of ${plural(steps.length, say('step'))}`,
       kind: 'number',
       width: 180,
       value: row => row.step_bytes[row.step_bytes.length - 1],
@@ -112,11 +114,12 @@ function columnsOf(steps: string[]): Column<Row>[] {
 }
 
 function Spark({ values, labels }: { values: number[]; labels: string[] }) {
+  const say = useStepWords();
   const most = Math.max(...values, 1);
   return (
     <span
       className={css.spark}
-      title={values.map((value, i) => `step ${labels[i]}: ${formatBytes(value)}`).join('\n')}
+      title={values.map((value, i) => `${say('step')} ${labels[i]}: ${formatBytes(value)}`).join('\n')}
     >
       {values.map((value, i) => (
         <i key={labels[i]} style={{ height: `${Math.max((value / most) * 100, 4)}%` }} />

@@ -9,6 +9,7 @@ import { Icon } from '../../widgets/Icon';
 import { ReservedWidth } from '../../widgets/Pending';
 import { Sentence, parseLink } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
+import { useStepWords } from '../../state/steps';
 import { RankPicture, type Ranks } from './RankPicture';
 import type { Shown } from './select';
 import css from './Advice.module.css';
@@ -170,6 +171,7 @@ function Row({ item, rank, step, ranks, open, onToggle }: RowProps) {
 /** What a change saves: a bar on the scale of a step, and the time. */
 function Gain({ item }: { item: Recommendation }) {
   const { gain_ns: ns, gain_share: share } = item;
+  const say = useStepWords();
   if (typeof ns !== 'number') {
     return <span className={css.gain}>{item.gain}</span>;
   }
@@ -177,7 +179,7 @@ function Gain({ item }: { item: Recommendation }) {
   return (
     <>
       {known && (
-        <span className={css.bar} role="img" aria-label={`${formatRatio(share)} of the step`}>
+        <span className={css.bar} role="img" aria-label={say(`${formatRatio(share)} of the step`)}>
           <i style={{ width: `${Math.min(share, 1) * 100}%` }} />
         </span>
       )}

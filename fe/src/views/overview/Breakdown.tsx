@@ -8,6 +8,7 @@ import { Icon } from '../../widgets/Icon';
 import { Meter } from '../../widgets/charts/Meter';
 import { Panel } from '../../widgets/Panel';
 import { Term, Tip } from '../../widgets/Term';
+import { useStepWords } from '../../state/steps';
 import {
   COMMUNICATION_PARTS,
   communicationParts,
@@ -34,6 +35,7 @@ interface Props {
 }
 
 export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep }: Props) {
+  const say = useStepWords();
   const found = rows(overview, now);
   const parts = ofAverage ? communicationParts(overview) : [];
   const complete = overview.steps.filter(step => step.complete);
@@ -76,7 +78,7 @@ export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep 
               <th scope="col" className="num">
                 Time
               </th>
-              <th scope="col">Share of step</th>
+              <th scope="col">{say('Share of step')}</th>
               {several && (
                 <th scope="col" className="num">
                   Min – max
@@ -119,7 +121,7 @@ export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep 
                       <th scope="row">{title}</th>
                       <td className="num" aria-label="being compared" />
                       <td aria-label="being compared" />
-                      {several && <td aria-label="unknown per step" />}
+                      {several && <td aria-label={say('unknown per step')} />}
                     </tr>
                   ))}
                 {row.category === 'communication' &&
@@ -130,7 +132,7 @@ export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep 
                         <Duration ns={part.ns} />
                       </td>
                       <td>{part.share !== null && <Share ratio={part.share} category="communication" />}</td>
-                      {several && <td aria-label="unknown per step" />}
+                      {several && <td aria-label={say('unknown per step')} />}
                     </tr>
                   ))}
               </Fragment>
@@ -138,13 +140,15 @@ export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep 
           </tbody>
           <tfoot>
             <tr>
-              <th scope="row">Step</th>
+              <th scope="row">{say('Step')}</th>
               <td className="num">
                 <Duration ns={now.duration} />
               </td>
               <td className="num">100%</td>
               {several && (
-                <td className="num dim">{durations && <Range of="Step" {...durations} onStep={onStep} />}</td>
+                <td className="num dim">
+                  {durations && <Range of={say('Step')} {...durations} onStep={onStep} />}
+                </td>
               )}
             </tr>
           </tfoot>
@@ -163,6 +167,7 @@ interface RangeProps {
 
 /** The minimum and maximum over all steps; each shows its step alone. Ends that read alike are one. */
 function Range({ of, min, max, onStep }: RangeProps) {
+  const say = useStepWords();
   const [from, to] = range(min.ns, max.ns);
   if (to.startsWith(`${from} `)) {
     return <>{to}</>;
@@ -170,8 +175,8 @@ function Range({ of, min, max, onStep }: RangeProps) {
   const link = (text: string, { step, ns }: Extreme, which: string) => (
     <Button
       look="link"
-      title={`Show step ${step} alone`}
-      aria-label={`${text}: step ${step} has the ${which} of ${of}, ${formatDuration(ns)}`}
+      title={`${say('Show step')} ${step} alone`}
+      aria-label={`${text}: ${say('step')} ${step} has the ${which} of ${of}, ${formatDuration(ns)}`}
       onClick={() => onStep(step)}
     >
       {text}

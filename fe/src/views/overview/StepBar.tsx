@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import { categoryColor, categoryInk, type Category } from '../../base/category';
 import { exactDuration, formatDuration, formatRatio } from '../../base/format';
 import { useWidth } from '../../widgets/charts/useWidth';
+import { useStepWords } from '../../state/steps';
 import { busy, parts, type Part, type Shown } from './select';
 import css from './StepBar.module.css';
 
@@ -61,6 +62,7 @@ export function StepBar({ now, device, onOpen }: Props) {
   const isBusyKnown = device !== null && now.times.kernel !== null;
   const top = isBusyKnown ? 34 : 4; // room for the brackets that say busy and idle
   const { ref, width } = useWidth();
+  const say = useStepWords();
   const found = parts(now.times, now.duration);
   const toX = (ns: number) => (now.duration > 0 ? (ns / now.duration) * width : 0);
   const placed: Placed[] = found.map(part => ({ ...part, x: toX(part.from), width: toX(part.ns) }));
@@ -79,7 +81,7 @@ export function StepBar({ now, device, onOpen }: Props) {
           width={width}
           height={height}
           role="group"
-          aria-label="What the step is spent on"
+          aria-label={say('What the step is spent on')}
           data-picture={`${now.title}, ${formatDuration(now.duration)}: each category counts only time not counted to its left`}
         >
           {isBusyKnown && busyShare > 0 && (

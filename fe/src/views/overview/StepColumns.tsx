@@ -4,6 +4,7 @@ import { categoryColor } from '../../base/category';
 import { exactDuration, formatDuration, formatNumber, timeUnit } from '../../base/format';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
+import { useStepWords } from '../../state/steps';
 import { longestSteps, parts, stepTitle, type Step } from './select';
 import type { Overview } from '../../api/types';
 import css from './StepColumns.module.css';
@@ -27,6 +28,7 @@ interface Props {
  */
 export function StepColumns({ overview, chosen, onChoose }: Props) {
   const { ref, width } = useWidth();
+  const say = useStepWords();
   const [focused, setFocused] = useState<string | null>(null);
   const { average } = overview;
   const several = average !== null && overview.steps.length > 1;
@@ -53,7 +55,12 @@ export function StepColumns({ overview, chosen, onChoose }: Props) {
   return (
     <div ref={ref} style={{ height: HEIGHT }}>
       {width > 0 && (
-        <svg width={width} height={HEIGHT} className={css.columns} data-picture={`Step by step, ${unit}`}>
+        <svg
+          width={width}
+          height={HEIGHT}
+          className={css.columns}
+          data-picture={say(`Step by step, ${unit}`)}
+        >
           <defs>
             <pattern
               id="hatch"
@@ -175,7 +182,7 @@ function Column({
     : filling
       ? ', with the time by which the device falls behind the host'
       : odd
-        ? ', far from the other steps: left out of the average'
+        ? ', far from the others: left out of the average'
         : '';
   return (
     <>

@@ -13,6 +13,7 @@ import { ReservedWidth } from '../../widgets/Pending';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { SavePicture } from '../../widgets/charts/SavePicture';
+import { useStepWords } from '../../state/steps';
 import { Advice } from './Advice';
 import { MAX_RANKS } from './RankPicture';
 import { Breakdown } from './Breakdown';
@@ -57,6 +58,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
   const ranks = useView<Overview>('overview/ranks', { run, worker, span }, {}, compares);
   const ready = [ranks.data, full.data].find(data => data?.state === 'ready');
   const payload = ready?.payload ?? first;
+  const say = useStepWords();
   const coming = payload.preview && !full.error;
   const comparing = compares && !ranks.error && stillCompared(ranks.data);
   const failed = full.error ? [{ text: full.error.message }] : undefined;
@@ -161,8 +163,8 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
         <div className={css.column}>
           {hasSeveralSteps && (
             <Panel
-              title="Step by step"
-              note="click a step to see it alone"
+              title={say('Step by step')}
+              note={say('click a step to see it alone')}
               actions={<SavePicture name="steps" />}
             >
               <StepColumns overview={payload} chosen={chosen} onChoose={choose} />

@@ -2,7 +2,7 @@
 import type { DistributedPayload, Overview } from '../../api/types';
 import { DEVICE_CATEGORIES, CATEGORIES, CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatNumber, timeUnit } from '../../base/format';
-import type { Phrase } from '../../base/text';
+import { capitalize, type Phrase } from '../../base/text';
 
 export type Step = Overview['steps'][number];
 type Times = Step['categories'];
@@ -74,7 +74,7 @@ export function shown(overview: Overview, step: string | undefined): Shown | nul
 }
 
 export const stepTitle = (overview: Overview, step: Step): string =>
-  overview.steps_recorded ? `Step ${step.name}` : 'The whole trace';
+  overview.steps_recorded ? `${capitalize(overview.step_noun)} ${step.name}` : 'The whole trace';
 
 export function busy(times: Times): number {
   return DEVICE_CATEGORIES.reduce((sum, category) => sum + (times[category] ?? 0), 0);

@@ -13,6 +13,7 @@ import { Sentence } from '../../widgets/Sentence';
 import { DataTable } from '../../widgets/table/DataTable';
 import splitCss from '../../widgets/table/Split.module.css';
 import { Term } from '../../widgets/Term';
+import { useStepWords, type Say } from '../../state/steps';
 import { Chart } from './Chart';
 import { columnsOf } from './columns';
 import { Counters } from './Counters';
@@ -38,6 +39,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
   const { selection } = useSelection();
   const { params } = selection;
   const table = useTableState({ id: 'device_ns', descending: true });
+  const say = useStepWords();
   const columns = useMemo(() => columnsOf(payload), [payload]);
   const { setParams, pick, chosen, close, table: rows } = useSelectableRows(payload.rows, rowKey);
   const device = payload.devices[0];
@@ -57,7 +59,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
   }
   return (
     <div className={`${splitCss.view} fill`}>
-      <Answer crumb={crumb} why={why(payload)}>
+      <Answer crumb={crumb} why={why(payload, say)}>
         <Sentence text={payload.headline} />
       </Answer>
       <Modeled payload={payload} />
@@ -147,7 +149,7 @@ function Modeled({ payload }: { payload: RooflinePayload }) {
   );
 }
 
-function why(payload: RooflinePayload): string {
+function why(payload: RooflinePayload, say: Say): string {
   const parts = [
     `MFU ${payload.mfu === null ? 'unknown' : formatRatio(payload.mfu)}`,
     `HFU ${payload.hfu === null ? 'unknown' : formatRatio(payload.hfu)}`,
@@ -155,7 +157,7 @@ function why(payload: RooflinePayload): string {
       (payload.recomputed_flops > 0
         ? `, ${formatNumber(payload.recomputed_flops / 1e9)} of them a second time`
         : ''),
-    `${formatDuration(payload.step_ns)} of steps`,
+    `${formatDuration(payload.step_ns)} of ${say('steps')}`,
   ];
   if (payload.tokens) {
     const { per_second, iterations } = payload.tokens;

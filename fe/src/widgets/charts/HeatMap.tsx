@@ -1,12 +1,11 @@
 // A map of values by row and column: numbers in the cells where they fit, only colors where they don't.
 import { useComputedColorScheme } from '@mantine/core';
 import { Button } from '../inputs/Button';
+import { useStepWords } from '../../state/steps';
 import { DenseMap } from './DenseMap';
 import { colorStrength, LABEL_WIDTH, MAX_HEIGHT, ROW_HEIGHT, type HeatMapProps } from './heat';
 import { useWidth } from './useWidth';
 import css from './HeatMap.module.css';
-
-const RANKS_BY_STEP = { row: '', column: 'step ', columns: 'steps ' };
 
 /** Width of the narrowest cell that holds a number, px. */
 const MIN_CELL_WIDTH = 58;
@@ -14,7 +13,8 @@ const MIN_CELL_WIDTH = 58;
 export function HeatMap(props: HeatMapProps) {
   const { title, rows, columns, values, max, color, format, highlightedRows, highlightedColumn, onPick } =
     props;
-  const nouns = props.nouns ?? RANKS_BY_STEP;
+  const say = useStepWords();
+  const nouns = props.nouns ?? { row: '', column: say('step '), columns: say('steps ') };
   const { ref, width } = useWidth();
   const theme = useComputedColorScheme('light');
   const inner = width - LABEL_WIDTH;

@@ -16,7 +16,7 @@ from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.uneven_work import ResizedKernel, UnevenWork
 from torch_tb_profiler.analyses.distributed.verdict import MIN_COST_SHARE, StragglerVerdict
 from torch_tb_profiler.base.format import format_duration, format_ratio, shorten_middle
-from torch_tb_profiler.base.grammar import agree, capitalize, per_step, plural
+from torch_tb_profiler.base.grammar import agree, capitalize, per_step, plural, with_article
 from torch_tb_profiler.base.patterns import lazy_regex
 from torch_tb_profiler.model.communication.groups import format_ranks
 from torch_tb_profiler.view import Members
@@ -96,7 +96,18 @@ def member_names(comparison: RankComparison, members: Sequence[int], capital: bo
 
 def time_base(comparison: RankComparison) -> str:
     """Return what times of a job refer to: "per step", or "in the recording" if a rank records no steps."""
-    return per_step(all(source.summary.recorded_steps for source in comparison.sources))
+    return per_step(has_steps(comparison), job_noun(comparison))
+
+
+def has_steps(comparison: RankComparison) -> bool:
+    """Return whether every rank records steps, so that times are per step."""
+    return all(source.summary.recorded_steps for source in comparison.sources)
+
+
+def job_noun(comparison: RankComparison) -> str:
+    """Return what a step of all ranks is in a sentence: "iteration" if each is an engine's, else "step"."""
+    nouns = {source.summary.step_noun for source in comparison.sources}
+    return nouns.pop() if len(nouns) == 1 else "step"
 
 
 def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -> Text:
@@ -121,7 +132,7 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
     if verdict.kind == "uncertain" and verdict.possible is not None:
         return _uncertain_sentence(comparison, verdict.possible)
     if verdict.in_turn is not None:
-        return late_in_turn_sentence(verdict.in_turn)
+        return late_in_turn_sentence(verdict.in_turn, job_noun(comparison))
     if verdict.uneven is not None:
         return text(
             "No rank is a straggler, but work is uneven: {rank} has {amount} than the others.",
@@ -129,7 +140,10 @@ def verdict_headline(members: Members[RankSummary], verdict: StragglerVerdict) -
             amount="less" if verdict.uneven.ratio < 1 else "more",
         )
     if verdict.once is not None:
-        return sentences(text("No rank is late in most steps."), late_once_sentence(comparison, verdict.once))
+        return sentences(
+            text("No rank is late in most {noun}s.", noun=job_noun(comparison)),
+            late_once_sentence(comparison, verdict.once),
+        )
     if not members_coverage(members).complete:
         return text(
             "The {count} ranks found are balanced; no straggler among them.", count=f"{len(comparison.sources):,}"
@@ -150,7 +164,7 @@ def late_once_sentence(comparison: RankComparison, once: LateOnce) -> Text:
         "{rank} is late {often}: in {noun} {steps}, by {most}{excess}{cause}.",
         rank=member_names(comparison, [once.member]),
         often=f"{len(once.steps)} times" if several else "once",
-        noun="steps" if several else "step",
+        noun=f"{job_noun(comparison)}{'s' if several else ''}",
         steps=join_phrases(once.steps),
         most="up to " if several else "",
         excess=format_duration(once.excess),
@@ -239,9 +253,9 @@ def _uncertain_sentence(comparison: RankComparison, weak: Suspect) -> Text:
 def _steps_not(comparison: RankComparison) -> str:
     """Return "4 steps aren't" or "1 step isn't": the recording that is too short."""
     steps = max(len(source.summary.steps) for source in comparison.sources)
-    if steps == 1 and time_base(comparison) != "per step":
+    if steps == 1 and not has_steps(comparison):
         return "one recording isn't"
-    return f"{plural(steps, 'step')} {agree(steps, 'is', 'are')}n't"
+    return f"{plural(steps, job_noun(comparison))} {agree(steps, 'is', 'are')}n't"
 
 
 def _unknown_sentence(members: Members[RankSummary], verdict: StragglerVerdict) -> Text:
@@ -322,7 +336,7 @@ def rank_differences_sentence(comparison: RankComparison, verdict: StragglerVerd
         "{cost}, less than {worth} of {base}.",
         cost=cost,
         worth=format_ratio(MIN_COST_SHARE),
-        base="a step" if time_base(comparison) == "per step" else "it",
+        base=with_article(job_noun(comparison)) if has_steps(comparison) else "it",
     )
 
 
@@ -397,13 +411,16 @@ def _resized_sentence(rank: Text, kernel: ResizedKernel, other: str) -> Text:
     )
 
 
-def late_in_turn_sentence(found: LateInTurn) -> Text:
-    """Say in how many steps a rank is late, by how much, and that it is another one each time."""
+def late_in_turn_sentence(found: LateInTurn, noun: str) -> Text:
+    """Say in how many steps a rank is late, by how much, and that it is another one each time.
+
+    noun  what a step is, see `job_noun`
+    """
     low, high = format_duration(found.least), format_duration(found.most)
     return text(
         "Ranks are late in turn: in {late} of {steps}, one of {ranks} is late by {time}.",
         late=f"{found.late:,}",
-        steps=plural(found.steps, "step"),
+        steps=plural(found.steps, noun),
         ranks=f"{found.ranks:,}",
         time=low if low == high else f"{low} to {high}",
     )
@@ -411,12 +428,14 @@ def late_in_turn_sentence(found: LateInTurn) -> Text:
 
 def shared_cause_sentence(comparison: RankComparison, found: LateInTurn, cost: float) -> Text:
     """Say what lateness in turn costs, what the ranks do then, and how to do that on all ranks at once."""
+    noun = job_noun(comparison)
     costs = text("That costs {cost} {per_step}.", cost=format_duration(cost), per_step=time_base(comparison))
     if found.on_device:
         return sentences(
             costs,
             text(
-                "The late rank spends it in {kernels}: give each rank as much work in each step.",
+                "The late rank spends it in {kernels}: give each rank as much work in each {noun}.",
+                noun=noun,
                 kernels=found.name or "kernels",
             ),
         )
@@ -424,7 +443,8 @@ def shared_cause_sentence(comparison: RankComparison, found: LateInTurn, cost: f
         return sentences(
             costs,
             text(
-                "All of them spend it in {name}: do that on all ranks in the same step, or in none.",
+                "All of them spend it in {name}: do that on all ranks in the same {noun}, or in none.",
+                noun=noun,
                 name=shorten_frame(found.name),
             ),
         )
@@ -440,7 +460,8 @@ def shared_cause_sentence(comparison: RankComparison, found: LateInTurn, cost: f
         text(cause, name=shorten_frame(found.name)),
         text(
             "Call gc.freeze() after warm-up, or gc.disable() and gc.collect() on all ranks every few hundred "
-            "steps."
+            "{noun}s.",
+            noun=noun,
         ),
     )
 

@@ -173,6 +173,7 @@ class DistributedPayload(msgspec.Struct, frozen=True):
     rank_count     workers of the run; read_count: of these, the ones that are read or can't be
     compared_count, expected_count  ranks that are compared, and that the job has as far as its files tell
     steps          names, in order of first appearance, at most a thousand
+    step_noun      what a step is in a sentence: "step", or "iteration" if every rank is one of an inference engine
     spreads        how much the ranks differ; group_families: process groups by purpose
     families       kernel families of each rank, most device time first
     stragglers     the hundred costliest ranks; late_hosts: their hosts
@@ -209,3 +210,4 @@ class DistributedPayload(msgspec.Struct, frozen=True):
     heat_map: LatenessMap | None
     meanwhile: list[StragglerActivityRow]
     reasons: Mapping[str, Text]
+    step_noun: str = "step"

@@ -9,6 +9,7 @@ import { Panel } from '../../../widgets/Panel';
 import { Sentence } from '../../../widgets/Sentence';
 import { SearchBox } from '../../../widgets/table/SearchBox';
 import { maxValue } from '../select';
+import { useStepWords } from '../../../state/steps';
 import css from './scale.module.css';
 
 const SHOWN = [
@@ -46,6 +47,7 @@ interface Props {
 export function JobMap({ payload, selectors, params, marked, setParams, onLate }: Props) {
   const show = SHOWN.find(([name]) => name === params.show)?.[0] ?? 'late';
   const by = params.by ?? 'rank';
+  const say = useStepWords();
   const log = params.scale === 'log';
   const { data, error } = useView<RankMap>('distributed/map', selectors, {
     show,
@@ -115,14 +117,14 @@ export function JobMap({ payload, selectors, params, marked, setParams, onLate }
       {map &&
         (map.rows.length > 0 ? (
           <HeatMap
-            title={`${SHOWN.find(([name]) => name === show)![1]} by ${by} and step`}
+            title={say(`${SHOWN.find(([name]) => name === show)![1]} by ${by} and step`)}
             rows={map.rows}
             columns={map.columns.map(column => column.label)}
             values={map.cells_ns}
             max={maxValue({ rows: [], steps: [], values: map.cells_ns })}
             color={COLORS[show]}
             format={formatDuration}
-            nouns={{ row: 'step ', column: noun, columns: noun }}
+            nouns={{ row: say('step '), column: noun, columns: noun }}
             highlightedColumn={map.marked ?? undefined}
             onPick={onPick}
             onBrush={(first, last) =>

@@ -4,6 +4,7 @@ import { formatCount, formatDuration, plural } from '../../../base/format';
 import { Button } from '../../../widgets/inputs/Button';
 import { Panel } from '../../../widgets/Panel';
 import { rankName } from '../select';
+import { useStepWords } from '../../../state/steps';
 import css from './scale.module.css';
 
 /** Title and color of each measure with a row. */
@@ -23,11 +24,14 @@ interface RankSpreadsProps {
 
 /** Percentiles of the average step of all ranks, one row per measure, with the found rank marked. */
 export function RankSpreads({ spreads, found, onFind }: RankSpreadsProps) {
+  const say = useStepWords();
   const shown = spreads.filter(each => SPREAD_MEASURES[each.measure]);
   return (
     <Panel
       title="Percentiles"
-      note={`${plural(shown[0]?.ranks ?? 0, 'rank')}, average step; bar: p10 to p90, line: minimum to maximum`}
+      note={say(
+        `${plural(shown[0]?.ranks ?? 0, 'rank')}, average step; bar: p10 to p90, line: minimum to maximum`,
+      )}
     >
       <ul className={css.spreads}>
         {shown.map(each => (

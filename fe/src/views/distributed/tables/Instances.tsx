@@ -7,6 +7,7 @@ import { Name } from '../../../widgets/Name';
 import type { Column } from '../../../widgets/table/columns';
 import { ROWS_PER_PAGE, PagedTable } from '../../../widgets/table/PagedTable';
 import { rankName } from '../select';
+import { useStepWords, type Say } from '../../../state/steps';
 import css from './JobTable.module.css';
 import { bandwidthColumn, type TableProps } from './JobTable';
 
@@ -46,7 +47,8 @@ export function Instances({
     [wanted, by, descending, search],
   );
   const pages = usePages<CollectivesPayload>('distributed/collectives', selectors, params, ROWS_PER_PAGE);
-  const columns = useMemo(() => instanceColumns(payload, onPick), [payload, onPick]);
+  const say = useStepWords();
+  const columns = useMemo(() => instanceColumns(payload, onPick, say), [payload, onPick, say]);
   return (
     <PagedTable
       name="collectives"
@@ -72,6 +74,7 @@ export function Instances({
 function instanceColumns(
   payload: DistributedPayload,
   onPick: (id: number) => void,
+  say: Say,
 ): Column<CollectiveInstance>[] {
   return [
     {
@@ -99,7 +102,7 @@ function instanceColumns(
       width: 130,
       value: row => row.group_label,
     },
-    { id: 'step', title: 'Step', kind: 'number', value: row => row.step },
+    { id: 'step', title: say('Step'), kind: 'number', value: row => row.step },
     {
       id: 'start',
       title: 'Start',

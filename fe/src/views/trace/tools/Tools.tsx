@@ -24,10 +24,11 @@ const COLORS: readonly (readonly [ColorBy, string])[] = [
   ['process_group', 'process group'],
 ];
 
-const CLOCKS: readonly (readonly [Clock, string])[] = [
+/** The zero of the times that the trace can show. */
+const clocks = ({ step_noun: noun, wall_ns: wall }: TracePayload): (readonly [Clock, string])[] => [
   ['trace', 'trace start'],
-  ['step', 'step start'],
-  ['wall', 'wall clock'],
+  ['step', `${noun} start`],
+  ...(wall === null ? [] : ([['wall', 'wall clock']] as const)),
 ];
 
 interface TracksProps {
@@ -154,7 +155,7 @@ export function DisplayOptions({
       <Select
         label="Time from"
         value={state.clock === 'wall' && payload.wall_ns === null ? 'trace' : state.clock}
-        options={CLOCKS.filter(([clock]) => clock !== 'wall' || payload.wall_ns !== null)}
+        options={clocks(payload)}
         onChange={clock => change({ clock })}
       />
       {children}
