@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import torch_tb_profiler
+from tests.support.waiting import PATIENCE
 
 PROGRAM = """
 import sys, torch, torch_tb_profiler
@@ -63,7 +64,9 @@ def test_compiled_kernels_lead_to_the_lines_of_the_program_with_and_without_the_
     environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
     found = []
     for run in ("cold", "warm"):
-        subprocess.run([sys.executable, program, tmp_path / "log" / run], env=environment, check=True, timeout=300)
+        subprocess.run(
+            [sys.executable, program, tmp_path / "log" / run], env=environment, check=True, timeout=5 * PATIENCE
+        )
         assert len(list((tmp_path / "log" / run).glob("rank0.*.compiled.log"))) == 1
         with torch_tb_profiler.open(str(tmp_path / "log")) as log:
             rows = log[run].columns().origins.to_pylist()
@@ -80,7 +83,7 @@ def test_compiled_kernels_lead_to_the_lines_of_the_program_with_and_without_the_
 def test_kernels_of_a_model_compiled_ahead_of_time_lead_to_the_lines_of_the_program(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(AHEAD_OF_TIME.lstrip())
-    subprocess.run([sys.executable, program, tmp_path], check=True, timeout=600)
+    subprocess.run([sys.executable, program, tmp_path], check=True, timeout=5 * PATIENCE)
     with torch_tb_profiler.open(str(tmp_path / "log")) as log:
         rows = log["run"].columns().origins.to_pylist()
     rows.sort(key=lambda row: row["start_ns"])
@@ -113,7 +116,12 @@ def test_pytorch_renders_only_the_entries_that_are_kept(tmp_path: Path) -> None:
     def rendered(**variables: str) -> str:
         command = [sys.executable, "-c", UNWANTED, str(tmp_path / "log")]
         done = subprocess.run(
-            command, env=os.environ | variables, stdout=subprocess.PIPE, text=True, timeout=300, check=True
+            command,
+            env=os.environ | variables,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=5 * PATIENCE,
+            check=True,
         )
         return done.stdout
 

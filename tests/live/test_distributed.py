@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.session import open_session
 
 torch: Any = pytest.importorskip("torch")
@@ -69,7 +70,7 @@ def test_the_slowed_rank_is_named(tmp_path: Path) -> None:
         )
         for rank in range(2)
     ]
-    outputs = [process.communicate(timeout=600)[0] for process in processes]
+    outputs = [process.communicate(timeout=5 * PATIENCE)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
 
     with open_session(str(tmp_path / "log")) as session:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import torch_tb_profiler as ttp
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.analyses.serving.idle import serving_times
 from torch_tb_profiler.analyses.serving.summary import serving_rates
 from torch_tb_profiler.ingest import read_trace
@@ -27,7 +28,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "serve.py"
 
 
 def test_the_trace_says_what_the_engine_counted(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, str(EXAMPLE), "--logdir", str(tmp_path)], check=True, timeout=300)
+    subprocess.run([sys.executable, str(EXAMPLE), "--logdir", str(tmp_path)], check=True, timeout=5 * PATIENCE)
     counted = json.loads((tmp_path / "counted.json").read_text(encoding="utf-8"))
     path = next(tmp_path.glob("*.pt.trace.json.gz"))
     with path.open("rb") as stream:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.logs import all_payloads, expected_payloads, open_log, payload, settings, write_log
 from tests.support.servers.fragile import FULL_DISK
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.cache import Cache, cache_key, folder
 from torch_tb_profiler.session.cache import entries
 from torch_tb_profiler.storage import FileId
@@ -31,7 +32,7 @@ def test_a_disk_that_is_full_costs_only_the_cache(tmp_path: Path) -> None:
     environ = {**os.environ, "TORCH_PROFILER_SMALL_FILE_BYTES": "0", "TORCH_PROFILER_CACHE_DIR": str(cache)}
     command += ["view", "kernels", str(log)]
     answers = [
-        subprocess.run([*launcher, *command], env=environ, capture_output=True, timeout=600)
+        subprocess.run([*launcher, *command], env=environ, capture_output=True, timeout=5 * PATIENCE)
         for launcher in (FULL_DISK, ())
     ]
     assert answers[0].returncode == 0, answers[0].stderr

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.logs import write_log
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +22,7 @@ CLI = [sys.executable, "-c", "import sys; from torch_tb_profiler.cli import main
 
 def cli(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     settings = {**os.environ, "TORCH_PROFILER_EXECUTOR": "serial", **environ}
-    return subprocess.run([*CLI, *arguments], env=settings, capture_output=True, text=True, timeout=600)
+    return subprocess.run([*CLI, *arguments], env=settings, capture_output=True, text=True, timeout=5 * PATIENCE)
 
 
 def test_a_file_beyond_the_limit_names_the_command_and_the_command_works(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli.main import main
 from torch_tb_profiler.http import routes
@@ -37,7 +38,9 @@ def run_recipe(module: str, title: str, folder: Path) -> None:
         "MLFLOW_TRACKING_URI": (folder / "mlruns").as_uri(),
     }
     command = [sys.executable, "-W", "ignore", "-c", code]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=5 * PATIENCE
+    )
     assert done.returncode == 0, done.stderr
 
 
